@@ -14,7 +14,10 @@ ATOMICS = ("f32", "i32")  # that memory adds to, where a machine does not say
 MOST_THREADS = 1024  # of one program, where a machine does not say
 # Verbs that a loop nest only notes, so that each backend has to render them itself. All other verbs
 # change the statements of the nest, and so the source of every backend.
-NOTED = ("multicast", "pipeline", "copy", "rasterize", "threads", "persistent", "specialize")
+NOTED = (
+    *("multicast", "pipeline", "copy", "rasterize", "threads", "persistent", "specialize"),
+    *("registers",),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,9 @@ class MachineClass(Protocol):
 
     def check(self, machine: Machine) -> None:
         """KernelError where the class's own table of a target file is wrong."""
+
+    def check_decision(self, decision: Decision, machine: Machine) -> None:
+        """KernelError where a decision by a verb of the class asks for what the machine lacks."""
 
     def single_indices(self, spec: Spec) -> Collection[str]:
         """The indices that a plain schedule takes one at a time."""

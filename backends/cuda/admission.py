@@ -25,19 +25,19 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _HEAD = re.compile(
-    r'extern "C" __global__ void __launch_bounds__ \( \d+(?: , \d+)? \) \w+ \( (?P<parameters>[^()]*) \) {'
+    r'extern "C" __global__ void (?:__launch_bounds__ \( \d+(?: , \d+)? \)|__maxnreg__ \( \d+ \)) \w+ \( (?P<parameters>[^()]*) \) {'
 )
 _PARAMETER = re.compile(
     r"(?:const )?\w+ \* __restrict__ \w+|const __grid_constant__ TensorMap \w+|int \w+"
 )
 TYPES = frozenset("float int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16".split())
 COMPILER = frozenset(
-    "__global__ __launch_bounds__ __restrict__ __syncthreads __grid_constant__".split()
+    "__global__ __launch_bounds__ __maxnreg__ __restrict__ __syncthreads __grid_constant__".split()
 )
 # What may be called: control, constants, and the functions of kernel.h, all of `fn` beside them.
 CALLED = TYPES | frozenset(
     """
-    if for while switch return __launch_bounds__ __syncthreads cdiv round_up least most least_of
+    if for while switch return __launch_bounds__ __maxnreg__ __syncthreads cdiv round_up least most least_of
     most_of swizzle panel load store copy_async commit_copies wait_copies add_to rank shuffle_xor
     scan scan_after pair unpair load_matrices load_matrices_transposed mma_m16n8k16 mma_m16n8k8 shared_at join
     matrix wgmma arrive_warpgroup commit_warpgroup wait_warpgroup fence_shared
@@ -45,6 +45,7 @@ CALLED = TYPES | frozenset(
     take_registers
     """.split()
 )
+_BOUNDS = {"__launch_bounds__", "__maxnreg__"}  # what may stand before the name of a kernel
 _BANNED = (WORDS | {"using", "namespace", "enum"}) - {"extern"}
 _Token = tuple[str, str, int]  # kind, text, line
 
@@ -112,7 +113,7 @@ def _opens_call(texts: list[str], at: int) -> bool:
 
 def _declares(texts: list[str], at: int) -> bool:
     """Whether a word is the name of a kernel where it is defined."""
-    return texts[at - 1] == ")" and "__launch_bounds__" in texts[max(0, at - 6) : at]
+    return texts[at - 1] == ")" and bool(_BOUNDS & set(texts[max(0, at - 6) : at]))
 
 
 def _require_kernels(tokens: list[_Token]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -33,6 +34,18 @@ def test_the_compiler_has_what_the_language_has_not(tmp_path):
     source = 'extern "C" __global__ void k(float* y) { asm("nonsense.f32 %0;" : "=f"(y[0])); }'
     with pytest.raises(BackendError, match="nonsense"):
         nvrtc.compiled(source, "k.cu", {}, ["--gpu-architecture=sm_80"])
+
+
+def test_a_limit_of_registers_is_kept(tmp_path):
+    nest = nest_of("staged", H200.name)
+    figures = {}
+    for limit in (0, 64):
+        launches = tuple(replace(one, registers=limit) for one in nest.launches)
+        limited = replace(nest, launches=launches)
+        (tmp_path / str(limit)).mkdir()
+        made = backend().build(backend().emit(limited, H200), limited, H200, tmp_path / str(limit))
+        figures[limit] = made.figures[f"{nest.launches[0].name}.registers"]
+    assert figures[64] <= 64 < figures[0]
 
 
 def test_a_source_without_a_launch_is_refused(tmp_path):

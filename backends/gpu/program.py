@@ -68,6 +68,7 @@ def _launch(
         body=each,
         stages=max((body.values[s.value].stages for s in _looped(launch.body)), default=1),
         warps=launch.threads // machine.warp if launch.threads else rules.warps,
+        registers=launch.registers,
         variables=tuple(
             Variable(Name("value", v.name), v.dtype, body.axes_of(v.name))
             for v in launch.values

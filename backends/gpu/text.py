@@ -159,7 +159,9 @@ def _loop(s: to.Loop) -> str:
 
 
 def _launch(one: Launch) -> Iterator[str]:
-    yield f"launch {one.name}({', '.join(one.tensors)}): {one.warps} warps, {one.stages} stages"
+    limit = f", at most {one.registers} registers a thread" if one.registers else ""
+    head = f"launch {one.name}({', '.join(one.tensors)})"
+    yield f"{head}: {one.warps} warps, {one.stages} stages{limit}"
     yield from grid_lines(one.tiles, one.resident)
     yield from sizes_lines(one.sizes, one.specialized)
     yield from (f"    constant {n} = {value}" for n, value in one.attributes)

@@ -440,6 +440,7 @@ class Launch:
     body: tuple[Statement, ...]
     stages: int
     warps: int
+    registers: int  # the most of a thread, 0: the compiler chooses
     variables: tuple[Variable, ...]
     widths: tuple[tuple[str, Expr], ...]  # elements along each index that has an axis
 

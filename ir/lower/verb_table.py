@@ -206,6 +206,14 @@ _TABLE = (
         {},
         {},
     ),
+    Verb(
+        "registers",
+        "the compiler gives each thread of the launch that stores a tensor as many registers as it "
+        "wants -> `limit` at most, so that a processor holds more thread blocks",
+        "tensor",
+        {"limit": "positive"},
+        {},
+    ),
 )
 VERBS = {v.name: v for v in _TABLE}
 RANK = {v.name: n for n, v in enumerate(_TABLE)}

@@ -248,6 +248,10 @@ class _Checker:
                 allowed=", ".join(i for i in self.facts.ranges if i != decision.subject),
             )
 
+    def _of_machine(self, decision: Decision) -> None:
+        self._of_class(decision)
+        self.machine.model.check_decision(decision, self.machine)
+
     def _threads(self, decision: Decision) -> None:
         self._of_class(decision)
         allowed = thread_counts(self.machine)
@@ -292,4 +296,5 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "threads": _Checker._threads,
     "persistent": _Checker._persistent,
     "specialize": _Checker._of_class,
+    "registers": _Checker._of_machine,
 }

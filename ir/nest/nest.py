@@ -282,6 +282,7 @@ class Launch(Keeping):
     rasterization: Rasterization | None = None  # None: row-major order of tiles
     resident: int = 0  # persistent programs per processor, 0: one program per tile
     specialized: bool = False  # compiled anew for each set of sizes, which are constants in it
+    registers: int = 0  # the most of a thread, 0: the compiler chooses
     # The steps it runs in; its index has a tile of one, whose origin is the step.
     repeat: Repeat | None = None
 

@@ -77,6 +77,8 @@ def _mapping(launch: Launch) -> Iterator[str]:
         yield f"threads {launch.threads}"
     if launch.resident:
         yield f"persistent, {launch.resident} blocks a processor"
+    if launch.registers:
+        yield f"at most {launch.registers} registers a thread"
     if launch.specialized:
         yield "compiled for each set of sizes"
     if step := launch.repeat:

@@ -13,7 +13,7 @@ from ir.nest.nest import Launch, LoopNest, Value
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
-from machines.gpu import facts, grid_mapping, quick_cost, registers, shared_memory
+from machines.gpu import facts, grid_mapping, limits, quick_cost, registers, shared_memory
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
 from machines.gpu.seed import seed
@@ -31,6 +31,7 @@ VERBS = frozenset(
         "threads",
         "persistent",
         "specialize",
+        "registers",
     }
 )
 
@@ -56,6 +57,10 @@ class Gpu:
         """Holds the table `[gpu]` of a target file to the chip's other figures."""
         if "gpu" in machine.details:
             facts.check(machine)
+
+    def check_decision(self, decision: Decision, machine: Machine) -> None:
+        """KernelError where a decision by a verb of the class asks for what the machine lacks."""
+        limits.check_decision(decision, machine)
 
     def single_indices(self, spec: Spec) -> Collection[str]:
         """Filter taps: padded to a power of two, a tile of them would be mostly padding."""

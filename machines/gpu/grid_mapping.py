@@ -19,6 +19,7 @@ def launch_fields(
     two decisions on it disagree."""
     threads = _one(schedule, "threads", segment)
     persistent = _one(schedule, "persistent", segment)
+    registers = _one(schedule, "registers", segment)
     grid = [c.index for c in tilings.values() if c.level == GRID]
     if persistent and not grid:
         raise KernelError(
@@ -31,6 +32,7 @@ def launch_fields(
         "rasterization": _rasterization(schedule, segment, grid),
         "resident": persistent.number("programs") if persistent else 0,
         "specialized": _one(schedule, "specialize", segment) is not None,
+        "registers": registers.number("limit") if registers else 0,
     }
 
 

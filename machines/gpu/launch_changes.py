@@ -10,6 +10,7 @@ from ir.lower.verbs import thread_counts
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
+from machines.gpu.limits import register_limits
 
 GROUP_SIZES = (2, 4, 8, 16)
 RESIDENT = (1, 2, 3, 4)
@@ -18,8 +19,7 @@ Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
 
 
 def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
-    """Every single change of `rasterize`, `threads`, `persistent` and `specialize` that the machine
-    has, in a fixed order."""
+    """Every single change of the verbs on launches that the machine has, in a fixed order."""
     verbs = {v for v in machine.model.verbs if machine.renders(v)}
     if "rasterize" in verbs:
         yield from _swizzles(schedule)
@@ -27,6 +27,9 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
         yield from _values(schedule, "threads", tensor, "count", thread_counts(machine))
     for tensor in _named(spec, schedule, "persistent") if "persistent" in verbs else ():
         yield from _values(schedule, "persistent", tensor, "programs", RESIDENT)
+    for tensor in _named(spec, schedule, "registers") if "registers" in verbs else ():
+        limits = register_limits(machine, _threads(spec, schedule, tensor))
+        yield from _values(schedule, "registers", tensor, "limit", limits)
     for tensor in _named(spec, schedule, "specialize") if "specialize" in verbs else ():
         there, decision = schedule.find("specialize", tensor), Decision("specialize", tensor, ())
         yield (there, None) if there else (None, decision)
@@ -56,6 +59,15 @@ def _values(
             yield old, new
     if old:
         yield old, None
+
+
+def _threads(spec: Spec, schedule: Schedule, tensor: str) -> int:
+    """The number of threads that is decided for the launch that stores a tensor, 0: none is."""
+    for part in segments(spec, schedule):
+        found = (schedule.find("threads", t) for t in part.stored if tensor in part.stored)
+        for decision in (d for d in found if d is not None):
+            return decision.number("count")
+    return 0
 
 
 def _named(spec: Spec, schedule: Schedule, verb: str) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ USED = 0.5  # share of the registers up to which what is live fits, with all tha
 BESIDE = 1.25  # registers that a program takes, in terms of what is live
 AT_ONCE = 2  # of its share of the cache's bandwidth, what one multiprocessor can use
 SPILL = 2  # what each part of the registers that is too much adds to the time
+REGISTER_BYTES = 4
 LOSS = 0.1  # share of what should run in parallel that does not
 
 
@@ -49,6 +50,7 @@ class LaunchWork:
     taken: tuple[float, int]
     tiles: int  # of the grid
     resident: int
+    limit: int = 0  # registers of a thread, 0: as many as it wants
     deep: float = 0.0  # how far matmul tiles of its threads exceed the K that is fast
 
     def us(self, threads: int) -> float:
@@ -78,6 +80,7 @@ class LaunchWork:
         room = self.machine.spaces["register"].bytes
         registers, shared = self.taken
         own = room * min(1.0, threads / FEWEST_AT_FULL_USE)
+        own = min(own, REGISTER_BYTES * self.limit * threads) if self.limit else own
         spilled = max(0.0, self.deep, registers / (USED * own) - 1)
         held = min(BESIDE * registers, own) + 4 * 32 * threads
         programs = min(
@@ -97,7 +100,7 @@ def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> LaunchWo
     tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
     taken = live_bytes(launch, machine, sizes), shared_bytes(launch, machine, sizes)
     deep = too_deep(launch, machine, sizes)
-    return LaunchWork(counter, machine, taken, tiles, launch.resident, deep)
+    return LaunchWork(counter, machine, taken, tiles, launch.resident, launch.registers, deep)
 
 
 def quick_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> float:

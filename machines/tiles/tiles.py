@@ -36,6 +36,9 @@ class Tiles:
     def check(self, machine: Machine) -> None:
         """The class has no table of its own."""
 
+    def check_decision(self, decision: Decision, machine: Machine) -> None:
+        """No verb of the class depends on figures of its own."""
+
     def single_indices(self, spec: Spec) -> Collection[str]:
         """None: a processing element takes a row as it comes."""
         return ()

@@ -108,6 +108,7 @@ def _mapping() -> Iterator[Case]:
         "threads": "threads(y, count=64)",
         "persistent": "persistent(y, programs=1)",
         "specialized": "specialize(y)",
+        "few registers": "registers(y, limit=64)",
         "split_k": "split_k(y, over=k, parts=2)",
         "packed": "pack(w, order=n_k)",
         "tf32x3": "precision(y, dtype=tf32x3)",

@@ -36,6 +36,7 @@ LINES = {  # a decision of each verb that a loop nest only notes
     "threads": "threads(y, count=64)",
     "persistent": "persistent(y, programs=1)",
     "specialize": "specialize(y)",
+    "registers": "registers(y, limit=96)",
 }
 ALIKE, UNLIKE = (
     "pipeline(x, stages=3)\npipeline(w, stages=3)",

@@ -223,9 +223,7 @@ def _build(
     threads = launch.threads or rules.warps * table["warp"]
     warps = max(1, int(figure("warps", threads / table["warp"])))
     guess = register_bytes(launch, machine, sizes) / (4 * warps * table["warp"])
-    most = min(
-        table["registers_per_thread"], table["registers_per_unit"] // (warps * table["warp"])
-    )
+    most = _most_registers(launch, table, warps)
     stages = max((v.stages for v in launch.values if v.loaded), default=1)
     return Build(
         registers=int(min(figure("registers", guess + REGISTERS_BESIDE), most)),
@@ -239,6 +237,12 @@ def _build(
     )
 
 
+def _most_registers(launch: Launch, table: Mapping[str, Any], warps: int) -> int:
+    """The most registers of a thread: what does not fit is spilled."""
+    whole = table["registers_per_unit"] // (warps * table["warp"])
+    return min(launch.registers or table["registers_per_thread"], whole)
+
+
 def _with_addresses(
     build: Build, launch: Launch, ext: Extents, machine: Machine, table: Mapping[str, Any]
 ) -> Build:
@@ -248,7 +252,7 @@ def _with_addresses(
     threads = build.warps * table["warp"]
     scattered = [m for m in done.moves if m.bytes <= 4 * m.requests]
     each = sum(m.requests / threads for m in scattered)
-    most = min(table["registers_per_thread"], table["registers_per_unit"] // threads)
+    most = _most_registers(launch, table, build.warps)
     wanted = build.registers + build.spills / 4 + ADDRESS_REGISTERS * each
     return replace(build, registers=int(min(wanted, most)), spills=4 * max(0.0, wanted - most))
 

@@ -233,6 +233,15 @@ def test_registers_decide_how_many_programs_take_turns():
     assert many["rounds"] == 16 and many["wait_us"] > few["wait_us"]
 
 
+def test_a_limit_of_registers_lets_a_multiprocessor_hold_more_and_spills_the_rest():
+    tiles, sizes = (128, 128, 32), {"M": 1024, "K": 512, "N": 1024}
+    free, kept = (
+        terms_of(product(*tiles, *more), sizes) for more in ((), ("registers(y, limit=80)",))
+    )
+    assert kept["resident"] > free["resident"]
+    assert kept["spill_us"] > free["spill_us"]
+
+
 def test_the_last_round_counts_whole():
     nest, sizes = copied(*row(8))
     assert terms_of(nest, sizes, warps=16, registers=32)["rounds"] == 1

@@ -59,6 +59,7 @@ class Kernel:
     attributes: tuple[tuple[str, float | int | bool], ...]
     threads: int
     warp: int  # threads that run in step
+    registers: int  # the most of a thread, 0: the compiler chooses
     resident: int
     tiles: tuple[Expr, ...]
     fragments: tuple[Fragment, ...]
@@ -154,6 +155,7 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         attributes=launch.attributes,
         threads=launch.threads,
         warp=launch.warp,
+        registers=launch.registers,
         resident=launch.resident,
         tiles=launch.tiles,
         fragments=launch.fragments,

@@ -18,7 +18,7 @@ from backends.gpu.threads.hoist import hoisted
 from backends.gpu.threads.inline import inlined
 from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.plans import plans, stage_functions
-from backends.gpu.threads.producers import Producers
+from backends.gpu.threads.producers import PRODUCERS, Producers
 from backends.gpu.threads.prune import pruned, reads
 from backends.gpu.threads.register_staging import RegisterStaging
 from backends.gpu.threads.staging import Staging
@@ -90,8 +90,7 @@ def _launch(
     given = (machine.on_chip_bytes, launch, known, owners, dict(source.tiles), planned, anchored)
     lowering: Staging
     if machine.details.get("gpu", {}).get("copies_async", True):
-        space = machine.spaces.get("register")
-        lowering = Producers(space.bytes // WORD if space is not None else 0, boxes, *given)
+        lowering = Producers(_registers(launch, machine), boxes, *given)
     else:
         lowering = RegisterStaging(*given)
     fixed = _fixed(launch, known)
@@ -118,6 +117,15 @@ def _launch(
     if producer is not None:
         producer = replace(producer, body=_pruned(producer.once, producer.body)[1])
     return _made(launch, machine, lowering, (once, body), producer, {i: widths[i] for i in fixed})
+
+
+def _registers(launch: of.Launch, machine: Machine) -> int:
+    """What the roles of a block may share: the registers of a multiprocessor, or as many as its
+    threads begin with where these are limited."""
+    space = machine.spaces.get("register")
+    whole = space.bytes // WORD if space is not None else 0
+    own = launch.registers * (launch.warps * machine.warp + PRODUCERS)
+    return min(whole, own) if own else whole
 
 
 def _pruned(*blocks: tuple[to.Statement, ...]) -> tuple[tuple[to.Statement, ...], ...]:
@@ -177,6 +185,7 @@ def _made(
         signals=signals,
         maps=maps,
         producer=producer,
+        registers=launch.registers,
     )
 
 

@@ -128,7 +128,9 @@ def _access(s: to.Statement) -> str:
 
 
 def _launch(one: to.Launch) -> Iterator[str]:
-    yield f"launch {one.name}({', '.join(one.tensors)}): {one.threads} threads, warps of {one.warp}"
+    limit = f", at most {one.registers} registers each" if one.registers else ""
+    head = f"launch {one.name}({', '.join(one.tensors)})"
+    yield f"{head}: {one.threads} threads, warps of {one.warp}{limit}"
     yield from grid_lines(one.tiles, one.resident)
     yield from sizes_lines(one.sizes, one.specialized)
     yield from (f"    up to {expression_text(e)} = {most}" for e, most in one.limits)

@@ -462,6 +462,7 @@ class Launch:
     signals: tuple[Signal, ...] = ()
     maps: tuple[TensorMap, ...] = ()
     producer: Producer | None = None
+    registers: int = 0  # the most of a thread, 0: the compiler chooses
 
     @property
     def whole(self) -> tuple[Statement, ...]:

@@ -50,6 +50,19 @@ def test_the_figures_of_a_product(built, target, registers, copies):
     assert figures["compile_seconds"] > 0
 
 
+@pytest.mark.parametrize(
+    ("target", "option", "most"), [("h200", "maxnreg=128", 128), ("mi300", "waves_per_eu=4", 128)]
+)
+def test_a_limit_of_registers_is_kept(built, target, option, most):
+    small, large = ("BM=64, BN=64, BK=32", "BM=128, BN=128, BK=32")
+    found = [
+        built("matmul", "matmul", target, change=(small, f"{large}{more}"), **PRODUCT).figures
+        for more in ("", f", {option}")
+    ]
+    free, kept = (one["matmul_0.registers"] for one in found)
+    assert kept <= most < free
+
+
 @pytest.mark.parametrize("target", ["h200", "mi300"])
 @pytest.mark.parametrize(
     ("source", "sizes"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from backends.gpu.program import sizes_of, tile_program
@@ -36,8 +37,17 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
         "asked": tuple(n for n, tensor, *_ in size_sources(nest) if tensor not in inputs),
         "made": made,
         "launch_sizes": size_lines(nest, _launched(program)),
+        "register_limit": partial(register_limit, machine),
         "wrapper": wrapper_lines(nest, sizes_of(*(p.shape for p in made))),
     }
+
+
+def register_limit(machine: Machine, limit: int) -> str:
+    """The option of a launch that limits the registers of a thread. AMD's compiler is told how many
+    waves a SIMD must hold instead."""
+    if machine.details["triton"]["backend"] == "cuda":
+        return f"maxnreg={limit}"
+    return f"waves_per_eu={machine.details['gpu']['registers_per_thread'] // limit}"
 
 
 def _launched(program: TileProgram) -> frozenset[str]:

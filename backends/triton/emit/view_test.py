@@ -98,6 +98,19 @@ def test_a_persistent_launch_has_a_program_for_each_processor():
     assert f", {2 * H200.parallel}),)](" in text(made)
 
 
+@pytest.mark.parametrize(
+    ("target_name", "limit", "option"),
+    [("h200", 96, "maxnreg=96"), ("mi300", 96, "waves_per_eu=5")],
+)
+def test_a_limit_of_registers_is_an_option_of_the_launch(target_name, limit, option):
+    machine = target(target_name)
+    line = f"registers(y, limit={limit})"
+    made = lower(PRODUCT, decisions(PRODUCT, *TILES, line), machine, dict(M=256, N=256, K=256))
+    assert f"        {option},\n" in templates().render(
+        "kernel.py.j2", **kernel_view(made, machine)
+    )
+
+
 def test_a_specialized_launch_has_its_sizes_as_constants():
     sizes = dict(M=200, N=72, K=40)
     plain, special = (

@@ -1,0 +1,46 @@
+"""What decisions on threads may ask of a chip: limits of registers."""
+
+from __future__ import annotations
+
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.schedule import Decision
+from machines.gpu.facts import facts
+
+LEAST_REGISTERS = 32  # fewer hold hardly more than addresses
+
+
+def register_limits(machine: Machine, threads: int = 0) -> tuple[int, ...]:
+    """The limits that change how many blocks a multiprocessor holds, the largest first: with one
+    more register, it would hold one less. threads: of a block; 0: a warp for each partition."""
+    if "gpu" not in machine.details:
+        return ()
+    table = facts(machine)
+    threads = threads or table["partitions"] * machine.warp
+    step, most = table["register_granularity"], table["registers_per_thread"]
+    found = []
+    for blocks in range(1, table["warps_per_unit"] * machine.warp // threads + 1):
+        limit = table["registers_per_unit"] // (threads * blocks) // step * step
+        if LEAST_REGISTERS <= limit < most:
+            found.append(limit)
+    return tuple(dict.fromkeys(found))
+
+
+def check_decision(decision: Decision, machine: Machine) -> None:
+    """KernelError where a decision asks for what the chip does not have."""
+    if decision.verb == "registers":
+        _check_registers(decision, machine)
+
+
+def _check_registers(decision: Decision, machine: Machine) -> None:
+    if "gpu" not in machine.details:
+        return
+    table, limit = facts(machine), decision.number("limit")
+    step, most = table["register_granularity"], table["registers_per_thread"]
+    if limit % step or not LEAST_REGISTERS <= limit <= most:
+        raise KernelError(
+            f"`limit={limit}` is no number of registers that a thread is given here",
+            place=decision.place,
+            allowed=f"multiples of {step} from {LEAST_REGISTERS} to {most // step * step}",
+            hint=f"drop {decision}, and the compiler takes as many as it wants",
+        )
