@@ -3,6 +3,9 @@
 All backends build the same schedule: that of the kernel's record on the target, without the verbs that
 a backend does not render. Each is checked at the kernel's check sizes, then timed at its tuning sizes,
 one after the other, in a process of its own. Builds are made first, side by side.
+
+Beside the library's kernels there are large ones, whose schedules lie in `benchmarks/schedules/`, one for
+each backend; PyTorch's own function is timed beside them.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from statistics import geometric_mean
@@ -31,10 +34,13 @@ from ir.machine import NOTED
 from ir.parse.parse import parse_workload
 from ir.parse.schedule import parse_schedule
 from ir.reference.inputs import random_inputs
-from ir.workload import LIBRARY
+from ir.workload import LIBRARY, Sizes, Workload
 
 ROOT = Path(__file__).parent.parent
+SPECS, SCHEDULES = ROOT / "benchmarks" / "specs", ROOT / "benchmarks" / "schedules"
 TOGETHER = 12  # builds
+LIBRARY_OF = "library"  # stands for PyTorch's function among the backends
+SECONDS = 0.3  # of measured calls of it
 BUILD_SECONDS, RUN_SECONDS = 90.0, 45.0
 SHARED_FIGURES = ("registers", "spills", "shared_bytes", "occupancy")
 EXAMPLES = """
@@ -44,23 +50,63 @@ examples:
 Row = dict[str, Any]
 
 
-def job(kernel: str, machine_name: str, language: str, folder: Path, stage: str) -> Row:
-    """What one stage of one kernel on one backend finds. stage: "build" or "run"."""
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A kernel at some sizes."""
+
+    kernel: str
+    sizes: Sizes = field(default_factory=dict)  # none: those that the kernel is tuned at
+    library: str = ""  # PyTorch's function of the same inputs, in the module `torch`
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line and in files."""
+        return "_".join((self.kernel, *(f"{n}{v}" for n, v in self.sizes.items())))
+
+    def work(self) -> Workload:
+        """The kernel, tuned at the sizes."""
+        folder = SPECS if self.sizes else LIBRARY
+        text = (folder / f"{self.kernel}.kir").read_text(encoding="utf-8")
+        found = parse_workload(text, self.kernel)
+        return replace(found, tune=self.sizes) if self.sizes else found
+
+    def schedule(self, machine: str, language: str) -> Path:
+        """The file of its schedule."""
+        if self.sizes:
+            return SCHEDULES / machine / f"{self.name}-{language}.sched"
+        return ROOT / "kernels_generated" / self.kernel / machine / "schedule.sched"
+
+
+_LARGE = (
+    Case("matmul_bf16", dict(M=8192, K=8192, N=8192), "matmul"),
+    Case(
+        "attention",
+        dict(H=64, M=2048, N=2048, D=128),
+        "nn.functional.scaled_dot_product_attention",
+    ),
+)
+CASES = {c.name: c for c in (*(Case(p.stem) for p in sorted(LIBRARY.glob("*.kir"))), *_LARGE)}
+
+
+def job(name: str, machine_name: str, language: str, folder: Path, stage: str) -> Row:
+    """What one stage of one case on one backend finds. stage: "build" or "run"."""
     import numpy as np
 
+    if language == LIBRARY_OF:
+        return library(CASES[name]) if stage == "run" else {}
     serving = backend(language)
     machine = served_by(target(machine_name), serving)
-    work = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
-    record = ROOT / "kernels_generated" / kernel / machine_name / "schedule.sched"
+    work = CASES[name].work()
+    record = CASES[name].schedule(machine_name, language)
     decided = parse_schedule(record.read_text(encoding="utf-8"), str(record))
     lacking = set(NOTED) - set(serving.manifest.verbs)
     decided = replace(
         decided, decisions=tuple(d for d in decided.decisions if d.verb not in lacking)
     )
     nest = lower(work.spec, decided, machine, work.tune)
-    kept = folder / f"{kernel}-{language}.pickle"
+    kept = folder / f"{name}-{language}.pickle"
     if stage == "build":
-        place = folder / f"{kernel}-{language}"
+        place = folder / f"{name}-{language}"
         place.mkdir()
         built = serving.build(serving.emit(nest, machine), nest, machine, place)
         kept.write_bytes(pickle.dumps(built))
@@ -72,6 +118,28 @@ def job(kernel: str, machine_name: str, language: str, folder: Path, stage: str)
     timing = serving.time(built, nest, machine, work.tune, inputs)
     correct_by = serving.available(machine)["correct_by"]
     return {"us": round(timing.us, 2), "time_kind": timing.kind, "correct_by": correct_by}
+
+
+def library(case: Case) -> Row:
+    """The time of PyTorch's function of a case."""
+    import torch
+
+    from backends.gpu.device.gpu import DEVICE, CudaDevice, alone
+    from backends.gpu.device.timing import measure
+    from benchmarks.inputs import draw
+
+    function = torch
+    for part in case.library.split("."):
+        function = getattr(function, part)
+    sets = [draw(case.work().spec, case.sizes, DEVICE, seed) for seed in range(2)]
+    with alone():
+        times = measure(lambda tensors: function(*tensors), sets, CudaDevice(), SECONDS)
+    return {"us": round(times.us, 2), "function": f"torch.{case.library}"}
+
+
+def entrants(name: str, languages: Sequence[str]) -> tuple[str, ...]:
+    """Who takes part in the race of a case."""
+    return (*languages, LIBRARY_OF) if CASES[name].library else tuple(languages)
 
 
 def forked(work: Callable[[], Row], answer: Path) -> int:
@@ -106,7 +174,7 @@ def raced(
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), {}
-        pairs = [(kernel, language) for kernel in kernels for language in languages]
+        pairs = [(kernel, one) for kernel in kernels for one in entrants(kernel, languages)]
         for stage, seconds, together in (
             ("build", BUILD_SECONDS, TOGETHER),
             ("run", RUN_SECONDS, 1),
@@ -124,9 +192,8 @@ def raced(
 
 
 def _row(kernel: str, languages: Sequence[str], folder: Path) -> Row:
-    work = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
-    found: Row = {"kernel": kernel, "sizes": dict(work.tune)}
-    for language in languages:
+    found: Row = {"kernel": CASES[kernel].kernel, "sizes": dict(CASES[kernel].work().tune)}
+    for language in entrants(kernel, languages):
         own: Row = {}
         for stage in ("build", "run"):
             answer = folder / f"{kernel}-{language}.{stage}.json"
@@ -137,7 +204,9 @@ def _row(kernel: str, languages: Sequence[str], folder: Path) -> Row:
 
 
 def ratios(rows: Sequence[Row], one: str, other: str) -> dict[str, Any]:
-    """How many times as fast the second backend is as the first, over the kernels that both ran."""
+    """How many times as fast the second backend is as the first, over the library's kernels that both
+    ran."""
+    rows = [row for row in rows if LIBRARY_OF not in row]
     found = {
         row["kernel"]: row[one]["us"] / row[other]["us"]
         for row in rows
@@ -160,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made.add_argument("--out", required=True, type=Path, help="the result file")
     made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
     given = made.parse_args(arguments)
-    every = sorted(p.stem for p in LIBRARY.glob("*.kir"))
+    every = list(CASES)
     names = [n for n in given.kernels.split(",") if n] or every
     if unknown := [n for n in names if n not in every]:
         raise KernelError(f"there is no kernel `{unknown[0]}`", allowed=", ".join(every))
@@ -174,8 +243,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from benchmarks.device import facts  # opens the GPU, after which no child could
 
     command = f"python3 -m benchmarks.languages --target={given.target} --out={given.out.name}"
-    kept = [r for r in read(given.out)["rows"] if r["kernel"] not in names]
-    rows = sorted([*kept, *rows], key=lambda row: row["kernel"])
+    mine = [(CASES[n].kernel, dict(CASES[n].work().tune)) for n in names]
+    kept = [r for r in read(given.out)["rows"] if (r["kernel"], r["sizes"]) not in mine]
+    rows = sorted([*kept, *rows], key=lambda row: (LIBRARY_OF in row, row["kernel"]))
     summary = {b: ratios(rows, languages[0], b) for b in languages[1:]}
     head = {
         "command": command,

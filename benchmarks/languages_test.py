@@ -73,3 +73,17 @@ def test_an_error_of_any_kind_ends_in_the_child(monkeypatch):
 
 def failing(kernel, machine, language, folder, stage):
     raise KernelError(f"no `{stage}`")
+
+
+def test_large_kernels_have_a_schedule_for_each_backend_and_a_function_beside_them():
+    for case in (c for c in languages.CASES.values() if c.sizes):
+        assert languages.entrants(case.name, ("triton", "cuda")) == ("triton", "cuda", "library")
+        assert case.work().tune == case.sizes
+        for name in ("triton", "cuda"):
+            text = case.schedule("h200", name).read_text(encoding="utf-8")
+            assert text.startswith(f"schedule({case.kernel})")
+
+
+def test_large_kernels_do_not_count_in_the_mean():
+    large = {"kernel": "d", "one": {"us": 9.0}, "other": {"us": 1.0}, "library": {"us": 1.0}}
+    assert ratios([*ROWS, large], "one", "other") == ratios(ROWS, "one", "other")

@@ -15,7 +15,7 @@ def languages(result: Mapping[str, Any]) -> list[str]:
     first, *others = result["languages"]
     head = ("kernel", "sizes", first, *others, "ratio", "registers", "shared memory")
     lines = [line(head), line(["---"] * _WORDS + ["---:"] * (len(head) - _WORDS))]
-    for row in result["rows"]:
+    for row in (r for r in result["rows"] if "library" not in r):
         sizes = " ".join(f"{name}={size}" for name, size in row["sizes"].items())
         times = [_time(row[name]) for name in (first, *others)]
         last = row[others[-1]]
@@ -33,7 +33,25 @@ def languages(result: Mapping[str, Any]) -> list[str]:
         if "failure" in row[name]
     ]
     parts = [_origin(result), "\n".join(lines), *(["\n".join(failures)] if failures else [])]
-    return [*parts, _summary(result, first, others)]
+    large = [r for r in result["rows"] if "library" in r]
+    return [
+        *parts,
+        _summary(result, first, others),
+        *(_large(large, first, others) if large else []),
+    ]
+
+
+def _large(rows: list[Mapping[str, Any]], first: str, others: list[str]) -> list[str]:
+    """The rows of large kernels, beside PyTorch's function."""
+    head = ("kernel", "sizes", first, *others, "PyTorch", "PyTorch / last", "its function")
+    lines = [line(head), line(["---", "---", *["---:"] * (len(head) - 3), "---"])]
+    for row in rows:
+        sizes = " ".join(f"{name}={size}" for name, size in row["sizes"].items())
+        times = [_time(row[name]) for name in (first, *others, "library")]
+        ours, theirs = row[others[-1]], row["library"]
+        ratio = cut(theirs["us"] / ours["us"]) if "us" in ours and "us" in theirs else "-"
+        lines.append(line([row["kernel"], sizes, *times, ratio, f"`{theirs.get('function', '')}`"]))
+    return ["\n".join(lines)]
 
 
 def _origin(result: Mapping[str, Any]) -> str:
