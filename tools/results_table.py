@@ -1,4 +1,4 @@
-"""Writes the tables of docs/benchmarks.md and docs/device_suite.md from the result files of benchmarks/results/.
+"""Writes the tables of pages of docs/ from the result files of benchmarks/results/.
 
 A page's prose is written by hand; what stands between a marker `<!-- table: MACHINE/FILE -->`
 and `<!-- end -->` is replaced by the table of benchmarks/results/MACHINE/FILE.json.
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import settle, summary
+from tools.check_times_table import check_times
 from tools.coverage_table import coverage
 from tools.device_table import device
 from tools.languages_table import languages
@@ -24,7 +25,7 @@ from tools.ranking_table import ranking
 from tools.suite_table import suite
 
 PAGE = Path("docs/benchmarks.md")
-PAGES = (PAGE, Path("docs/device_suite.md"), Path("docs/cuda.md"))
+PAGES = (PAGE, Path("docs/device_suite.md"), Path("docs/cuda.md"), Path("docs/thread_programs.md"))
 RESULTS = Path("benchmarks/results")
 NOTHING = "Not measured yet.\n"
 EXAMPLES = """
@@ -73,6 +74,8 @@ def table(result: Mapping[str, Any]) -> str:
 
     Ratios are cut after two digits and not rounded.
     """
+    if "checked_through" in result:
+        return "\n\n".join(check_times(result)) + "\n"
     if "languages" in result:
         return "\n\n".join(languages(result)) + "\n"
     if "rounds" in result:
