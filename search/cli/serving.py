@@ -43,9 +43,14 @@ def serving(found: Machine, wanted: Sequence[str]) -> Serving:
     named = bool(wanted)
     served: list[Served] = []
     faults: dict[str, KernelError] = {}
+    reasons: dict[str, str] = {}
     for name in wanted or found.backends:
         try:
-            served.append(usable(found, name))
+            one = _opened(found, name)
+            if lacking := _lacking(one):
+                reasons[name] = lacking
+                raise _unusable(found, name, lacking)
+            served.append(one)
         except KernelError as error:
             if named:
                 raise
@@ -61,7 +66,7 @@ def serving(found: Machine, wanted: Sequence[str]) -> Serving:
             where="--backend",
             hint="times of different kinds are not compared: name fewer backends",
         )
-    notes = [_note(found.name, name, error.what) for name, error in faults.items()]
+    notes = [_note(found.name, name, reasons.get(name, e.what)) for name, e in faults.items()]
     notes += [_note(found.name, name, f"its times are {kinds[name]} here") for name in other]
     able = tuple(one for one in served if one.name not in other)
     return Serving(able, named, tuple(notes))
@@ -69,19 +74,35 @@ def serving(found: Machine, wanted: Sequence[str]) -> Serving:
 
 def usable(found: Machine, wanted: str) -> Served:
     """A backend that serves a machine; KernelError where it can check nothing here."""
+    served = _opened(found, wanted)
+    if lacking := _lacking(served):
+        raise _unusable(found, wanted, lacking)
+    return served
+
+
+def _opened(found: Machine, wanted: str) -> Served:
     try:
         backend = backend_for(found, wanted)
     except KernelError as error:
         raise (error if error.where else error.within("--backend")) from None
-    here = backend.available(found)
-    if not here.get("correct_by") or not here.get("time_kind"):
-        raise KernelError(
-            f"backend `{backend.manifest.name}` cannot check and time kernels for "
-            f"`{found.name}` on this machine: {here.get('why')}",
-            where="--target",
-            hint="--list-targets says what can be done here",
-        )
     return Served(backend, served_by(found, backend))
+
+
+def _lacking(served: Served) -> str:
+    """Why a backend can check and time nothing here; empty where it can."""
+    here = served.backend.available(served.machine)
+    if here.get("correct_by") and here.get("time_kind"):
+        return ""
+    return str(here.get("why") or "it does not say why")
+
+
+def _unusable(found: Machine, backend: str, lacking: str) -> KernelError:
+    return KernelError(
+        f"backend `{backend}` cannot check and time kernels for `{found.name}` on this machine: "
+        f"{lacking}",
+        where="--target",
+        hint="--list-targets says what can be done here",
+    )
 
 
 def _note(target: str, backend: str, why: str) -> str:
