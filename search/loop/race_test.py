@@ -108,6 +108,22 @@ def test_one_budget_is_shared_and_the_fastest_of_all_wins():
     assert tongue.evaluated >= 2 + 4 + 2 * 3
 
 
+@pytest.mark.parametrize("evaluations, each", [(8, 2), (10, 3), (12, 4)])
+def test_a_short_race_is_shared_as_a_long_one_is(evaluations, each):
+    settings = replace(SETTINGS, evaluations=evaluations)
+    rows = by_backend(search(UNEVEN, settings=settings).run())
+    assert [row.evaluated for row in rows] == [2 + each, 2 + each]
+
+
+def test_a_run_with_a_wider_limit_goes_on_as_if_it_had_had_it(tmp_path):
+    store = Store(str(tmp_path / "store.db"))
+    short = search(store=store, settings=replace(SETTINGS, evaluations=9)).run()
+    assert short.evaluations == 9
+    again = told(search(store=store, run=short.run))
+    assert again == told(search())
+    store.close()
+
+
 def test_a_backend_that_fails_always_is_left_alone():
     outcome = search({"tongue": 1.0, "dialect": None}).run()
     tongue, dialect = by_backend(outcome)

@@ -211,16 +211,13 @@ class Search:
         seed, missing = f"{self.settings.seed}/{generation}", self._missing()
         several = len(self._views) > 1
         asked: list[Candidate] = []
-        allotted = shares(
-            [standing(v.backend, self.graph, v.outcomes) for v in self._views.values()],
-            self.settings.batch,
-        )
-        for name, share in allotted.items():
-            own = f"{seed}/{name}" if several else seed
-            asked += self._ask_for(self._views[name], generation, share, own, missing - len(asked))
-        for name in allotted if several else ():  # what one has no use for is another's
-            left = min(missing, self.settings.batch) - len(asked)
-            more = f"{seed}/{name}/more"
+        stand = [standing(v.backend, self.graph, v.outcomes) for v in self._views.values()]
+        whole, now = shares(stand, self.settings.batch), shares(stand, missing)
+        for name, share in whole.items():
+            own, most = f"{seed}/{name}" if several else seed, min(share, now[name])
+            asked += self._ask_for(self._views[name], generation, share, own, most)
+        for name in whole if several else ():  # what one has no use for is another's
+            left, more = missing - len(asked), f"{seed}/{name}/more"
             asked += self._ask_for(self._views[name], generation, left, more, left)
         return tuple(asked)
 
