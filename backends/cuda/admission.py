@@ -30,7 +30,7 @@ _HEAD = re.compile(
 _PARAMETER = re.compile(
     r"(?:const )?\w+ \* __restrict__ \w+|const __grid_constant__ TensorMap \w+|int \w+"
 )
-TYPES = frozenset("float int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16".split())
+TYPES = frozenset("float int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16 f8e4m3 f8e5m2".split())
 COMPILER = frozenset(
     "__global__ __launch_bounds__ __maxnreg__ __restrict__ __syncthreads __grid_constant__".split()
 )

@@ -32,6 +32,34 @@ struct f16 {
   f16& operator=(float x) { return *this = f16(x); }
 };
 
+// 8 bits with kFraction of the significand, computed with as f32. Rounded to the nearest, ties to even;
+// what is beyond kLargest becomes kBeyond, the code of the largest number or of infinity.
+template <int kFraction, int kBias, int kLargest, int kBeyond>
+struct Eight {
+  static constexpr int kDropped = 23 - kFraction;
+  u8 bits;
+  Eight() = default;
+  explicit Eight(float x) {
+    const u32 b = __float_as_uint(x), size = b & 0x7fffffffu;
+    u32 code = (size + (1u << (kDropped - 1)) - 1 + (size >> kDropped & 1u)) >> kDropped;
+    code -= (127 - kBias) << kFraction;
+    if (size < u32(128 - kBias) << 23)  // a subnormal number: a multiple of the least
+      code = u32(rintf(fabsf(x) * __uint_as_float(u32(126 + kBias + kFraction) << 23)));
+    else if (code > kLargest)
+      code = kBeyond;
+    bits = u8((size > 0x7f800000u ? 0x7f : code) | b >> 24 & 0x80u);
+  }
+  operator float() const {
+    const u32 code = bits & 0x7fu, sign = u32(bits & 0x80u) << 24;
+    const float size = __uint_as_float(code << kDropped) * __uint_as_float(u32(254 - kBias) << 23);
+    if (code <= kLargest) return __uint_as_float(__float_as_uint(size) | sign);
+    return __uint_as_float((code << kDropped | 0x7f800000u | (kBeyond == kLargest) << 22) | sign);
+  }
+  Eight& operator=(float x) { return *this = Eight(x); }
+};
+using f8e4m3 = Eight<3, 7, 0x7e, 0x7e>;
+using f8e5m2 = Eight<2, 15, 0x7b, 0x7c>;
+
 constexpr int cdiv(int size, int tile) { return (size + tile - 1) / tile; }
 constexpr int round_up(int bytes, int step) { return (bytes + step - 1) / step * step; }
 constexpr int least(int a, int b) { return a < b ? a : b; }
@@ -369,14 +397,10 @@ constexpr u32 kWarp = 0xffffffffu;
 // What the thread at a XOR distance holds.
 template <class T>
 inline T shuffle_xor(T x, int distance) {
-  return __shfl_xor_sync(kWarp, x, distance);
-}
-inline bf16 shuffle_xor(bf16 x, int distance) {
-  x.bits = u16(__shfl_xor_sync(kWarp, u32(x.bits), distance));
-  return x;
-}
-inline f16 shuffle_xor(f16 x, int distance) {
-  x.bits = u16(__shfl_xor_sync(kWarp, u32(x.bits), distance));
+  if constexpr (requires { x.bits; })
+    x.bits = __shfl_xor_sync(kWarp, u32(x.bits), distance);
+  else
+    x = __shfl_xor_sync(kWarp, x, distance);
   return x;
 }
 
@@ -482,6 +506,8 @@ struct Wgmma;
 WGMMA(f16, ptx::wgmma_f16)
 WGMMA(bf16, ptx::wgmma_bf16)
 WGMMA(float, ptx::wgmma_tf32)
+WGMMA(f8e4m3, ptx::wgmma_e4m3)
+WGMMA(f8e5m2, ptx::wgmma_e5m2)
 #undef WGMMA
 template <int kColumns, int kA, int kB, class D, class T>
 inline void wgmma(D* top, D* bottom, Matrix<T> a, Matrix<T> b) {

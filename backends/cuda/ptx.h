@@ -255,6 +255,8 @@ inline void wait_warpgroup() {
 WGMMAS(wgmma_f16, "k16.f32.f16.f16", float, "+f", FLAGS, FLAG)
 WGMMAS(wgmma_bf16, "k16.f32.bf16.bf16", float, "+f", FLAGS, FLAG)
 WGMMAS(wgmma_tf32, "k8.f32.tf32.tf32", float, "+f", SIGNS, NONE)
+WGMMAS(wgmma_e4m3, "k32.f32.e4m3.e4m3", float, "+f", SIGNS, NONE)
+WGMMAS(wgmma_e5m2, "k32.f32.e5m2.e5m2", float, "+f", SIGNS, NONE)
 #undef WGMMAS
 #undef WGMMA
 #endif

@@ -1,9 +1,10 @@
-"""Arrays between numpy and the device: bf16 as its bits, outputs poisoned before a run, fences and
+"""Arrays between numpy and the device: bf16 and 8-bit floats as their bits, outputs poisoned before a run, fences and
 inputs looked at after it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from backends.fences import require_untouched
 from backends.shared.launches import tensors
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind, value
+from ir.spec import EIGHT
 
 _DTYPES = {
     "f32": np.float32,
@@ -24,27 +26,52 @@ _DTYPES = {
     "i8": np.int8,
     "u8": np.uint8,
     "b8": np.uint8,
+    **dict.fromkeys(EIGHT, np.uint8),
 }
 FENCE = 4096  # bytes before and behind a buffer, but for what aligns it
 ALIGNED = 64
 _FENCE_BITS = 0xFF  # of every byte of a fence: NaN in all float formats
 _BAD_BF16 = 0x7FC1  # a NaN
+_BAD_EIGHT = 0x7F  # a NaN in each 8-bit format
 _BAD_INTEGER = -1_234_567
 
 
 def to_device(array: np.ndarray, dtype: str) -> np.ndarray:
-    """A contiguous copy in the device's form; bf16 comes as f32 of bf16 values, any shape."""
+    """A contiguous copy in the device's form; bf16 and 8-bit floats come as f32 of
+    their values, any shape."""
     if dtype == "bf16":
         bits = np.array(array, np.float32, order="C").view(np.uint32)
         return np.asarray(bits >> 16).astype(np.uint16)
+    if dtype in EIGHT:
+        values, given = _values(dtype)[:128], np.asarray(array, np.float32)
+        known = np.searchsorted(values[: np.isfinite(values).sum()], np.abs(given))
+        code = np.where(np.isnan(given), _BAD_EIGHT, known)
+        return np.array(code | np.signbit(given) << 7, np.uint8, order="C")
     return np.array(array, _DTYPES[dtype], order="C", copy=True)
 
 
 def from_device(array: np.ndarray, dtype: str) -> np.ndarray:
-    """The array as numpy has it; bf16 as f32."""
+    """The array as numpy has it; bf16 and 8-bit floats as f32."""
     if dtype == "bf16":
         return np.asarray(array.astype(np.uint32) << 16).view(np.float32)
+    if dtype in EIGHT:
+        return _values(dtype)[array]
     return array.astype(bool) if dtype == "b8" else array
+
+
+@cache
+def _values(dtype: str) -> np.ndarray:
+    """The value of each code of an 8-bit float: those of f8e4m3 have no infinity."""
+    code = np.arange(128)
+    fraction, bias = {"f8e4m3": (3, 7), "f8e5m2": (2, 15)}[dtype]
+    exponent, part = code >> fraction, code % (1 << fraction)
+    normal = exponent > 0
+    values = np.ldexp(part + (normal << fraction), np.maximum(exponent, 1) - bias - fraction)
+    if dtype == "f8e5m2":
+        values = np.where(exponent == 31, np.where(part == 0, np.inf, np.nan), values)
+    else:
+        values[_BAD_EIGHT] = np.nan
+    return np.concatenate([values, -values]).astype(np.float32)
 
 
 def poisoned(parameter: Parameter, sizes: Mapping[str, int]) -> np.ndarray:
@@ -52,6 +79,8 @@ def poisoned(parameter: Parameter, sizes: Mapping[str, int]) -> np.ndarray:
     shape = tuple(value(e, sizes) for e in parameter.shape)
     if parameter.dtype == "bf16":
         return np.full(shape, _BAD_BF16, np.uint16)
+    if parameter.dtype in EIGHT:
+        return np.full(shape, _BAD_EIGHT, np.uint8)
     if parameter.dtype == "b8":
         return np.full(shape, 0xA5, np.uint8)
     dtype = _DTYPES[parameter.dtype]

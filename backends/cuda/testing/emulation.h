@@ -27,6 +27,7 @@
 using u16 = uint16_t;
 using u32 = uint32_t;
 using u64 = unsigned long long;
+using u8 = unsigned char;
 struct alignas(8) uint2 { u32 x, y; };
 struct alignas(16) uint4 { u32 x, y, z, w; };
 struct Place { unsigned x, y, z; };
@@ -418,6 +419,17 @@ inline Word element(u64 matrix, bool along_is_contiguous, int along, int k) {
 WGMMA(wgmma_f16, u16, float, float_of(x))
 WGMMA(wgmma_bf16, u16, float, as<float>(u32(x) << 16))
 WGMMA(wgmma_tf32, u32, float, as<float>(x & ~0x1fffu))
+// Of 8 bits: the value of a code.
+inline float of_eight(u8 x, int fraction, int bias) {
+  const int exponent = x >> fraction & (127 >> fraction), part = x & ((1 << fraction) - 1);
+  const int whole = part + (exponent ? 1 << fraction : 0);
+  const float value = ldexpf(whole, (exponent ? exponent : 1) - bias - fraction);
+  const bool nan = fraction == 3 ? (x & 127) == 127 : exponent == 31 && part;
+  const float found = nan ? NAN : fraction == 2 && exponent == 31 ? INFINITY : value;
+  return x & 128 ? -found : found;
+}
+WGMMA(wgmma_e4m3, u8, float, of_eight(x, 3, 7))
+WGMMA(wgmma_e5m2, u8, float, of_eight(x, 2, 15))
 #undef WGMMA
 
 }  // namespace ptx

@@ -27,6 +27,9 @@ CASES = {  # decisions for the kernel of a case, which is in FOLDER
     "place(m.outer, level=grid)\nplace(n.outer, level=loop)\ncompute(s, unit=matrix)\n"
     "compute(o, unit=matrix)",
     "scanned": "tile(m, size=4)\nplace(m.outer, level=grid)",
+    "eight": "tile(m, size=64)\ntile(n, size=64)\ntile(k, size=64)\nplace(m.outer, level=grid)\n"
+    "place(n.outer, level=grid)\nplace(k.outer, level=loop)\ncompute(acc, unit=matrix)\n"
+    "pipeline(x, stages=2)\npipeline(w, stages=2)\nthreads(y, count=128)",
     "parts": "tile(m, size=1)\nplace(m.outer, level=grid)\nthreads(y, count=128)",
     "jagged": "tile(b, size=1)\ntile(l, size=32)\nplace(b.outer, level=grid)",
     "recurrent": "kernel(gx)\nkernel(a)\ntile(t, size=1)\ntile(b, size=1)\nplace(t.outer, level=grid)\n"
@@ -40,6 +43,8 @@ BULK_CASES = {  # for machines with a DMA engine
     "fetched": f"{CASES['streamed']}\ncopy(q, by=bulk)\npipeline(k, stages=2)\n"
     "pipeline(v, stages=2)\ncopy(k, by=bulk)\ncopy(v, by=bulk)",
 }
+# What a machine without a case's instruction decides.
+WIDENED = {("eight", "a100"): "\nprecision(acc, dtype=bf16)"}
 
 
 def backend() -> Backend:
@@ -57,7 +62,7 @@ def work_of(name: str) -> Workload:
 def nest_of(name: str, machine: str = "h200") -> LoopNest:
     """A case lowered for a machine."""
     work = work_of(name)
-    decided = (CASES | BULK_CASES)[name]
+    decided = (CASES | BULK_CASES)[name] + WIDENED.get((name, machine), "")
     schedule = parse_schedule(f"schedule({work.spec.name})\n{decided}\n")
     return lower(work.spec, schedule, machine_of(machine), work.tune)
 

@@ -26,7 +26,7 @@ from backends.gpu.tile import Compute, Converted, Masked, Name
 from ir.digest import spec_digest, text_digest
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
-from ir.spec import Equation, Expr, Number, Size, Spec
+from ir.spec import EIGHT, Equation, Expr, Number, Size, Spec
 
 Change = Callable[[Expr], Expr | None]
 
@@ -207,8 +207,8 @@ def _spelled(expr: Expr, fragments: Mapping[Name, Fragment]) -> Expr | None:
 
 
 def _short(name: Name, fragments: Mapping[Name, Fragment]) -> bool:
-    """Whether the elements of a fragment are floats of 16 bits, which constants meet as such."""
-    return name in fragments and fragments[name].dtype in ("f16", "bf16")
+    """Whether the elements of a fragment are short floats, which constants meet as such."""
+    return name in fragments and fragments[name].dtype in ("f16", "bf16", *EIGHT)
 
 
 def _truth(expr: Expr, fragments: Mapping[Name, Fragment]) -> bool:

@@ -18,7 +18,7 @@ from backends.gpu.values import typed
 from ir.spec import DTYPES, EIGHT, FLOATS, Apply, Expr, Index, Number
 
 Context = Mapping[str, to.Axis]  # how each index is distributed where an expression is computed
-_SUMMED_IN_F32 = ("f16", "bf16", "tf32")
+_SUMMED_IN_F32 = ("f16", "bf16", "tf32", *EIGHT)
 _EXACT_IN_TF32 = ("f16", "bf16", *EIGHT)
 
 

@@ -12,6 +12,8 @@ from backends.gpu.layout.text import parse_layout
 from backends.gpu.threads.distribution import Spread, replicated, spread
 from backends.gpu.threads.facts import Facts, Matmul, bare
 from backends.gpu.threads.thread import Instruction
+from backends.gpu.threads.vectors import contiguous
+from backends.gpu.tile import Name
 from machines.gpu.matrix_instructions import MatrixInstruction
 
 CHUNK = 4  # steps of K that a thread without matrix instruction holds at once
@@ -80,6 +82,19 @@ def stage_functions(facts: Facts, planned: Mapping[int, Plan]) -> None:
         if all(operands):
             facts.staged |= {load}
             facts.at_use |= {name: (load, value) for name, value in functions.items()}
+
+
+def turned(facts: Facts, planned: Mapping[int, Plan]) -> frozenset[Name]:
+    """Operands that are loaded for a matmul alone and not contiguous along K, as their instruction reads
+    them: they go through registers, which store them so."""
+    found = set()
+    for key, m in facts.matmuls.items():
+        for operand in (m.a, m.b):
+            name = bare(operand)
+            if planned[key].k_major and name in facts.staged:
+                if contiguous(facts.loads[name].place) not in operand.k:
+                    found.add(name)
+    return frozenset(found)
 
 
 def _in_panels(one: Matmul, row: MatrixInstruction) -> bool:

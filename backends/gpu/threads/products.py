@@ -43,6 +43,7 @@ class Matmuls(Lowering):
         self.plans = plans
         self.anchored = anchored  # the matmuls whose results have the distribution of their plan
         self.stages: dict[Name, Expr] = {}  # of staged variables, the stage that is read
+        self.depths: dict[Name, int] = {}  # stages of pipelined variables
         self.loops = 0
 
     def statement(self, s: of.Statement) -> None:
@@ -195,7 +196,10 @@ class Matmuls(Lowering):
         name = self.source(operand)
         if name is None or name not in self.facts.staged:
             held = self.computed(operand)
-            tile = self.tile(Name("shared", held.stem, copy=held.copy), held, operand, plan, along)
+            own = Name("shared", held.stem, copy=held.copy)
+            if held in self.depths:  # the tile of this name is that of its copies
+                own = replace(own, dim=1)
+            tile = self.tile(own, held, operand, plan, along)
             if not self.stands(tile, held):
                 copies = self.copies(self.fragments[held].axes)
                 self.put(to.SharedStore(tile, held, copies=copies))
@@ -218,7 +222,7 @@ class Matmuls(Lowering):
     def stage(self, operand: Operand) -> Expr | None:
         """The stage of an operand's tile that is read."""
         name = self.source(operand)
-        return None if name is None else self.stages.get(name)
+        return self.stages.get(name) if name in self.facts.staged else None
 
     def tile(
         self,
@@ -239,6 +243,7 @@ class Matmuls(Lowering):
         dtype = self.typing.known[held][0] if held in self.typing.known else ""
         dtype = dtype or self.fragments[held].dtype
         region = f"{name.stem}_{name.copy}" if name.copy else name.stem
+        region += "_operand" if name.dim > 0 else ""
         extents = tuple(self.width(i) for i in order)
         row = next(g for g in operand.groups if order[-1] in g)
         made = to.Shared(name, dtype, order, extents, region, stages, len(row))

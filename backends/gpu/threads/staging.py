@@ -35,7 +35,6 @@ class Staging(Matmuls):
         self.shared_bytes = shared_bytes  # that a block may have
         self.headers: dict[str, list[of.Statement]] = {}  # what gives an index's positions
         self.waiting = False  # whether copies were started that nothing waits for yet
-        self.depths: dict[Name, int] = {}  # stages of pipelined variables
         self.rings = 0  # pipelined loops
         self.nesting = 0  # loops around the statement
         self.first: list[to.Statement] = []  # before the first tile
