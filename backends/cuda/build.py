@@ -30,7 +30,11 @@ from ir.machine import Machine
 from machines.gpu.facts import facts
 
 FILE, LAUNCHES = "kernel.cu", "launches.json"
-HEADERS = ("kernel.h", "ptx.h")  # beside this file
+HERE = Path(__file__).parent
+HEADERS = {  # by the names that sources include
+    f.name: f
+    for f in (HERE / "kernel.h", HERE / "ptx.h", HERE.parent / "gpu" / "source" / "prelude.h")
+}
 SECONDS = 60.0  # limit for one compilation
 MEMORY = 4 << 30  # bytes that it may take beside what the process has
 # Divisions and roots within two units of the last place; no other fast arithmetic.
@@ -103,7 +107,7 @@ def compiled(file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
         *(f"-D{name}={number}" for name, number in set_to.items()),
     ]
     source = file.read_text(encoding="utf-8")
-    headers = {n: Path(__file__).with_name(n).read_text(encoding="utf-8") for n in HEADERS}
+    headers = {n: file.read_text(encoding="utf-8") for n, file in HEADERS.items()}
     parts = (nvrtc.version(), *headers.values(), source, *options)
     image = file.parent / f"{text_digest(chr(0).join(parts))}.cubin"
     if not image.exists():

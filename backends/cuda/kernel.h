@@ -60,187 +60,13 @@ struct Eight {
 using f8e4m3 = Eight<3, 7, 0x7e, 0x7e>;
 using f8e5m2 = Eight<2, 15, 0x7b, 0x7c>;
 
-constexpr int cdiv(int size, int tile) { return (size + tile - 1) / tile; }
-constexpr int round_up(int bytes, int step) { return (bytes + step - 1) / step * step; }
-constexpr int least(int a, int b) { return a < b ? a : b; }
-constexpr int most(int a, int b) { return a > b ? a : b; }
-
-// The ends of a type, with which maxima and minima begin.
-template <class T>
-inline T least_of() {
-  if constexpr (T(0.5f) != T(0)) return T(-kInfinity);
-  else return T(-1) < T(0) ? T(1) << (8 * sizeof(T) - 1) : T(0);
-}
-template <class T>
-inline T most_of() {
-  if constexpr (T(0.5f) != T(0)) return T(kInfinity);
-  else return T(~least_of<T>());
-}
-
-namespace fn {
-
-template <class A, class B>
-using Met = decltype(A() + B());  // the type in which two operands meet
-
-inline float round_tf32(float x) {  // to the nearest, ties to even
+using ptx::max_nan;
+using ptx::min_nan;
+inline i32 whole_i32(float x) { return __float2int_rz(x); }
+inline i64 whole_i64(float x) { return x != x ? 0 : __float2ll_rz(x); }
 #if __CUDA_ARCH__ >= 900
-  return __uint_as_float(ptx::tf32_of(x) & ~0x1fffu);
+#define ROUND_TF32(x) __uint_as_float(ptx::tf32_of(x) & ~0x1fffu)
 #endif
-  const u32 b = __float_as_uint(x), rounded = (b + 0xfffu + ((b >> 13) & 1u)) & ~0x1fffu;
-  return (b & 0x7f800000u) == 0x7f800000u ? x : __uint_as_float(rounded);
-}
-
-// Cut toward zero; what the type does not hold becomes its end, NaN becomes 0.
-inline i32 i32_from(float x) { return __float2int_rz(x); }
-inline i64 i64_from(float x) { return x != x ? 0 : __float2ll_rz(x); }
-
-// Functions of floats, which are those of the compiler's library; other numbers become floats.
-#define OF_FLOATS(name, call) \
-  inline float name(float x) { return call; }
-OF_FLOATS(abs, fabsf(x))
-OF_FLOATS(floor, floorf(x))
-OF_FLOATS(ceil, ceilf(x))
-OF_FLOATS(round, rintf(x))
-OF_FLOATS(trunc, truncf(x))
-OF_FLOATS(sqrt, sqrtf(x))
-OF_FLOATS(rsqrt, rsqrtf(x))
-OF_FLOATS(exp, expf(x))
-OF_FLOATS(exp2, exp2f(x))
-OF_FLOATS(expm1, expm1f(x))
-OF_FLOATS(log, logf(x))
-OF_FLOATS(log2, log2f(x))
-OF_FLOATS(log10, log10f(x))
-OF_FLOATS(log1p, log1pf(x))
-OF_FLOATS(erf, erff(x))
-OF_FLOATS(erfc, erfcf(x))
-OF_FLOATS(tanh, tanhf(x))
-OF_FLOATS(sin, sinf(x))
-OF_FLOATS(cos, cosf(x))
-OF_FLOATS(tan, tanf(x))
-OF_FLOATS(asin, asinf(x))
-OF_FLOATS(acos, acosf(x))
-OF_FLOATS(atan, atanf(x))
-OF_FLOATS(sinh, sinhf(x))
-OF_FLOATS(cosh, coshf(x))
-OF_FLOATS(asinh, asinhf(x))
-OF_FLOATS(acosh, acoshf(x))
-OF_FLOATS(atanh, atanhf(x))
-OF_FLOATS(sigmoid, 1.0f / (1.0f + expf(-x)))
-OF_FLOATS(silu, x / (1.0f + expf(-x)))
-OF_FLOATS(gelu, 0.5f * x * (1.0f + erff(x * 0.70710678f)))
-#undef OF_FLOATS
-inline float atan2(float a, float b) { return atan2f(a, b); }
-inline i32 abs(i32 x) { return x < 0 ? -x : x; }
-inline i64 abs(i64 x) { return x < 0 ? -x : x; }
-inline bool isnan(float x) { return x != x; }
-inline bool isinf(float x) { return fabsf(x) == kInfinity; }
-inline bool isfinite(float x) { return fabsf(x) < kInfinity; }
-
-// Functions of two operands: of f32, i32 and i64; others meet in one of these.
-#define OF_NUMBERS(name, of_floats, of_integers)                           \
-  inline float name(float a, float b) { return of_floats; }                \
-  inline i32 name(i32 a, i32 b) { return of_integers; }                    \
-  inline i64 name(i64 a, i64 b) { return of_integers; }                    \
-  template <class A, class B>                                              \
-  inline Met<A, B> name(A a, B b) {                                        \
-    return name(Met<A, B>(a), Met<A, B>(b));                               \
-  }
-
-// As Python does it: what is left has the sign of the divisor.
-inline float float_mod(float a, float b) {
-  const float rest = fmodf(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-inline float float_floordiv(float a, float b) {
-  if (b == 0) return a / b;
-  const float rest = fmodf(a, b);
-  const bool opposite = rest != 0 && (rest < 0) != (b < 0);
-  const float quotient = (a - rest) / b - (opposite ? 1.0f : 0.0f), low = floorf(quotient);
-  return quotient - low > 0.5f ? low + 1 : low;
-}
-// Of integers: a division by zero gives 0.
-template <class T>
-inline T whole_floordiv(T a, T b) {
-  if (b == 0) return 0;
-  if (b == -1) return -a;
-  return a / b - (a % b != 0 && (a % b < 0) != (b < 0));
-}
-template <class T>
-inline T whole_fmod(T a, T b) {
-  return b == 0 || b == -1 ? T(0) : a % b;
-}
-template <class T>
-inline T whole_mod(T a, T b) {
-  const T rest = whole_fmod(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-template <class T>
-inline T whole_pow(T base, T exponent) {
-  if (exponent < 0 && base != 1 && base != -1) return 0;
-  u64 left = exponent < 0 ? -u64(exponent) : u64(exponent), result = 1;
-  for (u64 square = u64(base); left != 0; left >>= 1, square *= square)
-    if (left & 1) result *= square;
-  return T(result);
-}
-
-OF_NUMBERS(maximum, ptx::max_nan(a, b), a > b ? a : b)  // a NaN among the operands is the result
-OF_NUMBERS(minimum, ptx::min_nan(a, b), a < b ? a : b)
-OF_NUMBERS(larger, fmaxf(a, b), a > b ? a : b)  // where NaN is of no account
-OF_NUMBERS(smaller, fminf(a, b), a < b ? a : b)
-OF_NUMBERS(fmod, fmodf(a, b), whole_fmod(a, b))
-OF_NUMBERS(mod, float_mod(a, b), whole_mod(a, b))
-OF_NUMBERS(floordiv, float_floordiv(a, b), whole_floordiv(a, b))
-OF_NUMBERS(pow, powf(a, b), whole_pow(a, b))
-#undef OF_NUMBERS
-
-template <class T>
-inline auto relu(T x) {
-  return maximum(x, 0);
-}
-template <class T>
-inline auto square(T x) {
-  return x * x;
-}
-template <class T>
-inline Met<T, T> sign(T x) {
-  return (x > 0) - (x < 0);
-}
-
-inline i64 shl(i64 a, i64 b) { return i64(u64(a) << (u64(b) & 63)); }
-inline i64 shr(i64 a, i64 b) { return a >> (u64(b) & 63); }
-
-// Philox4x32-10 of Salmon et al. (SC 2011): a multiple of 2^-24 in [0, 1) from the first word of
-// the block that has the counter in its lower two words.
-inline float uniform(i64 seed, i64 counter) {
-  u32 c0 = u32(counter), c1 = u32(u64(counter) >> 32), c2 = 0, c3 = 0;
-  u32 k0 = u32(seed), k1 = u32(u64(seed) >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const u64 first = u64(0xD2511F53u) * c0, second = u64(0xCD9E8D57u) * c2;
-    c0 = u32(second >> 32) ^ c1 ^ k0;
-    c1 = u32(second);
-    c2 = u32(first >> 32) ^ c3 ^ k1;
-    c3 = u32(first);
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  return float(c0 >> 8) * 5.9604644775390625e-8f;
-}
-
-}  // namespace fn
-
-constexpr float kLog2E = 1.4426950408889634f;
-
-// -- memory ---------------------------------------------------------------------------------------
-
-extern __shared__ __align__(1024) u8 shared_bytes[];
-
-// The part of shared memory that begins at a byte.
-template <class T>
-inline T* shared_at(int byte) {
-  return reinterpret_cast<T*>(shared_bytes + byte);
-}
-
-inline u32 shared_address(const void* at) { return u32(__cvta_generic_to_shared(at)); }
 
 template <int kBytes>
 struct Word;
@@ -255,64 +81,19 @@ struct Word<8> { using Type = uint2; };
 template <>
 struct Word<16> { using Type = uint4; };
 
-// Elements as the words that one instruction moves.
-template <int kCount, class T>
-union Vector {
-  static constexpr int kBytes = kCount * sizeof(T) < 16 ? kCount * sizeof(T) : 16;
-  static constexpr int kWords = kCount * sizeof(T) / kBytes;
-  using Word = typename ::Word<kBytes>::Type;
-  T elements[kCount];
-  Word words[kWords];
-};
+#include "prelude.h"
 
-// An index with the bits from `base` up exchanged with those from `base + shift` up, by XOR.
-template <int kBits, int kBase, int kShift>
-constexpr int swizzle(int index) {
-  constexpr int kMask = ((1 << kBits) - 1) << (kBase + (kShift > 0 ? kShift : 0));
-  return index ^ (kShift > 0 ? (index & kMask) >> kShift : (index & kMask) << -kShift);
-}
+// -- memory ---------------------------------------------------------------------------------------
 
-// The place of an element in a tile whose rows are cut into panels, which lie one after the other.
-template <int kPanel>
-constexpr int panel(int rows, int row, int column) {
-  return column / kPanel * (rows * kPanel) + row * kPanel + column % kPanel;
-}
+extern __shared__ __align__(1024) u8 shared_bytes[];
 
-// A type that arguments are converted to.
+// The part of shared memory that begins at a byte.
 template <class T>
-struct Own { using Type = T; };
-
-// Registers = elements that are consecutive in memory and aligned to all of them.
-template <int kCount, class T>
-inline void load(T* to, const T* from) {
-  Vector<kCount, T> read;
-#pragma unroll
-  for (int i = 0; i < read.kWords; ++i)
-    read.words[i] = reinterpret_cast<const typename Vector<kCount, T>::Word*>(from)[i];
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) to[i] = read.elements[i];
-}
-template <int kCount, class T>
-inline void load(T* to, const T* from, bool inside, typename Own<T>::Type other) {
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) to[i] = other;
-  if (inside) load<kCount>(to, from);
+inline T* shared_at(int byte) {
+  return reinterpret_cast<T*>(shared_bytes + byte);
 }
 
-// Elements that are consecutive in memory and aligned = registers.
-template <int kCount, class T>
-inline void store(T* to, const T* from) {
-  Vector<kCount, T> written;
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) written.elements[i] = from[i];
-#pragma unroll
-  for (int i = 0; i < written.kWords; ++i)
-    reinterpret_cast<typename Vector<kCount, T>::Word*>(to)[i] = written.words[i];
-}
-template <int kCount, class T>
-inline void store(T* to, const T* from, bool inside) {
-  if (inside) store<kCount>(to, from);
-}
+inline u32 shared_address(const void* at) { return u32(__cvta_generic_to_shared(at)); }
 
 // Global memory to shared memory, zeros where it is not inside; in flight until it is waited for,
 // unless an element is shorter than what the hardware copies.
@@ -377,19 +158,6 @@ inline void add_to(f16* to, f16 x) { ptx::add_f16(to, x.bits); }
 inline void add_to(bf16* to, bf16 x) { ptx::add_bf16(to, x.bits); }
 #endif
 
-// How many of sorted entries are less than x, found by halving as often as their number has bits.
-template <int kSteps, class T>
-inline i32 rank(const T* borders, int count, T x) {
-  int low = 0, high = count;
-  for (int step = 0; step < kSteps; ++step) {
-    const int middle = (low + high) / 2;
-    const bool open = low < high, less = open && borders[middle] < x;
-    low = less ? middle + 1 : low;
-    high = less || !open ? high : middle;
-  }
-  return low;
-}
-
 // -- warps ----------------------------------------------------------------------------------------
 
 constexpr u32 kWarp = 0xffffffffu;
@@ -423,20 +191,6 @@ inline void scan(T* run, T& carry, Join join) {
   for (int i = 0; i < kRun; ++i) run[i * kStep] = join(first, run[i * kStep]);
   const int last = own + (kThreads - 1 - place) * kApart;
   carry = join(carry, __shfl_sync(kWarp, total, last));
-}
-
-// What kParts warps scanned by themselves, after what was carried so far and the parts before a thread's
-// own: joined to a run of registers kStep apart. Leaves the total of all in `carry`.
-template <int kRun, int kStep, int kParts, class T, class Join>
-inline void scan_after(T* run, const T* totals, int own, T& carry, Join join) {
-  T first = carry;
-#pragma unroll
-  for (int part = 0; part < kParts; ++part) {
-    if (part < own) first = join(first, totals[part]);
-    carry = join(carry, totals[part]);
-  }
-#pragma unroll
-  for (int i = 0; i < kRun; ++i) run[i * kStep] = join(first, run[i * kStep]);
 }
 
 // -- matrices -------------------------------------------------------------------------------------

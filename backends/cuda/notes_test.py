@@ -50,7 +50,7 @@ def test_a_block_is_admitted(block):
 @pytest.mark.parametrize("block", BLOCKS)
 def test_a_block_compiles(block):
     archs = ("90a",) if any(word in block for word in NEWER) else ("80", "90a")
-    headers = {n: (HERE / n).read_text(encoding="utf-8") for n in HEADERS}
+    headers = {n: file.read_text(encoding="utf-8") for n, file in HEADERS.items()}
     for arch in archs:
         options = [f"--gpu-architecture=sm_{arch}", *OPTIONS]
         assert nvrtc.compiled(source(block), "note.cu", headers, options)

@@ -122,6 +122,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) eight_0(
   }
   int k_read_1 = 0;
   int k_write_1 = 1;
+  assume(K > 0);
   for (int k_at = 0; k_at < K; k_at += 64) {
     wait_copies<0>();
     fence_shared();

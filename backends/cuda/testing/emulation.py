@@ -12,6 +12,7 @@ import numpy as np
 
 from backends.backend import Arrays, BackendError
 from backends.cuda.backend import _program, known_sizes, spelled
+from backends.cuda.build import HEADERS
 from backends.gpu.source.launches import Map, calls, constants, metadata
 from backends.parameters import parameters
 from backends.registry import REGISTRY
@@ -81,7 +82,12 @@ def _library(source: str, names: set[str], set_to: Mapping[str, int], folder: Pa
     )
     file = folder / "emulated.cc"
     file.write_text(f"{source}\n{entries}\n", encoding="utf-8")
-    options = [*FLAGS, f"-I{HERE.parent}", "-include", str(HERE / "emulation.h")]
+    options = [
+        *FLAGS,
+        *(f"-I{f.parent}" for f in HEADERS.values()),
+        "-include",
+        str(HERE / "emulation.h"),
+    ]
     options += [f"-D{n}={v}" for n, v in set_to.items()]
     number = len(list(folder.glob("*.so")))  # a library is loaded once for each path
     library = folder / f"emulated_{number}.so"

@@ -16,7 +16,7 @@ from backends.backend import BackendError
 from backends.shared.admission import WORDS
 
 _DIRECTIVE = re.compile(
-    r"#ifndef \w+|#define (?:\w+_WIDTH|EVEN|STEPS|ALIGNED|SIZE)\w* \d+|#endif|#pragma unroll( \d+)?"
+    r"#ifndef \w+|#define (?:\w+_WIDTH|EVEN|STEPS|ALIGNED|SIZE|BULK)\w* \d+|#endif|#pragma unroll( \d+)?"
 )
 _TRICKS = ("\0", "\\", "??", "<:", ":>", "<%", "%>", "%:")  # other spellings of what is refused
 _TOKEN = re.compile(
@@ -25,19 +25,21 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _HEAD = re.compile(
-    r'extern "C" __global__ void __launch_bounds__ \( \d+(?: , \d+)? \) \w+ \( (?P<parameters>[^()]*) \) {'
+    r'extern "C" __global__ void (?:__launch_bounds__ \( \d+(?: , \d+)? \)|__maxnreg__ \( \d+ \)) \w+ \( (?P<parameters>[^()]*) \) {'
 )
-_PARAMETER = re.compile(r"(?:const )?\w+ \* __restrict__ \w+|int \w+")
-TYPES = frozenset("float int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16".split())
-COMPILER = frozenset("__global__ __launch_bounds__ __restrict__ __syncthreads".split())
+PARAMETER = r"(?:const )?\w+ \* __restrict__ \w+|int \w+"
+TYPES = frozenset("float int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16 f8e4m3 f8e5m2".split())
+COMPILER = frozenset("__global__ __launch_bounds__ __maxnreg__ __restrict__ __syncthreads".split())
 # What may be called in every language: control, constants, and the functions of prelude.h, all of `fn`
 # beside them.
 CALLED = TYPES | frozenset(
     """
-    if for while switch return __launch_bounds__ __syncthreads cdiv round_up least most least_of
-    most_of swizzle panel load store add_to rank shuffle_xor scan shared_at
+    if for while switch return __launch_bounds__ __maxnreg__ __syncthreads cdiv round_up least most least_of
+    most_of swizzle panel load store add_to rank shuffle_xor scan scan_after
+    shared_at join
     """.split()
 )
+_BOUNDS = {"__launch_bounds__", "__maxnreg__"}  # what may stand before the name of a kernel
 _BANNED = (WORDS | {"using", "namespace", "enum"}) - {"extern"}
 _Token = tuple[str, str, int]  # kind, text, line
 
@@ -48,13 +50,15 @@ class Admission:
 
     includes: tuple[str, ...]  # its lines that include a header
     called: frozenset[str]  # functions of its header, beside what all kernels call
+    parameter: str = PARAMETER  # the pattern of a kernel's parameters
+    compiler: frozenset[str] = COMPILER  # words of its compiler that begin with `__`
 
     def require(self, source: str) -> None:
         """BackendError("build") at the first construct that a kernel may not use."""
         _require_directives(source, self.includes)
         tokens = list(_tokens(source))
-        _require_words(tokens, self.called | CALLED)
-        _require_kernels(tokens)
+        _require_words(tokens, self.called | CALLED, self.compiler)
+        _require_kernels(tokens, self.parameter)
 
 
 def _require_directives(source: str, includes: tuple[str, ...]) -> None:
@@ -85,14 +89,14 @@ def _tokens(source: str) -> Iterator[_Token]:
             yield found.lastgroup or "", found[0], line
 
 
-def _require_words(tokens: list[_Token], allowed: frozenset[str]) -> None:
+def _require_words(tokens: list[_Token], allowed: frozenset[str], compiler: frozenset[str]) -> None:
     """No word or sequence of marks that reaches beyond a kernel's own numbers."""
     texts = [text for _, text, _ in tokens]
     for at, (kind, text, line) in enumerate(tokens):
         after = texts[at + 1] if at + 1 < len(texts) else ""
         before = texts[at - 1] if at else ""
         if kind == "word":
-            hidden = text.startswith("__") and text not in COMPILER and not _declares(texts, at)
+            hidden = text.startswith("__") and text not in compiler and not _declares(texts, at)
             if text in _BANNED or hidden:
                 _refuse(line, text, "a kernel has numbers, registers, tiles and its own loops")
             if text in TYPES and after == "*" and texts[at + 2] not in ("const", "__restrict__"):
@@ -122,10 +126,10 @@ def _opens_call(texts: list[str], at: int) -> bool:
 
 def _declares(texts: list[str], at: int) -> bool:
     """Whether a word is the name of a kernel where it is defined."""
-    return texts[at - 1] == ")" and "__launch_bounds__" in texts[max(0, at - 6) : at]
+    return texts[at - 1] == ")" and bool(_BOUNDS & set(texts[max(0, at - 6) : at]))
 
 
-def _require_kernels(tokens: list[_Token]) -> None:
+def _require_kernels(tokens: list[_Token], parameter: str) -> None:
     """Outside of braces there are heads of kernels alone."""
     head: list[str] = []
     depth, first = 0, 1
@@ -137,7 +141,7 @@ def _require_kernels(tokens: list[_Token]) -> None:
         if depth == 1 and head:
             found = _HEAD.fullmatch(" ".join(head))
             parameters = found["parameters"].split(" , ") if found else [""]
-            if not all(map(_PARAMETER.fullmatch, parameters)):
+            if not all(re.fullmatch(parameter, p) for p in parameters):
                 _refuse(first, " ".join(head[:6]), "outside of kernels there is nothing")
             head = []
     if head or depth:

@@ -1,6 +1,7 @@
 // What kernels of C-like languages call whatever runs them: functions, vectors of memory, places in
 // tiles. A language's own header includes this one after its numbers: u16, u32, u64, f16, bf16, with
-// max_nan and min_nan, which keep NaN, whole_i32 and whole_i64, and the words of memory, Word<bytes>.
+// max_nan and min_nan, which keep NaN, whole_i32 and whole_i64, and the words of memory, Word<bytes>;
+// ROUND_TF32 where the hardware rounds so.
 #ifndef BACKENDS_GPU_SOURCE_PRELUDE_H_
 #define BACKENDS_GPU_SOURCE_PRELUDE_H_
 
@@ -27,6 +28,9 @@ template <class A, class B>
 using Met = decltype(A() + B());  // the type in which two operands meet
 
 inline float round_tf32(float x) {  // to the nearest, ties to even
+#ifdef ROUND_TF32
+  return ROUND_TF32(x);
+#endif
   const u32 b = __float_as_uint(x), rounded = (b + 0xfffu + ((b >> 13) & 1u)) & ~0x1fffu;
   return (b & 0x7f800000u) == 0x7f800000u ? x : __uint_as_float(rounded);
 }
@@ -241,6 +245,20 @@ inline i32 rank(const T* borders, int count, X x) {
     high = less || !open ? high : middle;
   }
   return low;
+}
+
+// What kParts warps scanned by themselves, after what was carried so far and the parts before a thread's
+// own: joined to a run of registers kStep apart. Leaves the total of all in `carry`.
+template <int kRun, int kStep, int kParts, class T, class Join>
+inline void scan_after(T* run, const T* totals, int own, T& carry, Join join) {
+  T first = carry;
+#pragma unroll
+  for (int part = 0; part < kParts; ++part) {
+    if (part < own) first = join(first, totals[part]);
+    carry = join(carry, totals[part]);
+  }
+#pragma unroll
+  for (int i = 0; i < kRun; ++i) run[i * kStep] = join(first, run[i * kStep]);
 }
 
 #endif  // BACKENDS_GPU_SOURCE_PRELUDE_H_

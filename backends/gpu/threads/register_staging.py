@@ -16,7 +16,6 @@ from typing import Any
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import spread
-from backends.gpu.threads.facts import bare
 from backends.gpu.threads.products import UNROLLED
 from backends.gpu.threads.staging import COPY_BYTES, Staging, advanced, renamed, run_of
 from backends.gpu.threads.vectors import contiguous
@@ -43,7 +42,7 @@ class RegisterStaging(Staging):
         super().__init__(*args)
         self.held: list[_Held] = []  # what a loop's iteration loads for a later one
         self.depth_of = {  # of staged variables, the axes along which their matmul sums
-            bare(operand): m.k for m in self.facts.matmuls.values() for operand in (m.a, m.b)
+            self.source(o): m.k for m in self.facts.matmuls.values() for o in (m.a, m.b)
         }
 
     def statement(self, s: of.Statement) -> None:
@@ -160,7 +159,7 @@ class RegisterStaging(Staging):
         widths = (self.owners.widths.get(i, 1) for i in tile.axes)
         return tile.stages * prod(widths) * DTYPES[tile.dtype]
 
-    def copied(self, x: of.Load) -> bool:
+    def copied(self, x: of.Load, least: int) -> bool:
         """Whether a load runs ahead: those of operands alone, as others need no shared memory."""
         return x.name in self.facts.staged
 
