@@ -18,6 +18,8 @@ from machines.gpu.matrix_instructions import MatrixInstruction
 
 CHUNK = 4  # steps of K that a thread without matrix instruction holds at once
 WARPGROUP = 4  # warps that execute one instruction together
+# K of 8 in a thread and its three neighbours, each of which has two neighbouring elements.
+PAIRED = Spread(((0, 2), (1, 4)), ((2, 1),))
 RUN = 4  # neighbouring rows and columns of such a thread
 
 
@@ -264,9 +266,7 @@ def _binary(layout: Layout) -> list[int]:
 def _paired(k: Spread) -> Spread:
     """K with each thread's two elements as neighbours. The order of K is free where A and B have the
     same. In this one, results are operands of tf32 as they are, and two elements are loaded at once."""
-    if k.modes != ((2, 1 << len(k.bits)),):
-        return k
-    return Spread(tuple((bit, 2 * stride) for bit, stride in k.bits), ((2, 1),))
+    return PAIRED if k == Spread(((0, 1), (1, 2)), ((2, 4),)) else k
 
 
 def _with(one: Spread, warps: tuple[tuple[int, int], ...]) -> Spread:

@@ -14,7 +14,7 @@ from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import Facts, Matmul, Operand, bare
 from backends.gpu.threads.lower import Lowering
 from backends.gpu.threads.owners import Owners
-from backends.gpu.threads.plans import Plan
+from backends.gpu.threads.plans import PAIRED, Plan
 from backends.gpu.tile import Name
 from backends.gpu.values import product
 from ir.spec import DTYPES, Apply, Expr, Number
@@ -252,7 +252,7 @@ class Matmuls(Lowering):
         else:
             elements = prod(self.owners.widths[i] for i in row)
             panel = min(PANEL_BYTES // DTYPES[dtype], elements)
-            pairs = DTYPES[dtype] == 4 and row == operand.k and not plan.warpgroup
+            pairs = DTYPES[dtype] == 4 and row == operand.k and plan.a[1] == PAIRED
             swizzle = (_swizzle_of_pairs if pairs else swizzle_of)(panel, DTYPES[dtype])
             made = replace(made, panel=panel, swizzle=swizzle)
         self.shared[name] = made

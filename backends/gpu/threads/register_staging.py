@@ -174,7 +174,7 @@ class RegisterStaging(Staging):
         )
         advance = to.Each(later[name], Apply("add", (fetched, Number(s.tile))))
         self.held.clear()
-        loads = renamed(self._copies(s, ahead, Number(0), stages), later)
+        loads = renamed(self.copies_of(s.body, ahead, Number(0), stages), later)
         held = tuple(self.held)
 
         more = to.Guard(of.Check(fetched, below=high), loads)
