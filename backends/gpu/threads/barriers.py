@@ -84,14 +84,14 @@ class Barriers:
         if isinstance(s, to.Guard):
             parts = [self._of(one) for one in (*s.body, *s.others)]
             return reduce(_Pending.joined, parts, _Pending())
-        names, writes = _access(s)
+        names, writes = accessed(s)
         tiles = [self.shared[n] for n in names if n in self.shared]
         regions = frozenset(t.region for t in tiles if t.stages == 1)
         return _Pending(written=regions) if writes else _Pending(read=regions)
 
     def _staged(self, s: to.Loop) -> frozenset[str]:
         """The regions of pipelined tiles in a loop: other tiles may overlap them behind it."""
-        names = (n for one in to.statements(s.body) for n in _access(one)[0])
+        names = (n for one in to.statements(s.body) for n in accessed(one)[0])
         tiles = (self.shared[n] for n in names if n in self.shared)
         return frozenset(t.region for t in tiles if t.stages > 1)
 
@@ -102,7 +102,7 @@ class Barriers:
         )
 
 
-def _access(s: to.Statement) -> tuple[tuple[Name, ...], bool]:
+def accessed(s: to.Statement) -> tuple[tuple[Name, ...], bool]:
     """The tiles that a statement reads or writes, and whether it writes."""
     match s:
         case to.SharedStore(tile) | to.Copy(tile):

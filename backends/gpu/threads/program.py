@@ -106,6 +106,7 @@ def _launch(
     once, body = hoisted(once, lowering.shared), hoisted(body, lowering.shared)
     once, body = (*lowering.first, *once), (*body, *lowering.last)
     producer = lowering.producer()
+    lowering.shared = lowering.placed(once, body)
     barriers = Barriers(lowering.shared)
     once = barriers.block(once)
     if launch.resident:  # the end of one tile meets the beginning of the next

@@ -16,6 +16,7 @@ from typing import Any
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import spread
+from backends.gpu.threads.lifetimes import overlapped
 from backends.gpu.threads.products import UNROLLED
 from backends.gpu.threads.staging import COPY_BYTES, Staging, advanced, renamed, run_of
 from backends.gpu.threads.vectors import contiguous
@@ -49,6 +50,12 @@ class RegisterStaging(Staging):
         """Adds what one statement of the tile program becomes; no copy is left to wait for."""
         super().statement(s)
         self.waiting = False
+
+    def placed(
+        self, once: Sequence[to.Statement], body: Sequence[to.Statement]
+    ) -> dict[Name, to.Shared]:
+        """The tiles, where those that are never alive together overlap."""
+        return overlapped(self.shared, once, body, self._bytes)
 
     def target(self, s: of.Load, stages: int) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
         """The tile that a load is stored to, with one buffer less than there are stages, its

@@ -7,7 +7,7 @@ before has read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from math import prod
 from typing import Any
@@ -59,6 +59,12 @@ class Staging(Matmuls):
 
     def require_all(self) -> None:
         """BackendError where something that the schedule says is not there."""
+
+    def placed(
+        self, once: Sequence[to.Statement], body: Sequence[to.Statement]
+    ) -> dict[Name, to.Shared]:
+        """The tiles, each in its region of shared memory."""
+        return self.shared
 
     def statement(self, s: of.Statement) -> None:
         """Adds what one statement of the tile program becomes."""

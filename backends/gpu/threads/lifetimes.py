@@ -1,0 +1,99 @@
+"""Lifetimes of tiles in shared memory: those that are never alive together overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.barriers import accessed
+from backends.gpu.tile import Name
+
+
+@dataclass(slots=True)
+class _Life:
+    """When a region is in use, as numbers of statements."""
+
+    first: int
+    last: int
+
+    def meets(self, other: _Life) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The accesses of each region, with the loops around them, in order."""
+
+    shared: Mapping[Name, to.Shared]
+    number: int = 0
+    # By region: the number of the statement, whether all threads reach it and write, its loops.
+    found: dict[str, list[tuple[int, bool, tuple[int, ...]]]] = field(default_factory=dict)
+    loops: dict[int, tuple[int, int]] = field(default_factory=dict)  # first and last statement
+
+    def block(
+        self, statements: Sequence[to.Statement], loops: tuple[int, ...], guarded: bool
+    ) -> None:
+        for s in statements:
+            self.number += 1
+            match s:
+                case to.Loop(body=body):
+                    own = self.number
+                    self.block(body, (*loops, own), False)
+                    self.number += 1
+                    self.loops[own] = (own, self.number)
+                case to.Guard(body=body, others=others):
+                    self.block((*body, *others), loops, True)
+                case _:
+                    names, writes = accessed(s)
+                    for tile in (self.shared[n] for n in names if n in self.shared):
+                        access = (self.number, writes and not guarded, loops)
+                        self.found.setdefault(tile.region, []).append(access)
+
+    def lives(self) -> dict[str, _Life]:
+        """Each region's life. It spans a loop that has some of the accesses only, and one in which
+        an iteration may read what another has written."""
+        found = {}
+        for region, accesses in self.found.items():
+            numbers = [number for number, _, _ in accesses]
+            life = _Life(numbers[0], numbers[-1])
+            around = {loop for _, _, loops in accesses for loop in loops}
+            for loop in around:
+                inside = [a for a in accesses if loop in a[2]]
+                if len(inside) < len(accesses) or not inside[0][1]:
+                    first, last = self.loops[loop]
+                    life = _Life(min(life.first, first), max(life.last, last))
+            found[region] = life
+        return found
+
+
+def overlapped(
+    shared: Mapping[Name, to.Shared],
+    once: Sequence[to.Statement],
+    body: Sequence[to.Statement],
+    size: Callable[[to.Shared], int],
+) -> dict[Name, to.Shared]:
+    """The tiles, those that are never alive together in one region. size: the bytes of a tile.
+
+    What is touched before the first tile of a block is alive in all of them.
+    """
+    walk = _Walk(shared)
+    walk.block(once, (), False)
+    before = set(walk.found)
+    walk.block(body, (), False)
+    lives = walk.lives()
+    for region in before:
+        lives[region] = _Life(0, walk.number)
+    bytes_of: dict[str, int] = {}
+    for tile in shared.values():
+        bytes_of[tile.region] = max(bytes_of.get(tile.region, 0), size(tile))
+    homes: dict[str, list[str]] = {}  # regions by the one that they lie in
+    for region in sorted(lives, key=lambda r: -bytes_of[r]):
+        fits = (
+            home
+            for home, held in homes.items()
+            if not any(lives[region].meets(lives[other]) for other in held)
+        )
+        homes.setdefault(next(fits, region), []).append(region)
+    home_of = {region: home for home, held in homes.items() for region in held}
+    return {n: replace(t, region=home_of.get(t.region, t.region)) for n, t in shared.items()}
