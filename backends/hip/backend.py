@@ -25,6 +25,7 @@ from backends.gpu.threads.text import program_text as thread_text
 from backends.gpu.threads.thread import ThreadProgram
 from backends.hip import clang, driver, emulator
 from backends.hip.admission import ADMISSION
+from backends.hip.bounds import waves_per_eu
 from backends.hip.build import build, compiled, launches
 from backends.hip.instructions import instructions
 from backends.hip.rules import RULES, WORDS
@@ -53,8 +54,10 @@ class Hip:
             if p.dtype not in held:
                 raise BackendError("emit", f"`{p.name}` is {p.dtype}; held here: {', '.join(held)}")
         own = spelled(nest)
+        made, sizes = program(own, machine), bind(own.spec, dict(own.sizes))
+        waves = {one.name: waves_per_eu(one, sizes, machine) for one in made.launches}
         return self.templates.render(
-            "kernel.hip.j2", **kernel_view(nest.spec, own, program(own, machine))
+            "kernel.hip.j2", waves=waves, **kernel_view(nest.spec, own, made)
         )
 
     def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
@@ -67,9 +70,9 @@ class Hip:
         """Compiles all launches, in a child; a source that is more than kernels is refused."""
         ADMISSION.require(source)
         own = spelled(nest)
-        return build(
-            source, program(own, machine), bind(own.spec, dict(own.sizes)), machine, folder
-        )
+        stages = {one.name: max((v.stages for v in one.values), default=1) for one in own.launches}
+        sizes = bind(own.spec, dict(own.sizes))
+        return build(source, program(own, machine), stages, sizes, machine, folder)
 
     def words(self) -> Collection[str]:
         """What no name of a text may be but the text's own."""

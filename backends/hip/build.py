@@ -46,9 +46,15 @@ _METADATA = re.compile(
 
 
 def build(
-    source: str, program: ThreadProgram, sizes: Mapping[str, int], machine: Machine, folder: Path
+    source: str,
+    program: ThreadProgram,
+    stages: Mapping[str, int],
+    sizes: Mapping[str, int],
+    machine: Machine,
+    folder: Path,
 ) -> Built:
-    """Writes a source and what it is launched with, and compiles it for some sizes.
+    """Writes a source and what it is launched with, and compiles it for some sizes. stages: of each
+    launch's loops, at most.
 
     BackendError("build") where the compiler refuses, hangs or dies, where the source lacks a launch,
     and where no device would run the result.
@@ -61,7 +67,6 @@ def build(
     texts = kernels(compiled(file, machine, sizes).with_suffix(".s").read_text(encoding="utf-8"))
     seconds = time.perf_counter() - began
     table, done = facts(machine), {}
-    stages = {one.name: max((t.stages for t in one.shared), default=1) for one in program.launches}
     for call in calls(given, sizes):
         if call.name not in texts:
             raise BackendError("build", f"the source has no kernel `{call.name}`")

@@ -8,19 +8,17 @@ from functools import cache
 from backends.backend import BackendError
 from backends.emit import Templates
 from backends.gpu.source.spelling import FILTERS
-from backends.gpu.source.view import Kernel
 
 _SHAPE = re.compile(r"v_mfma_f32_(\d+x\d+x\d+)_(f16|bf16|f32|xf32)")
 MFMA = frozenset(  # shapes that kernel.h has functions of
     "16x16x16 32x32x8 16x16x4 32x32x2 16x16x8 32x32x4 16x16x32 32x32x16".split()
 )
-SIMDS = 4  # of a compute unit
 
 
 @cache
 def templates() -> Templates:
     """The templates of HIP C++."""
-    return Templates("hip", filters=FILTERS | {"mma": mfma, "waves_per_eu": waves_per_eu})
+    return Templates("hip", filters=FILTERS | {"mma": mfma})
 
 
 def mfma(name: str) -> str:
@@ -29,9 +27,3 @@ def mfma(name: str) -> str:
     if found is None or found[1] not in MFMA:
         raise BackendError("emit", f"kernel.h has no function for `{name}`")
     return f"mfma_{found[1]}"
-
-
-def waves_per_eu(launch: Kernel) -> int:
-    """The least number of a launch's waves on a SIMD, which leaves it the most registers: one thread
-    block on a compute unit."""
-    return max(1, launch.threads // 64 // SIMDS)
