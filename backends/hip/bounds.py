@@ -6,17 +6,18 @@ wavefronts leave each other. Where LDS has room for several blocks, it is told t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import prod
 
-from backends.gpu.source.layouts import registers
+from backends.gpu.source.layouts import BYTES
 from backends.gpu.source.view import macros, shared_bytes
+from backends.gpu.threads.constants import constant
 from backends.gpu.threads.thread import Launch, Multiply, statements
 from backends.gpu.tile import Name
 from ir.machine import Machine
-from machines.gpu.facts import facts
+from machines.gpu.facts import WORD, facts
 
-BESIDE = 64  # registers of a matmul beside its results and as much again for operands
+BESIDE = 64  # registers of a matmul beside its operands, and twice its results
 
 
 def waves_per_eu(launch: Launch, sizes: Mapping[str, float], machine: Machine) -> int:
@@ -24,18 +25,28 @@ def waves_per_eu(launch: Launch, sizes: Mapping[str, float], machine: Machine) -
     table = facts(machine)
     waves, simds = launch.threads // launch.warp, table["partitions"]
     least = max(1, waves // simds)
-    results = {
-        s.to
+    matmuls = [
+        s
         for s in statements((*launch.once, *launch.body))
         if isinstance(s, Multiply) and s.instruction
-    }
-    held = sum(
-        prod(registers(a) or 1 for a in f.axes) for f in launch.fragments if f.name in results
-    )
-    if not held:
-        return least
+    ]
     known = {n: v for n, v in macros(launch, sizes).items() if isinstance(n, Name)}
+    results = _words(launch, {s.to for s in matmuls}, known)
+    operands = _words(launch, {n for s in matmuls for n in (s.a, s.b)}, known)
+    if not results:
+        return least
     taken = shared_bytes(launch, known)
     blocks = table["shared_bytes_per_unit"] // taken if taken else table["warps_per_unit"] // waves
-    by_registers = table["registers_per_thread"] // (2 * held + BESIDE)
+    by_registers = table["registers_per_thread"] // (2 * results + operands + BESIDE)
     return max(least, min(blocks * waves // simds, by_registers))
+
+
+def _words(launch: Launch, names: Collection[Name], known: Mapping[Name, int]) -> int:
+    """Registers of 32 bits that fragments take. known: the constants of the launch."""
+    total = 0
+    for f in launch.fragments:
+        if f.name in names:
+            repeats = (-(-constant(a.width, {}, known) // a.span) for a in f.axes)
+            count = prod(a.register.size * n for a, n in zip(f.axes, repeats, strict=True))
+            total += -(-count * BYTES[f.dtype] // WORD)
+    return total

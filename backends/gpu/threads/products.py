@@ -179,7 +179,17 @@ class Matmuls(Lowering):
                 wanted, self.owners.widths[index]
             ):
                 return None
-        return self.computed(operand)
+        return self.in_order(self.computed(operand), operand)
+
+    def in_order(self, name: Name, operand: Operand) -> Name:
+        """A fragment with the axes of an operand's groups in their order: the same registers."""
+        axes, wanted = self.fragments[name].axes, [i for g in operand.groups for i in g]
+        order = tuple(sorted(axes, key=lambda a: wanted.index(a.index)))
+        if order == axes:
+            return name
+        made = self.temporary(self.fragments[name].dtype, order)
+        self.put(to.Each(made, to.Element(name, tuple(a.index for a in axes))))
+        return made
 
     def computed(self, operand: Operand) -> Name:
         """A fragment of an operand that is not loaded for it alone."""

@@ -25,7 +25,7 @@
 
 // acc[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)
 // y[m, n] = gelu(acc[m, n] + f32(b[n]))
-extern "C" __global__ void __launch_bounds__(256, 5) dense_0(
+extern "C" __global__ void __launch_bounds__(256, 4) dense_0(
     const bf16* __restrict__ x_ptr,
     const bf16* __restrict__ w_ptr,
     const bf16* __restrict__ b_ptr,

@@ -30,6 +30,12 @@ CASES = {  # by name, a kernel of FOLDER and the decisions for it
         "place(m.outer, level=grid)\nplace(n.outer, level=loop)\ncompute(s, unit=matrix)\n"
         "compute(o, unit=matrix)",
     ),
+    "packed": (
+        "streamed",
+        "kernel(l)\npack(p, order=h_n_m)\ntile(h, size=1)\ntile(m, size=32)\n"
+        "place(h.outer, level=grid)\nplace(m.outer, level=grid)\nonline(mx, into=l)\n"
+        "compute(s, unit=matrix)\ncompute(o, unit=matrix)\nprecision(o, dtype=bf16)",
+    ),
     "scanned": ("scanned", "tile(m, size=4)\nplace(m.outer, level=grid)"),
     "jagged": ("jagged", "tile(b, size=1)\ntile(l, size=32)\nplace(b.outer, level=grid)"),
     "persistent": (
