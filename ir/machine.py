@@ -16,7 +16,7 @@ MOST_THREADS = 1024  # of one program, where a machine does not say
 # change the statements of the nest, and so the source of every backend.
 NOTED = (
     *("multicast", "pipeline", "copy", "rasterize", "threads", "persistent", "specialize"),
-    *("registers",),
+    *("registers", "warps", "instruction"),
 )
 
 
@@ -114,6 +114,16 @@ class MachineClass(Protocol):
 
     def check_decision(self, decision: Decision, machine: Machine) -> None:
         """KernelError where a decision by a verb of the class asks for what the machine lacks."""
+
+    def require_decided(
+        self, launches: Sequence[Launch], schedule: Schedule, machine: Machine, sizes: Sizes
+    ) -> None:
+        """KernelError at a decision of the class that does not go with the tiles it is about."""
+
+    def matmul_changes(
+        self, spec: Spec, schedule: Schedule, machine: Machine
+    ) -> Iterator[tuple[Decision | None, Decision | None]]:
+        """Every single change of how the matrix unit computes a matmul, old and new."""
 
     def single_indices(self, spec: Spec) -> Collection[str]:
         """The indices that a plain schedule takes one at a time."""

@@ -65,6 +65,8 @@ class Edit:
         if self.old is not None and self.old.verb == "kernel" and self.new is None:
             lost = {(verb, self.old.subject) for verb in OF_LAUNCH}
             decisions = [d for d in decisions if (d.verb, d.subject) not in lost]
+        if any(d is not None and d.verb == "threads" for d in (self.old, self.new)):
+            decisions = [d for d in decisions if d.verb != "warps"]  # that share other threads
         changed = Schedule(schedule.kernel, tuple(decisions))
         return canonical(_without_dangling(after(changed, self.old, self.new)))
 
@@ -97,7 +99,7 @@ def neighbours(
     formed = _Ground.of(_formed(spec, schedule), machine, tuple(sizes.items()))
     found = dict.fromkeys(
         edit
-        for lister in (_tiles, _places, _orders, _stages, _pairs, _units, _kernels, _launches)
+        for lister in _LISTERS
         for edit in lister(given if lister in (_pairs, _units) else formed, schedule)
     )
     for old, new in variant_changes(spec, formed.spec, schedule, machine):
@@ -291,11 +293,23 @@ def _launches(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
         yield Edit(old, new)
 
 
+def _matmuls(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """How the matrix unit computes each matmul."""
+    for old, new in ground.machine.model.matmul_changes(ground.spec, schedule, ground.machine):
+        yield Edit(old, new)
+
+
+_LISTERS = (_tiles, _places, _orders, _stages, _pairs, _units, _kernels, _launches, _matmuls)
+
+
 def _without_dangling(schedule: Schedule) -> Schedule:
     loops = {f"{d.subject}.outer" for d in schedule.of("tile")}
     grid = {d.subject for d in schedule.of("place") if d.option("level") == "grid"} & loops
+    units = {d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"}
     kept = []
     for d in schedule.decisions:
+        if d.verb in ("warps", "instruction") and d.subject not in units:
+            continue
         if d.verb == "place" and d.subject not in loops:
             continue
         if (

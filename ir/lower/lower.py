@@ -52,6 +52,7 @@ def _lowered(
     launches = tuple([one.filled(schedule) for one in found.launches])
     require_boxes(launches, schedule, machine, bound)
     require_pipelines(launches, schedule, machine)
+    machine.model.require_decided(launches, schedule, machine, bound)
     for launch in launches:
         require_fit(launch, machine, bound)
     return LoopNest(

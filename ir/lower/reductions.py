@@ -11,6 +11,7 @@ from ir.errors import KernelError, SourceRange
 from ir.functions import IDENTITY_ELEMENTS
 from ir.lower.launches import LOOP, Segment, Tiling
 from ir.lower.loop_bounds import Limit, limits
+from ir.lower.matmuls import matmul_of
 from ir.lower.scope import Scope
 from ir.machine import Machine
 from ir.nest.nest import Dot, Fill, Map, Reduction, Scan, Tile, Value
@@ -192,6 +193,7 @@ class Reductions:
             name = f"{equation.target}_step"
             value = self.program.new(name, equation.target, dtype, equation.indices, 1).name
         sides: dict[Expr, Tile] = {}
+        how = matmul_of(self.schedule, equation.target)
         for number, one in enumerate(found):
             self._require_matrices(equation, one)
             dtype = self._operand_dtype(equation, one)
@@ -200,7 +202,8 @@ class Reductions:
                     name = f"{equation.target}_{label}"
                     sides[side] = self._side(name, side, scope, dtype)
             more = number > 0 or (onto and not apart)
-            scope.statements.append(Dot(value, sides[one.a], sides[one.b], one.over, more))
+            made = Dot(value, sides[one.a], sides[one.b], one.over, more, *how)
+            scope.statements.append(made)
         if apart:
             total = Apply("add", (Tile(member.value), Tile(value)))
             scope.statements.append(Map(member.value, total))

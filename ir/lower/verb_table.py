@@ -214,6 +214,22 @@ _TABLE = (
         {"limit": "positive"},
         {},
     ),
+    Verb(
+        "warps",
+        "the warps of a block share a matmul's result as the backend chooses -> `m` parts of its "
+        "rows times `n` parts of its columns, a part for each warp",
+        "reduction",
+        {"m": "positive", "n": "positive"},
+        {},
+    ),
+    Verb(
+        "instruction",
+        "a matmul by the matrix instruction that the backend chooses -> by the one of this shape, "
+        "such as m16n8k16",
+        "reduction",
+        {"shape": "shape"},
+        {},
+    ),
 )
 VERBS = {v.name: v for v in _TABLE}
 RANK = {v.name: n for n, v in enumerate(_TABLE)}

@@ -23,7 +23,7 @@ from ir.variant.variant import rewritten
 from ir.verify import facts as facts_of
 
 # Kinds that are checked when the decisions are carried out.
-_CHECKED_BEFORE = ("order", "flattened", "short")
+_CHECKED_BEFORE = ("order", "flattened", "short", "shape")
 MOST_RESIDENT = 16  # persistent programs per processor
 
 
@@ -248,6 +248,18 @@ class _Checker:
                 allowed=", ".join(i for i in self.facts.ranges if i != decision.subject),
             )
 
+    def _of_matmul(self, decision: Decision) -> None:
+        self._of_class(decision)
+        compute = self.schedule.find("compute", decision.subject)
+        if compute is None or compute.option("unit") != "matrix":
+            raise KernelError(
+                f"`{decision.subject}` is not done on the matrix unit, so `{decision}` would "
+                "change nothing",
+                place=decision.place,
+                hint=f"compute({decision.subject}, unit=matrix)",
+            )
+        self.machine.model.check_decision(decision, self.machine)
+
     def _of_machine(self, decision: Decision) -> None:
         self._of_class(decision)
         self.machine.model.check_decision(decision, self.machine)
@@ -297,4 +309,6 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "persistent": _Checker._persistent,
     "specialize": _Checker._of_class,
     "registers": _Checker._of_machine,
+    "warps": _Checker._of_matmul,
+    "instruction": _Checker._of_matmul,
 }

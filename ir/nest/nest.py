@@ -159,6 +159,10 @@ class Dot(Statement):
     b: Tile
     over: tuple[str, ...]
     accumulate: bool
+    # Parts of M and of N, each of which one warp computes; None: the backend chooses.
+    warps: tuple[int, int] | None = None
+    # M, N and K of the matrix instruction; None: the backend chooses.
+    instruction: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,12 @@ def space_of(value: Value, launch: Launch, machine: Machine) -> str:
     return machine.model.space_of(value, launch)
 
 
+def _matmul(s: Dot) -> str:
+    """What is decided on a matmul."""
+    shape = ", by m{}n{}k{}".format(*s.instruction) if s.instruction else ""
+    return shape + (", warps {} x {}".format(*s.warps) if s.warps else "")
+
+
 def _value(value: Value) -> str:
     axes = ", ".join(f"{a.name}={_text(a.extent)}" for a in value.axes)
     of = f" of {value.tensor}" if value.tensor != value.name else ""
@@ -138,7 +144,8 @@ class _Writer:
                 return f"{value} = " + (f"{reduction}({value}, {part})" if accumulate else part)
             case Dot(value, a, b, over, accumulate):
                 sign = "+=" if accumulate else "="
-                return f"{value} {sign} matmul({_text(a)}, {_text(b)}, {', '.join(over)})"
+                made = f"{value} {sign} matmul({_text(a)}, {_text(b)}, {', '.join(over)})"
+                return made + _matmul(s)
             case Scan(value, reduction, source, along, carry):
                 name = _SCAN_NAMES[reduction]
                 return f"{value} = {name}({_text(source)}, {along}, carry={carry})"

@@ -13,7 +13,7 @@ from ir.nest.nest import Launch, LoopNest, Value
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
-from machines.gpu import facts, grid_mapping, limits, quick_cost, registers, shared_memory
+from machines.gpu import facts, grid_mapping, limits, matmuls, quick_cost, registers, shared_memory
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
 from machines.gpu.seed import seed
@@ -32,6 +32,8 @@ VERBS = frozenset(
         "persistent",
         "specialize",
         "registers",
+        "warps",
+        "instruction",
     }
 )
 
@@ -61,6 +63,19 @@ class Gpu:
     def check_decision(self, decision: Decision, machine: Machine) -> None:
         """KernelError where a decision by a verb of the class asks for what the machine lacks."""
         limits.check_decision(decision, machine)
+        matmuls.check_decision(decision, machine)
+
+    def require_decided(
+        self, launches: Sequence[Launch], schedule: Schedule, machine: Machine, sizes: Sizes
+    ) -> None:
+        """KernelError at a decision on a matmul that does not go with its operands or its tile."""
+        matmuls.require_decided(launches, schedule, machine, sizes)
+
+    def matmul_changes(
+        self, spec: Spec, schedule: Schedule, machine: Machine
+    ) -> Iterator[tuple[Decision | None, Decision | None]]:
+        """Other matrix instructions, and other ways in which warps share a result."""
+        return matmuls.changes(spec, schedule, machine)
 
     def single_indices(self, spec: Spec) -> Collection[str]:
         """Filter taps: padded to a power of two, a tile of them would be mostly padding."""

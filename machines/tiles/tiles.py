@@ -39,6 +39,17 @@ class Tiles:
     def check_decision(self, decision: Decision, machine: Machine) -> None:
         """No verb of the class depends on figures of its own."""
 
+    def require_decided(
+        self, launches: Sequence[Launch], schedule: Schedule, machine: Machine, sizes: Sizes
+    ) -> None:
+        """There is no such decision."""
+
+    def matmul_changes(
+        self, spec: Spec, schedule: Schedule, machine: Machine
+    ) -> Iterator[tuple[Decision | None, Decision | None]]:
+        """None: a processing element has one matrix engine."""
+        yield from ()
+
     def single_indices(self, spec: Spec) -> Collection[str]:
         """None: a processing element takes a row as it comes."""
         return ()

@@ -118,6 +118,7 @@ def _mapping() -> Iterator[Case]:
         rest = "" if first else line
         schedule = f"{first}\n{MATRIX}{rest}"
         yield Case(f"matmul, {name}", text, ("matmul", "mapping"), schedule, registers=True)
+    yield from _shared_matmuls()
     image = kernel(
         "x: f32[B, P, Q], w: f32[3]",
         {"y": ("f32[B, P, Q]", "y[b, p, q] = sum(pad(x[b, p + i - 1, q], 0.0) * w[i], i)")},
@@ -143,6 +144,21 @@ def _mapping() -> Iterator[Case]:
         "r[m] = rsqrt(sum_of[m] / K + 1e-06)",
     ).replace("    r[m] =", "    sum_of[m] = sum(x[m, k] ** 2, k)\n    r[m] =")
     yield Case("several launches", several, ("mapping",), split)
+
+
+def _shared_matmuls() -> Iterator[Case]:
+    """Matmuls whose warps share the result as decided."""
+    for name, line in {
+        "rows for each warp": "warps(y, m=4, n=1)",
+        "a square for each warp": "warps(y, m=2, n=2)",
+        "columns for each warp": "warps(y, m=1, n=4)",
+        "an instruction of a warp": "instruction(y, shape=m16n8k16)",
+    }.items():
+        tiles = TILES.replace("=16", "=64").replace("k, size=64", "k, size=32")
+        schedule = f"{tiles}compute(y, unit=matrix)\nthreads(y, count=128)\n{line}\n"
+        sizes = ({"M": 72, "K": 40, "N": 56}, {"M": 1, "K": 1, "N": 1})
+        text = _product("bf16", checks=sizes)
+        yield Case(f"matmul, {name}", text, ("matmul", "mapping"), schedule, registers=True)
 
 
 def _staging() -> Iterator[Case]:

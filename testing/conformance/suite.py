@@ -33,6 +33,9 @@ def machines(backend: Backend) -> tuple[Machine, ...]:
 def served(case: Case, machine: Machine) -> bool:
     """Whether a case's decisions are legal on a machine of this sort, and its backend renders
     them."""
+    families = machine.details.get("gpu", {}).get("instructions")
+    if "instruction" in case.verbs and not families:
+        return False
     if case.of_tensors and machine.stages_of_loops or not all(map(machine.renders, case.verbs)):
         return False
     return "register" in machine.spaces or not case.registers

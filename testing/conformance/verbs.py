@@ -13,6 +13,7 @@ from ir.machine import NOTED, Machine, Rendering
 from ir.parse.parse import parse_spec
 from ir.parse.schedule import parse_schedule
 from ir.schedule import Schedule
+from ir.spec import Spec
 
 SPEC = parse_spec(
     "def product(x: f32[M, K], w: f32[K, N]) -> f32[M, N]:\n"
@@ -28,6 +29,11 @@ place(n.outer, level=grid)
 place(k.outer, level=loop)
 compute(y, unit=matrix)
 """
+HALVES = parse_spec(
+    "def product(x: f16[M, K], w: f16[K, N]) -> f32[M, N]:\n"
+    '    """Multiply."""\n    y[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)\n    return y\n'
+)
+LARGE = TILES.replace("=16", "=64") + "threads(y, count=128)\n"
 LINES = {  # a decision of each verb that a loop nest only notes
     "multicast": "multicast(x, over=n.outer)",
     "pipeline": "pipeline(x, stages=3)",
@@ -42,7 +48,14 @@ ALIKE, UNLIKE = (
     "pipeline(x, stages=3)\npipeline(w, stages=3)",
     "pipeline(x, stages=3)\npipeline(w, stages=2)",
 )
-assert tuple(LINES) == NOTED
+# Of each verb on matmuls some decisions: a machine that has one of them alone chooses it anyway.
+OF_MATMULS = {
+    "warps": tuple(f"warps(y, m={m}, n={n})" for m, n in ((4, 1), (2, 2), (1, 4), (2, 1), (1, 2))),
+    "instruction": tuple(
+        f"instruction(y, shape={shape})" for shape in ("m16n8k16", "m64n64k16", "m32n32k8")
+    ),
+}
+assert (*LINES, *OF_MATMULS) == NOTED
 
 
 def verb_problems(backend: Backend, machine: Machine) -> Iterator[str]:
@@ -58,8 +71,27 @@ def verb_problems(backend: Backend, machine: Machine) -> Iterator[str]:
         if changes and not listed:
             yield f"`{line}` changes the source, and the manifest does not list `{verb}`"
         yield from _admission(machine, line, listed)
+    for verb, lines in OF_MATMULS.items():
+        yield from _of_matmuls(backend, machine, noted, verb, lines)
     if "pipeline" in backend.manifest.verbs:
         yield from _stages(backend, machine, noted)
+
+
+def _of_matmuls(
+    backend: Backend, machine: Machine, noted: Machine, verb: str, lines: tuple[str, ...]
+) -> Iterator[str]:
+    """What is wrong with a verb on matmuls."""
+    texts = {line: _source(backend, noted, line, HALVES, LARGE) for line in lines}
+    legal = [text for text in texts.values() if text is not None]
+    plain, listed = _source(backend, noted, "", HALVES, LARGE), verb in backend.manifest.verbs
+    changes = any(text != plain for text in legal)
+    if listed and not changes and len(legal) > 1:
+        yield f"the manifest lists `{verb}`, and nothing of {', '.join(lines)} changes anything"
+    if changes and not listed:
+        yield f"`{verb}` changes the source, and the manifest does not list it"
+    for line, text in texts.items():
+        if text is not None:
+            yield from _admission(machine, line, listed, HALVES, LARGE)
 
 
 def _stages(backend: Backend, machine: Machine, noted: Machine) -> Iterator[str]:
@@ -71,9 +103,11 @@ def _stages(backend: Backend, machine: Machine, noted: Machine) -> Iterator[str]
     yield from _admission(machine, UNLIKE, of_tensors)
 
 
-def _admission(machine: Machine, lines: str, legal: bool) -> Iterator[str]:
+def _admission(
+    machine: Machine, lines: str, legal: bool, spec: Spec = SPEC, tiles: str = TILES
+) -> Iterator[str]:
     try:
-        lower(SPEC, _schedule(lines), machine, SIZES)
+        lower(spec, _schedule(lines, tiles), machine, SIZES)
     except KernelError as error:
         if legal:
             yield f"`{lines}` was rejected: {error}"
@@ -84,15 +118,17 @@ def _admission(machine: Machine, lines: str, legal: bool) -> Iterator[str]:
             yield f"`{lines}` has no effect, and was not rejected"
 
 
-def _schedule(lines: str) -> Schedule:
-    return parse_schedule(f"{TILES}{lines}\n")
+def _schedule(lines: str, tiles: str = TILES) -> Schedule:
+    return parse_schedule(f"{tiles}{lines}\n")
 
 
-def _source(backend: Backend, machine: Machine, lines: str) -> str | None:
+def _source(
+    backend: Backend, machine: Machine, lines: str, spec: Spec = SPEC, tiles: str = TILES
+) -> str | None:
     """The source with some more decisions, its header that of the schedule without them; None where
     they are not legal on any machine of the class."""
     try:
-        nest = lower(SPEC, _schedule(lines), machine, SIZES)
+        nest = lower(spec, _schedule(lines, tiles), machine, SIZES)
     except KernelError:
         return None
-    return backend.emit(replace(nest, schedule=_schedule("")), machine)
+    return backend.emit(replace(nest, schedule=_schedule("", tiles)), machine)

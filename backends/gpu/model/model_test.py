@@ -1,5 +1,6 @@
 """The time model: what must hold between times, and terms worked out by hand."""
 
+from dataclasses import replace
 from math import ceil
 
 import pytest
@@ -9,10 +10,11 @@ from backends.gpu.plain_rules import RULES
 from backends.registry import target
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
+from ir.machine import Rendering
 from ir.sizes import bind
 from testing.samples.samples import KERNELS, decisions, spec_of, workload
 
-CHIP = target("h200")
+CHIP = replace(target("h200"), rendering=Rendering())  # of a backend that renders all
 ROWS = {"M": 4096, "K": 1024}
 PRODUCT = {"M": 4096, "N": 4096, "K": 1024}
 
@@ -240,6 +242,20 @@ def test_a_limit_of_registers_lets_a_multiprocessor_hold_more_and_spills_the_res
     )
     assert kept["resident"] > free["resident"]
     assert kept["spill_us"] > free["spill_us"]
+
+
+def test_a_smaller_instruction_has_a_lower_rate():
+    tiles, sizes = (128, 128, 32), {"M": 1024, "K": 512, "N": 1024}
+    halves = ("threads(y, count=128)",)
+    large, small, narrow = (
+        terms_of(product(*tiles, *halves, *more), sizes)["matrix_us"]
+        for more in (
+            ("instruction(acc, shape=m64n128k16)",),
+            ("instruction(acc, shape=m16n8k16)",),
+            ("warps(acc, m=2, n=2)",),
+        )
+    )
+    assert small == narrow == pytest.approx(large / 0.63)
 
 
 def test_the_last_round_counts_whole():

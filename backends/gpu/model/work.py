@@ -294,6 +294,9 @@ class _Counter:
         flops = 2 * batch * rows * columns * depth
         fast = a in self.table["matrix_dtypes"]
         full = rows >= self.table["matrix_rows"] and self.warps >= self.table["matrix_warps"]
+        # A smaller instruction, or one that fewer warps execute, does not reach the full rate.
+        full = full and (s.instruction is None or s.instruction[0] >= self.table["matrix_rows"])
+        full = full and (s.warps is None or s.warps[0] % self.table["matrix_warps"] == 0)
         part = 1.0 if full else self.table["matrix_share_below"]
         if full and self.from_shared:  # groups of warps need rows of their own
             groups = self.warps / self.table["matrix_warps"]

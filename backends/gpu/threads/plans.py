@@ -9,6 +9,7 @@ from math import log2, prod
 from backends.backend import BackendError
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.text import parse_layout
+from backends.gpu.threads.decided import NONE, Decided
 from backends.gpu.threads.distribution import Spread, replicated, spread
 from backends.gpu.threads.facts import Facts, Matmul, bare
 from backends.gpu.threads.thread import Instruction
@@ -43,6 +44,7 @@ def plans(
     warps: int,
     warp_bits: int,
     table: Sequence[MatrixInstruction],
+    decided: Mapping[str, Decided] = NONE,
 ) -> dict[int, Plan]:
     """A plan for each matmul, by the statement's identity.
 
@@ -54,16 +56,18 @@ def plans(
     for key, one in facts.matmuls.items():
         rows, columns, depth = (prod(widths[i] for i in g) for g in (one.m, one.n, one.k))
         made = None
-        for row in table:
+        own = decided.get(one.name.stem, Decided())
+        for row in own.rows(table):
             if (row.a.dtype, row.b.dtype, row.c.dtype) != (one.dtype, one.dtype, "f32"):
                 continue
             if depth % row.k:
                 continue
             if row.threads == 1 << warp_bits and row.a.registers and row.b.registers:
-                made = made or _by_warps(row, rows, columns, warps, warp_bits, chained)
+                made = made or _by_warps(row, rows, columns, warps, warp_bits, chained, own)
             elif _in_panels(one, row) and (warps << warp_bits) % row.threads == 0:
-                own = chained or bare(one.a) not in facts.staged
-                made = _by_warpgroups(row, rows, columns, warps, warp_bits, own) or made
+                own_rows = chained or bare(one.a) not in facts.staged
+                made = _by_warpgroups(row, rows, columns, warps, warp_bits, own_rows, own) or made
+        own.require(made is not None, one.name.stem, one.dtype)
         found[key] = made or _by_threads(rows, columns, warps, warp_bits)
     return found
 
@@ -120,14 +124,22 @@ def _names(facts: Facts, m: Matmul) -> list:  # type: ignore[type-arg]
 
 
 def _by_warps(
-    row: MatrixInstruction, rows: int, columns: int, warps: int, warp_bits: int, chained: bool
+    row: MatrixInstruction,
+    rows: int,
+    columns: int,
+    warps: int,
+    warp_bits: int,
+    chained: bool,
+    own: Decided,
 ) -> Plan:
     m, n, k = row.m, row.n, row.k
     if rows < m or columns < n:
         raise BackendError("emit", f"{row.name} multiplies {m} rows and {n} columns at least")
     count = int(log2(warps))
     most_m, most_n = int(log2(rows // m)), int(log2(columns // n))
-    if chained:
+    if own.warps:
+        along_m = int(log2(own.warps[0]))
+    elif chained:
         along_m = min(count, most_m)
     else:
         choices = [w for w in range(count + 1) if w <= most_m and count - w <= most_n]
@@ -157,7 +169,13 @@ def _by_warps(
 
 
 def _by_warpgroups(
-    row: MatrixInstruction, rows: int, columns: int, warps: int, warp_bits: int, own_rows: bool
+    row: MatrixInstruction,
+    rows: int,
+    columns: int,
+    warps: int,
+    warp_bits: int,
+    own_rows: bool,
+    own: Decided,
 ) -> Plan | None:
     """Each warpgroup multiplies its own rows, or columns where there are too few rows.
 
@@ -167,6 +185,10 @@ def _by_warpgroups(
     groups = int(log2(warps // WARPGROUP))
     most_m, most_n = int(log2(rows // row.m)) if rows >= row.m else -1, int(log2(columns // row.n))
     choices = [w for w in range(groups + 1) if w <= most_m and groups - w <= most_n]
+    if own.warps:
+        choices = [w for w in choices if WARPGROUP << w == own.warps[0]]
+    if own.shape:
+        choices = [w for w in choices if (columns >> groups - w) % own.shape[1] == 0]
     if not choices:
         return None
     along_m = (
@@ -177,7 +199,7 @@ def _by_warpgroups(
     first = warp_bits + int(log2(WARPGROUP))
     of_m = tuple((first + b, row.m << b) for b in range(along_m))
     share = columns >> groups - along_m
-    n = _widest(row, share)
+    n = own.shape[1] if own.shape else _widest(row, share)
     of_n = tuple((first + along_m + b, n << b) for b in range(groups - along_m))
     a, a_registers = factored(parse_layout(row.a.registers), row.m)
     c, _ = factored(parse_layout(row.c.registers), row.m)

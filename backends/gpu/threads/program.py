@@ -12,6 +12,7 @@ from backends.gpu.threads import thread as to
 from backends.gpu.threads.barriers import Barriers, for_proxy
 from backends.gpu.threads.boxes import Boxes, boxes_of
 from backends.gpu.threads.constants import constants
+from backends.gpu.threads.decided import decided
 from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import FRAGMENTS, Facts, facts
 from backends.gpu.threads.hoist import hoisted
@@ -75,7 +76,7 @@ def _launch(
     widths = {i: _number(w, values) for i, w in launch.widths}
     warp_bits = machine.warp.bit_length() - 1
     bits = warp_bits + launch.warps.bit_length() - 1
-    planned = plans(known, widths, launch.warps, warp_bits, instructions)
+    planned = plans(known, widths, launch.warps, warp_bits, instructions, decided(source))
     known.staged -= turned(known, planned)
     owners = Owners(known, widths, bits, warp_bits, DTYPES)
     anchored = frozenset(

@@ -1,0 +1,35 @@
+"""What a schedule decides on a matmul: how warps share it, and the matrix instruction."""
+
+from __future__ import annotations
+
+import re
+
+from ir.schedule import Schedule
+from ir.variant.derived import owner
+
+_SHAPE = re.compile(r"m([1-9]\d{0,3})n([1-9]\d{0,3})k([1-9]\d{0,3})")
+
+
+def shape_of(word: object) -> tuple[int, int, int] | None:
+    """M, N and K of a word such as m16n8k16; None where it is no such word."""
+    found = _SHAPE.fullmatch(str(word))
+    return (int(found[1]), int(found[2]), int(found[3])) if found else None
+
+
+def shape_word(shape: tuple[int, int, int]) -> str:
+    """The word for a shape."""
+    m, n, k = shape
+    return f"m{m}n{n}k{k}"
+
+
+def matmul_of(
+    schedule: Schedule, target: str
+) -> tuple[tuple[int, int] | None, tuple[int, int, int] | None]:
+    """The parts of M and N that warps compute, and the shape of the instruction; None where the
+    schedule leaves them to the backend."""
+    subject = owner(schedule, target)
+    warps, instruction = (schedule.find(verb, subject) for verb in ("warps", "instruction"))
+    return (
+        (warps.number("m"), warps.number("n")) if warps else None,
+        shape_of(instruction.option("shape")) if instruction else None,
+    )

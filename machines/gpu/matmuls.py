@@ -1,0 +1,211 @@
+"""Decisions on matmuls: the matrix instruction, and how the warps of a block share the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+from ir.errors import KernelError
+from ir.lower.launches import segments
+from ir.lower.matmuls import shape_of, shape_word
+from ir.machine import Machine
+from ir.nest.nest import Dot, Launch
+from ir.nest.steps import tile_axes
+from ir.schedule import Decision, Schedule
+from ir.sizes import value as number
+from ir.spec import FLOATS, Spec
+from ir.variant.derived import owner
+from ir.variant.precision import NARROW
+from ir.workload import Sizes
+from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
+
+MOST_WARPS = 16  # of a block, that edits share out
+FEWEST_COLUMNS = 64  # of the instructions that edits propose, where N varies
+Shape = tuple[int, int, int]
+Change = tuple[Decision | None, Decision | None]
+
+
+def instructions(machine: Machine) -> tuple[MatrixInstruction, ...]:
+    """The matrix instructions of a chip; none where its file names no family."""
+    return of_machine(machine) if "gpu" in machine.details else ()
+
+
+def shapes(machine: Machine, dtype: str = "") -> tuple[Shape, ...]:
+    """The shapes of the instructions that sum products of a dtype in f32; no dtype: of any."""
+    found = [
+        (i.m, n, i.k)
+        for i in instructions(machine)
+        if i.c.dtype == "f32" and dtype in ("", i.a.dtype) and i.a.dtype == i.b.dtype
+        for n in i.sizes_n
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def check_decision(decision: Decision, machine: Machine) -> None:
+    """KernelError where the chip has no such instruction, or parts are no powers of two."""
+    if decision.verb == "instruction":
+        known = shapes(machine)
+        if shape_of(decision.option("shape")) not in known:
+            raise KernelError(
+                f"`{machine.name}` has no matrix instruction of shape `{decision.option('shape')}`",
+                place=decision.place,
+                allowed=_words(known) or f"none: the file of `{machine.name}` names no family",
+                hint=f"drop {decision}",
+            )
+    if decision.verb == "warps":
+        for name in ("m", "n"):
+            parts = decision.number(name)
+            if parts & (parts - 1):
+                raise KernelError(
+                    f"`{name}={parts}` is no power of two",
+                    place=decision.place,
+                    allowed="1, 2, 4, 8, 16, 32",
+                )
+
+
+def require_decided(
+    launches: Sequence[Launch], schedule: Schedule, machine: Machine, sizes: Sizes
+) -> None:
+    """KernelError where an instruction does not take a matmul's operands, where the parts of warps
+    are not as many as the block has, or where a part is smaller than the instruction."""
+    for launch in launches:
+        for s in launch.statements():
+            if isinstance(s, Dot) and (s.warps or s.instruction):
+                _require(launch, s, schedule, machine, sizes)
+
+
+def _require(launch: Launch, s: Dot, schedule: Schedule, machine: Machine, sizes: Sizes) -> None:
+    subject = owner(schedule, launch.value(s.value).tensor)
+    dtype = launch.value(s.a.value).dtype
+    known = shapes(machine, dtype)
+    if s.instruction and s.instruction not in known:
+        decision = schedule.find("instruction", subject)
+        raise KernelError(
+            f"`{shape_word(s.instruction)}` does not multiply {dtype}, in which `{subject}` is "
+            "computed",
+            place=decision.place if decision else None,
+            allowed=_words(known) or "none",
+        )
+    rows, columns = extents(launch, s, sizes)
+    shape = s.instruction or min(known, default=(1, 1, 1))
+    if s.warps is None:
+        if shape[0] > rows or shape[1] > columns:
+            decision = schedule.find("instruction", subject)
+            raise KernelError(
+                f"the tile of `{subject}` has {rows} x {columns} elements, and "
+                f"{shape_word(shape)} computes more",
+                place=decision.place if decision else None,
+                hint="tile M and N larger, or take a smaller instruction",
+            )
+        return
+    decision = schedule.find("warps", subject)
+    place = decision.place if decision else None
+    m, n = s.warps
+    if m * n * machine.warp != launch.threads:
+        have = f"{launch.threads // machine.warp}" if launch.threads else "as many as it chooses"
+        raise KernelError(
+            f"{m} x {n} parts for the warps of a block, which has {have}",
+            place=place,
+            allowed="as many parts as `threads` gives the launch warps",
+            hint=f"threads(..., count={m * n * machine.warp})",
+        )
+    own = threads_of(machine, s.instruction, dtype)
+    together = min(own, default=machine.warp) // machine.warp  # warps along M of one issue
+    if s.instruction and m % together:
+        raise KernelError(
+            f"{shape_word(shape)} is executed by {together} warps, which lie along M",
+            place=place,
+            allowed=f"a multiple of {together} for `m`",
+        )
+    least_m = shape[0] * max(1, m // together)
+    if least_m > rows or shape[1] * n > columns:
+        raise KernelError(
+            f"the tile of `{subject}` has {rows} x {columns} elements, too few for {m} x {n} parts "
+            f"of {shape_word(shape)}",
+            place=place,
+            hint="tile M and N larger, or make fewer parts",
+        )
+
+
+def threads_of(machine: Machine, shape: Shape | None, dtype: str) -> tuple[int, ...]:
+    """How many threads execute an instruction of a shape together."""
+    return tuple(
+        i.threads
+        for i in instructions(machine)
+        if i.a.dtype == dtype and (shape is None or (i.m, i.k) == (shape[0], shape[2]))
+    )
+
+
+def extents(launch: Launch, s: Dot, sizes: Sizes) -> tuple[int, int]:
+    """Elements of a matmul's tile along M and N."""
+    values = {v.name: v for v in launch.values}
+    tiles = dict(launch.tiles) | {i: number(size, sizes) for i, size in launch.whole}
+    a, b = (set(tile_axes(t, values)) for t in (s.a, s.b))
+    out = values[s.value].names
+    m, n = ([i for i in out if i in one and i not in other] for one, other in ((a, b), (b, a)))
+    return _width(m, tiles), _width(n, tiles)
+
+
+def _width(indices: Sequence[str], tiles: Mapping[str, int]) -> int:
+    return prod(tiles.get(i, 1) for i in indices)
+
+
+def changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
+    """Every single change of `instruction` and `warps` that the machine has, in a fixed order."""
+    verbs = {v for v in ("instruction", "warps") if machine.renders(v)}
+    computed = [d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"]
+    for subject in computed if "instruction" in verbs else ():
+        yield from _options(
+            schedule,
+            "instruction",
+            subject,
+            [(("shape", shape_word(s)),) for s in _proposed(spec, schedule, machine, subject)],
+        )
+    for subject in computed if "warps" in verbs else ():
+        count = _threads(spec, schedule, subject) // machine.warp
+        parts = [(m, count // m) for m in (1, 2, 4, 8, 16) if m <= count <= MOST_WARPS]
+        yield from _options(schedule, "warps", subject, [(("m", m), ("n", n)) for m, n in parts])
+
+
+def _options(
+    schedule: Schedule,
+    verb: str,
+    subject: str,
+    options: Sequence[tuple[tuple[str, str | int], ...]],
+) -> Iterator[Change]:
+    old = schedule.find(verb, subject)
+    for option in options:
+        new = Decision(verb, subject, option)
+        if new != old:
+            yield old, new
+    if old:
+        yield old, None
+
+
+def _proposed(spec: Spec, schedule: Schedule, machine: Machine, subject: str) -> tuple[Shape, ...]:
+    """Shapes that operands of a matmul may have an instruction of: those of the dtype to which it
+    rounds them, else of the inputs."""
+    rounded = schedule.find("precision", subject)
+    dtypes = {str(rounded.option("dtype")).removesuffix("x3")} if rounded else set()
+    dtypes = dtypes or {t.dtype for t in spec.inputs if t.dtype in FLOATS}
+    dtypes = {NARROW if d == "f32" else d for d in dtypes}
+    found = dict.fromkeys(s for d in sorted(dtypes) for s in shapes(machine, d))
+    several = {(m, k) for m, n, k in found if n > FEWEST_COLUMNS}
+    return tuple(
+        (m, n, k)
+        for m, n, k in found
+        if (m, k) not in several or n >= FEWEST_COLUMNS and n & (n - 1) == 0
+    )
+
+
+def _threads(spec: Spec, schedule: Schedule, subject: str) -> int:
+    """The number of threads that is decided for the launch that computes a tensor, 0: none is."""
+    for part in segments(spec, schedule):
+        if subject in {e.target for e in part.equations}:
+            found = (schedule.find("threads", t) for t in part.stored)
+            return next((d.number("count") for d in found if d is not None), 0)
+    return 0
+
+
+def _words(known: Sequence[Shape]) -> str:
+    return ", ".join(shape_word(s) for s in known)
