@@ -20,7 +20,7 @@ SIMD = (
 )
 
 # LLVM calls AMD's private memory so.
-SCRATCH = ("*/assembly/amdgcn*",)
+SCRATCH = ("*/assembly/amdgcn*", "*/hip/*")
 
 
 def word(text: str) -> str:

@@ -46,6 +46,7 @@ class Case:
     free: Callable[[Mapping[str, np.ndarray], str], np.ndarray | bool] | None = None  # or 0 or NaN
     registers: bool = False  # whether its decisions are legal only on machines that have them
     of_tensors: bool = False  # whether it needs stages of each tensor, not of each loop
+    warp: int = 0  # threads of a warp that its decisions are about, 0: any
     compiled: bool = False  # whether it is built on every target that the backend is tried on
     everywhere: bool = False  # whether it is run on all of these targets
     orders: int = 1  # how often it is run: blocks may take turns in another order each time

@@ -147,18 +147,25 @@ def _mapping() -> Iterator[Case]:
 
 
 def _shared_matmuls() -> Iterator[Case]:
-    """Matmuls whose warps share the result as decided."""
-    for name, line in {
-        "rows for each warp": "warps(y, m=4, n=1)",
-        "a square for each warp": "warps(y, m=2, n=2)",
-        "columns for each warp": "warps(y, m=1, n=4)",
-        "an instruction of a warp": "instruction(y, shape=m16n8k16)",
-    }.items():
+    """Matmuls whose warps share the result as decided, for warps of 32 and of 64 threads."""
+    for warp, name, line in (
+        (32, "rows for each of 4 warps", "warps(y, m=4, n=1)"),
+        (32, "a square for each of 4 warps", "warps(y, m=2, n=2)"),
+        (32, "columns for each of 4 warps", "warps(y, m=1, n=4)"),
+        (32, "an instruction of 32 threads", "instruction(y, shape=m16n8k16)"),
+        (64, "rows for each of 2 warps", "warps(y, m=2, n=1)"),
+        (64, "columns for each of 2 warps", "warps(y, m=1, n=2)"),
+        (64, "an instruction of 64 threads", "instruction(y, shape=m32n32k8)"),
+    ):
         tiles = TILES.replace("=16", "=64").replace("k, size=64", "k, size=32")
-        schedule = f"{tiles}compute(y, unit=matrix)\nthreads(y, count=128)\n{line}\n"
-        sizes = ({"M": 72, "K": 40, "N": 56}, {"M": 1, "K": 1, "N": 1})
-        text = _product("bf16", checks=sizes)
-        yield Case(f"matmul, {name}", text, ("matmul", "mapping"), schedule, registers=True)
+        yield Case(
+            f"matmul, {name}",
+            _product("bf16", checks=({"M": 72, "K": 40, "N": 56}, {"M": 1, "K": 1, "N": 1})),
+            ("matmul", "mapping"),
+            f"{tiles}compute(y, unit=matrix)\nthreads(y, count=128)\n{line}\n",
+            registers=True,
+            warp=warp,
+        )
 
 
 def _staging() -> Iterator[Case]:

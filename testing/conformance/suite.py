@@ -33,6 +33,8 @@ def machines(backend: Backend) -> tuple[Machine, ...]:
 def served(case: Case, machine: Machine) -> bool:
     """Whether a case's decisions are legal on a machine of this sort, and its backend renders
     them."""
+    if case.warp not in (0, machine.warp):
+        return False
     families = machine.details.get("gpu", {}).get("instructions")
     if "instruction" in case.verbs and not families:
         return False
