@@ -319,7 +319,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
     #pragma unroll
     for (int n_i = 0; n_i < 16; n_i += 4)
       store<4>(
-          &operand_tile_8[swizzle<2, 3, 2>(panel<32>(64, thread % 16 + thread / 64 * 16,
+          &operand_tile_8[swizzle<3, 2, 3>(panel<32>(64, thread % 16 + thread / 64 * 16,
           thread / 16 % 4 * 4 + n_i % 4 + n_i / 4 * 16))],
           &part_8[n_i]);
     #pragma unroll
@@ -334,7 +334,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
     for (int n_issue_3 = 0; n_issue_3 < 64; n_issue_3 += 4) {
       float part_9;
       part_9 =
-          operand_tile_8[swizzle<2, 3, 2>(panel<32>(64, thread % 16 + thread / 64 * 16, n_issue_3 + thread / 16 % 4))];
+          operand_tile_8[swizzle<3, 2, 3>(panel<32>(64, thread % 16 + thread / 64 * 16, n_issue_3 + thread / 16 % 4))];
       float part_10[d_n2];
       #pragma unroll
       for (int d_i = 0; d_i < d_n2; ++d_i)
