@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,17 @@ from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 FAMILY, OF_ARCHITECTURE = "mma_sync", "wgmma"
 
 
+@dataclass(slots=True)
+class Lowered:
+    """A nest as a thread program, under the names that its source has."""
+
+    nest: LoopNest
+    machine: Machine
+    own: LoopNest
+    program: ThreadProgram
+    source: str = ""  # once it is emitted
+
+
 class Cuda:
     """Emits a file of kernels. On the target's own GPU they run and are timed there; elsewhere
     their thread program is interpreted, and their time is modelled."""
@@ -55,6 +66,8 @@ class Cuda:
         self.manifest = manifest
         self.templates = templates()
         self._orders = itertools.count()  # each interpreted run takes the blocks in another order
+        # The last nest, as a check runs it many times; another is lowered anew.
+        self._last: Lowered | None = None
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """One file with a kernel for each launch."""
@@ -62,24 +75,24 @@ class Cuda:
         for p in parameters(nest):
             if p.dtype not in held:
                 raise BackendError("emit", f"`{p.name}` is {p.dtype}; held here: {', '.join(held)}")
-        own = spelled(nest)
-        return self.templates.render(
-            "kernel.cu.j2", **kernel_view(nest.spec, own, _program(own, machine))
-        )
+        one = self._lowered(nest, machine)
+        if not one.source:
+            view = kernel_view(nest.spec, one.own, one.program)
+            one.source = self.templates.render("kernel.cu.j2", **view)
+        return one.source
 
     def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
         """The tile program and the thread program, under the names that the source has."""
-        own = spelled(nest)
-        tiles = tile_program(own, machine, RULES)
-        return {"tile": tile_text(tiles), "thread": thread_text(_program(own, machine))}
+        one = self._lowered(nest, machine)
+        tiles = tile_program(one.own, machine, RULES)
+        return {"tile": tile_text(tiles), "thread": thread_text(one.program)}
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """Compiles all launches, in a child; a source that is more than kernels is refused."""
         require_admissible(source)
-        own = spelled(nest)
-        return build(
-            source, _program(own, machine), bind(own.spec, dict(own.sizes)), machine, folder
-        )
+        one = self._lowered(nest, machine)
+        sizes = bind(one.own.spec, dict(one.own.sizes))
+        return build(source, one.program, sizes, machine, folder)
 
     def words(self) -> Collection[str]:
         """What no name of a text may be but the text's own."""
@@ -176,19 +189,26 @@ class Cuda:
         self, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
         """The outputs of the nest's thread program, with its faults."""
-        own, bound = spelled(nest), bind(nest.spec, sizes)
+        one, bound = self._lowered(nest, machine), bind(nest.spec, sizes)
         tensors = {
             p.name: to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
             for p in parameters(nest)
         }
-        program = _program(own, machine)
-        held = dict(zip((p.name for p in program.tensors), tensors.values(), strict=True))
+        held = dict(zip((p.name for p in one.program.tensors), tensors.values(), strict=True))
         limit, order = facts(machine)["shared_bytes_per_program"], next(self._orders)
         try:
-            interpret(program, known_sizes(nest, own, sizes), held, _rows(machine), limit, order)
+            known = known_sizes(nest, one.own, sizes)
+            interpret(one.program, known, held, _rows(machine), limit, order)
         except ThreadFault as fault:
             raise BackendError("check", str(fault)) from None
         return {t.name: from_device(tensors[t.name], t.dtype) for t in nest.spec.outputs}
+
+    def _lowered(self, nest: LoopNest, machine: Machine) -> Lowered:
+        last = self._last
+        if last is None or last.nest is not nest or last.machine is not machine:
+            own = spelled(nest)
+            self._last = last = Lowered(nest, machine, own, _program(own, machine))
+        return last
 
 
 def present(machine: Machine) -> str:
