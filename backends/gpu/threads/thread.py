@@ -177,9 +177,6 @@ class Scan(Statement):
     """name = running reduction of a value along an axis, whose threads are in one warp.
 
     The axis covers its positions in order: registers of a run, then threads, then repetitions.
-
-    totals: where threads of several warps hold the axis, the part of each warp in each repetition is
-    scanned by itself. This fragment gets what the whole part is; its last axis counts the parts.
     """
 
     name: Name
@@ -187,19 +184,17 @@ class Scan(Statement):
     value: Expr
     over: str
     nan: bool
+    # Where several warps hold the axis, each scans its part of each repetition by itself. This fragment
+    # gets the whole of each part; its last axis counts the parts.
     totals: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ScanAfter(Statement):
-    """Joins the parts before a thread's own to what each warp scanned by itself.
+    """Joins the parts before a thread's own to what each warp scanned by itself."""
 
-    name: the result of a `Scan` with `totals`. before: the totals of all parts, of which each thread
-    holds those of its part of the other axes, in order along the last axis.
-    """
-
-    name: Name
-    before: Name
+    name: Name  # the result of a `Scan` with `totals`
+    before: Name  # the totals of all parts, in order along the last axis
     totals: Name  # those of the scan; its last axis tells a thread's own parts
     reduction: str
     over: str
