@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 
 from backends.gpu.layout.algebra import coalesce
 from backends.gpu.layout.layout import Layout
@@ -28,6 +29,10 @@ class Spread:
         """The positions that one repetition covers."""
         last = sum(stride for _, stride in self.bits)
         return 1 + last + sum((extent - 1) * stride for extent, stride in self.modes)
+
+    def registers(self, width: int) -> int:
+        """How many registers a thread has of an axis."""
+        return prod(extent for extent, _ in self.modes) * -(-width // self.span)
 
     def axis(self, index: str, width: Expr, threads: int) -> Axis:
         """The axis of an index."""

@@ -18,6 +18,7 @@ from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name
 
 VECTOR_BYTES = 16
+OPERAND_BYTES = 256  # of a thread's registers that a computed operand may take: a quarter of them
 
 
 @dataclass(slots=True)
@@ -56,6 +57,11 @@ class Owners:
         names = [n for n in operand.value.walk() if n in self.facts.typing.known]
         grouped = any(len(group) != 1 for group in operand.groups)
         if grouped or len(operand.groups) != 2 or any(n in self.facts.staged for n in names):
+            return
+        size = self.bytes_of[self.facts.typing.dtype(operand.value)]
+        for (index,), one in zip(operand.groups, wanted, strict=True):
+            size *= one.registers(self.widths[index])
+        if size > OPERAND_BYTES:
             return
         together = self._together(self._tiles())
         for name in names:

@@ -1,5 +1,7 @@
 """Owners: contiguous axes take neighbouring threads, results have the layout of their instruction."""
 
+import pytest
+
 from backends.gpu.threads.distribution import bits_of
 from backends.gpu.threads.testing.lowered_samples import WARPGROUPS, matmul, of, threads, tiles
 from backends.gpu.threads.thread import (
@@ -91,3 +93,22 @@ def test_without_an_instruction_threads_multiply_by_themselves():
     launch = matmul("place(k.outer, level=loop)", table=(), m=64, n=64, k=32)
     (multiply,) = of(Multiply, launch)
     assert multiply.instruction is None
+
+
+@pytest.mark.parametrize(("k", "stored"), [(64, False), (512, True)])
+def test_a_computed_operand_stays_in_registers_where_it_takes_few(k, stored):
+    lines = (
+        "xn[m, k] = f32(x[m, k]) * f32(g[k])",
+        "acc[m, n] = sum(xn[m, k] * f32(w[k, n]), k)",
+        "y[m, n] = acc[m, n]",
+    )
+    decided = (*tiles(m=32, n=64), "place(m.outer, level=grid)", "place(n.outer, level=grid)")
+    decided += ("compute(acc, unit=matrix)", "precision(acc, dtype=bf16)")
+    launch = threads(
+        *lines,
+        decided=(*decided, "threads(y, count=256)"),
+        sizes={"M": 64, "N": 128, "K": k},
+        inputs="x: bf16[M, K], g: bf16[K], w: bf16[K, N]",
+        result="f32[M, N]",
+    )
+    assert ("acc_a" in {s.tile.stem for s in of(SharedStore, launch)}) is stored
