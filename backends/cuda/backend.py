@@ -71,10 +71,6 @@ class Cuda:
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """One file with a kernel for each launch."""
-        held = (*self.manifest.dtypes, "tf32")  # which lies in memory as f32
-        for p in parameters(nest):
-            if p.dtype not in held:
-                raise BackendError("emit", f"`{p.name}` is {p.dtype}; held here: {', '.join(held)}")
         one = self._lowered(nest, machine)
         if not one.source:
             view = kernel_view(nest.spec, one.own, one.program)

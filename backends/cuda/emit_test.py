@@ -7,7 +7,6 @@ import subprocess
 
 import pytest
 
-from backends.backend import BackendError
 from backends.cuda.build import cuobjdump
 from backends.cuda.spelling import FILTERS
 from backends.cuda.testing.emulation import emulated, machine_of
@@ -17,8 +16,6 @@ from backends.gpu.threads import thread
 from backends.gpu.tile import SORTS
 from backends.measure import compare, reference
 from backends.registry import served_by, target
-from ir.lower.lower import lower
-from ir.parse.parse import parse_schedule, parse_workload
 
 # Sizes at which the DMA engine takes the tensors, beside odd ones.
 BOXED = {"produced": [dict(M=200, K=136, N=264)], "fetched": [dict(H=2, M=96, N=96, D=64)]}
@@ -80,14 +77,3 @@ def test_every_sort_of_name_and_node_has_a_spelling():
     statements = made.table("threads/statements.j2", "STATEMENTS")
     own = {s.__name__ for s in thread.Statement.__subclasses__()}
     assert own - {"WarpgroupMultiply", "WarpgroupWait"} <= set(statements)
-
-
-def test_what_is_not_held_is_refused():
-    work = parse_workload(
-        'def f(x: f64[M]) -> f64[M]:\n    """A copy."""\n    y[m] = x[m]\n    return y\n'
-        "tune(M=64)\ncheck(M=3)\n",
-        "f",
-    )
-    nest = lower(work.spec, parse_schedule("schedule(f)\n"), machine_of("h200"), work.tune)
-    with pytest.raises(BackendError, match="`x` is f64; held here: f32"):
-        backend().emit(nest, machine_of("h200"))

@@ -64,6 +64,11 @@ using ptx::max_nan;
 using ptx::min_nan;
 inline i32 whole_i32(float x) { return __float2int_rz(x); }
 inline i64 whole_i64(float x) { return x != x ? 0 : __float2ll_rz(x); }
+#define HAS_F64
+inline double max_nan(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
+inline double min_nan(double a, double b) { return a != a ? a : b != b ? b : fmin(a, b); }
+inline i32 whole_i32(double x) { return x != x ? 0 : __double2int_rz(x); }
+inline i64 whole_i64(double x) { return x != x ? 0 : __double2ll_rz(x); }
 #if __CUDA_ARCH__ >= 900
 #define ROUND_TF32(x) __uint_as_float(ptx::tf32_of(x) & ~0x1fffu)
 #endif
@@ -152,6 +157,7 @@ using ptx::take_registers;
 
 // Adds to memory in one step that no other thread comes between.
 inline void add_to(float* to, float x) { atomicAdd(to, x); }
+inline void add_to(double* to, double x) { atomicAdd(to, x); }
 inline void add_to(i32* to, i32 x) { atomicAdd(to, x); }
 inline void add_to(f16* to, f16 x) { ptx::add_f16(to, x.bits); }
 #if __CUDA_ARCH__ >= 900

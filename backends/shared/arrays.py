@@ -16,6 +16,7 @@ from ir.sizes import bind, value
 from ir.spec import EIGHT
 
 _DTYPES = {
+    "f64": np.float64,
     "f32": np.float32,
     "tf32": np.float32,
     "f16": np.float16,

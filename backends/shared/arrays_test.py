@@ -15,7 +15,7 @@ from ir.spec import Number, Size
 VALUES = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "f8e4m3", "f8e5m2"])
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2"])
 def test_floats_come_back_as_they_were(dtype):
     given = round_to(VALUES, dtype)
     assert np.array_equal(from_device(to_device(given, dtype), dtype), given)
@@ -33,18 +33,22 @@ def test_truth_values_travel_as_bytes():
     assert sent.dtype == np.uint8 and np.array_equal(from_device(sent, "b8"), given)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "b8"])
+@pytest.mark.parametrize(
+    "dtype", ["f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "b8"]
+)
 def test_a_poisoned_buffer_holds_nothing_that_looks_computed(dtype):
     parameter = Parameter("y", dtype, (Size("M"), Number(2)), "output")
     buffer = from_device(poisoned(parameter, {"M": 3}), dtype)
     assert buffer.shape == (3, 2)
-    if dtype in ("f32", "f16", "bf16", "f8e4m3", "f8e5m2"):
+    if dtype in ("f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2"):
         assert np.isnan(buffer).all()
     elif dtype != "b8":
         assert (buffer == -1_234_567).all()
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "b8"])
+@pytest.mark.parametrize(
+    "dtype", ["f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "b8"]
+)
 def test_a_single_number_has_no_dimensions(dtype):
     sent = to_device(np.array(1), dtype)
     assert isinstance(sent, np.ndarray) and sent.shape == ()

@@ -162,6 +162,13 @@ inline int __float2int_rz(float x) {
 inline long long __float2ll_rz(float x) {
   return x >= 0x1p63f ? INT64_MAX : x <= -0x1p63f ? INT64_MIN : (long long)x;
 }
+inline int __double2int_rz(double x) {
+  return x >= 0x1p31 ? INT32_MAX : x <= -0x1p31 ? INT32_MIN : int(x);
+}
+inline long long __double2ll_rz(double x) {
+  return x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : (long long)x;
+}
+inline double rsqrt(double x) { return 1 / sqrt(x); }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 template <class T>
 inline void atomicAdd(T* to, T x) {

@@ -30,6 +30,8 @@ CASES = {  # decisions for the kernel of a case, which is in FOLDER
     "eight": "tile(m, size=64)\ntile(n, size=64)\ntile(k, size=64)\nplace(m.outer, level=grid)\n"
     "place(n.outer, level=grid)\nplace(k.outer, level=loop)\ncompute(acc, unit=matrix)\n"
     "pipeline(x, stages=2)\npipeline(w, stages=2)\nthreads(y, count=128)",
+    "wide": "tile(m, size=4)\ntile(n, size=8)\nplace(m.outer, level=grid)\n"
+    "place(n.outer, level=grid)\nthreads(y, count=128)",
     "parts": "tile(m, size=1)\nplace(m.outer, level=grid)\nthreads(y, count=128)",
     "jagged": "tile(b, size=1)\ntile(l, size=32)\nplace(b.outer, level=grid)",
     "recurrent": "kernel(gx)\nkernel(a)\ntile(t, size=1)\ntile(b, size=1)\nplace(t.outer, level=grid)\n"

@@ -28,7 +28,9 @@ _HEAD = re.compile(
     r'extern "C" __global__ void (?:__launch_bounds__ \( \d+(?: , \d+)? \)|__maxnreg__ \( \d+ \)) \w+ \( (?P<parameters>[^()]*) \) {'
 )
 PARAMETER = r"(?:const )?\w+ \* __restrict__ \w+|int \w+"
-TYPES = frozenset("float int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16 f8e4m3 f8e5m2".split())
+TYPES = frozenset(
+    "float double int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16 f8e4m3 f8e5m2".split()
+)
 COMPILER = frozenset("__global__ __launch_bounds__ __maxnreg__ __restrict__ __syncthreads".split())
 # What may be called in every language: control, constants, and the functions of prelude.h, all of `fn`
 # beside them.

@@ -1,7 +1,8 @@
 // What kernels of C-like languages call whatever runs them: functions, vectors of memory, places in
 // tiles. A language's own header includes this one after its numbers: u16, u32, u64, f16, bf16, with
 // max_nan and min_nan, which keep NaN, whole_i32 and whole_i64, and the words of memory, Word<bytes>;
-// ROUND_TF32 where the hardware rounds so.
+// ROUND_TF32 where the hardware rounds so; HAS_F64 where it has f64, with max_nan, min_nan, whole_i32
+// and whole_i64 of it.
 #ifndef BACKENDS_GPU_SOURCE_PRELUDE_H_
 #define BACKENDS_GPU_SOURCE_PRELUDE_H_
 
@@ -35,55 +36,74 @@ inline float round_tf32(float x) {  // to the nearest, ties to even
   return (b & 0x7f800000u) == 0x7f800000u ? x : __uint_as_float(rounded);
 }
 
+// Where a language has f64 (HAS_F64), functions have a form of it.
+#ifdef HAS_F64
+template <class T>
+constexpr bool kDouble = false;
+template <>
+constexpr bool kDouble<double> = true;
+#define OF_F64(text) text
+#else
+#define OF_F64(text)
+#endif
+
 // Cut toward zero; what the type does not hold becomes its end, NaN becomes 0.
 inline i32 i32_from(float x) { return whole_i32(x); }
 inline i64 i64_from(float x) { return whole_i64(x); }
+OF_F64(template <class T> requires kDouble<T> inline i32 i32_from(T x) { return whole_i32(x); })
+OF_F64(template <class T> requires kDouble<T> inline i64 i64_from(T x) { return whole_i64(x); })
 
 // Functions of floats, which are those of the compiler's library; other numbers become floats.
-#define OF_FLOATS(name, call) \
-  inline float name(float x) { return call; }
-OF_FLOATS(abs, fabsf(x))
-OF_FLOATS(floor, floorf(x))
-OF_FLOATS(ceil, ceilf(x))
-OF_FLOATS(round, rintf(x))
-OF_FLOATS(trunc, truncf(x))
-OF_FLOATS(sqrt, sqrtf(x))
-OF_FLOATS(rsqrt, rsqrtf(x))
-OF_FLOATS(exp, expf(x))
-OF_FLOATS(exp2, exp2f(x))
-OF_FLOATS(expm1, expm1f(x))
-OF_FLOATS(log, logf(x))
-OF_FLOATS(log2, log2f(x))
-OF_FLOATS(log10, log10f(x))
-OF_FLOATS(log1p, log1pf(x))
-OF_FLOATS(erf, erff(x))
-OF_FLOATS(erfc, erfcf(x))
-OF_FLOATS(tanh, tanhf(x))
-OF_FLOATS(sin, sinf(x))
-OF_FLOATS(cos, cosf(x))
-OF_FLOATS(tan, tanf(x))
-OF_FLOATS(asin, asinf(x))
-OF_FLOATS(acos, acosf(x))
-OF_FLOATS(atan, atanf(x))
-OF_FLOATS(sinh, sinhf(x))
-OF_FLOATS(cosh, coshf(x))
-OF_FLOATS(asinh, asinhf(x))
-OF_FLOATS(acosh, acoshf(x))
-OF_FLOATS(atanh, atanhf(x))
-OF_FLOATS(sigmoid, 1.0f / (1.0f + expf(-x)))
-OF_FLOATS(silu, x / (1.0f + expf(-x)))
-OF_FLOATS(gelu, 0.5f * x * (1.0f + erff(x * 0.70710678f)))
+#define OF_FLOATS(name, call, wide)           \
+  inline float name(float x) { return call; } \
+  OF_F64(template <class T> requires kDouble<T> inline T name(T x) { return wide; })
+OF_FLOATS(abs, fabsf(x), ::fabs(x))
+OF_FLOATS(floor, floorf(x), ::floor(x))
+OF_FLOATS(ceil, ceilf(x), ::ceil(x))
+OF_FLOATS(round, rintf(x), ::rint(x))
+OF_FLOATS(trunc, truncf(x), ::trunc(x))
+OF_FLOATS(sqrt, sqrtf(x), ::sqrt(x))
+OF_FLOATS(rsqrt, rsqrtf(x), ::rsqrt(x))
+OF_FLOATS(exp, expf(x), ::exp(x))
+OF_FLOATS(exp2, exp2f(x), ::exp2(x))
+OF_FLOATS(expm1, expm1f(x), ::expm1(x))
+OF_FLOATS(log, logf(x), ::log(x))
+OF_FLOATS(log2, log2f(x), ::log2(x))
+OF_FLOATS(log10, log10f(x), ::log10(x))
+OF_FLOATS(log1p, log1pf(x), ::log1p(x))
+OF_FLOATS(erf, erff(x), ::erf(x))
+OF_FLOATS(erfc, erfcf(x), ::erfc(x))
+OF_FLOATS(tanh, tanhf(x), ::tanh(x))
+OF_FLOATS(sin, sinf(x), ::sin(x))
+OF_FLOATS(cos, cosf(x), ::cos(x))
+OF_FLOATS(tan, tanf(x), ::tan(x))
+OF_FLOATS(asin, asinf(x), ::asin(x))
+OF_FLOATS(acos, acosf(x), ::acos(x))
+OF_FLOATS(atan, atanf(x), ::atan(x))
+OF_FLOATS(sinh, sinhf(x), ::sinh(x))
+OF_FLOATS(cosh, coshf(x), ::cosh(x))
+OF_FLOATS(asinh, asinhf(x), ::asinh(x))
+OF_FLOATS(acosh, acoshf(x), ::acosh(x))
+OF_FLOATS(atanh, atanhf(x), ::atanh(x))
+OF_FLOATS(sigmoid, 1.0f / (1.0f + expf(-x)), 1.0 / (1.0 + ::exp(-x)))
+OF_FLOATS(silu, x / (1.0f + expf(-x)), x / (1.0 + ::exp(-x)))
+OF_FLOATS(gelu, 0.5f * x * (1.0f + erff(x * 0.70710678f)), 0.5 * x * (1.0 + ::erf(x * 0.70710678118654752)))
 #undef OF_FLOATS
 inline float atan2(float a, float b) { return atan2f(a, b); }
+OF_F64(template <class T> requires kDouble<T> inline T atan2(T a, T b) { return ::atan2(a, b); })
 inline i32 abs(i32 x) { return x < 0 ? -x : x; }
 inline i64 abs(i64 x) { return x < 0 ? -x : x; }
 inline bool isnan(float x) { return x != x; }
 inline bool isinf(float x) { return fabsf(x) == kInfinity; }
 inline bool isfinite(float x) { return fabsf(x) < kInfinity; }
+OF_F64(template <class T> requires kDouble<T> inline bool isnan(T x) { return x != x; })
+OF_F64(template <class T> requires kDouble<T> inline bool isinf(T x) { return ::fabs(x) == kInfinity; })
+OF_F64(template <class T> requires kDouble<T> inline bool isfinite(T x) { return ::fabs(x) < kInfinity; })
 
-// Functions of two operands: of f32, i32 and i64; others meet in one of these.
-#define OF_NUMBERS(name, of_floats, of_integers)                           \
+// Functions of two operands: of f32, f64, i32 and i64; others meet in one of these.
+#define OF_NUMBERS(name, of_floats, wide, of_integers)                     \
   inline float name(float a, float b) { return of_floats; }                \
+  OF_F64(inline double name(double a, double b) { return wide; })          \
   inline i32 name(i32 a, i32 b) { return of_integers; }                    \
   inline i64 name(i64 a, i64 b) { return of_integers; }                    \
   template <class A, class B>                                              \
@@ -92,16 +112,22 @@ inline bool isfinite(float x) { return fabsf(x) < kInfinity; }
   }
 
 // As Python does it: what is left has the sign of the divisor.
-inline float float_mod(float a, float b) {
-  const float rest = fmodf(a, b);
+inline float rest_of(float a, float b) { return fmodf(a, b); }
+inline float floor_of(float x) { return floorf(x); }
+OF_F64(inline double rest_of(double a, double b) { return ::fmod(a, b); })
+OF_F64(inline double floor_of(double x) { return ::floor(x); })
+template <class T>
+inline T float_mod(T a, T b) {
+  const T rest = rest_of(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
-inline float float_floordiv(float a, float b) {
+template <class T>
+inline T float_floordiv(T a, T b) {
   if (b == 0) return a / b;
-  const float rest = fmodf(a, b);
+  const T rest = rest_of(a, b);
   const bool opposite = rest != 0 && (rest < 0) != (b < 0);
-  const float quotient = (a - rest) / b - (opposite ? 1.0f : 0.0f), low = floorf(quotient);
-  return quotient - low > 0.5f ? low + 1 : low;
+  const T quotient = (a - rest) / b - (opposite ? T(1) : T(0)), low = floor_of(quotient);
+  return quotient - low > T(0.5) ? low + 1 : low;
 }
 // Of integers: a division by zero gives 0.
 template <class T>
@@ -128,14 +154,14 @@ inline T whole_pow(T base, T exponent) {
   return T(result);
 }
 
-OF_NUMBERS(maximum, max_nan(a, b), a > b ? a : b)  // a NaN among the operands is the result
-OF_NUMBERS(minimum, min_nan(a, b), a < b ? a : b)
-OF_NUMBERS(larger, fmaxf(a, b), a > b ? a : b)  // where NaN is of no account
-OF_NUMBERS(smaller, fminf(a, b), a < b ? a : b)
-OF_NUMBERS(fmod, fmodf(a, b), whole_fmod(a, b))
-OF_NUMBERS(mod, float_mod(a, b), whole_mod(a, b))
-OF_NUMBERS(floordiv, float_floordiv(a, b), whole_floordiv(a, b))
-OF_NUMBERS(pow, powf(a, b), whole_pow(a, b))
+OF_NUMBERS(maximum, max_nan(a, b), max_nan(a, b), a > b ? a : b)  // a NaN among the operands is the result
+OF_NUMBERS(minimum, min_nan(a, b), min_nan(a, b), a < b ? a : b)
+OF_NUMBERS(larger, fmaxf(a, b), ::fmax(a, b), a > b ? a : b)  // where NaN is of no account
+OF_NUMBERS(smaller, fminf(a, b), ::fmin(a, b), a < b ? a : b)
+OF_NUMBERS(fmod, fmodf(a, b), ::fmod(a, b), whole_fmod(a, b))
+OF_NUMBERS(mod, float_mod(a, b), float_mod(a, b), whole_mod(a, b))
+OF_NUMBERS(floordiv, float_floordiv(a, b), float_floordiv(a, b), whole_floordiv(a, b))
+OF_NUMBERS(pow, powf(a, b), ::pow(a, b), whole_pow(a, b))
 #undef OF_NUMBERS
 
 template <class T>
@@ -247,8 +273,8 @@ inline i32 rank(const T* borders, int count, X x) {
   return low;
 }
 
-// What kParts warps scanned by themselves, after what was carried so far and the parts before a thread's
-// own: joined to a run of registers kStep apart. Leaves the total of all in `carry`.
+// What kParts warps scanned by themselves, after what was carried so far and the parts before a
+// thread's own: joined to a run of registers kStep apart. Leaves the total of all in `carry`.
 template <int kRun, int kStep, int kParts, class T, class Join>
 inline void scan_after(T* run, const T* totals, int own, T& carry, Join join) {
   T first = carry;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -132,6 +132,8 @@ def _named_apart(launch: Launch, meant: dict[Name, list[Expr]]) -> Launch:
 def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
     _require_held(launch)
     dtypes = {f.name: f for f in launch.fragments}
+    wide = {n for n, f in dtypes.items() if f.dtype == "f64"}
+    launch = _changed(launch, lambda e: _doubled(e, wide))
     parameters = {p.name: p for p in program.tensors}
     launch = _changed(launch, lambda e: _spelled(e, dtypes))
     counts: list[Counted] = []
@@ -204,6 +206,18 @@ def _spelled(expr: Expr, fragments: Mapping[Name, Fragment]) -> Expr | None:
         case Compute("not", (value,)) if not _truth(value, fragments):
             return Compute("complement", (rewritten(value, lambda e: _spelled(e, fragments)),))
     return None
+
+
+def _doubled(expr: Expr, wide: Set[Name]) -> Expr | None:
+    """An expression of f64 with its numbers in f64. None: it has none. wide: the fragments of f64."""
+
+    def change(e: Expr) -> Expr | None:
+        number = isinstance(e, Number) and isinstance(e.value, float)
+        return Converted(e, "f64") if number else None
+
+    held = (isinstance(e, Element) and e.name in wide for e in expr.walk())
+    made = (isinstance(e, Converted) and e.dtype == "f64" for e in expr.walk())
+    return rewritten(expr, change) if any(held) or any(made) else None
 
 
 def _short(name: Name, fragments: Mapping[Name, Fragment]) -> bool:

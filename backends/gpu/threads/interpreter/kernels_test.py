@@ -81,8 +81,7 @@ def test_the_table_decides_which_instruction_multiplies():
 
 def cases():
     for key, case in language_cases().items():
-        held = "f64" in case.text  # no arrays for these
-        if served(case, WITH_INSTRUCTIONS) and "copy" not in case.verbs and not held:
+        if served(case, WITH_INSTRUCTIONS) and "copy" not in case.verbs:
             yield pytest.param(case, id=key)
 
 
