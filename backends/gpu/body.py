@@ -296,7 +296,7 @@ class BodyBuilder:
         flat = self.launch.resident and self.rules.persistent_is_one_loop
         stages = 0 if inner or flat or unrolled else own
         body = self.block(s.body, header)
-        self._put(to.Loop(name, low, high, s.tile, body, stages, unrolled))
+        self._put(to.Loop(name, low, high, s.tile, body, stages, unrolled, s.unroll))
 
     def _flattened(self, loops: tuple[Loop, ...]) -> None:
         """Loops around each other as one, which prefetches across all of their steps."""
@@ -306,7 +306,7 @@ class BodyBuilder:
             header += self.positions(s.index, self.blocks[s.index].size)
         body = self.block(loops[-1].body, header)
         stages = self._stages(loops[-1])
-        self._put(to.Loop(step, ZERO, steps(loops), 1, body, stages))
+        self._put(to.Loop(step, ZERO, steps(loops), 1, body, stages, unroll=loops[-1].unroll))
 
     def _stages(self, loop: Loop) -> int:
         """How many tiles its own loads have in flight."""

@@ -154,6 +154,7 @@ def _loop(s: to.Loop) -> str:
     notes = [f"by {s.tile}"] if s.tile != 1 else []
     notes += [f"{s.stages} stages"] if s.stages else []
     notes += ["unrolled"] if s.unrolled else []
+    notes += [f"unrolled by {s.unroll}"] if s.unroll and not s.unrolled else []
     ends = f"{scalar_text(s.low)}..{scalar_text(s.high)}"
     return f"for {', '.join([f'{_name(s.name)} in {ends}', *notes])}:"
 

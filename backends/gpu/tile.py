@@ -392,6 +392,7 @@ class Loop(Statement):
     body: tuple[Statement, ...]
     stages: int = 0  # how many tiles of its loads are in flight; 0: not said
     unrolled: bool = False
+    unroll: int = 0  # iterations that the compiler does at once, 0: it chooses
 
 
 # -- launches -------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from ir.variant.narrow import OF_OPERANDS, OutOfRange, require_range
 from ir.variant.precision import EXACT, NARROW, narrowest, natural
 from ir.variant.variant import depends, rewritten
 
+UNROLLED = (2, 4)  # iterations of a loop at once
 JAGGED = 1024  # what a jagged range counts as
 
 
@@ -299,7 +300,34 @@ def _matmuls(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
         yield Edit(old, new)
 
 
-_LISTERS = (_tiles, _places, _orders, _stages, _pairs, _units, _kernels, _launches, _matmuls)
+def _unrolled(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """Loops over tiles, some iterations at once."""
+    machine = ground.machine
+    if "unroll_loop" not in machine.model.verbs or not machine.renders("unroll_loop"):
+        return
+    grid = {d.subject for d in schedule.of("place") if d.option("level") == "grid"}
+    for loop in (f"{d.subject}.outer" for d in schedule.of("tile")):
+        old = schedule.find("unroll_loop", loop)
+        for factor in UNROLLED if loop not in grid else ():
+            new = Decision("unroll_loop", loop, (("factor", factor),))
+            if new != old:
+                yield Edit(old, new)
+        if old:
+            yield Edit(old, None)
+
+
+_LISTERS = (
+    _tiles,
+    _places,
+    _orders,
+    _stages,
+    _pairs,
+    _units,
+    _kernels,
+    _launches,
+    _matmuls,
+    _unrolled,
+)
 
 
 def _without_dangling(schedule: Schedule) -> Schedule:
@@ -308,6 +336,8 @@ def _without_dangling(schedule: Schedule) -> Schedule:
     units = {d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"}
     kept = []
     for d in schedule.decisions:
+        if d.verb == "unroll_loop" and d.subject not in loops - grid:
+            continue
         if d.verb in ("warps", "instruction") and d.subject not in units:
             continue
         if d.verb == "place" and d.subject not in loops:

@@ -2,9 +2,11 @@
 
 import pytest
 
+from ir.edits.edits import Edit, neighbours
 from ir.errors import KernelError
 from ir.lower.lower import lower, settled
-from testing.samples.samples import SMALL, decisions, workload
+from ir.nest.nest import Loop
+from testing.samples.samples import SMALL, WITH_THREADS, decisions, workload
 
 TILES = ("tile(m, size=2)", "tile(k, size=16)", "place(m.outer, level=grid)")
 USEFUL = ("load(x, at=grid)", "pipeline(x, stages=2)")
@@ -43,3 +45,32 @@ def test_a_decision_without_effect_is_refused_with_the_reason(line, why):
 def test_what_is_refused_for_another_reason_is_refused_when_settled_too():
     with pytest.raises(KernelError, match="`k.outer` is no place here"):
         settled(*made("load(x, at=k.outer)"))
+
+
+def test_a_loop_that_is_on_the_grid_is_not_unrolled():
+    spec, schedule, _, sizes = made(*TILES, "unroll_loop(m.outer, factor=2)")
+    with pytest.raises(KernelError) as refused:
+        lower(spec, schedule, WITH_THREADS, sizes)
+    assert "would change nothing: `m` is walked by no loop" in refused.value.what
+    assert refused.value.allowed == "k.outer"
+    spec, schedule, _, sizes = made(*TILES, "unroll_loop(k.outer, factor=2)")
+    nest = lower(spec, schedule, WITH_THREADS, sizes)
+    assert {s.unroll for la in nest.launches for s in la.statements() if isinstance(s, Loop)} == {2}
+
+
+@pytest.mark.parametrize("factor", [1, 17])
+def test_a_factor_is_a_few_iterations(factor):
+    spec, schedule, _, sizes = made(*TILES, f"unroll_loop(k.outer, factor={factor})")
+    with pytest.raises(KernelError, match="no number of iterations") as refused:
+        lower(spec, schedule, WITH_THREADS, sizes)
+    assert refused.value.allowed == "2 to 16"
+
+
+def test_edits_unroll_loops_and_not_the_grid():
+    spec, schedule, _, sizes = made(*TILES)
+    found = {str(e) for e in neighbours(spec, schedule, WITH_THREADS, sizes)}
+    assert {f"+ unroll_loop(k.outer, factor={n})" for n in (2, 4)} <= found
+    assert not any("unroll_loop(m.outer" in text for text in found)
+    spec, schedule, _, sizes = made(*TILES, "unroll_loop(k.outer, factor=2)")
+    (tile,) = (d for d in schedule.of("tile") if d.subject == "k")
+    assert not Edit(tile, None).apply(schedule).of("unroll_loop")

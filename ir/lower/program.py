@@ -144,7 +144,9 @@ class Program:
             low, high = (self._bound(cut, e, outer) for e in (span.low, span.high))
             back = any(r.index == index and r.backwards for r in self.segment.carried)
             body = tuple(inner.statements)
-            outer.statements.append(Loop(index, cut.tile, low, high, body, back))
+            unroll = self.schedule.find("unroll_loop", f"{index}.outer")
+            factor = unroll.number("factor") if unroll else 0
+            outer.statements.append(Loop(index, cut.tile, low, high, body, back, factor))
 
     def _bound(self, cut: Tiling, expr: Expr, scope: Scope) -> Bound:
         if not isinstance(expr, Read):

@@ -121,4 +121,5 @@ def _block(block: tuple[Statement, ...], sizes: Sizes) -> tuple[Statement, ...]:
 
 
 def _loop(s: Loop, sizes: Sizes) -> Loop:
-    return Loop(s.index, sizes[s.index], s.low, s.high, _block(s.body, sizes), s.backwards)
+    body = _block(s.body, sizes)
+    return Loop(s.index, sizes[s.index], s.low, s.high, body, s.backwards, s.unroll)

@@ -230,6 +230,14 @@ _TABLE = (
         {"shape": "shape"},
         {},
     ),
+    Verb(
+        "unroll_loop",
+        "a loop over tiles -> `factor` of its iterations at once, whose instructions the compiler "
+        "interleaves",
+        "loop",
+        {"factor": "positive"},
+        {},
+    ),
 )
 VERBS = {v.name: v for v in _TABLE}
 RANK = {v.name: n for n, v in enumerate(_TABLE)}

@@ -24,6 +24,7 @@ from ir.verify import facts as facts_of
 
 # Kinds that are checked when the decisions are carried out.
 _CHECKED_BEFORE = ("order", "flattened", "short", "shape")
+MOST_UNROLLED = 16  # iterations of a loop at once
 MOST_RESIDENT = 16  # persistent programs per processor
 
 
@@ -248,6 +249,16 @@ class _Checker:
                 allowed=", ".join(i for i in self.facts.ranges if i != decision.subject),
             )
 
+    def _unroll_loop(self, decision: Decision) -> None:
+        self._of_class(decision)
+        if not 2 <= decision.number("factor") <= MOST_UNROLLED:
+            raise KernelError(
+                f"`factor={decision.option('factor')}` is no number of iterations to do at once",
+                place=decision.place,
+                allowed=f"2 to {MOST_UNROLLED}",
+                hint=f"drop {decision}",
+            )
+
     def _of_matmul(self, decision: Decision) -> None:
         self._of_class(decision)
         compute = self.schedule.find("compute", decision.subject)
@@ -309,6 +320,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "persistent": _Checker._persistent,
     "specialize": _Checker._of_class,
     "registers": _Checker._of_machine,
+    "unroll_loop": _Checker._unroll_loop,
     "warps": _Checker._of_matmul,
     "instruction": _Checker._of_matmul,
 }

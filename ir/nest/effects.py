@@ -1,18 +1,19 @@
-"""Effects: decisions on how tensors move that change nothing in the nest they are made for."""
+"""Effects: decisions on loops and on how tensors move that change nothing in their nest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ir.errors import KernelError
-from ir.nest.nest import Launch, Load
+from ir.nest.nest import Launch, Load, Loop
 from ir.schedule import Decision, Schedule
 
 
 def idle(
     launches: tuple[Launch, ...], schedule: Schedule
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each `load` and `pipeline` without which the launches would be the same, with the reason."""
+    """Each `load`, `pipeline` and `unroll_loop` without which the launches would be the same, with the
+    reason."""
     loads = schedule.of("load")
     # Not every lowering pays for a walk: few schedules have a `load`.
     ahead = {t for launch in launches for t in _loaded_ahead(launch)} if loads else set()
@@ -20,6 +21,12 @@ def idle(
         if decision.subject not in ahead:
             why = f"no loop inside `{decision.option('at')}` walks through `{decision.subject}`"
             yield decision, _nothing(decision, why, ahead)
+    unrolled = {s.index for la in launches for s in la.statements() if isinstance(s, Loop)}
+    for decision in schedule.of("unroll_loop"):
+        index = decision.subject.removesuffix(".outer")
+        if index not in unrolled:
+            why = f"`{index}` is walked by no loop"
+            yield decision, _nothing(decision, why, {f"{i}.outer" for i in unrolled})
     staged = {v.tensor for launch in launches for v in launch.values if v.stages > 1}
     for decision in schedule.of("pipeline"):
         if decision.number("stages") > 1 and decision.subject not in staged:

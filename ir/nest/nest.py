@@ -222,6 +222,7 @@ class Loop(Statement):
     high: Bound
     body: tuple[Statement, ...]
     backwards: bool = False  # from the last to the first; tiles of one only
+    unroll: int = 0  # iterations that the compiler does at once, 0: it chooses
 
 
 @dataclass(frozen=True, slots=True)

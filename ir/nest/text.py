@@ -126,6 +126,7 @@ class _Writer:
                 continue
             low, high = self._bound(s.low), self._bound(s.high)
             order = ", from the last to the first" if s.backwards else ""
+            order += f", unrolled by {s.unroll}" if s.unroll else ""
             yield f"{indent}for {s.index} in {low} .. {high} by {s.tile}{order}:"
             yield from self.block(s.body, {**ends, s.index: high}, indent + _STEP)
 

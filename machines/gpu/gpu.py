@@ -34,6 +34,7 @@ VERBS = frozenset(
         "registers",
         "warps",
         "instruction",
+        "unroll_loop",
     }
 )
 

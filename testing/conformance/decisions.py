@@ -108,6 +108,7 @@ def _mapping() -> Iterator[Case]:
         "threads": "threads(y, count=64)",
         "persistent": "persistent(y, programs=1)",
         "specialized": "specialize(y)",
+        "unrolled": "unroll_loop(k.outer, factor=2)",
         "few registers": "registers(y, limit=64)",
         "split_k": "split_k(y, over=k, parts=2)",
         "packed": "pack(w, order=n_k)",

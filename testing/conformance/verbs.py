@@ -43,6 +43,7 @@ LINES = {  # a decision of each verb that a loop nest only notes
     "persistent": "persistent(y, programs=1)",
     "specialize": "specialize(y)",
     "registers": "registers(y, limit=96)",
+    "unroll_loop": "unroll_loop(k.outer, factor=2)",
 }
 ALIKE, UNLIKE = (
     "pipeline(x, stages=3)\npipeline(w, stages=3)",
@@ -55,7 +56,7 @@ OF_MATMULS = {
         f"instruction(y, shape={shape})" for shape in ("m16n8k16", "m64n64k16", "m32n32k8")
     ),
 }
-assert (*LINES, *OF_MATMULS) == NOTED
+assert {*LINES, *OF_MATMULS} == {*NOTED}
 
 
 def verb_problems(backend: Backend, machine: Machine) -> Iterator[str]:

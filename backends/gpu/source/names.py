@@ -40,7 +40,7 @@ NAMES = SourceNames(
     of_tensor=("pointer", "map", "shared", "next", "factor", "steps", "aligned"),
     of_index=(
         *("origin", "positions", "mask", "width", "even", "tiles"),
-        *("step", "low", "high", "stage", "read_stage", "write_stage", "issue"),
+        *("step", "low", "high", "stage", "read_stage", "write_stage", "issue", "chunk"),
         *("full", "empty", "read_parity", "write_parity"),
     ),
     capitals=(*CONSTANTS, "aligned"),

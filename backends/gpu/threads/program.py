@@ -23,6 +23,7 @@ from backends.gpu.threads.producers import PRODUCERS, Producers
 from backends.gpu.threads.prune import pruned, reads
 from backends.gpu.threads.register_staging import RegisterStaging
 from backends.gpu.threads.staging import Staging
+from backends.gpu.threads.unroll import factors, unrolled
 from backends.gpu.tile import Name
 from ir.machine import Machine
 from ir.nest import nest as nests
@@ -116,7 +117,8 @@ def _launch(
     past = (to.WarpgroupMultiply, to.BoxStore)  # what reads shared memory past the registers
     if any(isinstance(s, past) for s in to.statements((*once, *body))):
         once, body = for_proxy(once), for_proxy(body)
-    once, body = _pruned(once, body)
+    by, scalar = factors(launch), lowering.variable
+    once, body = (unrolled(block, by, scalar) for block in _pruned(once, body))
     if producer is not None:
         producer = replace(producer, body=_pruned(producer.once, producer.body)[1])
     return _made(launch, machine, lowering, (once, body), producer, {i: widths[i] for i in fixed})
