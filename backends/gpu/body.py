@@ -352,7 +352,7 @@ class BodyBuilder:
 
     def _loaded(self, s: Load, name: Name, axes: tuple[str, ...]) -> to.Load:
         place = self.places.place(s.tensor, s.region, axes, padded=s.pad is not None)
-        return to.Load(name, place, typed(s.pad or 0.0, self.values[s.value].dtype))
+        return to.Load(name, place, typed(s.pad or 0.0, self.values[s.value].dtype), s.cache)
 
     def _load_here(self, tile: Tile) -> tuple[Name, tuple[str, ...]]:
         """Reads a late value's part where it is used."""
@@ -373,7 +373,7 @@ class BodyBuilder:
         axes = self.axes_of(s.value)
         once = tuple(to.Check(Name("origin", i), equal=ZERO) for i in s.once)
         place = self.places.place(s.tensor, s.region, axes, padded=False, extra=once)
-        made = to.Store(place, Name("value", s.value), s.reduction)
+        made = to.Store(place, Name("value", s.value), s.reduction, s.cache)
         if s.bulk:
             descriptor, box = self._described(s)
             self._bulk(descriptor, to.BoxStore(box, made.value), made)

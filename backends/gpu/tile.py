@@ -329,6 +329,7 @@ class Load(Statement):
     name: Name
     place: Place
     other: Number  # where the mask does not hold
+    cache: str = ""  # a hint to the caches, of `ir.nest.nest.HINTS`
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +339,7 @@ class Store(Statement):
     place: Place
     value: Expr
     reduction: str = ""  # joined with what is there, in one step
+    cache: str = ""  # as in `Load`
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Decisions on how tensors move that would change nothing are refused, or left out of made-up schedules."""
 
+from dataclasses import replace
+
 import pytest
 
 from ir.edits.edits import Edit, neighbours
@@ -74,3 +76,16 @@ def test_edits_unroll_loops_and_not_the_grid():
     spec, schedule, _, sizes = made(*TILES, "unroll_loop(k.outer, factor=2)")
     (tile,) = (d for d in schedule.of("tile") if d.subject == "k")
     assert not Edit(tile, None).apply(schedule).of("unroll_loop")
+
+
+def test_copies_that_run_ahead_take_no_hint():
+    hints = {"gpu": {"cache_hints": ["evict_first"]}}
+    machine = replace(WITH_THREADS, details=hints)
+    line = "cache(x, hint=evict_first)"
+    spec, schedule, _, sizes = made(*TILES, line)
+    nest = lower(spec, schedule, machine, sizes)
+    marked = {s.tensor for la in nest.launches for s in la.statements() if getattr(s, "cache", "")}
+    assert marked == {"x"}
+    spec, schedule, _, sizes = made(*TILES, "pipeline(x, stages=2)", line)
+    with pytest.raises(KernelError, match="or by copies that run ahead"):
+        lower(spec, schedule, machine, sizes)

@@ -17,7 +17,7 @@ from ir.lower.reductions import Reductions
 from ir.lower.scatters import add_updates
 from ir.lower.scope import Scope
 from ir.machine import Machine
-from ir.nest.bulk import bulk
+from ir.nest.bulk import bulk, hint
 from ir.nest.nest import (
     Axis,
     Bound,
@@ -378,7 +378,10 @@ class Program:
         name = self._load_values[found.number]
         shared = self._shared(read.tensor, found, home)
         home.statements.append(
-            Load(name, read.tensor, region, read.pad, shared, bulk(self.schedule, read.tensor))
+            Load(
+                *(name, read.tensor, region, read.pad, shared, bulk(self.schedule, read.tensor)),
+                hint(self.schedule, read.tensor),
+            )
         )
         home.loads[found.number] = name
         self.touch(read.tensor)
@@ -456,5 +459,6 @@ class Program:
         missing = tuple(sorted(self.grid.binds - set(equation.indices)))
         if home is self.top:
             missing = ()
-        home.statements.append(Store(name, region, value, missing, bulk(self.schedule, name)))
+        engine, cache = bulk(self.schedule, name), hint(self.schedule, name)
+        home.statements.append(Store(name, region, value, missing, engine, cache=cache))
         self.touch(name)

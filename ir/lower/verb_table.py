@@ -238,6 +238,14 @@ _TABLE = (
         {"factor": "positive"},
         {},
     ),
+    Verb(
+        "cache",
+        "a tensor's lines stay in the caches as the hardware decides -> with a hint: evict_first, "
+        "evict_last or no_allocate (bypass L1)",
+        "tensor",
+        {"hint": "hint"},
+        {},
+    ),
 )
 VERBS = {v.name: v for v in _TABLE}
 RANK = {v.name: n for n, v in enumerate(_TABLE)}

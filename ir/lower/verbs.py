@@ -13,6 +13,7 @@ from ir.errors import KernelError
 from ir.lower.available import require_of_class, require_rendered
 from ir.lower.verb_table import VERBS
 from ir.machine import Machine
+from ir.nest.nest import HINTS
 from ir.nest.steps import promote
 from ir.schedule import Decision, Schedule
 from ir.spec import DTYPES, Facts, Reduce, Spec
@@ -78,6 +79,7 @@ class _Checker:
             "unit": list(machine.units),
             "dtype": [*DTYPES, TRIPLE],
             "engine": list(machine.engines),
+            "hint": list(HINTS),
             "place": ["grid", *(f"{i}.outer" for i in tiled)],
         }
 
@@ -321,6 +323,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "specialize": _Checker._of_class,
     "registers": _Checker._of_machine,
     "unroll_loop": _Checker._unroll_loop,
+    "cache": _Checker._of_machine,
     "warps": _Checker._of_matmul,
     "instruction": _Checker._of_matmul,
 }

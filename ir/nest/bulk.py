@@ -22,6 +22,12 @@ def bulk(schedule: Schedule, tensor: str) -> bool:
     return copy is not None and copy.option("by") == "bulk"
 
 
+def hint(schedule: Schedule, tensor: str) -> str:
+    """What a schedule has the caches told of a tensor that threads move; empty: nothing."""
+    decision = None if bulk(schedule, tensor) else schedule.find("cache", tensor)
+    return str(decision.option("hint")) if decision else ""
+
+
 def require_boxes(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
 ) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ir.errors import KernelError
-from ir.nest.nest import Launch, Load, Loop
+from ir.nest.nest import Launch, Load, Loop, Store
 from ir.schedule import Decision, Schedule
 
 
 def idle(
     launches: tuple[Launch, ...], schedule: Schedule
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each `load`, `pipeline` and `unroll_loop` without which the launches would be the same, with the
+    """Each `load`, `pipeline`, `unroll_loop` and `cache` without which the launches would be the same, with the
     reason."""
     loads = schedule.of("load")
     # Not every lowering pays for a walk: few schedules have a `load`.
@@ -27,6 +27,17 @@ def idle(
         if index not in unrolled:
             why = f"`{index}` is walked by no loop"
             yield decision, _nothing(decision, why, {f"{i}.outer" for i in unrolled})
+    moved = {
+        s.tensor
+        for la in launches
+        for s in la.statements()
+        # Copies that run ahead take no hint.
+        if isinstance(s, Load | Store) and s.cache and la.value(s.value).stages == 1
+    }
+    for decision in schedule.of("cache"):
+        if decision.subject not in moved:
+            why = f"`{decision.subject}` is moved by no thread, or by copies that run ahead"
+            yield decision, _nothing(decision, why, moved)
     staged = {v.tensor for launch in launches for v in launch.values if v.stages > 1}
     for decision in schedule.of("pipeline"):
         if decision.number("stages") > 1 and decision.subject not in staged:

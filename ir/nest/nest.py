@@ -59,6 +59,10 @@ class Window:
     terms: tuple[tuple[str, int], ...]  # (index, coefficient)
 
 
+# Lines of a tensor leave a cache before others, or after others, or bypass L1.
+HINTS = ("evict_first", "evict_last", "no_allocate")
+
+
 @dataclass(frozen=True, slots=True)
 class Tile(Expr):
     """A value as a leaf of an expression, indexed through windows."""
@@ -105,6 +109,7 @@ class Load(Statement):
     # The grid's last index, if tiles along it read the same region once and share it.
     shared: str | None = None
     bulk: bool = False  # moved by the machine's DMA engine
+    cache: str = ""  # a hint to the caches, of HINTS; empty: the hardware decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ class Store(Statement):
     bulk: bool = False  # moved by the machine's DMA engine
     # "sum": atomic addition to memory; a position may occur repeatedly, in any order.
     reduction: str = ""
+    cache: str = ""  # as in `Load`
 
 
 @dataclass(frozen=True, slots=True)

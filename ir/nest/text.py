@@ -167,6 +167,7 @@ class _Writer:
         said += [f"out of bounds {number_text(s.pad)}"] if s.pad is not None else []
         said += [f"broadcast along {s.shared}"] if s.shared else []
         said += ["by bulk copy"] if s.bulk else []
+        said += [f"hint {s.cache}"] if s.cache else []
         return ", ".join(said)
 
     def _store(self, s: Store, ends: Mapping[str, str]) -> str:
@@ -175,6 +176,7 @@ class _Writer:
         said += self._where(s.region, ends)
         said += [f"only at {', '.join(f'{index} = 0' for index in s.once)}"] if s.once else []
         said += ["by bulk copy"] if s.bulk else []
+        said += [f"hint {s.cache}"] if s.cache else []
         return ", ".join(said)
 
     def _where(self, region: tuple[Slice, ...], ends: Mapping[str, str]) -> list[str]:

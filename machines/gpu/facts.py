@@ -8,6 +8,7 @@ from typing import Any
 
 from ir.errors import KernelError
 from ir.machine import Machine
+from ir.nest.nest import HINTS
 from ir.spec import DTYPES
 from machines.fields import faults
 from machines.fields.fields import (
@@ -71,6 +72,7 @@ FIELDS = {
     "copies_async": FLAG,
     "matrix_dtypes": words(tuple(DTYPES)),
     "instructions": replace(words(families()), optional=True),
+    "cache_hints": replace(words(HINTS), optional=True),
     "matrix_share_below": SHARE,
     "thread_product_share": SHARE,
 }

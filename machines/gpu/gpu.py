@@ -35,6 +35,7 @@ VERBS = frozenset(
         "warps",
         "instruction",
         "unroll_loop",
+        "cache",
     }
 )
 

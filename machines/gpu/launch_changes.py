@@ -10,7 +10,7 @@ from ir.lower.verbs import thread_counts
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
-from machines.gpu.limits import register_limits
+from machines.gpu.limits import cache_hints, register_limits
 
 GROUP_SIZES = (2, 4, 8, 16)
 RESIDENT = (1, 2, 3, 4)
@@ -19,7 +19,8 @@ Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
 
 
 def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
-    """Every single change of the verbs on launches that the machine has, in a fixed order."""
+    """Every single change of the verbs on launches, and of `cache`, that the machine has, in a fixed
+    order."""
     verbs = {v for v in machine.model.verbs if machine.renders(v)}
     if "rasterize" in verbs:
         yield from _swizzles(schedule)
@@ -30,6 +31,9 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
     for tensor in _named(spec, schedule, "registers") if "registers" in verbs else ():
         limits = register_limits(machine, _threads(spec, schedule, tensor))
         yield from _values(schedule, "registers", tensor, "limit", limits)
+    moved = dict.fromkeys(t.name for t in (*spec.inputs, *spec.outputs))
+    for tensor in moved if "cache" in verbs else ():
+        yield from _values(schedule, "cache", tensor, "hint", cache_hints(machine))
     for tensor in _named(spec, schedule, "specialize") if "specialize" in verbs else ():
         there, decision = schedule.find("specialize", tensor), Decision("specialize", tensor, ())
         yield (there, None) if there else (None, decision)
@@ -50,7 +54,7 @@ def _swizzles(schedule: Schedule) -> Iterator[Change]:
 
 
 def _values(
-    schedule: Schedule, verb: str, tensor: str, option: str, counts: tuple[int, ...]
+    schedule: Schedule, verb: str, tensor: str, option: str, counts: tuple[int | str, ...]
 ) -> Iterator[Change]:
     old = schedule.find(verb, tensor)
     for count in counts:

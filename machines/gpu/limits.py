@@ -1,4 +1,4 @@
-"""What decisions on threads may ask of a chip: limits of registers."""
+"""What decisions may ask of a chip: limits of registers, hints to its caches."""
 
 from __future__ import annotations
 
@@ -30,6 +30,18 @@ def check_decision(decision: Decision, machine: Machine) -> None:
     """KernelError where a decision asks for what the chip does not have."""
     if decision.verb == "registers":
         _check_registers(decision, machine)
+    if decision.verb == "cache" and decision.option("hint") not in cache_hints(machine):
+        raise KernelError(
+            f"`{machine.name}` has no hint `{decision.option('hint')}` to its caches",
+            place=decision.place,
+            allowed=", ".join(cache_hints(machine)) or "none: `gpu.cache_hints` names none",
+            hint=f"drop {decision}",
+        )
+
+
+def cache_hints(machine: Machine) -> tuple[str, ...]:
+    """The hints that loads and stores of a chip take."""
+    return tuple(machine.details.get("gpu", {}).get("cache_hints", ()))
 
 
 def _check_registers(decision: Decision, machine: Machine) -> None:

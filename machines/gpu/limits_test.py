@@ -37,3 +37,10 @@ def test_other_numbers_are_refused_with_those_that_are_allowed(limit):
     with pytest.raises(KernelError, match="no number of registers") as seen:
         check_decision(Decision("registers", "y", (("limit", limit),)), target("h200"))
     assert seen.value.allowed == "multiples of 8 from 32 to 248"
+
+
+def test_a_hint_to_the_caches_is_one_that_the_chip_has():
+    check_decision(Decision("cache", "y", (("hint", "evict_first"),)), target("h200"))
+    with pytest.raises(KernelError, match="has no hint `evict_first`") as seen:
+        check_decision(Decision("cache", "y", (("hint", "evict_first"),)), target("mi300"))
+    assert seen.value.allowed.startswith("none")

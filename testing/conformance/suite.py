@@ -35,6 +35,8 @@ def served(case: Case, machine: Machine) -> bool:
     them."""
     if case.warp not in (0, machine.warp):
         return False
+    if "cache" in case.verbs and not machine.details.get("gpu", {}).get("cache_hints"):
+        return False
     families = machine.details.get("gpu", {}).get("instructions")
     if "instruction" in case.verbs and not families:
         return False

@@ -37,18 +37,21 @@ LARGE = TILES.replace("=16", "=64") + "threads(y, count=128)\n"
 LINES = {  # a decision of each verb that a loop nest only notes
     "multicast": "multicast(x, over=n.outer)",
     "pipeline": "pipeline(x, stages=3)",
-    "copy": "copy(x, by=bulk)",
+    "copy": "copy(x, by=bulk)\ncopy(w, by=bulk)",
     "rasterize": "rasterize(m, size=2, over=n)",
     "threads": "threads(y, count=64)",
     "persistent": "persistent(y, programs=1)",
     "specialize": "specialize(y)",
     "registers": "registers(y, limit=96)",
+    "cache": "cache(x, hint=evict_first)",
     "unroll_loop": "unroll_loop(k.outer, factor=2)",
 }
 ALIKE, UNLIKE = (
     "pipeline(x, stages=3)\npipeline(w, stages=3)",
     "pipeline(x, stages=3)\npipeline(w, stages=2)",
 )
+# What must be decided before it: some languages copy in bulk in pipelined loops alone.
+BEFORE = {"copy": "pipeline(x, stages=2)\npipeline(w, stages=2)\n"}
 # Of each verb on matmuls some decisions: a machine that has one of them alone chooses it anyway.
 OF_MATMULS = {
     "warps": tuple(f"warps(y, m={m}, n={n})" for m, n in ((4, 1), (2, 2), (1, 4), (2, 1), (1, 2))),
@@ -63,15 +66,17 @@ def verb_problems(backend: Backend, machine: Machine) -> Iterator[str]:
     """What is wrong with the verbs that a backend's manifest lists, on a machine that lists it."""
     noted = replace(machine, rendering=Rendering())
     for verb, line in LINES.items():
-        text = _source(backend, noted, line)
+        before = BEFORE.get(verb, "")
+        text = _source(backend, noted, f"{before}{line}")
         if text is None:
             continue  # no machine of this class has it
-        changes, listed = text != _source(backend, noted, ""), verb in backend.manifest.verbs
+        changes = text != _source(backend, noted, before)
+        listed = verb in backend.manifest.verbs
         if listed and not changes:
             yield f"the manifest lists `{verb}`, and `{line}` changes nothing"
         if changes and not listed:
             yield f"`{line}` changes the source, and the manifest does not list `{verb}`"
-        yield from _admission(machine, line, listed)
+        yield from _admission(machine, f"{before}{line}", listed)
     for verb, lines in OF_MATMULS.items():
         yield from _of_matmuls(backend, machine, noted, verb, lines)
     if "pipeline" in backend.manifest.verbs:
