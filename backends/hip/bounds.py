@@ -17,7 +17,7 @@ from backends.gpu.tile import Name
 from ir.machine import Machine
 from machines.gpu.facts import WORD, facts
 
-BESIDE = 64  # registers of a matmul beside its operands, and twice its results
+BESIDE = 64  # registers of a matmul beside its operands and values, and twice its results
 
 
 def waves_per_eu(launch: Launch, sizes: Mapping[str, float], machine: Machine) -> int:
@@ -32,12 +32,14 @@ def waves_per_eu(launch: Launch, sizes: Mapping[str, float], machine: Machine) -
     ]
     known = {n: v for n, v in macros(launch, sizes).items() if isinstance(n, Name)}
     results = _words(launch, {s.to for s in matmuls}, known)
-    operands = _words(launch, {n for s in matmuls for n in (s.a, s.b)}, known)
     if not results:
         return least
+    operands = {n for s in matmuls for n in (s.a, s.b)}
+    operands |= {f.name for f in launch.fragments if f.name.sort == "value"}
+    others = _words(launch, operands - {s.to for s in matmuls}, known)
     taken = shared_bytes(launch, known)
     blocks = table["shared_bytes_per_unit"] // taken if taken else table["warps_per_unit"] // waves
-    by_registers = table["registers_per_thread"] // (2 * results + operands + BESIDE)
+    by_registers = table["registers_per_thread"] // (2 * results + others + BESIDE)
     return max(least, min(blocks * waves // simds, by_registers))
 
 

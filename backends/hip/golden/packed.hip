@@ -284,7 +284,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
 
 // o[h, m, d] = sum(p[h, n, m] * f32(v[h, n, d]), n)
 // y[h, m, d] = o[h, m, d] / l[h, m]
-extern "C" __global__ void __launch_bounds__(256, 2) causal_1(
+extern "C" __global__ void __launch_bounds__(256, 1) causal_1(
     const bf16* __restrict__ v_ptr,
     const float* __restrict__ p_ptr,
     const float* __restrict__ l_ptr,
