@@ -22,10 +22,14 @@ from tools.local_table import local
 from tools.markdown import cut, line
 from tools.pages import command
 from tools.ranking_table import ranking
+from tools.static_table import static
 from tools.suite_table import suite
 
 PAGE = Path("docs/benchmarks.md")
-PAGES = (PAGE, Path("docs/device_suite.md"), Path("docs/cuda.md"), Path("docs/thread_programs.md"))
+PAGES = (
+    PAGE,
+    *(Path(f"docs/{name}.md") for name in ("device_suite", "cuda", "hip", "thread_programs")),
+)
 RESULTS = Path("benchmarks/results")
 NOTHING = "Not measured yet.\n"
 EXAMPLES = """
@@ -76,6 +80,8 @@ def table(result: Mapping[str, Any]) -> str:
     """
     if "checked_through" in result:
         return "\n\n".join(check_times(result)) + "\n"
+    if "static" in result:
+        return "\n\n".join(static(result)) + "\n"
     if "languages" in result:
         return "\n\n".join(languages(result)) + "\n"
     if "rounds" in result:

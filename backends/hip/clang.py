@@ -19,7 +19,12 @@ MOST_ERRORS = 4  # that are told
 DEVICE_FLAGS = (
     *("-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc"),
     *("-std=c++20", "-O3", "-fuse-cuid=none", "-mcode-object-version=5", "-Wno-pass-failed"),
-    *("-fno-hip-fp32-correctly-rounded-divide-sqrt", "-ffp-contract=fast-honor-pragmas", "-S"),
+    *(
+        "-fno-hip-fp32-correctly-rounded-divide-sqrt",
+        "-ffp-contract=fast-honor-pragmas",
+        "-fno-unroll-loops",
+        "-S",
+    ),
 )
 _ERROR = re.compile(r"^(?:\S*/)?([\w.]+):(\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
 _FAULT = re.compile(r"^.*\berror: .*$|^LLVM ERROR.*$|^PLEASE submit.*$", re.MULTILINE)
