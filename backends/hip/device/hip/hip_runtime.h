@@ -13,6 +13,8 @@
   __attribute__((amdgpu_flat_work_group_size(threads, threads), amdgpu_waves_per_eu(waves)))
 #define __forceinline__ inline __attribute__((always_inline))
 
+#include "clang_hip_math.h"
+
 #pragma clang force_cuda_host_device begin
 
 // The numbers of a work-item, as in HIP: members that read a register each.
@@ -28,23 +30,6 @@ PLACE(blockDim, __builtin_amdgcn_workgroup_size_x())
 // The first hidden argument of code objects of version 5 is the number of blocks.
 PLACE(gridDim, *(const __attribute__((address_space(4))) unsigned*)__builtin_amdgcn_implicitarg_ptr())
 #undef PLACE
-
-// What the device library asks of its user: precise functions, wavefronts of 64, denormals kept.
-#define CONTROL(name, T, value)                                                          \
-  extern "C" const __attribute__((constant, visibility("protected"))) T __oclc_##name = value;
-CONTROL(unsafe_math_opt, unsigned char, 0)
-CONTROL(finite_only_opt, unsigned char, 0)
-CONTROL(daz_opt, unsigned char, 0)
-CONTROL(correctly_rounded_sqrt32, unsigned char, 0)
-CONTROL(wavefrontsize64, unsigned char, 1)
-CONTROL(wavefrontsize_log2, int, 6)
-CONTROL(ABI_version, int, 500)
-#if defined(__gfx950__)
-CONTROL(ISA_version, int, 9500)
-#else
-CONTROL(ISA_version, int, 9402)
-#endif
-#undef CONTROL
 
 inline void __syncthreads() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
@@ -90,52 +75,6 @@ inline unsigned atomicCAS(unsigned* to, unsigned old, unsigned x) {
 inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
-
-#define INSTRUCTION(name) \
-  inline float name##f(float x) { return __builtin_##name##f(x); }
-INSTRUCTION(fabs)
-INSTRUCTION(floor)
-INSTRUCTION(ceil)
-INSTRUCTION(rint)
-INSTRUCTION(trunc)
-INSTRUCTION(sqrt)
-INSTRUCTION(exp)
-INSTRUCTION(exp2)
-INSTRUCTION(log)
-INSTRUCTION(log2)
-INSTRUCTION(log10)
-#undef INSTRUCTION
-inline float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
-inline float fminf(float a, float b) { return __builtin_fminf(a, b); }
-inline float rsqrtf(float x) { return __builtin_amdgcn_rsqf(x); }
-
-#define LIBRARY(name)                                      \
-  extern "C" __device__ float __ocml_##name##_f32(float);  \
-  inline float name##f(float x) { return __ocml_##name##_f32(x); }
-LIBRARY(expm1)
-LIBRARY(log1p)
-LIBRARY(erf)
-LIBRARY(erfc)
-LIBRARY(tanh)
-LIBRARY(sin)
-LIBRARY(cos)
-LIBRARY(tan)
-LIBRARY(asin)
-LIBRARY(acos)
-LIBRARY(atan)
-LIBRARY(sinh)
-LIBRARY(cosh)
-LIBRARY(asinh)
-LIBRARY(acosh)
-LIBRARY(atanh)
-#undef LIBRARY
-#define LIBRARY(name)                                            \
-  extern "C" __device__ float __ocml_##name##_f32(float, float); \
-  inline float name##f(float a, float b) { return __ocml_##name##_f32(a, b); }
-LIBRARY(atan2)
-LIBRARY(fmod)
-LIBRARY(pow)
-#undef LIBRARY
 
 #pragma clang force_cuda_host_device end
 
