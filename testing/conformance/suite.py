@@ -37,6 +37,8 @@ def served(case: Case, machine: Machine) -> bool:
         return False
     if "cache" in case.verbs and not machine.details.get("gpu", {}).get("cache_hints"):
         return False
+    if "copy" in case.verbs and "bulk" not in machine.engines:
+        return False
     families = machine.details.get("gpu", {}).get("instructions")
     if "instruction" in case.verbs and not families:
         return False
