@@ -13,6 +13,7 @@ def row(us, *guesses, kernel="one", correct=True, reason=""):
     modelled, guessed, estimated = guesses or (us, us, us)
     return {
         "kernel": kernel,
+        "backend": "triton",
         "schedule": "s",
         "correct": correct,
         "reason": reason,
