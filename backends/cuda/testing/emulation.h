@@ -18,6 +18,7 @@
 #define __global__
 #define __launch_bounds__(...)
 #define __grid_constant__
+#define __maxnreg__(...)
 #define __builtin_assume(holds)
 #define __shared__
 #define __align__(bytes)

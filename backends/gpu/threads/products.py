@@ -120,9 +120,11 @@ class Matmuls(Lowering):
                 plan.a[1].axis(inner, depth, self.threads),
             )
             a = self.temporary(self.shared[a_tile].dtype, a_axes)
-            self.fetch(to.SharedLoad(a, a_tile, self.stage(m.a), at, self.by(a_tile, inner, plan)))
+            self.fetch(
+                to.SharedLoad(a, a_tile, self.stage(m.a), at, self.by(a_tile, m.a, inner, plan))
+            )
         b = self.temporary(self.shared[b_tile].dtype, b_axes)
-        self.fetch(to.SharedLoad(b, b_tile, self.stage(m.b), at, self.by(b_tile, inner, plan)))
+        self.fetch(to.SharedLoad(b, b_tile, self.stage(m.b), at, self.by(b_tile, m.b, inner, plan)))
         if function := self.facts.at_use.get(bare(m.b)):  # type: ignore[arg-type]
             b = self.applied(function, b, m.dtype)
         assert a is not None
@@ -280,10 +282,12 @@ class Matmuls(Lowering):
         self.shared[name] = replace(held, name=name, axes=axes, extents=extents, row=1)
         return name
 
-    def by(self, tile: Name, inner: str, plan: Plan) -> str:
-        """The instruction that loads a fragment from a tile."""
+    def by(self, tile: Name, operand: Operand, inner: str, plan: Plan) -> str:
+        """The instruction that loads a fragment from a tile: one of matrices, whose rows are contiguous
+        along an axis of the matmul; a batch is none."""
         held = self.shared[tile]
-        if plan.instruction is None or DTYPES[held.dtype] != 2:
+        rows = map(_name, operand.groups[-2:])
+        if plan.instruction is None or DTYPES[held.dtype] != 2 or held.axes[-1] not in rows:
             return ""
         if self.owners.warp_bits != MATRIX_WARP_BITS:
             return ""

@@ -132,3 +132,22 @@ def test_an_alignment_is_a_constant_of_the_launch_only_where_sizes_decide_it(siz
     assert flags == {c.vector.aligned for c in of(Copy, launch)} | {
         s.vector.aligned for s in of(Store, launch)
     }
+
+
+def test_operands_whose_batch_is_contiguous_are_not_loaded_as_matrices():
+    launch = threads(
+        "y[b, i, j] = sum(f32(x[i, d, b]) * f32(w[j, d, b]), d)",
+        inputs="x: f16[I, D, B], w: f16[J, D, B]",
+        result="f32[B, I, J]",
+        decided=(
+            *tiles(b=2, i=32, j=32, d=32),
+            *(
+                "place(b.outer, level=grid)",
+                "place(i.outer, level=grid)",
+                "compute(y, unit=matrix)",
+            ),
+        ),
+        sizes={"B": 8, "I": 64, "J": 64, "D": 64},
+    )
+    loads = [s for s in of(SharedLoad, launch) if s.tile.stem in ("x", "w")]
+    assert loads and not any(s.by for s in loads)
