@@ -20,11 +20,11 @@ from backends.cuda.rules import RULES, WORDS
 from backends.cuda.spelling import templates
 from backends.cuda.table import number
 from backends.gpu.device import running
-from backends.gpu.device.gpu import DEVICE, CudaDevice, alone, nodes
+from backends.gpu.device.gpu import DEVICE, nodes
 from backends.gpu.model.model import modelled, modelled_build
 from backends.gpu.program import tile_program
 from backends.gpu.source.launches import Call, calls
-from backends.gpu.source.names import NAMES
+from backends.gpu.source.names import NAMES, known_sizes
 from backends.gpu.source.view import distinct, kernel_view
 from backends.gpu.text import program_text as tile_text
 from backends.gpu.threads.interpreter.faults import ThreadFault
@@ -134,7 +134,10 @@ class Cuda:
         if present(machine):
             bars = [Bar(n.name, timing.figures[f"{n.name}.us"]) for n in nest.launches]
         else:
-            bars = _bars(built, nest, machine, sizes, inputs, timing.figures["host_us"])
+            with running.faults("time"):
+                image, made = _calls(built, nest, machine, sizes)
+                ready = [(call.name, driver.launcher(image, [call], _stream)) for call in made]
+                bars = running.bars(ready, nest, sizes, inputs, timing.figures["host_us"])
         write_timeline(trace, (replace(b, facts=facts_of(built, b.name)) for b in bars))
         return timing
 
@@ -237,12 +240,6 @@ def _program(nest: LoopNest, machine: Machine) -> ThreadProgram:
     return distinct(thread_program(nest, machine, RULES, _rows(machine)))
 
 
-def known_sizes(nest: LoopNest, own: LoopNest, sizes: Sizes) -> dict[str, int]:
-    """All sizes under the names that a source has for them. own: the nest under these names."""
-    names = dict(zip((n for n, _ in nest.sizes), (n for n, _ in own.sizes), strict=True))
-    return bind(own.spec, {names[n]: v for n, v in sizes.items()})
-
-
 def _calls(
     built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
 ) -> tuple[Path, tuple[Call, ...]]:
@@ -257,25 +254,9 @@ def _launcher(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes) -> C
     image, made = _calls(built, nest, machine, sizes)
     torch.cuda.init()
     torch.cuda.current_stream()  # makes the context that the code is loaded into
-    return driver.launcher(image, made, lambda: torch.cuda.current_stream().cuda_stream)
+    return driver.launcher(image, made, _stream)
 
 
-def _bars(
-    built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays, host_us: float
-) -> list[Bar]:
-    """Each launch of one call."""
-    with running.faults("time"), alone():
-        image, made = _calls(built, nest, machine, sizes)
-        tensors, gpu = running.sets(nest, sizes, inputs)[0], CudaDevice()
-        stream = lambda: torch.cuda.current_stream().cuda_stream  # noqa: E731
-        ready = [(call.name, driver.launcher(image, [call], stream)) for call in made]
-        gpu.spin(3 * host_us + 100)
-        gpu.flush()
-        marks = []
-        for name, launch in ready:
-            start = gpu.mark()
-            launch(*tensors)
-            marks.append((name, start, gpu.mark()))
-        gpu.wait()
-        began = marks[0][1] if marks else None
-        return [Bar(n, gpu.us_between(a, b), gpu.us_between(began, a)) for n, a, b in marks]
+def _stream() -> int:
+    """The handle of torch's stream."""
+    return torch.cuda.current_stream().cuda_stream

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from backends.backend import Arrays, BackendError
-from backends.cuda.backend import _program, known_sizes, spelled
+from backends.cuda.backend import _program, spelled
 from backends.cuda.build import HEADERS
 from backends.gpu.source.launches import Map, calls, constants, metadata
+from backends.gpu.source.names import known_sizes
 from backends.parameters import parameters
 from backends.registry import REGISTRY
 from backends.shared.arrays import Fenced, from_device, poisoned, to_device
