@@ -4,8 +4,8 @@ All backends build the same schedule: that of the kernel's record on the target,
 a backend does not render. Each is checked at the kernel's check sizes, then timed at its tuning sizes,
 one after the other, in a process of its own. Builds are made first, side by side.
 
-Beside the library's kernels there are large ones, whose schedules lie in `benchmarks/schedules/`, one for
-each backend; PyTorch's own function is timed beside them.
+Beside the library's kernels there are large ones, whose schedules lie in
+`benchmarks/schedules_of_languages/`, one for each backend; PyTorch's own function is timed beside them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from ir.reference.inputs import random_inputs
 from ir.workload import LIBRARY, Sizes, Workload
 
 ROOT = Path(__file__).parent.parent
-SPECS, SCHEDULES = ROOT / "benchmarks" / "specs", ROOT / "benchmarks" / "schedules"
+SPECS = ROOT / "benchmarks" / "specs"
+SCHEDULES = ROOT / "benchmarks" / "schedules_of_languages"
 TOGETHER = 12  # builds
 LIBRARY_OF = "library"  # stands for PyTorch's function among the backends
 SECONDS = 0.3  # of measured calls of it
