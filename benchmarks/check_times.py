@@ -24,6 +24,7 @@ from backends.backend import Backend, Built, Warms
 from backends.measure import check, check_draws, draw_sizes, prepare
 from backends.registry import backend_for, served_by, target
 from benchmarks.results import read, save
+from benchmarks.shapes import asked_kernels
 from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.lower.lower import lower
@@ -122,10 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
     made.add_argument("--rounds", type=int, default=ROUNDS, help="of which the least time counts")
     given = made.parse_args(arguments)
-    every = sorted(p.stem for p in LIBRARY.glob("*.kir"))
-    names = [n for n in given.kernels.split(",") if n] or every
-    if unknown := [n for n in names if n not in every]:
-        raise KernelError(f"there is no kernel `{unknown[0]}`", allowed=", ".join(every))
+    names = asked_kernels(given.kernels)
     machine = target(given.target)
     backends = [backend_for(machine, name) for name in machine.backends]
     can = {b.manifest.name: b.available(machine) for b in backends}

@@ -29,6 +29,7 @@ from backends.program.tensors import TORCH
 from backends.registry import backend_for, target
 from backends.shared.clock import measured
 from benchmarks.baselines import BASELINES
+from benchmarks.shapes import asked_kernels
 from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.lower.lower import lower
@@ -125,10 +126,7 @@ def main() -> int:
     made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
     made.add_argument("--baselines", default="eager,compile", help="of eager and compile")
     given = made.parse_args()
-    every = sorted(p.stem for p in LIBRARY.glob("*.kir"))
-    names = [n for n in given.kernels.split(",") if n] or every
-    if unknown := [n for n in names if n not in every]:
-        raise KernelError(f"there is no kernel `{unknown[0]}`", allowed=", ".join(every))
+    names = asked_kernels(given.kernels)
     machine = target(given.target)
     can = backend_for(machine).available(machine)
     if can["time_kind"] != "measured":

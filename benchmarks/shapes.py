@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ir.workload import Sizes
+from ir.errors import KernelError
+from ir.workload import LIBRARY, Sizes
 
 INTEGERS = "i32"  # the dtype of a row whose kernel has no floats
 
@@ -73,3 +74,13 @@ def rows() -> Iterator[Row]:
             yield Row(kernel, "f32", shapes[0])
             yield from (Row(kernel, "f16", s) for s in shapes if kernel in _MATRIX)
     yield Row("conv1d", "f32", _FIRST[0][3])
+
+
+def asked_kernels(given: str) -> list[str]:
+    """The kernels of an option `--kernels`: library kernels with commas between, none for all of them.
+    KernelError for one that the library does not have."""
+    every = sorted(p.stem for p in LIBRARY.glob("*.kir"))
+    names = [n for n in given.split(",") if n] or every
+    if unknown := [n for n in names if n not in every]:
+        raise KernelError(f"there is no kernel `{unknown[0]}`", allowed=", ".join(every))
+    return names

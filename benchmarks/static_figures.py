@@ -19,6 +19,7 @@ from typing import Any
 from backends.backend import BackendError
 from backends.registry import backend, served_by, target
 from benchmarks.results import save
+from benchmarks.shapes import asked_kernels
 from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.lower.lower import lower
@@ -69,10 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made.add_argument("--out", required=True, type=Path, help="the result file")
     made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
     given = made.parse_args(arguments)
-    every = sorted(p.stem for p in LIBRARY.glob("*.kir"))
-    names = [n for n in given.kernels.split(",") if n] or every
-    if unknown := [n for n in names if n not in every]:
-        raise KernelError(f"there is no kernel `{unknown[0]}`", allowed=", ".join(every))
+    names = asked_kernels(given.kernels)
     machine = target(given.target)
     languages = machine.backends
     rows = []

@@ -14,8 +14,8 @@ from backends.cuda import backend as cuda
 from backends.cuda import driver
 from backends.cuda.testing.emulation import machine_of
 from backends.cuda.testing.samples import backend, emitted, nest_of
-from backends.gpu.device import running, timing
-from backends.gpu.device.fake import Fake
+from backends.gpu.device import timing
+from backends.gpu.device.fake import stand_in
 from backends.gpu.source.launches import Call
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
@@ -86,22 +86,7 @@ def fake(monkeypatch):
 def on_cpu(monkeypatch):
     """Torch's CPU as the target's GPU."""
 
-    class FakeGpu(Fake):
-        uuid = ""
-
-    class Stream:
-        cuda_stream = 77
-
-    monkeypatch.setattr(cuda, "present", lambda machine: "")
-    monkeypatch.setattr(running, "DEVICE", "cpu")
-    monkeypatch.setattr(running, "CudaDevice", FakeGpu)
-    for name, value in dict(
-        init=lambda: None,
-        synchronize=lambda: None,
-        mem_get_info=lambda: (1 << 30, 1 << 30),
-        current_stream=Stream,
-    ).items():
-        monkeypatch.setattr(torch.cuda, name, value)
+    stand_in(monkeypatch, cuda)
 
 
 def given(folder: Path):

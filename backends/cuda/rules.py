@@ -1,5 +1,6 @@
 """What CUDA C++ asks of tile programs and of names."""
 
+from backends.cuda.admission import ADMISSION
 from backends.gpu.rules import Rules
 
 RULES = Rules(
@@ -13,9 +14,9 @@ RULES = Rules(
     typed_but_f32=frozenset(),
     warps=4,
 )
-WORDS = frozenset(  # of the compiler
+WORDS = ADMISSION.called | frozenset(  # of kernel.h and of the compiler
     """
     threadIdx blockIdx blockDim gridDim warpSize dim3 NULL INFINITY NAN assert clock printf malloc
-    free memcpy memset uint2 uint4 float2 float4 ptx
+    free memcpy memset uint2 uint4 float2 float4 ptx TensorMap
     """.split()
 )

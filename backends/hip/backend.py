@@ -130,12 +130,9 @@ class Hip:
         if present(machine):
             bars = [Bar(n.name, timing.figures[f"{n.name}.us"]) for n in nest.launches]
         else:
-            ready = [
-                (call.name, driver.launcher(image, [call], _stream))
-                for image, made in [_calls(built, nest, machine, sizes)]
-                for call in made
-            ]
             with running.faults("time"):
+                image, made = _calls(built, nest, machine, sizes)
+                ready = [(call.name, driver.launcher(image, [call], _stream)) for call in made]
                 bars = running.bars(ready, nest, sizes, inputs, timing.figures["host_us"])
         write_timeline(trace, (replace(b, facts=facts_of(built, b.name)) for b in bars))
         return timing

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from backends.backend import BackendError
-from backends.gpu.device import running, timing
-from backends.gpu.device.fake import Fake
+from backends.gpu.device import timing
+from backends.gpu.device.fake import stand_in
 from backends.gpu.source.launches import Call
 from backends.hip import backend as hip
 from backends.hip import driver
@@ -73,22 +72,7 @@ def fake(monkeypatch):
 def on_cpu(monkeypatch):
     """Torch's CPU as the target's GPU."""
 
-    class FakeGpu(Fake):
-        uuid = ""
-
-    class Stream:
-        cuda_stream = 77
-
-    monkeypatch.setattr(hip, "present", lambda machine: "")
-    monkeypatch.setattr(running, "DEVICE", "cpu")
-    monkeypatch.setattr(running, "CudaDevice", FakeGpu)
-    for name, value in dict(
-        init=lambda: None,
-        synchronize=lambda: None,
-        mem_get_info=lambda: (1 << 30, 1 << 30),
-        current_stream=Stream,
-    ).items():
-        monkeypatch.setattr(torch.cuda, name, value)
+    stand_in(monkeypatch, hip)
 
 
 def given(folder: Path):

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
+
+from backends.gpu.device import running
+
 
 class Fake:
     """A device with one queue and a host clock.
@@ -46,3 +52,28 @@ class Fake:
         self.hidden = max(self.hidden, self.host) + self.late
         self.cold = False
         self.seen.append(us)
+
+
+class _Stream:
+    cuda_stream = 77
+
+
+class _FakeGpu(Fake):
+    uuid = ""
+
+
+def stand_in(patch: Any, language: Any) -> None:
+    """Lets torch's CPU be the GPU of a language's target, in tests of a driver that notes its calls.
+
+    patch: pytest's `monkeypatch`. language: the module of the backend, which asks `present`.
+    """
+    patch.setattr(language, "present", lambda machine: "")
+    patch.setattr(running, "DEVICE", "cpu")
+    patch.setattr(running, "CudaDevice", _FakeGpu)
+    for name, value in dict(
+        init=lambda: None,
+        synchronize=lambda: None,
+        mem_get_info=lambda: (1 << 30, 1 << 30),
+        current_stream=_Stream,
+    ).items():
+        patch.setattr(torch.cuda, name, value)

@@ -20,9 +20,7 @@ WORDS = KEYWORDS | frozenset(
     i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f8e4m3 f8e5m2 fn thread tile carry distance run join part converted
     tiles within group_start group_size in_group cdiv round_up least most least_of most_of swizzle
     panel load store copy_async commit_copies wait_copies add_to rank shuffle_xor scan scan_after pair
-    unpair
-    assume expect arrive_thread arrive_warp await copy_box store_box finish_boxes sync_threads TensorMap
-    shared_at shared_address shared_bytes load_matrices load_matrices_transposed Word Vector Own
+    unpair shared_at shared_address shared_bytes load_matrices load_matrices_transposed Word Vector Own
     """.split()
 )
 # Also names of the compiler.

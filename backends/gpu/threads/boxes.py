@@ -22,9 +22,7 @@ from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Apply, Expr, Number
 
-BOX_ALIGNED = (
-    1024  # bytes that a box begins at a multiple of: what the widest swizzle repeats after
-)
+BOX_ALIGNED = 1024  # bytes that a box begins at multiples of: the widest swizzle repeats after them
 MOST_DIMENSIONS = 5  # of a tensor
 BOX_MOST = 256  # elements of a box along one dimension
 ROWS = 8  # that a number of rows is a multiple of which only the launch knows
@@ -88,7 +86,7 @@ class Boxed(Staging):
             super().store(s)
             return
         held = self.fragments[self.variable(s.value)]  # type: ignore[arg-type]
-        axes = tuple(i for i in box.axes if i in {a.index for a in held.axes})
+        axes = _ordered(held, box)
         extents = tuple(map(self.width, axes))
         name = Name("shared", "stored", copy=len(self.shared))
         tile = self.in_panels(to.Shared(name, held.dtype, axes, extents, self.free_region()))
@@ -107,7 +105,7 @@ class Boxed(Staging):
         if s.reduction or not isinstance(s.value, Name) or s.value.sort not in FRAGMENTS:
             return False
         held = self.fragments[self.variable(s.value)]
-        axes = tuple(i for i in box.axes if i in {a.index for a in held.axes})
+        axes = _ordered(held, box)
         return len(axes) == len(held.axes) and self._as_boxes(axes, held.dtype, box)
 
     # -- tiles --------------------------------------------------------------------------------
@@ -179,6 +177,12 @@ class Boxed(Staging):
             most = Apply("minimum", (extent, Number(BOX_MOST)))
             self.conditions += [of.Even(most, extent), of.Even(extent, Number(ROWS))]
         self.constants[BOXES] = to.All(tuple(dict.fromkeys(self.conditions)))
+
+
+def _ordered(held: to.Fragment, box: of.Box) -> tuple[str, ...]:
+    """The axes of a fragment in the order of a tensor's dimensions."""
+    own = {a.index for a in held.axes}
+    return tuple(i for i in box.axes if i in own)
 
 
 def map_of(name: Name) -> Name:

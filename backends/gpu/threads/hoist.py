@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from backends.gpu.threads import thread as to
+from backends.gpu.threads.barriers import accessed
 from backends.gpu.threads.prune import reads
 from backends.gpu.tile import Name
 
@@ -47,9 +48,13 @@ def _invariant(loop: to.Loop, shared: Mapping[Name, to.Shared]) -> list[to.State
         for name in _written(s):
             written[name] = written.get(name, 0) + 1
     stores: dict[str, int] = {}
-    for tile in (t for s in every for t in _stored(s)):
-        stores[shared[tile].region] = stores.get(shared[tile].region, 0) + 1
-    regions = {shared[t].region for s in every for t in _loaded(s) if t in shared}
+    regions: set[str] = set()  # that are read
+    for tiles, writes in map(accessed, every):
+        for region in (shared[t].region for t in tiles if t in shared):
+            if writes:
+                stores[region] = stores.get(region, 0) + 1
+            else:
+                regions.add(region)
     alone = {r for r in stores if stores[r] == 1} & regions
     moved: list[to.Statement] = []
     made: set[Name] = set()
@@ -82,17 +87,3 @@ def _written(s: to.Statement) -> set[Name]:
         None if isinstance(s, to.SharedStore) else getattr(s, "name", 0),
     )
     return {n for n in names if isinstance(n, Name)}
-
-
-def _stored(s: to.Statement) -> tuple[Name, ...]:
-    return (s.tile,) if isinstance(s, to.SharedStore | to.Copy) else ()
-
-
-def _loaded(s: to.Statement) -> tuple[Name, ...]:
-    """The tiles that a statement reads."""
-    match s:
-        case to.SharedLoad(_, tile):
-            return (tile,)
-        case to.WarpgroupMultiply(_, a, b):
-            return a, b
-    return ()

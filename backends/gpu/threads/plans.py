@@ -90,7 +90,7 @@ def stage_functions(facts: Facts, planned: Mapping[int, Plan]) -> None:
             facts.at_use |= {name: (load, value) for name, value in functions.items()}
 
 
-def turned(facts: Facts, planned: Mapping[int, Plan]) -> frozenset[Name]:
+def transposed_operands(facts: Facts, planned: Mapping[int, Plan]) -> frozenset[Name]:
     """Operands that are loaded for a matmul alone and not contiguous along K, as their instruction reads
     them: they go through registers, which store them so."""
     found = set()

@@ -273,8 +273,8 @@ class _Ring:
         if self.stages == 1:
             return [to.Each(parity.name, other)]
         last = of.Compute("eq", (self.stage(role), Number(self.stages - 1)))
-        turned = to.Each(parity.name, of.Compute("where", (last, other, parity)))
-        return [turned, advanced(self._name(f"{role}_stage"), self.stages)]
+        flipped = to.Each(parity.name, of.Compute("where", (last, other, parity)))
+        return [flipped, advanced(self._name(f"{role}_stage"), self.stages)]
 
     def before(self, role: str) -> Expr:
         """The stage before the one that it is at."""

@@ -459,12 +459,6 @@ class Launch:
     producer: Producer | None = None
     registers: int = 0  # the most of a thread, 0: the compiler chooses
 
-    @property
-    def whole(self) -> tuple[Statement, ...]:
-        """The statements of all threads, one block after the other."""
-        own = (self.producer.once, self.producer.body) if self.producer else ((), ())
-        return (*self.once, *self.body, *own[0], *own[1])
-
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name; KeyError where there is none."""
         for f in self.fragments:

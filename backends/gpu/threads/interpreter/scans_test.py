@@ -85,12 +85,12 @@ def test_parts_in_another_order_are_a_fault():
     given = program()
     (launch,) = given.launches
     after = next(s for s in launch.body if isinstance(s, to.ScanAfter))
-    turned = tuple(
+    permuted = tuple(
         replace(f, axes=(*f.axes[:-1], replace(f.axes[-1], thread=to.Layout((64, 2), (0, 1)))))
         if f.name == after.totals
         else f
         for f in launch.fragments
     )
     with pytest.raises(ThreadFault) as fault:
-        run(replace(given, groups=((None, (replace(launch, fragments=turned),)),)))
+        run(replace(given, groups=((None, (replace(launch, fragments=permuted),)),)))
     assert fault.value.kind in (faults.FRAGMENT, faults.LAYOUT)

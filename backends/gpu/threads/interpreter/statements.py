@@ -23,6 +23,7 @@ from backends.gpu.threads.interpreter.registers import Held, require_same
 from backends.gpu.threads.interpreter.shared import SharedMemory
 from backends.gpu.threads.interpreter.state import Block, Variable
 from backends.gpu.threads.interpreter.values import joining
+from backends.gpu.threads.signals import TensorMap
 from backends.gpu.threads.text import statement_text
 from backends.gpu.tile import Name
 from machines.gpu.matrix_instructions import MatrixInstruction
@@ -267,17 +268,20 @@ class Statements:
         return signals.await_(self.block, self.signals, s, codes)
 
     def _boxcopy(self, s: to.BoxCopy) -> Run:
-        described = next(m for m in self.compiler.launch.maps if m.name == s.map)
-        tensor = (described, self.places.tensors[described.tensor])
-        codes = ([self.compiler.of(e, ()) for e in s.at], self.compiler.of(s.stage, ()))
+        tensor, at = self._described(s)
+        codes = (at, self.compiler.of(s.stage, ()))
         return signals.box_copy(self.compiler, self.signals, s, tensor, codes)
 
     def _boxstore(self, s: to.BoxStore) -> Run:
-        described = next(m for m in self.compiler.launch.maps if m.name == s.map)
-        tensor = (described, self.places.tensors[described.tensor])
-        return signals.box_store(
-            self.compiler, self.memory, s, tensor, [self.compiler.of(e, ()) for e in s.at]
-        )
+        return signals.box_store(self.compiler, self.memory, s, *self._described(s))
+
+    def _described(
+        self, s: to.BoxCopy | to.BoxStore
+    ) -> tuple[tuple[TensorMap, places.Tensor], list[Code]]:
+        """The tensor of a box with its map, and where the box begins."""
+        found = next(m for m in self.compiler.launch.maps if m.name == s.map)
+        at = [self.compiler.of(e, ()) for e in s.at]
+        return (found, self.places.tensors[found.tensor]), at
 
     def _by_all(self, what: str, act: Callable[[], None]) -> Run:
         def run() -> None:

@@ -158,11 +158,11 @@ def test_products_in_tf32_read_tiles_that_are_contiguous_along_k():
 def test_a_tile_that_is_contiguous_along_n_is_not_for_tf32():
     program = split()
     (launch,) = program.launches
-    turned = tuple(
+    transposed = tuple(
         replace(t, axes=t.axes[::-1], extents=t.extents[::-1]) if t.axes == ("n", "k") else t
         for t in launch.shared
     )
-    changed = replace(program, groups=((None, (replace(launch, shared=turned),)),))
+    changed = replace(program, groups=((None, (replace(launch, shared=transposed),)),))
     with pytest.raises(ThreadFault, match="contiguous along n, of tf32") as fault:
         interpret(changed, SIZES, of_f32(), TABLE, 1 << 18)
     assert fault.value.kind == faults.FRAGMENT
