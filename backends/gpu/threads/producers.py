@@ -53,8 +53,12 @@ class Producers(Boxed):
         return to.Producer(PRODUCERS, self._moved(), tuple(self.fill_first), (*grid, *self.fills))
 
     def _moved(self) -> tuple[Expr, Expr] | None:
-        """Registers of each producer and of each consumer; None where all have enough as it is."""
-        if self.registers // (self.threads + PRODUCERS) > MOST_REGISTERS:
+        """Registers of each producer and of each consumer; None where all keep what they begin with:
+        where that is enough, is too little to give any away, or where consumers share a warpgroup
+        with producers, since all warps of a warpgroup have as many.
+        """
+        begins_with = self.registers // (self.threads + PRODUCERS)
+        if self.threads % PRODUCERS or not COPY_REGISTERS <= begins_with <= MOST_REGISTERS:
             return None
         boxes, copies = (
             Number(

@@ -109,6 +109,13 @@ def test_registers_move_where_there_are_many_threads():
     assert many.producer.registers is not None
 
 
+@pytest.mark.parametrize(("count", "limit"), [(64, 112), (256, 80)])
+def test_registers_stay_where_a_warpgroup_is_shared_or_producers_have_few(count, limit):
+    limited = (f"threads(y, count={count})", f"registers(y, limit={limit})")
+    launch = matmul(*LOOP, *BULK, *limited, table=WARPGROUPS, m=128, n=64, k=64)
+    assert launch.producer.registers is None
+
+
 def test_a_box_that_nothing_moves_is_refused():
     with pytest.raises(BackendError, match="`x` is not copied in bulk"):
         matmul(*LOOP, "copy(x, by=bulk)", "threads(y, count=128)", table=WARPGROUPS, **TILES)
