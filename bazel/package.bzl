@@ -4,6 +4,7 @@ Files are found by their names, so that adding one needs no edit of a BUILD file
 
   x.py                 part of the library
   x_test.py            a part of its folder's pytest_test, all_tests
+  x_suite_test.py      a pytest_test named x_suite_test, whose tests several processes share
   x_slow_test.py       a pytest_test named x_slow_test, run by --config=slow only
   x_benchmark_test.py  the same, run by --config=benchmark only
   x_device_test.py     the same, run on a GPU machine by --config=device only
@@ -24,6 +25,7 @@ _KINDS = {
     "_slow_test.py": dict(size = "enormous", tags = ["slow"]),
     "_benchmark_test.py": dict(size = "enormous", tags = ["benchmark", "exclusive"]),
     "_device_test.py": dict(size = "enormous", tags = ["device", "exclusive"], args = ["-m", "device"]),
+    "_suite_test.py": dict(shard_count = 4),
     "_test.py": dict(tags = ["manual"]),
 }
 
@@ -63,7 +65,7 @@ def _groups(files, group):
     """The files that share a process, by the name of the target that runs them."""
     groups = {}
     for file in files:
-        if "manual" in _kind(file)["tags"]:
+        if "manual" in _kind(file).get("tags", []):
             folder, slash, _ = file.rpartition("/")
             groups.setdefault(folder + slash + group, []).append(file)
     return groups

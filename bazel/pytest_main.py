@@ -14,25 +14,33 @@ import pytest
 
 
 class Shard:
-    """Keeps the files of one shard: whole ones, whose tests share what they set up."""
+    """Keeps the tests of one shard: whole files, whose tests share what they set up, or each n-th test
+    of a single file.
+    """
 
     def __init__(self, index: int, total: int) -> None:
         self.index = index
         self.total = total
 
-    def owned(self, files: Collection[str]) -> list[str]:
-        """The files whose tests run in this shard; each runs in exactly one."""
-        return [file for n, file in enumerate(sorted(files)) if n % self.total == self.index]
+    def owned(self, names: Collection[str]) -> set[str]:
+        """The files, or tests, that run in this shard; each runs in exactly one."""
+        return {name for n, name in enumerate(sorted(names)) if n % self.total == self.index}
 
     def pytest_collection_modifyitems(self, config, items) -> None:
         """Called by pytest with all tests that it found."""
-        mine = set(self.owned({_file(item) for item in items}))
-        config.hook.pytest_deselected(items=[item for item in items if _file(item) not in mine])
-        items[:] = [item for item in items if _file(item) in mine]
+        several = len({_file(item) for item in items}) > 1
+        name = _file if several else _test
+        mine = self.owned({name(item) for item in items})
+        config.hook.pytest_deselected(items=[item for item in items if name(item) not in mine])
+        items[:] = [item for item in items if name(item) in mine]
 
 
 def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
+
+
+def _test(item: pytest.Item) -> str:
+    return item.nodeid
 
 
 def arguments(environ: Mapping[str, str]) -> list[str]:

@@ -37,14 +37,24 @@ def test_home_stays_without_bazel():
     assert pytest_main.homes({}) == {}
 
 
+def shards(tests, total):
+    config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: None))
+    for index in range(total):
+        items = [SimpleNamespace(nodeid=test) for test in tests]
+        pytest_main.Shard(index, total).pytest_collection_modifyitems(config, items)
+        yield [item.nodeid for item in items]
+
+
 def test_every_file_runs_whole_in_exactly_one_shard():
     tests = [f"ir/{letter}_test.py::test_{number}" for number in range(5) for letter in "gabcdef"]
-    config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: None))
-    files, ran = [], []
-    for index in range(3):
-        items = [SimpleNamespace(nodeid=test) for test in tests]
-        pytest_main.Shard(index, 3).pytest_collection_modifyitems(config, items)
-        ran += [item.nodeid for item in items]
-        files.append({item.nodeid.partition("::")[0] for item in items})
-    assert sorted(ran) == sorted(tests)
+    ran = list(shards(tests, 3))
+    files = [{test.partition("::")[0] for test in shard} for shard in ran]
+    assert sorted(sum(ran, [])) == sorted(tests)
     assert sorted(map(len, files)) == [2, 2, 3]
+
+
+def test_the_tests_of_a_single_file_are_divided():
+    tests = [f"ir/a_test.py::test_{number}" for number in range(8)]
+    ran = list(shards(tests, 3))
+    assert sorted(sum(ran, [])) == sorted(tests)
+    assert sorted(map(len, ran)) == [2, 3, 3]
