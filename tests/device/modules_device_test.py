@@ -1,8 +1,12 @@
-"""`compile_module` on the GPU, as docs/pytorch.md has it: called, captured, saved and loaded."""
+"""`compile_module` on the GPU through each backend of the target, as docs/pytorch.md has it: called,
+captured, saved and loaded."""
+
+from functools import partial
 
 import pytest
 import torch
 
+from backends.registry import target as machine_of
 from frontends.compiled.module import compile_module
 from frontends.compiled.saved import load, save
 
@@ -17,33 +21,44 @@ def case():
     return torch.nn.Sequential(*layers).cuda().eval(), torch.randn(64, 256, device="cuda")
 
 
+@pytest.fixture
+def compilers(target):
+    """`compile_module` for each backend of the target, by its name."""
+    names = machine_of(target).backends
+    return {name: partial(compile_module, target=target, backend=name) for name in names}
+
+
 def _agree(module, x, run):
     with torch.no_grad():
         torch.testing.assert_close(run(x), module(x), rtol=1e-4, atol=1e-4)
 
 
-def test_a_module_is_called(case, target):
+def test_a_module_is_called(case, compilers):
     module, x = case
-    run = compile_module(module, (x,), target=target)
-    _agree(module, x, run)
-    _agree(module, torch.randn_like(x), run)
-
-
-def test_a_module_is_captured_as_a_graph(case, target):
-    module, x = case
-    run = compile_module(module, (x,), target=target, graph=True)
-    for _ in range(3):
+    for compiled in compilers.values():
+        run = compiled(module, (x,))
+        _agree(module, x, run)
         _agree(module, torch.randn_like(x), run)
 
 
-def test_a_module_is_saved_and_loaded(case, target, tmp_path):
+def test_a_module_is_captured_as_a_graph(case, compilers):
     module, x = case
-    save(compile_module(module, (x,), target=target), tmp_path / "record")
-    _agree(module, x, load(tmp_path / "record"))
+    for compiled in compilers.values():
+        run = compiled(module, (x,), graph=True)
+        for _ in range(3):
+            _agree(module, torch.randn_like(x), run)
 
 
-def test_a_module_leaves_an_operator_to_pytorch(case, target):
+def test_a_module_is_saved_and_loaded(case, compilers, tmp_path):
     module, x = case
-    run = compile_module(module, (x,), target=target, allow_torch=["gelu"])
-    assert run.left_to_torch == ("gelu",)
-    _agree(module, x, run)
+    for name, compiled in compilers.items():
+        save(compiled(module, (x,)), tmp_path / name)
+        _agree(module, x, load(tmp_path / name))
+
+
+def test_a_module_leaves_an_operator_to_pytorch(case, compilers):
+    module, x = case
+    for compiled in compilers.values():
+        run = compiled(module, (x,), allow_torch=["gelu"])
+        assert run.left_to_torch == ("gelu",)
+        _agree(module, x, run)
