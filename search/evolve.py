@@ -17,6 +17,7 @@ from search.cli.listings import (
     kernels_text,
     runs,
     runs_text,
+    salvaged,
     shown,
     targets,
     targets_text,
@@ -57,11 +58,17 @@ def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | 
     if asked.list_kernels:
         rows = kernels()
         return {"kernels": rows}, kernels_text(rows)
-    for option, given in (("--list-runs", asked.list_runs), ("--show", asked.show)):
-        if given and asked.no_store:
-            raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
-    if not (asked.list_runs or asked.show is not None):
+    of_store = {
+        "--list-runs": asked.list_runs,
+        "--show": asked.show is not None,
+        "--salvage": asked.salvage is not None,
+    }
+    for option in (option for option, given in of_store.items() if given and asked.no_store):
+        raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
+    if not any(of_store.values()):
         return None
+    if asked.salvage is not None:
+        return salvaged(asked, around, asked.salvage)
     if asked.show is not None:
         table, text = shown(asked, around, asked.show)
         return {"run": table}, text

@@ -3,6 +3,7 @@
 import json
 import platform
 import signal
+import sqlite3
 from importlib import metadata
 
 import pytest
@@ -91,6 +92,34 @@ def test_an_unknown_run_is_told_with_those_that_are_known(place):
     place.evolve(*ROWS, "--evaluations=2")
     code, out, err = place.run("--show=rows-null-7", "--store=runs.db")
     assert (code, out) == (2, "") and "no run `rows-null-7`" in err and "rows-null-1" in err
+
+
+def test_what_a_damaged_store_still_holds_is_salvaged(place):
+    for seed in ("--seed=0", "--seed=1"):
+        place.evolve(*ROWS, "--evaluations=4", seed)
+    with sqlite3.connect(place.work / "runs.db") as connection:
+        connection.execute("UPDATE runs SET settings = '{' WHERE id = 'rows-null-1'")
+    rows = json.loads(told(place, "--list-runs", "--store=runs.db", "--json"))["runs"]
+    assert {row["run"]: row["state"] for row in rows} == {
+        "rows-null-2": "ended",
+        "rows-null-1": "damaged",
+    }
+    code, out, err = place.run("--show=rows-null-1", "--store=runs.db")
+    assert (code, out) == (2, "") and "the settings of run `rows-null-1` are damaged" in err
+    assert "--salvage" in err
+    found = told(place, "--salvage=new.db", "--store=runs.db", "--json")
+    assert json.loads(found)["saved"]["runs"] == json.loads(found)["lost"]["runs"] == 1
+    code, _, err = place.run("--resume=rows-null-2", "--store=new.db", "--evaluations=6")
+    assert code == 0, err
+
+
+def test_a_run_in_progress_is_not_resumed_by_another_process(place):
+    place.evolve(*ROWS, "--evaluations=2")
+    store = Store(str(place.work / "runs.db"))
+    store.resume("rows-null-1")
+    code, out, err = place.run("--resume=rows-null-1", "--store=runs.db", "--evaluations=9")
+    assert (code, out) == (2, "") and "works on run `rows-null-1`" in err
+    store.close()
 
 
 @pytest.mark.parametrize("width", (60, 80, 100, 120))

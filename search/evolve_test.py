@@ -274,6 +274,12 @@ BAD = {
     "a file in the place of a folder": ((*GOOD, "--out=scale.kir"), ["--out", "is a file"]),
     "nothing to overwrite": ((*GOOD, "--overwrite"), ["--overwrite", "--out"]),
     "a list of what is not kept": (("--list-runs", "--no-store"), ["--list-runs", "--no-store"]),
+    "salvage what is not kept": (("--salvage=a.db", "--no-store"), ["--salvage", "--no-store"]),
+    "salvage of no store": (
+        ("--salvage=a.db", "--store=no.db"),
+        ["--store", "no.db", "is no file"],
+    ),
+    "salvage into a folder": (("--salvage=.",), ["--salvage", "is a folder"]),
     "a run of no store": (("--show=x-1", "--store=no.db"), ["--show", "no store", "`x-1`"]),
     "promote nowhere": (
         (*GOOD, "--promote", "--report=page.html"),

@@ -61,6 +61,7 @@ class Arguments:
     store: str | None
     no_store: bool
     resume: str | None
+    salvage: str | None
     promote: bool | None
     out: str | None
     report: str | None
@@ -117,6 +118,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         store=found.store,
         no_store=found.no_store,
         resume=found.resume,
+        salvage=found.salvage,
         promote=found.promote,
         out=found.out,
         report=found.report,
@@ -350,6 +352,11 @@ def _kept(group: argparse._ArgumentGroup) -> None:
         help="keep no runs, and promote nothing without --promote: what is found is printed",
     )
     group.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped")
+    group.add_argument(
+        "--salvage",
+        metavar="NEW.db",
+        help="copy what can still be read of a damaged store to a new one",
+    )
     group.add_argument("--list-runs", action="store_true", help="say which runs the store holds")
     group.add_argument(
         "--show",

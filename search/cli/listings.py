@@ -1,4 +1,4 @@
-"""What `--list-targets`, `--list-kernels`, `--list-runs`, `--show` and `--version` say."""
+"""What `--list-targets`, `--list-kernels`, `--list-runs`, `--show`, `--salvage` and `--version` say."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from backends.registry import backend, backend_for, backend_names, served_by, target, target_names
@@ -17,14 +18,14 @@ from ir.machine import Machine
 from ir.parse.parse import parse_workload
 from ir.print import signature
 from search.cli.arguments import Arguments
-from search.cli.files import keeper, url
+from search.cli.files import keeper, require, require_writable, url
 from search.cli.invocation import Invocation
 from search.cli.promote import lineage, winner_texts
 from search.cli.suite import ENDING, LIBRARY, library, resumed
 from search.cli.tables import columns, summary_text
 from search.core import quantity
 from search.core.settings import Settings
-from search.core.stored import StoredRun
+from search.core.stored import Keeper, StoredRun
 from search.evaluator.served import Served
 from search.loop.retold import ending, fastest, retold, told
 from search.record.specialization import Texts
@@ -131,7 +132,7 @@ def runs(asked: Arguments, around: Invocation) -> list[dict[str, Any]]:
     if "://" not in place and not around.path(place).is_file():
         return []
     with closing(keeper(asked, around)) as store:
-        return [_row(store.load(run), at) for run, at in store.started().items()]
+        return [_listed(store, run, at) for run, at in store.started().items()]
 
 
 def runs_text(rows: Sequence[Mapping[str, Any]], place: str, width: int | None = None) -> str:
@@ -185,14 +186,49 @@ def shown(asked: Arguments, around: Invocation, run: str) -> tuple[dict[str, Any
     return table, "\n".join(part for part in parts if part)
 
 
+def salvaged(asked: Arguments, around: Invocation, name: str) -> tuple[dict[str, Any], str]:
+    """Salvages a store: what was found, as plain data and for a person."""
+    require("sqlalchemy", "it keeps runs in a store", "install it", "--salvage")
+    from search.store.salvage import salvage
+
+    place, new = url(asked, around), around.path(name)
+    if "://" in place:
+        raise KernelError(
+            f"`{place}` is no file", where="--salvage", allowed="the SQLite file of a store"
+        )
+    require_writable("--salvage", new)
+    found = salvage(Path(place), new)
+    rows = [(t, str(found.saved.get(t, 0)), str(found.lost.get(t, 0))) for t in found.tables]
+    parts = [
+        columns([("table", "saved", "lost"), *rows], "<>>", around.width),
+        *(f"{table}: pages cannot be read; what they held is lost\n" for table in found.unread),
+        *(f"lost, the first of {line}\n" for line in found.why),
+        f"{new} holds {found.saved.get('runs', 0)} runs\n",
+    ]
+    return asdict(found) | {"store": str(new)}, "\n".join(parts)
+
+
+def _listed(store: Keeper, run: str, started: float) -> dict[str, Any]:
+    """A run's line; one whose rows are damaged says so."""
+    try:
+        return _row(store.load(run), started)
+    except KernelError as error:
+        said = _said_of(run, started) | {"evaluations": 0, "best_us": None, "time_kind": None}
+        return said | {"state": "damaged", "stopped_because": str(error)}
+
+
+def _said_of(run: str, started: float) -> dict[str, Any]:
+    at = f"{datetime.fromtimestamp(started, UTC):%Y-%m-%d %H:%M} UTC"
+    return {"run": run, "kernel": "", "target": "", "started": at}
+
+
 def _row(record: StoredRun, started: float) -> dict[str, Any]:
     outcomes = told(record)
     best, (state, reason) = fastest(outcomes), ending(record)
     return {
-        "run": record.run,
+        **_said_of(record.run, started),
         "kernel": record.settings.kernel,
         "target": record.settings.target,
-        "started": f"{datetime.fromtimestamp(started, UTC):%Y-%m-%d %H:%M} UTC",
         "evaluations": len(outcomes),
         "best_us": best[1].us if best else None,
         "time_kind": best[1].time_kind if best else None,

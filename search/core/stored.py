@@ -106,5 +106,9 @@ class Keeper(Protocol):
     def load(self, run: str) -> StoredRun:
         """A run; KernelError where there is none of that name."""
 
+    def resume(self, run: str) -> StoredRun:
+        """A run that this process goes on with; KernelError where there is none of that name, or
+        another process works on it."""
+
     def close(self) -> None:
         """Lets go of what it holds."""

@@ -372,7 +372,7 @@ class Search:
         return view.state(generation, dict.fromkeys(remote, tokens), shape)
 
     def _resumed(self, run: str) -> StoredRun:
-        record = self.store.load(run)
+        record = self.store.resume(run)
         before = record.environment.get("contexts")
         if before != dict(self.evaluator.contexts):
             raise KernelError(

@@ -73,5 +73,7 @@ class Forgetful:
             f"run `{run}` is not kept", where="--no-store", hint="leave --no-store out"
         )
 
+    resume = load
+
     def close(self) -> None:
         """There is nothing to let go of."""

@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from search.core.evaluation import Evaluation, Failure
 from search.core.graph import Edge
 from search.core.settings import Settings
 from search.core.stored import StoredEvent, StoredExchange
+from search.store import holder
 from search.store.store import Store
 
 SETTINGS = Settings("softmax", "def softmax", "chip", ("tongue",), {"M": 8}, ({"M": 1},), seed=3)
@@ -87,7 +90,7 @@ def test_an_outcome_is_found_from_any_run_in_the_same_context(store):
 
 
 def test_the_log_is_in_write_ahead_mode(store):
-    with sqlite3.connect(store.url.removeprefix("sqlite:///")) as connection:
+    with sqlite3.connect(store.url) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
@@ -119,35 +122,73 @@ def test_exchanges_come_back_in_the_order_in_which_they_ended(store):
     assert [e.reply for e in store.exchanges(other)] == ["another"]
 
 
-def test_a_store_that_was_made_before_exchanges_takes_them(store):
+@pytest.mark.parametrize("name", ["a?b=c.db", "50%41.db", "my runs.db", "läufe#1.db", "a:b.db"])
+def test_a_file_may_have_any_name(name, tmp_path):
+    store = Store(str(tmp_path / name))
     run = store.start(SETTINGS, {})
-    with sqlite3.connect(store.url.removeprefix("sqlite:///")) as connection:
-        connection.execute("DROP TABLE exchanges")
-    later, exchange = Store(store.url), StoredExchange("d", 0, "request", "reply", 0.0)
-    later.exchanged(run, exchange)
-    assert later.exchanges(run) == (exchange,)
+    store.close()
+    assert Store(store.url).load(run).settings == SETTINGS
+    assert [f.name for f in tmp_path.iterdir() if not f.name.startswith(f"{name}-")] == [name]
 
 
-def test_a_store_with_runs_of_an_earlier_format_is_refused_and_left_as_it_is(store):
-    store.start(SETTINGS, {})
-    file = store.url.removeprefix("sqlite:///")
-    with sqlite3.connect(file) as connection:
-        connection.execute("DROP TABLE format")
-    with pytest.raises(KernelError) as caught:
-        Store(store.url)
-    assert "runs of format 1" in str(caught.value) and caught.value.where == store.url
-    assert "--store" in caught.value.hint
-    with sqlite3.connect(file) as connection:
-        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        assert "format" not in names
-        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+DAMAGED = {
+    "settings": "UPDATE runs SET settings = '{}'",
+    "environment": "UPDATE runs SET environment = 'none'",
+    "candidates": "UPDATE nodes SET candidate = substr(candidate, 1, 40)",
+    "evaluations": "UPDATE evaluations SET outcome = '[1]'",
+}
 
 
-def test_a_store_of_an_earlier_format_without_runs_is_taken(store):
-    with sqlite3.connect(store.url.removeprefix("sqlite:///")) as connection:
-        connection.execute("DROP TABLE format")
-    again = Store(store.url)
-    assert again.load(again.start(SETTINGS, {})).settings == SETTINGS
+@pytest.mark.parametrize("part", DAMAGED)
+def test_a_damaged_row_is_named_with_a_remedy(store, part):
+    run = store.start(SETTINGS, {})
+    store.asked(run, 0, [ROOT], 0.0)
+    store.evaluated(run, ROOT.key, "abc", GOOD, 1.0)
+    with sqlite3.connect(store.url) as connection:
+        connection.execute(DAMAGED[part])
+    with pytest.raises(KernelError, match=f"the {part} of run `{run}` are damaged") as caught:
+        store.load(run)
+    assert "--salvage" in caught.value.hint and caught.value.where == store.url
+
+
+def test_a_damaged_outcome_is_not_taken_for_another_run(store):
+    run = store.start(SETTINGS, {})
+    store.evaluated(run, ROOT.key, "abc", GOOD, 1.0)
+    with sqlite3.connect(store.url) as connection:
+        connection.execute(DAMAGED["evaluations"])
+    assert store.cached(ROOT.key, "abc") is None
+
+
+def test_a_run_that_stopped_may_be_resumed_by_anybody(store):
+    run = store.start(SETTINGS, {})
+    store.log(run, StoredEvent("stopped", "", 1.0, "it was interrupted"))
+    assert store.resume(run).settings == SETTINGS
+    store.asked(run, 0, [ROOT], 2.0)
+
+
+def _held_by(store, holder, seconds=0.0):
+    with sqlite3.connect(store.url) as connection:
+        at = time.time() - seconds
+        connection.execute("UPDATE claims SET holder = ?, at = ?", (holder.text, at))
+
+
+def test_a_run_that_another_process_works_on_is_refused(store):
+    run = store.start(SETTINGS, {})
+    with subprocess.Popen(["sleep", "600"]) as other:
+        _held_by(store, holder._of(other.pid))
+        with pytest.raises(KernelError, match=f"process {other.pid} on .* works on run `{run}`"):
+            store.resume(run)
+        assert store.load(run).settings == SETTINGS, "to look at it is allowed"
+        other.kill()
+    assert store.resume(run).settings == SETTINGS
+
+
+def test_a_run_that_another_process_took_over_is_not_written(store):
+    run = store.start(SETTINGS, {})
+    _held_by(store, replace(holder.here(), process=1))
+    with pytest.raises(KernelError, match="is not this process's any more"):
+        store.evaluated(run, ROOT.key, "abc", GOOD, 1.0)
+    assert store.load(run).outcomes == {}
 
 
 def test_folders_of_the_store_are_made(tmp_path):

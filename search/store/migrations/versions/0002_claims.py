@@ -1,0 +1,18 @@
+"""Which process works on a run. The revision replaces the number of a format."""
+
+import sqlalchemy as sql
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    """Makes the table of claims; drops that of the format, which old stores may lack."""
+    op.create_table(
+        "claims",
+        sql.Column("run", sql.String, sql.ForeignKey("runs.id"), primary_key=True),
+        sql.Column("holder", sql.Text, nullable=False),
+        sql.Column("at", sql.Float, nullable=False),
+    )
+    op.drop_table("format", if_exists=True)

@@ -1,0 +1,155 @@
+"""Salvage: what can still be read of a damaged store, copied to a new one.
+
+The damaged file is not written. Its tables are read from both ends, so one damaged page loses only
+what lies on it. A row counts as readable where a search could use it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+
+from ir.errors import KernelError
+from search.core.candidate import candidate
+from search.core.evaluation import from_json
+from search.core.settings import settings
+from search.store.schema import EDGES, EVALUATIONS, EVENTS, EXCHANGES, NODES, RUNS, revision
+from search.store.store import DAMAGE, Store
+
+Row = dict[str, Any]
+Reads = Callable[[Row], object]  # raises one of DAMAGE where a row's texts are damaged
+
+
+def _run(row: Row) -> object:
+    return settings(row["settings"]), json.loads(row["environment"]).items()
+
+
+# The tables in the order in which they are copied: a row's run comes before it.
+TABLES: tuple[tuple[sql.Table, Reads], ...] = (
+    (RUNS, _run),
+    (NODES, lambda row: candidate(json.loads(row["candidate"]))),
+    (EDGES, lambda row: None),
+    (EVALUATIONS, lambda row: from_json(row["outcome"])),
+    (EVENTS, lambda row: row["seconds"] + 0.0),
+    (EXCHANGES, lambda row: (json.loads(row["request"]), row["seconds"] + 0.0)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """What a salvage found."""
+
+    saved: Mapping[str, int]  # rows by table
+    lost: Mapping[str, int]  # rows by table that were read and are damaged, or whose run is
+    unread: tuple[str, ...]  # tables of which pages cannot be read; what they held is not known
+    why: tuple[str, ...] = ()  # the first damage of each table
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(table.name for table, _ in TABLES)
+
+
+def salvage(damaged: Path, new: Path) -> Salvaged:
+    """Copies a store; KernelError where there is nothing to read, or something at `new`."""
+    if new.exists():
+        raise KernelError(
+            f"`{new}` is there already", where="--salvage", hint="name a file that is not there"
+        )
+    if not damaged.is_file():
+        raise KernelError(
+            f"`{damaged}` is no file",
+            where="--store",
+            allowed="the SQLite file of a store",
+            hint="name the damaged store with --store",
+        )
+    with tempfile.TemporaryDirectory(prefix=".salvage-", dir=new.parent) as name:
+        folder = Path(name)
+        part = folder / "new.db"
+        try:
+            found = _copied(_set_aside(damaged, folder), part, str(damaged))
+        except sqlite3.DatabaseError as error:
+            raise KernelError(f"nothing of it can be read: {error}", where=str(damaged)) from error
+        part.rename(new)
+    return found
+
+
+def _set_aside(damaged: Path, folder: Path) -> Path:
+    """A copy of a database with what its log holds: to read a log, SQLite writes beside it."""
+    for ending in ("", "-wal"):
+        beside = damaged.with_name(damaged.name + ending)
+        if beside.is_file():
+            shutil.copyfile(beside, folder / f"old.db{ending}")
+    return folder / "old.db"
+
+
+def _copied(old: Path, part: Path, where: str) -> Salvaged:
+    _require_readable(old, where)
+    saved: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
+    unread: list[str] = []
+    why: dict[str, str] = {}
+    runs: set[str] = set()
+    store = Store(str(part))
+    with closing(store), closing(sqlite3.connect(old)) as source:
+        for table, read in TABLES:
+            with store.transaction() as connection:
+                for row in _rows(source, table.name, unread):
+                    try:
+                        read(row)
+                        if table is not RUNS and row["run"] not in runs:
+                            raise KeyError(f"run `{row['run']}`")
+                        with connection.begin_nested():
+                            connection.execute(table.insert().values(row))
+                    except (*DAMAGE, sql.exc.SQLAlchemyError) as error:
+                        lost[table.name] += 1
+                        why.setdefault(table.name, f"{table.name}: {type(error).__name__}: {error}")
+                        continue
+                    saved[table.name] += 1
+                    if table is RUNS:
+                        runs.add(row["id"])
+    return Salvaged(dict(saved), dict(lost), tuple(unread), tuple(why.values()))
+
+
+def _require_readable(old: Path, where: str) -> None:
+    """KernelError for a store whose texts no version reads any more."""
+    engine = sql.create_engine(sql.URL.create("sqlite", database=str(old)))
+    try:
+        with engine.begin() as connection:
+            if revision(connection, where) is None:
+                raise KernelError(f"`{where}` holds no runs", where="--store")
+    except sql.exc.SQLAlchemyError as error:
+        if isinstance(cause := getattr(error, "orig", None), sqlite3.DatabaseError):
+            raise cause from error
+        raise
+    finally:
+        engine.dispose()
+
+
+def _rows(source: sqlite3.Connection, table: str, unread: list[str]) -> Iterator[Row]:
+    """The rows of a table, those that can be read. unread: gets the table where others cannot."""
+    last = 0
+    for order in ("ASC", "DESC"):
+        try:
+            query = (
+                f'SELECT rowid, * FROM "{table}" NOT INDEXED WHERE rowid > ? ORDER BY rowid {order}'
+            )
+            cursor = source.execute(query, (last,))
+            names = [column[0] for column in cursor.description][1:]
+            for number, *values in cursor:
+                if order == "ASC":
+                    last = number
+                yield dict(zip(names, values, strict=True))
+            return
+        except sqlite3.DatabaseError:
+            unread += [table] if table not in unread else []
