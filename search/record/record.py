@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import tempfile
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -20,6 +17,7 @@ from ir.source import near
 from ir.workload import Sizes
 from search.core.evaluation import same_kind
 from search.core.toml_text import toml_text
+from search.record.placing import place, recover
 from search.record.specialization import (
     Specialization,
     Texts,
@@ -248,6 +246,7 @@ def write_record(root: Path, stored: Stored, replace: bool = False, tested: bool
     record = stored.record
     folder = root / record.kernel / record.target
     try:
+        recover(folder)
         require_same_spec(folder, stored.workload)
         if (folder / RECORD).exists() and not replace:
             why = _why_kept(record, read_record(folder).record)
@@ -310,56 +309,25 @@ def require_same_spec(folder: Path, workload: str) -> None:
 
 
 def _place(folder: Path, stored: Stored, tested: bool) -> None:
-    """Writes all files beside their place, then renames; dot folders are what a kill leaves."""
-    kernel = folder.parent
-    kernel.mkdir(parents=True, exist_ok=True)
-    new = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=kernel))
-    try:
-        fresh = new / "new"
-        fresh.mkdir()
-        names = [
-            stored.record.source,
-            *(specialization.source for specialization in stored.record.specializations),
-        ]
-        for number, (name, texts) in enumerate(zip(names, stored.kernels, strict=True)):
-            (fresh / name).write_text(texts.source, encoding="utf-8")
-            schedule = fresh / numbered(SCHEDULE, number)
-            schedule.write_text(texts.schedule, encoding="utf-8")
-            if texts.variant is not None:
-                other = fresh / numbered(VARIANT, number)
-                other.write_text(texts.variant, encoding="utf-8")
-        (fresh / RECORD).write_text(stored.record.text(), encoding="utf-8")
-        if not _means(kernel / SPEC, stored.workload):
-            _replace(new, kernel / SPEC, stored.workload)
-        if tested:
-            _replace(new, kernel / BUILD, BUILD_TEXT)
-        _exchange(folder, fresh, new / "old")
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
+    """Writes all files of a record, and what stands beside its folder."""
+    record = stored.record
+    names = [record.source, *(s.source for s in record.specializations)]
+    files = {RECORD: record.text()}
+    for number, (name, texts) in enumerate(zip(names, stored.kernels, strict=True)):
+        files |= {name: texts.source, numbered(SCHEDULE, number): texts.schedule}
+        if texts.variant is not None:
+            files[numbered(VARIANT, number)] = texts.variant
+    beside = {}
+    if not _means(folder.parent / SPEC, stored.workload):
+        beside[SPEC] = stored.workload
+    if tested:
+        beside[BUILD] = BUILD_TEXT
+    place(folder, files, beside)
 
 
 def _means(file: Path, workload: str) -> bool:
     """Whether a file is there and says the same workload; its layout is then its author's."""
     return file.exists() and parse_workload(_read(file), str(file)) == parse_workload(workload)
-
-
-def _exchange(folder: Path, fresh: Path, old: Path) -> None:
-    """Puts `fresh` where `folder` is; what was there comes back where that fails."""
-    if folder.exists():
-        os.rename(folder, old)
-    try:
-        os.rename(fresh, folder)
-    except OSError:
-        if old.exists():
-            os.rename(old, folder)
-        raise
-
-
-def _replace(folder: Path, file: Path, text: str) -> None:
-    if file.exists() and file.read_text(encoding="utf-8") == text:
-        return
-    (folder / file.name).write_text(text, encoding="utf-8")
-    os.replace(folder / file.name, file)
 
 
 def _read(file: Path) -> str:

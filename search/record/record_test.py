@@ -1,5 +1,4 @@
 import dataclasses
-import os
 
 import pytest
 from hypothesis import given
@@ -9,7 +8,6 @@ from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
 from ir.guards import Guard
 from ir.parse.parse import parse_workload
-from search.record import record as records
 from search.record.record import (
     BUILD_TEXT,
     Digests,
@@ -264,24 +262,6 @@ def test_equations_of_its_own_that_changed_are_named(tmp_path):
     assert read_record(folder).edited_by_hand() == ["variant.kir"]
     (folder / "variant.kir").unlink()
     assert read_record(folder).edited_by_hand() == ["variant.kir"]
-
-
-def test_what_was_there_comes_back_where_the_exchange_fails(tmp_path, monkeypatch):
-    write_record(tmp_path, stored())
-    before = listing(tmp_path)
-    rename, calls = os.rename, []
-
-    def failing(source, target):
-        calls.append(source)
-        if len(calls) == 2:
-            raise OSError(28, "No space left on device")
-        rename(source, target)
-
-    monkeypatch.setattr(records.os, "rename", failing)
-    with pytest.raises(KernelError, match="No space left on device"):
-        write_record(tmp_path, stored(us=1.0))
-    assert listing(tmp_path) == before
-    assert read_record(tmp_path / "scale" / "chip") == stored()
 
 
 def test_what_a_kill_leaves_is_no_record(tmp_path):
