@@ -148,12 +148,17 @@ def text(expr: Expr) -> str:
     raise BackendError("emit", f"a {type(expr).__name__} is no number of a launch")
 
 
+_TOO_DEEP = (RecursionError, MemoryError)  # of Python's parser, for brackets in brackets
+_SHOWN = 200  # characters of a text in a message
+
+
 def value(source: str, sizes: Mapping[str, int]) -> int:
     """What a text of a launch is at sizes; BackendError where it is no such text."""
     try:
         return _value(ast.parse(source, mode="eval").body, sizes)
-    except (SyntaxError, KeyError, ZeroDivisionError, TypeError) as error:
-        raise BackendError("build", f"`{source}` is no number of a launch: {error}") from None
+    except (SyntaxError, KeyError, ArithmeticError, TypeError, ValueError, *_TOO_DEEP) as error:
+        shown = source if len(source) <= _SHOWN else f"{source[:_SHOWN]}..."
+        raise BackendError("build", f"`{shown}` is no number of a launch: {error}") from None
 
 
 def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:
