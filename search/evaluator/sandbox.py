@@ -1,9 +1,11 @@
 """The sandbox: a process that may write in one folder, and has no network, for good.
 
-Layers, each applied where the kernel permits and told where not: no new privileges, an empty
-network namespace, mounts made read-only (against what Landlock lets through: modes, owners,
-times), Landlock (https://docs.kernel.org/userspace-api/landlock.html), limits on memory, file
-size and processes. What a process reads is not limited.
+Layers, each applied where the kernel permits and told where not: a namespace of processes, with
+which all of them end (`namespaces.py`), no new privileges, an empty network namespace, mounts made
+read-only (against what Landlock lets through: modes, owners, times), a view of its own processes
+alone, a file system of limited size for its folder, Landlock
+(https://docs.kernel.org/userspace-api/landlock.html), limits on memory, file size and processes.
+What a process reads of other files is not limited.
 """
 
 from __future__ import annotations
@@ -13,18 +15,19 @@ import json
 import os
 import resource
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-_LIBC = ctypes.CDLL(None, use_errno=True)
+from search.evaluator.namespaces import LIBC, call, descend, die_with_parent, unshare_as_oneself
+
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
-_SET_NO_NEW_PRIVS, _SET_PDEATHSIG = 38, 1
-_NEW_USER, _NEW_NET, _NEW_MOUNTS = 0x10000000, 0x40000000, 0x00020000
+_SET_NO_NEW_PRIVS = 38
+_NEW_NET, _NEW_MOUNTS = 0x40000000, 0x00020000
 _MOUNT_SETATTR, _HERE, _RECURSIVE, _READ_ONLY = 442, -100, 0x8000, 1
 _BIND, _PRIVATE = 1 << 12, 1 << 18
-_SIGKILL = 9
+_NO_SETUID, _NO_DEVICES = 1 << 1, 1 << 2
 
 _WRITE_FILE, _TRUNCATE, _IOCTL_DEVICE = 1 << 1, 1 << 14, 1 << 15
 _RIGHTS = (  # the lowest ABI that knows it, what it forbids to do with files
@@ -50,6 +53,7 @@ class Limits:
     seconds: float = 300.0  # of wall-clock time, for what waits
     memory: int | None = 4 << 30  # bytes of address space beyond what was mapped before
     file: int | None = 256 << 20  # bytes of one file
+    files: int | None = 2 << 30  # bytes of all its files
     processes: int | None = 4096  # of the user at a time
     # Device files that it may write to and control. With any, it may also name its threads.
     devices: tuple[str, ...] = ()
@@ -72,11 +76,15 @@ def enter(folder: Path, limits: Limits) -> dict[str, str]:
     folder: the only place that can be written afterwards. Each layer says `yes`, with what it
     covers, or `no`, with the reason.
     """
-    return {
-        "killed with its parent": _told(_die_with_parent),
+    told = {"process namespace": _told(_descend)}
+    inner = told["process namespace"].startswith("yes")
+    return told | {
+        "killed with its parent": _told(die_with_parent),
         "limits": _told(lambda: _limit(limits)),
-        "network namespace": _told(_leave_network),
+        "network namespace": _told(lambda: _leave_network(inner)),
         "read-only mounts": _told(lambda: _freeze_mounts(folder, limits.devices)),
+        "own processes": _told(lambda: _mount_processes(inner, limits.devices)),
+        "limited folder": _told(lambda: _mount_folder(folder, limits.files)),
         "no new privileges": _told(_no_new_privileges),
         "landlock": _told(lambda: _landlock(folder, limits.devices)),
     }
@@ -121,9 +129,9 @@ def _told(layer: Callable[[], str]) -> str:
         return f"no: {error}"
 
 
-def _die_with_parent() -> str:
-    _call(_LIBC.prctl(_SET_PDEATHSIG, _SIGKILL, 0, 0, 0))
-    return "SIGKILL"
+def _descend() -> str:
+    descend()
+    return "with System V memory"
 
 
 def _limit(limits: Limits) -> str:
@@ -155,25 +163,58 @@ def _mapped() -> int:
     return pages * resource.getpagesize()
 
 
-def _leave_network() -> str:
-    user, group = os.getuid(), os.getgid()
-    _call(_LIBC.unshare(_NEW_USER | _NEW_NET))
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+def _leave_network(inner: bool) -> str:
+    """inner: in a namespace of users of its own already."""
+    if inner:
+        call(LIBC.unshare(_NEW_NET))
+    else:
+        unshare_as_oneself(_NEW_NET)
     return "empty"
 
 
 def _freeze_mounts(folder: Path, devices: tuple[str, ...]) -> str:
-    _call(_LIBC.unshare(_NEW_MOUNTS))
-    places = [os.fsencode(folder), *([os.fsencode(_THREADS)] if devices else [])]
-    for place in places:
-        _call(_LIBC.mount(place, place, None, ctypes.c_ulong(_BIND), None))
+    call(LIBC.unshare(_NEW_MOUNTS))
+    places = [folder, *([Path(_THREADS)] if devices else [])]
+    _bind(places)
     _mount_attributes(b"/", _RECURSIVE, setting=_READ_ONLY, propagation=_PRIVATE)
-    for place in places:
-        _mount_attributes(place, 0, clearing=_READ_ONLY)
+    _make_writable(places)
     os.chdir(folder)
     return "all but the folder"
+
+
+def _mount_processes(inner: bool, devices: tuple[str, ...]) -> str:
+    """Has /proc show the processes of the namespace alone."""
+    if not inner:
+        raise OSError(0, "there is no namespace of processes")
+    flags = ctypes.c_ulong(_NO_SETUID | _NO_DEVICES)
+    call(LIBC.mount(b"proc", b"/proc", b"proc", flags, None))
+    places = [Path(_THREADS)] if devices else []
+    _bind(places)
+    _mount_attributes(b"/proc", 0, setting=_READ_ONLY)
+    _make_writable(places)
+    return "/proc"
+
+
+def _bind(places: Sequence[Path]) -> None:
+    """Makes mounts of folders, whose attributes may differ from those around them."""
+    for place in map(os.fsencode, places):
+        call(LIBC.mount(place, place, None, ctypes.c_ulong(_BIND), None))
+
+
+def _make_writable(places: Sequence[Path]) -> None:
+    for place in places:
+        _mount_attributes(os.fsencode(place), 0, clearing=_READ_ONLY)
+
+
+def _mount_folder(folder: Path, most: int | None) -> str:
+    """Puts an empty file system in memory over the folder, which ends with the namespace."""
+    if most is None:
+        raise OSError(0, "not asked for")
+    flags = ctypes.c_ulong(_NO_SETUID | _NO_DEVICES)
+    sized = f"size={most},mode=0700".encode()
+    call(LIBC.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", flags, sized))
+    os.chdir(folder)
+    return f"{most} bytes"
 
 
 def _mount_attributes(
@@ -181,23 +222,23 @@ def _mount_attributes(
 ) -> None:
     attributes = struct.pack("=4Q", setting, clearing, propagation, 0)
     size = ctypes.c_size_t(len(attributes))
-    _call(_LIBC.syscall(_MOUNT_SETATTR, _HERE, place, flags, attributes, size))
+    call(LIBC.syscall(_MOUNT_SETATTR, _HERE, place, flags, attributes, size))
 
 
 def _no_new_privileges() -> str:
-    _call(_LIBC.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    call(LIBC.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     return "set"
 
 
 def _landlock(folder: Path, devices: tuple[str, ...]) -> str:
-    abi = _call(_LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1)))
+    abi = call(LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1)))
     files = sum(rights for least, rights in _RIGHTS if abi >= least)
     tcp = _TCP if abi >= _TCP_ABI else 0
     scopes = _SCOPES if abi >= _SCOPE_ABI else 0
     fields = (files, tcp, scopes)[: 3 if scopes else 2 if tcp else 1]
     attributes = struct.pack(f"={len(fields)}Q", *fields)
     size = ctypes.c_size_t(len(attributes))
-    rules = _call(_LIBC.syscall(_CREATE_RULESET, attributes, size, ctypes.c_uint32(0)))
+    rules = call(LIBC.syscall(_CREATE_RULESET, attributes, size, ctypes.c_uint32(0)))
     try:
         _allow(rules, folder, files)
         for device in _DEVICES:
@@ -206,7 +247,7 @@ def _landlock(folder: Path, devices: tuple[str, ...]) -> str:
             _allow(rules, Path(device), files & (_WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE))
         if devices:
             _allow(rules, Path(_THREADS), files & (_WRITE_FILE | _TRUNCATE))
-        _call(_LIBC.syscall(_RESTRICT_SELF, rules, ctypes.c_uint32(0)))
+        call(LIBC.syscall(_RESTRICT_SELF, rules, ctypes.c_uint32(0)))
     finally:
         os.close(rules)
     lacking = [name for name, has in (("TCP", tcp), ("signals", scopes)) if not has]
@@ -218,13 +259,6 @@ def _allow(rules: int, path: Path, rights: int) -> None:
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         rule = struct.pack("=Qi", rights, place)
-        _call(_LIBC.syscall(_ADD_RULE, rules, 1, rule, ctypes.c_uint32(0)))
+        call(LIBC.syscall(_ADD_RULE, rules, 1, rule, ctypes.c_uint32(0)))
     finally:
         os.close(place)
-
-
-def _call(result: int) -> int:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result

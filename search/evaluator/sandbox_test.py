@@ -18,10 +18,13 @@ from search.evaluator import sandbox
 from search.evaluator.sandbox import Limits
 
 LAYERS = (
+    "process namespace",
     "killed with its parent",
     "limits",
     "network namespace",
     "read-only mounts",
+    "own processes",
+    "limited folder",
     "no new privileges",
     "landlock",
 )
@@ -57,6 +60,15 @@ def folder(tmp_path):
 @pytest.fixture
 def layers(folder):
     return sandbox.applied(folder, Limits())
+
+
+@pytest.fixture
+def other(layers):
+    """A process of the same user; after those that found the layers, so that its number is none that
+    processes in a sandbox have."""
+    with subprocess.Popen(["sleep", "600"]) as started:
+        yield started
+        started.kill()
 
 
 def need(layers, *names):
@@ -135,18 +147,24 @@ def test_it_reaches_no_server(folder, layers):
             server.accept()
 
 
-def test_it_may_not_signal_its_parent(folder, layers):
+def test_it_may_not_signal_others(folder, layers, other):
     need(layers, "landlock")
     if "nor signals" in layers["landlock"] or "not signals" in layers["landlock"]:
         pytest.skip(layers["landlock"])
-    parent = os.getpid()
-    assert inside(folder, lambda: os.kill(parent, signal.SIGTERM)) == "PermissionError"
+    assert inside(folder, lambda: os.kill(other.pid, signal.SIGTERM)) in (
+        "PermissionError",
+        "ProcessLookupError",
+    )
+    assert other.poll() is None
 
 
-def test_it_may_not_read_its_parents_environment(folder, layers):
+def test_it_may_not_read_the_environment_of_others(folder, layers, other):
     need(layers, "network namespace")  # whose user namespace takes the right to look at others
-    file = Path(f"/proc/{os.getpid()}/environ")
-    assert inside(folder, lambda: file.read_bytes().decode()) == "PermissionError"
+    file = Path(f"/proc/{other.pid}/environ")
+    assert inside(folder, lambda: file.read_bytes().decode()) in (
+        "PermissionError",
+        "FileNotFoundError",
+    )
 
 
 def test_it_may_write_to_and_control_the_devices_that_it_is_given(folder, layers):
@@ -210,6 +228,70 @@ def test_files_are_limited(folder):
     assert inside(folder, act, Limits(file=1024)) == "OSError"
 
 
+def test_all_its_files_together_are_limited(folder, layers):
+    need(layers, "limited folder")
+
+    def act():
+        for n in range(64):
+            (folder / str(n)).write_bytes(bytes(1 << 16))
+
+    assert inside(folder, act, Limits(files=1 << 20)) == "OSError"
+    assert list(folder.iterdir()) == []
+
+
+def test_it_sees_no_processes_but_its_own(folder, layers):
+    need(layers, "own processes")
+
+    def act():
+        return sorted(name for name in os.listdir("/proc") if name.isdecimal())
+
+    assert inside(folder, act) == ["1", "2"]
+
+
+def test_nothing_that_it_starts_outlives_it(folder, layers):
+    need(layers, "process namespace")
+    read, write = os.pipe()
+    os.set_inheritable(write, True)
+
+    def act():
+        for _ in range(3):  # each leaves the group and the session of the one before
+            if os.fork():
+                os._exit(3)
+            os.setsid()
+        os.write(write, b"there")
+        signal.pause()
+
+    assert inside(folder, act) == 3
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        assert pipe.read() in (b"there", b"")  # and the end: nobody holds the other side
+
+
+def test_its_shared_memory_ends_with_it(folder, layers):
+    need(layers, "process namespace")
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def act():
+        return libc.shmget(0x5EC1A7E, 4096, 0o1600) >= 0
+
+    assert inside(folder, act) is True
+    assert libc.shmget(0x5EC1A7E, 4096, 0o600) == -1
+
+
+@pytest.mark.parametrize("number", [signal.SIGXCPU, signal.SIGABRT, signal.SIGKILL, signal.SIGTERM])
+def test_it_ends_for_its_parent_as_it_ended(folder, number):
+    assert inside(folder, lambda: os.kill(os.getpid(), number)) == -number
+    assert inside(folder, lambda: os._exit(7)) == 7
+
+
+def test_processor_time_is_limited(folder):
+    def act():
+        while True:
+            pass
+
+    assert inside(folder, act, Limits(cpu=1)) in (-signal.SIGXCPU, -signal.SIGKILL)
+
+
 def test_a_crash_leaves_no_core(folder):
     assert inside(folder, lambda: ctypes.string_at(0)) == -signal.SIGSEGV
     assert list(folder.iterdir()) == []
@@ -227,7 +309,7 @@ def test_a_worker_gets_no_keys():
 
 
 def test_a_layer_that_cannot_be_applied_is_told_with_the_reason(folder, monkeypatch):
-    def refuse():
+    def refuse(*_):
         raise OSError(1, "Operation not permitted")
 
     monkeypatch.setattr(sandbox, "_leave_network", refuse)
