@@ -20,12 +20,17 @@ Arrays = Mapping[str, "np.ndarray"]
 
 
 class BackendError(Exception):
-    """A candidate that a backend could not take through a stage; `reason` is for a person."""
+    """A candidate that a backend could not take through a stage; `reason` is for a person.
 
-    def __init__(self, stage: str, reason: str):
+    kind: timeout, memory, crash, or machine where it is not the candidate's fault; empty where it
+    follows from the stage.
+    """
+
+    def __init__(self, stage: str, reason: str, kind: str = ""):
         super().__init__(reason)
         self.stage = stage
         self.reason = reason
+        self.kind = kind
 
 
 @dataclass(frozen=True, slots=True)

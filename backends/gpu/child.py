@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from backends.backend import BackendError
+from backends.busy import starved
 
 T = TypeVar("T")
 
@@ -36,14 +37,7 @@ _ERROR = re.compile(r"^(?:.*: )?(?:fatal )?error:.*|^LLVM ERROR.*", re.MULTILINE
 
 
 class ChildEnded(BackendError):
-    """A child that was killed, or died by itself.
-
-    kind: timeout, memory or crash.
-    """
-
-    def __init__(self, stage: str, reason: str, kind: str):
-        super().__init__(stage, reason)
-        self.kind = kind
+    """A child that was killed, or died by itself."""
 
 
 def in_child(work: Callable[[], T], seconds: float, stage: str, folder: Path) -> T:
@@ -65,8 +59,11 @@ def in_child(work: Callable[[], T], seconds: float, stage: str, folder: Path) ->
         _child(work, own, said, write, parent)
     os.close(write)
     try:
-        data, status = _watch(child, read, time.monotonic() + seconds)
-        return _value(data, status, seconds, stage, _text(said))
+        data, status, used = _watch(child, read, time.monotonic() + seconds)
+        if status is None:
+            why = f"it was still at it after {seconds:g} s"
+            raise ChildEnded(stage, why, "machine" if starved(used, seconds) else "timeout")
+        return _value(data, status, stage, _text(said))
     finally:
         os.close(read)
         shutil.rmtree(own, ignore_errors=True)
@@ -88,7 +85,7 @@ def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int)
         try:
             answer = ("value", work())
         except BackendError as error:
-            answer = ("backend", (error.stage, error.reason))
+            answer = ("backend", (error.stage, error.reason, error.kind))
         except MemoryError:
             raise
         except Exception as error:  # candidate code: its failure is a result
@@ -116,8 +113,9 @@ def _redirect(said: Path) -> None:
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
 
 
-def _watch(child: int, pipe: int, deadline: float) -> tuple[bytes, int | None]:
-    """What a child sent, and its wait status; None where it was killed for exceeding its time."""
+def _watch(child: int, pipe: int, deadline: float) -> tuple[bytes, int | None, float]:
+    """What a child sent, its wait status, None where it was killed for exceeding its time, and the
+    seconds of processor time that it had."""
     # A pidfd becomes readable when the child ends: one `select` waits for data, end and deadline.
     end = os.pidfd_open(child)
     try:
@@ -130,8 +128,8 @@ def _watch(child: int, pipe: int, deadline: float) -> tuple[bytes, int | None]:
         for send in (os.killpg, os.kill):
             with suppress(ProcessLookupError):
                 send(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    return data, status if in_time else None
+        _, status, use = os.wait4(child, 0)
+    return data, status if in_time else None, use.ru_utime + use.ru_stime
 
 
 def _receive(pipe: int, end: int, deadline: float) -> tuple[bytes, bool]:
@@ -149,10 +147,8 @@ def _receive(pipe: int, end: int, deadline: float) -> tuple[bytes, bool]:
         parts.append(part)
 
 
-def _value(data: bytes, status: int | None, seconds: float, stage: str, said: str) -> Any:
+def _value(data: bytes, status: int, stage: str, said: str) -> Any:
     """The result that a child sent, or a BackendError that says how it failed."""
-    if status is None:
-        raise ChildEnded(stage, f"it was still at it after {seconds:g} s", "timeout")
     if not data:
         raise ChildEnded(stage, *_death(status, said))
     kind, value = pickle.loads(data)
@@ -176,7 +172,9 @@ def _death(status: int, said: str) -> tuple[str, str]:
     if number == -signal.SIGXCPU:
         return "it used all the processor time that it may have", "timeout"
     short = any(word in said for word in ("bad_alloc", "MemoryError", "out of memory"))
-    kind = "memory" if short or number == -signal.SIGKILL else "crash"
+    if number == -signal.SIGKILL and not short:  # no limit of ours ends a process so
+        return f"it was killed{words}", "machine"
+    kind = "memory" if short else "crash"
     if number < 0:
         return f"it died of {signal.Signals(-number).name}{words}", kind
     return f"it ended with exit code {number} and no result{words}", kind

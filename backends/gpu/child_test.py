@@ -65,7 +65,7 @@ def test_work_that_hangs_is_ended_with_all_that_it_started(tmp_path):
 
     with pytest.raises(ChildEnded, match="still at it after 1 s") as seen:
         in_child(work, 1, "build", tmp_path)
-    assert seen.value.kind == "timeout"
+    assert seen.value.kind in ("timeout", "machine"), "the latter on a busy machine"
     os.close(write)
     assert _closed(read)  # by all that held it
 
@@ -102,7 +102,7 @@ def test_what_left_the_group_does_not_hold_the_answer_back(tmp_path):
         (os.abort, "died of SIGABRT", "crash"),
         (lambda: os._exit(3), "exit code 3", "crash"),
         (lambda: sys.exit(1), "exit code 1", "crash"),
-        (lambda: os.kill(os.getpid(), signal.SIGKILL), "SIGKILL", "memory"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "it was killed", "machine"),
         (lambda: [np.ones(1 << 46)], "exit code 1", "memory"),
     ],
 )

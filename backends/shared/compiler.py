@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from backends.backend import BackendError, Built
+from backends.busy import starved
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,7 @@ class Compiler:
         text.write_text(source, encoding="utf-8")
         paths = (f"-I{path}" for path in include)
         command = [self.command, *self.flags, *paths, text.name, "-o", library.name]
+        before = _processor_seconds()
         try:
             done = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, timeout=self.seconds
@@ -35,7 +39,12 @@ class Compiler:
         except FileNotFoundError:
             raise BackendError("build", f"there is no {self.command}; install it") from None
         except subprocess.TimeoutExpired:
-            raise BackendError("build", f"{self.command} took over {self.seconds:g} s") from None
+            lacked = starved(_processor_seconds() - before, self.seconds)
+            kind = "machine" if lacked else "timeout"
+            why = f"{self.command} took over {self.seconds:g} s"
+            raise BackendError("build", why, kind) from None
+        if done.returncode == -signal.SIGKILL:  # no limit of ours ends it so
+            raise BackendError("build", f"{self.command} was killed", "machine")
         if done.returncode:
             raise BackendError("build", first_errors(done.stderr))
         return Built(library, {"library_bytes": float(os.path.getsize(library))})
@@ -43,6 +52,12 @@ class Compiler:
     def version(self) -> str:
         """Its name and version; empty where there is none."""
         return _version(self.command)
+
+
+def _processor_seconds() -> float:
+    """Of all children of this process that have ended."""
+    use = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return use.ru_utime + use.ru_stime
 
 
 @cache

@@ -12,8 +12,9 @@ from ir.errors import KernelError
 from ir.provenance import CORRECT_BY, STAGES, TIME_KINDS
 from search.core.quantity import positive
 
-KINDS = ("wrong", "crash", "timeout", "memory", "refused")
-CHANCE = ("timeout", "memory", "crash")  # these may be the machine's fault
+# `machine`: the fault is not the candidate's (a process that was killed, no time on a busy machine).
+KINDS = ("wrong", "crash", "timeout", "memory", "refused", "machine")
+CHANCE = ("timeout", "memory", "crash", "machine")  # these may be the machine's fault
 NO_REASON = "no reason was given"
 
 

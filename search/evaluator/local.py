@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -26,6 +26,8 @@ from search.evaluator.sandbox import environment
 from search.evaluator.stages import Bench, Setup
 from search.evaluator.toolchain import bench_digest
 
+MOST_TRIES = 3  # of a candidate whose workers die
+DEAD = Failure("verify", "machine", f"the workers that had it died, {MOST_TRIES} times")
 PATIENCE = 5.0  # seconds for a worker to end by itself
 
 # A program of its own, not a fork: its environment is clean from the start, and threads of this
@@ -102,6 +104,7 @@ class LocalEvaluator:
         """(position, outcome) of each as they come; those not done after `seconds` never do."""
         end = None if seconds is None else time.monotonic() + seconds
         todo = deque(enumerate(candidates))
+        lost: Counter[int] = Counter()  # workers that died, by the candidate that they had
         try:
             while todo or any(w.doing is not None for w in self._pool):
                 self._hand_out(todo)
@@ -111,8 +114,14 @@ class LocalEvaluator:
                 if not ready:
                     return
                 for worker in busy:
-                    if worker.connection in ready:
-                        yield self._take(worker)
+                    if worker.connection not in ready:
+                        continue
+                    position, outcome = self._take(worker)
+                    lost[position] += outcome is None
+                    if outcome is None and lost[position] < MOST_TRIES:
+                        todo.appendleft((position, candidates[position]))
+                    else:
+                        yield position, outcome or DEAD
         finally:
             for worker in [w for w in self._pool if w.doing is not None]:
                 self._drop(worker)
@@ -144,15 +153,15 @@ class LocalEvaluator:
             except OSError:
                 continue  # it is gone, as will be seen when it is read from
 
-    def _take(self, worker: _Worker) -> tuple[int, Evaluated]:
-        """What a worker found out; where it died, that is a failure."""
+    def _take(self, worker: _Worker) -> tuple[int, Evaluated | None]:
+        """What a worker found out; None where it died."""
         position = worker.doing
         assert position is not None, "a worker without a candidate has answered"
         try:
-            outcome = from_json(worker.connection.recv_bytes().decode())
+            outcome: Evaluated | None = from_json(worker.connection.recv_bytes().decode())
             worker.doing = None
         except (EOFError, OSError):
-            outcome = Failure("verify", "crash", "the worker that had it died")
+            outcome = None
             self._drop(worker)
         return position, outcome
 

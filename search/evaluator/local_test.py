@@ -6,7 +6,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +28,8 @@ from machines.tiles.tiles import TILES
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator import local as local_module
-from search.evaluator.local import LocalEvaluator
+from search.evaluator import worker as worker_module
+from search.evaluator.local import DEAD, MOST_TRIES, LocalEvaluator
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench
 
@@ -289,7 +292,8 @@ def hasty():
 @pytest.mark.parametrize("source, stage", [("loop", "check"), ("slow build", "build")])
 def test_what_hangs_is_ended_and_the_next_is_evaluated(hasty, source, stage):
     found = in_time(hasty, source, lambda outcome: outcome.stage == stage)
-    assert (found.kind, found.reason) == ("timeout", "it was still at it after 2 s")
+    assert found.reason == "it was still at it after 2 s"
+    assert found.kind in ("timeout", "machine"), "the latter on a busy machine"
     in_time(hasty, "good", lambda outcome: isinstance(outcome, Evaluation))
 
 
@@ -379,14 +383,86 @@ def test_one_worker_serves_several_backends():
         assert alone.contexts == {"tongue": evaluator.contexts["tongue"]}
 
 
-def test_a_worker_that_dies_is_a_failure_and_is_replaced():
+def _killing(evaluator, times):
+    """Has the first so many workers that get a candidate die."""
+    start = evaluator._hand_out
+
+    def hand_out(todo):
+        start(todo)
+        for worker in evaluator._pool[:1] if next(left, False) else ():
+            os.kill(worker.process.pid, signal.SIGSTOP)
+            os.kill(worker.process.pid, signal.SIGKILL)
+
+    left = iter([True] * times)
+    evaluator._hand_out = hand_out
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_candidate_whose_worker_dies_is_evaluated_by_another(times):
     with LocalEvaluator([bench()], workers=1) as evaluator:
-        found = evaluator.evaluate([candidate("loop")])
-        pid = evaluator._pool[0].process.pid
-        os.kill(pid, signal.SIGSTOP)
-        os.kill(pid, signal.SIGKILL)
-        assert next(found)[1] == Failure("verify", "crash", "the worker that had it died")
+        _killing(evaluator, times)
         assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
+
+
+def test_a_candidate_whose_workers_always_die_is_given_up():
+    with LocalEvaluator([bench()], workers=1) as evaluator:
+        _killing(evaluator, MOST_TRIES)
+        assert outcomes(evaluator, "good") == [DEAD]
+        assert DEAD.by_chance
+        assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
+
+
+def test_a_candidate_that_is_killed_from_outside_is_tried_again():
+    with LocalEvaluator([bench()], workers=1) as evaluator:
+        inner = evaluator.environment["sandbox"]["process namespace"].startswith("yes")
+        depth = 3 if inner else 1  # the one that waits, the first of the namespace, the candidate
+        pid = evaluator._pool[0].process.pid
+        over = threading.Event()
+        killer = threading.Thread(target=_kill_descendants, args=(pid, depth, over))
+        killer.start()
+        (found,) = outcomes(evaluator, f"wait {HOURS}")
+        over.set()
+        killer.join()
+        assert found.kind == "machine" and "it was killed" in found.reason
+        assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
+
+
+def _kill_descendants(worker, depth, over):
+    """Kills all processes so far below a worker until it is over."""
+    while not over.is_set():
+        below = [worker]
+        for _ in range(depth):
+            below = [child for process in below for child in _children_of(process)]
+        for process in below:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize(
+    ("faults", "tries", "kind"),
+    [(0, 1, None), (1, 2, None), (9, worker_module.MOST_TRIES, "machine")],
+)
+def test_only_the_fault_of_the_machine_is_tried_again(monkeypatch, faults, tries, kind):
+    good = Evaluation(5.0, "modelled", "emulator")
+    became = iter([Failure("build", "machine", "it was killed")] * faults + [good])
+    made = []
+
+    def attempt(*words):
+        made.append(words)
+        return next(became)
+
+    monkeypatch.setattr(worker_module, "attempt", attempt)
+    found = worker_module.repeated(None, candidate("good"), Path(), None)
+    assert len(made) == tries and getattr(found, "kind", None) == kind
+
+
+def _children_of(process):
+    try:
+        text = Path(f"/proc/{process}/task/{process}/children").read_text()
+    except OSError:  # it has ended
+        return []
+    return [int(word) for word in text.split()]
 
 
 def test_when_time_is_over_the_rest_is_given_up(monkeypatch):

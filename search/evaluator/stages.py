@@ -356,5 +356,4 @@ def _require_possible(timing: Timing, least_us: float) -> None:
 def _kind(error: BackendError) -> str:
     """The kind of a failure: what the backend says (a child of its own was out of time or
     memory), else what follows from the stage."""
-    said = getattr(error, "kind", "")
-    return said or ("wrong" if error.stage == "check" else "refused")
+    return error.kind or ("wrong" if error.stage == "check" else "refused")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from backends.busy import starved
 from ir.errors import KernelError
 from search.core.candidate import Candidate, candidate
 from search.core.evaluation import Evaluated, Failure, from_json, to_json
@@ -27,6 +28,7 @@ from search.evaluator.stages import Bench, Stages
 
 MOST_OUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it needs
 MOST_FILES = 1 << 16
+MOST_TRIES = 3
 GRACE = 1.0  # seconds between the end of a child's output and its own
 TAIL = 400  # characters of a dead child's last words
 _SET_SUBREAPER = 36
@@ -61,7 +63,7 @@ def main(socket: int) -> None:
         connection.send_bytes(pickle.dumps(setups))
         while True:
             asked = candidate(json.loads(connection.recv_bytes()))
-            outcome = attempt(served[asked.backend], asked, home, connection)
+            outcome = repeated(served[asked.backend], asked, home, connection)
             connection.send_bytes(to_json(outcome).encode())
     except (EOFError, OSError, Gone):
         return
@@ -77,6 +79,15 @@ def _served(benches: Sequence[Bench]) -> dict[str, Stages]:
         stages = Stages.of(bench, others.timed if others else ())
         found[stages.backend.manifest.name] = stages
     return found
+
+
+def repeated(stages: Stages, asked: Candidate, home: Path, wanted: Connection) -> Evaluated:
+    """What becomes of a candidate; it is tried again where only the machine is at fault."""
+    for _ in range(MOST_TRIES):
+        outcome = attempt(stages, asked, home, wanted)
+        if not (isinstance(outcome, Failure) and outcome.kind == "machine"):
+            break
+    return outcome
 
 
 def attempt(stages: Stages, asked: Candidate, home: Path, wanted: Connection) -> Evaluated:
@@ -135,7 +146,7 @@ class _Child:
 
     def seconds(self) -> dict[str, float]:
         """How long each stage took, by the clock of this process."""
-        ends = [at for _, at in self.stages[1:]] + [time.monotonic()]
+        ends = [*(at for _, at in self.stages), time.monotonic()][1:]
         spent: dict[str, float] = {}
         for (name, at), end in zip(self.stages, ends, strict=True):
             spent[name] = spent.get(name, 0.0) + end - at
@@ -150,8 +161,8 @@ def _watch(child: _Child, wanted: Connection) -> Evaluated:
         in_time = _receive_all(child, end, wanted, deadline)
     finally:
         os.close(end)
-        status = _kill(child.pid)
-    outcome = child.outcome or _death(child, status, in_time)
+        status, used = _kill(child.pid)
+    outcome = child.outcome or _death(child, status, used, in_time)
     return replace(outcome, seconds=child.seconds())
 
 
@@ -180,20 +191,21 @@ def _close(child: _Child, end: int) -> None:
         child.outcome = Failure(child.stage, "crash", "it does not keep to sending one result")
 
 
-def _kill(child: int) -> int:
-    """Ends a child and all that descends from it; the child's wait status."""
+def _kill(child: int) -> tuple[int, float]:
+    """Ends a child and all that descends from it; the child's wait status, and the seconds of
+    processor time that it had."""
     for send, whom in ((os.killpg, child), (os.kill, child)):
         try:
             send(whom, signal.SIGKILL)
         except ProcessLookupError:
             continue
-    _, status = os.waitpid(child, 0)
+    _, status, use = os.wait4(child, 0)
     # What left the child's group has become ours, as we are a subreaper.
     while orphans := _children():
         for orphan in orphans:
             os.kill(orphan, signal.SIGKILL)
             os.waitpid(orphan, 0)
-    return status
+    return status, use.ru_utime + use.ru_stime
 
 
 def _children() -> list[int]:
@@ -201,19 +213,26 @@ def _children() -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def _death(child: _Child, status: int, in_time: bool) -> Failure:
-    """The failure of a child that ended, or had to be ended, without a result."""
+def _death(child: _Child, status: int, used: float, in_time: bool) -> Failure:
+    """The failure of a child that ended, or had to be ended, without a result.
+
+    used: seconds of processor time.
+    """
     if not in_time:
         limit = f"it was still at it after {child.limits.seconds:g} s"
-        return Failure(child.stage, "timeout", limit)
+        kind = "machine" if starved(used, child.limits.seconds) else "timeout"
+        return Failure(child.stage, kind, limit)
     tail = _tail(child.folder / _OUTPUT)
     number = os.waitstatus_to_exitcode(status)
     said = f": {tail}" if tail else ""
-    if number == -signal.SIGXCPU:
+    most = child.limits.cpu
+    if number == -signal.SIGXCPU or (number == -signal.SIGKILL and most and used >= most):
         limit = f"it was still at it after {child.limits.cpu} s of processor time"
         return Failure(child.stage, "timeout", limit)
-    if number == -signal.SIGKILL or "bad_alloc" in tail or "MemoryError" in tail:
+    if "bad_alloc" in tail or "MemoryError" in tail:
         return Failure(child.stage, "memory", f"it ran out of memory{said}")
+    if number == -signal.SIGKILL:  # as by a machine that is out of memory
+        return Failure(child.stage, "machine", f"it was killed{said}")
     if number < 0:
         return Failure(child.stage, "crash", f"it died of {signal.Signals(-number).name}{said}")
     return Failure(child.stage, "crash", f"it ended with exit code {number}{said}")
