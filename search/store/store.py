@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ FORMAT = 2  # of the texts in columns; runs of format 1 name verbs and settings 
 
 _meta = sql.MetaData()
 _format = sql.Table("format", _meta, sql.Column("number", sql.Integer, primary_key=True))
+_secret = sql.Table("secret", _meta, sql.Column("text", sql.String, primary_key=True))
 _runs = sql.Table(
     "runs",
     _meta,
@@ -179,6 +181,15 @@ class Store:
         query = sql.select(*columns).where(_exchanges.c.run == run).order_by(_exchanges.c.id)
         with self._transaction() as connection:
             return tuple(StoredExchange(*row) for row in connection.execute(query))
+
+    def secret(self) -> str:
+        """The store's own random text, made when it is first asked for."""
+        with self._transaction() as connection:
+            known = connection.scalar(sql.select(_secret.c.text))
+            if known is None:
+                known = secrets.token_hex(16)
+                connection.execute(_secret.insert().values(text=known))
+        return str(known)
 
     def runs(self) -> tuple[str, ...]:
         """The names of all runs, the latest first."""
