@@ -28,6 +28,12 @@ class BackendError(Exception):
         self.reason = reason
 
 
+class MachineFault(BackendError):
+    """What says nothing of a candidate: something of this machine's was killed, or too slow."""
+
+    kind = "machine"
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
     """What a build left behind."""

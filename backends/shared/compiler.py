@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from backends.backend import BackendError, Built
+from backends.backend import BackendError, Built, MachineFault
+
+_KILLED = re.compile(r"(Killed|Terminated) signal terminated program")  # as drivers say it
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +39,10 @@ class Compiler:
         except FileNotFoundError:
             raise BackendError("build", f"there is no {self.command}; install it") from None
         except subprocess.TimeoutExpired:
-            raise BackendError("build", f"{self.command} took over {self.seconds:g} s") from None
+            # By the clock: processor time has a limit of its own, which is the candidate's.
+            raise MachineFault("build", f"{self.command} took over {self.seconds:g} s") from None
         if done.returncode:
+            require_not_killed(self.command, done)
             raise BackendError("build", first_errors(done.stderr))
         return Built(library, {"library_bytes": float(os.path.getsize(library))})
 
@@ -54,6 +60,12 @@ def _version(command: str) -> str:
     except FileNotFoundError:
         return ""
     return f"{command} {done.stdout.strip()}"
+
+
+def require_not_killed(command: str, done: subprocess.CompletedProcess[str]) -> None:
+    """MachineFault where a compiler, or a program of its own, was killed from outside."""
+    if done.returncode in (-signal.SIGKILL, -signal.SIGTERM) or _KILLED.search(done.stderr):
+        raise MachineFault("build", f"{command} was killed")
 
 
 def first_errors(text: str) -> str:

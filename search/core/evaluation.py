@@ -12,8 +12,9 @@ from ir.errors import KernelError
 from ir.provenance import CORRECT_BY, STAGES, TIME_KINDS
 from search.core.quantity import positive
 
-KINDS = ("wrong", "crash", "timeout", "memory", "refused")
-CHANCE = ("timeout", "memory", "crash")  # these may be the machine's fault
+KINDS = ("wrong", "crash", "timeout", "memory", "refused", "machine")
+MACHINE = "machine"  # says nothing of the candidate: tried again
+CHANCE = ("timeout", "memory", "crash", MACHINE)  # these may be the machine's fault
 NO_REASON = "no reason was given"
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -21,11 +21,13 @@ from typing import Any
 import search
 from ir.errors import KernelError
 from search.core.candidate import Candidate
-from search.core.evaluation import Evaluated, Failure, from_json
-from search.evaluator.sandbox import environment
+from search.core.evaluation import MACHINE, Evaluated, Failure, from_json
+from search.evaluator.sandbox import PROCESSOR, environment
 from search.evaluator.stages import Bench, Setup
 from search.evaluator.toolchain import bench_digest
 
+BUSY = 2.0  # processes for each core that want to run
+TRIES = 3  # of a candidate, where it is the machine that fails
 PATIENCE = 5.0  # seconds for a worker to end by itself
 
 # A program of its own, not a fork: its environment is clean from the start, and threads of this
@@ -54,6 +56,16 @@ class _Worker:
             self.process.kill()
             self.process.wait()
         shutil.rmtree(self.home, ignore_errors=True)
+
+
+def _of_machine(outcome: Evaluated) -> bool:
+    """Whether it is to be tried again: the machine failed, or was so busy that the clock, and not
+    its processor time, ended the candidate."""
+    if not isinstance(outcome, Failure):
+        return False
+    by_clock = outcome.kind == "timeout" and PROCESSOR not in outcome.reason
+    busy = os.getloadavg()[0] > BUSY * (os.cpu_count() or 1)
+    return outcome.kind == MACHINE or (by_clock and busy)
 
 
 class LocalEvaluator:
@@ -102,6 +114,7 @@ class LocalEvaluator:
         """(position, outcome) of each as they come; those not done after `seconds` never do."""
         end = None if seconds is None else time.monotonic() + seconds
         todo = deque(enumerate(candidates))
+        tried: Counter[int] = Counter()
         try:
             while todo or any(w.doing is not None for w in self._pool):
                 self._hand_out(todo)
@@ -112,7 +125,12 @@ class LocalEvaluator:
                     return
                 for worker in busy:
                     if worker.connection in ready:
-                        yield self._take(worker)
+                        position, outcome = self._take(worker)
+                        tried[position] += 1
+                        if _of_machine(outcome) and tried[position] < TRIES:
+                            todo.append((position, candidates[position]))
+                        else:
+                            yield position, outcome
         finally:
             for worker in [w for w in self._pool if w.doing is not None]:
                 self._drop(worker)
@@ -152,7 +170,7 @@ class LocalEvaluator:
             outcome = from_json(worker.connection.recv_bytes().decode())
             worker.doing = None
         except (EOFError, OSError):
-            outcome = Failure("verify", "crash", "the worker that had it died")
+            outcome = Failure("verify", MACHINE, "the worker that had it died")
             self._drop(worker)
         return position, outcome
 

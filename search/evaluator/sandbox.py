@@ -38,6 +38,7 @@ _SCOPE_ABI, _SCOPES = 6, 0b11  # abstract sockets, signals to processes outside
 _DEVICES = ("/dev/null",)
 _THREADS = "/proc/self/task"  # where a device's driver names its threads, or refuses to start
 
+PROCESSOR = "of processor time"  # what a failure by its limit says
 _GRACE = 5  # seconds of processor time between the signal and the end
 
 

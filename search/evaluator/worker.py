@@ -22,7 +22,7 @@ from ir.errors import KernelError
 from search.core.candidate import Candidate, candidate
 from search.core.evaluation import Evaluated, Failure, from_json, to_json
 from search.evaluator import sandbox
-from search.evaluator.sandbox import Limits
+from search.evaluator.sandbox import PROCESSOR, Limits
 from search.evaluator.stages import Bench, Stages
 
 MOST_OUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it needs
@@ -210,7 +210,7 @@ def _death(child: _Child, status: int, in_time: bool) -> Failure:
     number = os.waitstatus_to_exitcode(status)
     said = f": {tail}" if tail else ""
     if number == -signal.SIGXCPU:
-        limit = f"it was still at it after {child.limits.cpu} s of processor time"
+        limit = f"it was still at it after {child.limits.cpu} s {PROCESSOR}"
         return Failure(child.stage, "timeout", limit)
     if number == -signal.SIGKILL or "bad_alloc" in tail or "MemoryError" in tail:
         return Failure(child.stage, "memory", f"it ran out of memory{said}")
