@@ -33,6 +33,13 @@ class BackendError(Exception):
         self.kind = kind
 
 
+class MachineFault(BackendError):
+    """What says nothing of a candidate: something of this machine's was killed, or too slow."""
+
+    def __init__(self, stage: str, reason: str):
+        super().__init__(stage, reason, "machine")
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
     """What a build left behind."""

@@ -147,6 +147,7 @@ def test_where_they_do_not_lose_it_nothing_may_be_lost():
         passes(STEEP, SIZES, lost)
 
 
+HALF = spec_of("y[m, k] = f32(x[m, k]) * 2.0", inputs="x: f16[M, K]", result="f16[M, K]")
 SQUARE = spec_of("y[m, k] = f32(x[m, k]) ** 2", inputs="x: f16[M, K]", result="f16[M, K]")
 
 
@@ -212,5 +213,38 @@ def test_the_sizes_of_draws_are_the_largest_small_ones():
     assert draw_sizes(spec, (large,)) == large
 
 
-def test_every_kernel_of_the_library_with_floats_has_draws():
-    assert [k for k in KERNELS if not draws(workload(k).spec)] == ["map_id"]
+def test_every_kernel_of_the_library_has_draws():
+    assert all(draws(workload(k).spec) for k in KERNELS)
+
+
+def test_a_kernel_that_loses_what_is_not_a_number_is_refused():
+    for name, lost in (("nan", np.nan_to_num), ("infinite", lambda x: np.clip(x, -1e6, 1e6))):
+        spec = spec_of("y[m, k] = x[m, k] * 2.0")
+        with pytest.raises(BackendError, match=f"of the draw `{name}`"):
+            passes(spec, {"M": 8, "K": 8}, lambda x, lost=lost: {"y": lost(x) * 2})
+
+
+def test_what_the_equations_select_away_may_be_left_out():
+    """As masked keys of attention, which a kernel need not read."""
+    spec = spec_of("s[m] = sum(where(k < 3, x[m, k], 0.0 * x[m, k]), k)", "y[m, k] = s[m] + 0.0")
+    assert passes(
+        spec,
+        {"M": 8, "K": 8},
+        lambda x: {"y": x[:, :3].sum(1)[:, None] + 0 * x[:, :1] + np.zeros((8, 8), np.float32)},
+    )
+
+
+def test_denormal_numbers_of_f32_may_be_taken_for_zero_and_those_of_f16_may_not():
+    for spec, least, honest in (
+        (spec_of("y[m, k] = x[m, k] * 2.0"), 2.0**-126, True),
+        (HALF, 2.0**-14, False),
+    ):
+
+        def flushed(x, least=least):
+            return {"y": np.where(np.abs(x) < least, 0, x.astype(np.float32)) * 2}
+
+        if honest:
+            assert passes(spec, SIZES, flushed)
+        else:
+            with pytest.raises(BackendError, match="of the draw `(tiny|denormal)`"):
+                passes(spec, SIZES, flushed)

@@ -81,7 +81,7 @@ def set_at(position, value):
 @pytest.mark.parametrize("spec", [MATMUL, HALF, ZERO, ROOT])
 def test_plain_arithmetic_passes(spec):
     found = verdict(spec)
-    assert found.rel_err == found.reference_rel_err < 1e-2
+    assert found.rel_err <= found.reference_rel_err < 1e-2
     assert found.repeated
 
 

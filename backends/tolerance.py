@@ -10,6 +10,7 @@ fails. The floor allows what plain arithmetic does not do: approximate elementar
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,15 @@ LARGEST = {
     "f8e4m3": 448.0,
     "f8e5m2": 57344.0,
 }
+# The least normal number where units may flush smaller ones, else the least number.
+LEAST = {
+    "f64": 2.0**-1074,
+    "f32": 2.0**-126,
+    "f16": 2.0**-24,
+    "bf16": 2.0**-126,
+    "f8e4m3": 2.0**-9,
+    "f8e5m2": 2.0**-16,
+}
 FINITE = ("f8e4m3",)  # dtypes without infinities: what is beyond the largest number becomes it
 FACTOR = {"f64": 2.0, "f32": 2.0, "f16": 3.0, "bf16": 3.0}
 # Outputs of 8 bits are results in 16 rounded once more: a tie that falls to the other side costs
@@ -41,6 +51,11 @@ FLOOR_ULPS = {"f64": 4.0, "f32": 4.0, "f16": 1.0, "bf16": 1.0, "f8e4m3": 0.25, "
 # errors of plain arithmetic are spread wider, as where a few rows are divided by almost nothing,
 # by as many times as its worst is.
 SPREAD = 4.5
+FEW = 32  # elements of which a root mean square says no more than one of them does
+BIAS = 0.25  # of the floor: what a common factor may be off, beside what plain arithmetic is
+# Quantiles of the errors of rows, each with how many times the limit is allowed there.
+QUANTILES = ((0.5, 1.0), (0.9, 1.5), (1.0, SPREAD))
+SAMPLE = 1 << 16  # elements of which equal ones are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +85,92 @@ def spread(rmse: float, worst: float) -> float:
     """How many times the tolerated root mean square error one element may err. rmse, worst: the
     root mean square and the largest of plain arithmetic's errors."""
     return max(SPREAD, worst / rmse) if rmse else SPREAD
+
+
+def spacing(dtype: str) -> float:
+    """Of the least numbers of a format: units may take those below the normal ones for 0, but for
+    f16 and 8 bits, which are converted."""
+    return LEAST[dtype]
+
+
+def allowance(
+    dtype: str,
+    precision: str,
+    got: np.ndarray,
+    exact: np.ndarray,
+    errors: Sequence[np.ndarray],
+) -> Iterator[str]:
+    """Why an output is off as a whole though its elements are not: in words, nothing where it is not.
+
+    dtype, precision: as in `tolerance`.  got, exact: finite float64.  errors: of runs of plain
+    arithmetic.
+    """
+    if got.size >= FEW:
+        yield from _biased(dtype, precision, got, exact, errors)
+        yield from _uneven(dtype, precision, got, exact, errors)
+
+
+def _biased(
+    dtype: str, precision: str, got: np.ndarray, exact: np.ndarray, errors: Sequence[np.ndarray]
+) -> Iterator[str]:
+    """A common factor. Independent errors of n elements average out to 1/sqrt(n)."""
+    top = float(np.max(np.abs(exact), initial=0.0))
+    if top == 0 or not np.isfinite(top):
+        return
+    scaled = (exact / top).ravel()
+    square = float(scaled @ scaled)
+    # How many elements the factor is of: those that are small, or equal others, say nothing new.
+    count = min(square**2 / float(np.sum(scaled**4)), _distinct(scaled))
+
+    def factor(error: np.ndarray) -> float:
+        return float((error / top).ravel() @ scaled) / square
+
+    unit = FLOOR_ULPS[dtype] * EPSILON[dtype]
+    relative = FACTOR[precision] * max(rms(e / top) for e in errors) / rms(scaled) + unit
+    plain = max(abs(factor(e)) for e in errors)
+    most = FACTOR[precision] * plain + BIAS * unit + SPREAD * relative / np.sqrt(count)
+    found = factor(got - exact)
+    if abs(found) > most:
+        yield (
+            f"is {1 + found:.6f} times what is right, in the mean of its elements; "
+            f"a factor within {most:.2g} of 1 is allowed"
+        )
+
+
+def _distinct(values: np.ndarray) -> int:
+    some = values[:: max(1, values.size // SAMPLE)]
+    return len(np.unique(some)) * values.size // some.size
+
+
+def _uneven(
+    dtype: str, precision: str, got: np.ndarray, exact: np.ndarray, errors: Sequence[np.ndarray]
+) -> Iterator[str]:
+    """Rows, along the last axis, that are less exact than the rows of plain arithmetic are: by
+    quantiles, so that small rows beside large ones count."""
+    if exact.ndim < 2 or exact.shape[-1] < FEW:
+        return
+    size = _row_rms(exact)
+    some = size > spacing(dtype) / EPSILON[dtype]
+    if not some.any():
+        return
+    off = _row_rms(got - exact)[some] / size[some]
+    plain = np.max([_row_rms(e)[some] / size[some] for e in errors], axis=0)
+    unit = FLOOR_ULPS[dtype] * EPSILON[dtype]
+    for share, times in QUANTILES:
+        most = times * (FACTOR[precision] * float(np.quantile(plain, share)) + unit)
+        found = float(np.quantile(off, share))
+        if found > most:
+            yield (
+                f"has rows whose root mean square error is {found:.3g} of their size at the "
+                f"{share:.0%} quantile; {most:.3g} is allowed"
+            )
+
+
+def _row_rms(values: np.ndarray) -> np.ndarray:
+    rows = values.reshape(-1, values.shape[-1])
+    top = np.max(np.abs(rows), axis=1, initial=0.0)
+    safe = np.where(top > 0, top, 1.0)
+    return np.asarray(top * np.sqrt(np.mean(np.square(rows / safe[:, None]), axis=1)))
 
 
 def rms(values: np.ndarray) -> float:

@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
 
-from backends.tolerance import EPSILON, FACTOR, FINITE, LARGEST, norm_ratio, rms, tolerance
+from backends.tolerance import (
+    EPSILON,
+    FACTOR,
+    FINITE,
+    LARGEST,
+    allowance,
+    norm_ratio,
+    rms,
+    tolerance,
+)
 from ir.reference.rounding import round_to
 
 
@@ -60,3 +69,37 @@ def test_the_ratio_of_norms_is_defined_for_zeros():
     assert norm_ratio(np.zeros(3), np.zeros(3)) == 0.0
     assert norm_ratio(np.ones(3), np.zeros(3)) == float("inf")
     assert norm_ratio(np.ones(3), np.full(3, 2.0)) == pytest.approx(0.5)
+
+
+def rounded(shape, dtype, seed=2):
+    """Numbers with the errors that rounding to a format makes."""
+    exact = np.random.default_rng(seed).standard_normal(shape)
+    return exact, round_to(exact, dtype).astype(np.float64) - exact
+
+
+def whys(dtype, exact, got, error):
+    return " ".join(allowance(dtype, dtype, got, exact, [error]))
+
+
+@pytest.mark.parametrize("dtype, factor", [("bf16", 1.004), ("f16", 1.0005), ("f32", 1.0000004)])
+def test_a_common_factor_is_seen_that_the_mean_error_hides(dtype, factor):
+    exact, error = rounded((64, 96), dtype)
+    assert whys(dtype, exact, exact + error, error) == ""
+    got = (exact + error) * factor
+    assert rms(got - exact) < tolerance(dtype, dtype, exact, exact + error).rmse
+    assert "times what is right" in whys(dtype, exact, got, error)
+
+
+def test_a_factor_is_allowed_that_few_or_equal_elements_may_have():
+    for exact in (np.full((8, 32), 1 / 33), np.random.default_rng(3).standard_normal(20)):
+        assert whys("bf16", exact, exact * 1.003, exact * 0.0) == ""
+
+
+def test_small_rows_beside_large_ones_are_as_exact():
+    exact, error = rounded((40, 64), "f32")
+    scale = np.where(np.arange(40) % 4, 1.0, 1e-4)[:, None]
+    exact, error = exact * scale, error * scale
+    got = exact + np.where(scale < 1, exact * 1e-4, error)
+    assert rms(got - exact) < tolerance("f32", "f32", exact, exact + error).rmse
+    assert "rows whose" in whys("f32", exact, got, error)
+    assert whys("f32", exact, exact - error, error) == ""

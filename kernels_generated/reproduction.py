@@ -66,8 +66,10 @@ class Reproduction:
         emitted for a schedule (the spec's own equations then, and one check shape)."""
         checks = self.workload.checks
         if schedule is None:
-            first = self.stored.kernels[0]
-            return self._evaluate(source, first.schedule, self._variant(0), checks)
+            first, record = self.stored.kernels[0], self.stored.record
+            # Shapes are drawn for a record of an older version too.
+            secret = record.secret or record.digests.source
+            return self._evaluate(source, first.schedule, self._variant(0), checks, secret=secret)
         return self._evaluate(source, schedule, self._spec, checks[:1])
 
     def evaluate_all(self, sources: Sequence[str]) -> Evaluated:
@@ -155,6 +157,7 @@ class Reproduction:
         variant: str,
         checks: tuple[Sizes, ...],
         shapes: tuple[WeightedShape, ...] = (),
+        secret: str = "",
     ) -> Evaluated:
         record, shapes = self.stored.record, shapes or self.shapes
         bench = Bench(
@@ -164,6 +167,7 @@ class Reproduction:
             sizes=heaviest(shapes),
             checks=checks,
             workload=shapes if len(shapes) > 1 else (),
+            secret=secret,
         )
         tried = Candidate(
             variant=variant,

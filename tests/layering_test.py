@@ -182,6 +182,7 @@ TABLE = {
     "testing": (("ir",), None),
     "testing/conformance": (("ir", "backends", "testing/samples"), None),
     "tests": (ALL, None),
+    "tests/cheats": (("ir", "backends", "search/core", "search/evaluator"), None),
     "tests/device": (
         (
             "ir",

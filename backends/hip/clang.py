@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from backends.backend import BackendError
+from backends.shared.compiler import require_not_killed
 
 HERE = Path(__file__).parent
 INCLUDE = (HERE, HERE.parent / "gpu" / "source")  # kernel.h, prelude.h
@@ -97,6 +98,7 @@ def run(*words: str) -> None:
         raise BackendError("build", "there is no clang; install ziglang")
     done = subprocess.run([str(tool), *words], capture_output=True, text=True)
     if done.returncode:
+        require_not_killed(tool.name, done)
         raise BackendError("build", "\n".join(first_errors(done.stderr)) or done.stderr[-400:])
 
 

@@ -48,6 +48,7 @@ class Rules:
     made: tuple[str, ...] = ()  # types whose values only the interface makes
     directives: str = ""  # a pattern of other directives
     called: frozenset[str] | None = None  # what may be called; None: anything
+    namespaces: frozenset[str] = frozenset()  # of the interface
     callable_types: tuple[str, ...] = ()  # types whose values may be called
 
 
@@ -84,19 +85,37 @@ def _tokens(source: str, rules: Rules) -> Iterator[_Token]:
 def _require_words(tokens: list[_Token], rules: Rules) -> None:
     """No word, mark or sequence of them that reaches beyond the interface."""
     ends = [("", "", 0)]
-    for before, now, after in zip(ends + tokens, tokens, tokens[1:] + ends):
+    texts = [text for _, text, _ in tokens]
+    own = {
+        texts[n + 1]
+        for n, text in enumerate(texts[:-2])
+        if text == "namespace" and texts[n + 2] == "{"
+    }
+    own |= rules.namespaces
+    for number, now in enumerate(tokens):
+        before, after = (ends + tokens)[number], (tokens[number + 1 :] or ends)[0]
         kind, text, line = now
+        constant = number > 1 and tokens[number - 2][1] == "const" and before[1] in rules.types
         if kind == "word" and (text in WORDS or "__" in text and text not in BUILTINS):
             _refuse(line, text, f"a kernel has {rules.what}, and its own loops")
         if text in rules.names and (after[0] == "word" or after[1] in ("::", "{", "&", "<")):
             _refuse(line, text, "it is the interface's own")
         if text in rules.members and before[1] == ".":
             _refuse(line, f".{text}", "it is the interface's own")
-        if text in ("[", "]", "->", "'", '"', "@", "$", "`") or not text.isascii():
-            _refuse(line, text, "a kernel has no subscripts, members by pointer or characters")
+        if text == "using" and after[1] == "namespace":
+            if (tokens[number + 2 :] or ends)[0][1] not in own:
+                _refuse(line, "using namespace", "only the interface's own, and those of the text")
+        if text in ("#", "[", "]", "->", "'", '"', "@", "$", "`") or not text.isascii():
+            _refuse(
+                line,
+                text,
+                "a kernel has no subscripts, members by pointer, characters or further directives",
+            )
         if text in ("*", "&"):
             first = before[0] in ("word", "number") or before[1] == ")"
-            second = after[0] in ("word", "number") or after[1] == "("
+            second = after[0] in ("word", "number") or after[1] in ("(", "~", "-")
+            if text == "&" and constant and after[0] == "word":
+                continue  # a reference to what it may not change
             if not (first and second) or before[1] in rules.types or before[1] == "return":
                 _refuse(line, text, "it stands between two numbers, as there are no pointers")
         if text in rules.made and after[1] in ("{", "("):

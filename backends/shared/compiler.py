@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import resource
+import re
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from backends.backend import BackendError, Built
-from backends.busy import starved
+from backends.backend import BackendError, Built, MachineFault
+
+_KILLED = re.compile(r"(Killed|Terminated) signal terminated program")  # as drivers say it
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,6 @@ class Compiler:
         text.write_text(source, encoding="utf-8")
         paths = (f"-I{path}" for path in include)
         command = [self.command, *self.flags, *paths, text.name, "-o", library.name]
-        before = _processor_seconds()
         try:
             done = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, timeout=self.seconds
@@ -39,25 +39,16 @@ class Compiler:
         except FileNotFoundError:
             raise BackendError("build", f"there is no {self.command}; install it") from None
         except subprocess.TimeoutExpired:
-            lacked = starved(_processor_seconds() - before, self.seconds)
-            kind = "machine" if lacked else "timeout"
-            why = f"{self.command} took over {self.seconds:g} s"
-            raise BackendError("build", why, kind) from None
-        if done.returncode == -signal.SIGKILL:  # no limit of ours ends it so
-            raise BackendError("build", f"{self.command} was killed", "machine")
+            # By the clock: processor time has a limit of its own, which is the candidate's.
+            raise MachineFault("build", f"{self.command} took over {self.seconds:g} s") from None
         if done.returncode:
+            require_not_killed(self.command, done)
             raise BackendError("build", first_errors(done.stderr))
         return Built(library, {"library_bytes": float(os.path.getsize(library))})
 
     def version(self) -> str:
         """Its name and version; empty where there is none."""
         return _version(self.command)
-
-
-def _processor_seconds() -> float:
-    """Of all children of this process that have ended."""
-    use = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return use.ru_utime + use.ru_stime
 
 
 @cache
@@ -69,6 +60,12 @@ def _version(command: str) -> str:
     except FileNotFoundError:
         return ""
     return f"{command} {done.stdout.strip()}"
+
+
+def require_not_killed(command: str, done: subprocess.CompletedProcess[str]) -> None:
+    """MachineFault where a compiler, or a program of its own, was killed from outside."""
+    if done.returncode in (-signal.SIGKILL, -signal.SIGTERM) or _KILLED.search(done.stderr):
+        raise MachineFault("build", f"{command} was killed")
 
 
 def first_errors(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from backends.shared import admission
 from backends.shared.admission import NUMBERS, Rules
+from backends.shared.texts import BUILTINS
 
 _RULES = Rules(
     include='#include "device.h"',
@@ -19,6 +20,16 @@ _RULES = Rules(
     # Only the simulator uses these: members, and types with their values.
     members=frozenset("slot first_slot room handle sizes axes at shape".split()),
     names=frozenset("std Launch Program Issued Number Pe Args Misuse List".split()),
+    namespaces=frozenset({"device"}),
+    called=BUILTINS
+    | frozenset(
+        """
+        KERNEL if while for switch return co_await co_return bool int float double Index Slice Box Group
+        Region Outside least tiles pad run_of indirect scattered size tensor id count rows columns
+        buffer next tile fix rename window shift load load_shared number store add send receive map
+        fill iota bucketize take reduce scan matmul barrier
+        """.split()
+    ),
     made=("Buffer", "Tensor", "Tile"),  # by `pe.buffer`, `tile`, `args.tensor`
 )
 

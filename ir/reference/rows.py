@@ -55,14 +55,28 @@ def rows(spec: Spec, sizes: Mapping[str, int], seed: int) -> Rows:
     return Rows(tensors, outputs)
 
 
+def sampled_work(spec: Spec, sizes: Mapping[str, int], seed: int) -> int:
+    """Iterations of all equations at the rows that `rows` gives."""
+    bound, some = bind(spec, sizes), rows(spec, sizes, seed)
+    total = 0
+    for e in spec.equations:
+        work = iterations(spec, e, bound)
+        runs = some.tensors.get(e.target)
+        if runs is not None:
+            length = shape(facts(spec).tensors[e.target], bound)[0]
+            work = work * sum(run.stop - run.start for run in runs) // max(1, length)
+        total += work
+    return total
+
+
 def _affordable(spec: Spec, sizes: Mapping[str, int]) -> bool:
     bound = bind(spec, sizes)
     entries = sum(math.prod(shape(t, bound)) for t in (*spec.inputs, *spec.outputs))
-    work = sum(_iterations(spec, e, bound) for e in spec.equations)
+    work = sum(iterations(spec, e, bound) for e in spec.equations)
     return work <= AFFORDABLE_WORK and entries <= AFFORDABLE_ENTRIES
 
 
-def _iterations(spec: Spec, e: Equation, sizes: Mapping[str, int]) -> int:
+def iterations(spec: Spec, e: Equation, sizes: Mapping[str, int]) -> int:
     """Iterations of an equation; a data-dependent range counts once."""
     left = (n.name for x in e.at for n in x.walk() if isinstance(n, Index))
     found = facts(spec).ranges

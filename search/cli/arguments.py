@@ -56,6 +56,7 @@ class Arguments:
     max_cost: float | None
     replay: str | None
     seed: int | None
+    secret: str | None
     workers: int | None
     backends: tuple[str, ...]
     store: str | None
@@ -113,6 +114,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         max_cost=_positive("--max-cost", found.max_cost),
         replay=found.replay,
         seed=_whole("--seed", found.seed, 0),
+        secret=found.secret,
         workers=_whole("--workers", found.workers, 1),
         backends=tuple(dict.fromkeys(found.backend)),
         store=found.store,
@@ -305,6 +307,11 @@ def _how(group: argparse._ArgumentGroup) -> None:
         "--seed",
         metavar="N",
         help="the same seed and evaluations give the same result (default: 0)",
+    )
+    group.add_argument(
+        "--secret",
+        metavar="TEXT",
+        help="draw inputs and shapes of checks as another run did, whose --show or record says this",
     )
     group.add_argument(
         "--workers", metavar="N", help="candidates evaluated at a time (default: one a core)"

@@ -34,6 +34,7 @@ FIXED = {  # what a stored run has decided, and the option that says it
     "operators": "--operators",
     "models": "--model",
     "seed": "--seed",
+    "secret": "--secret",
     "backends": "--backend",
 }
 

@@ -141,6 +141,7 @@ def winner(
         roofline_us=outcome.roofline_us,
         evaluations=outcome.evaluations,
         seed=settings.seed,
+        secret=settings.secret,
         lineage=lineage(outcome, outcome.best),
         freely_edited=outcome.best.source is not None,
         left_to_torch=settings.left_to_torch,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from search.core.held_out import HeldOut, drawn
 from search.core.lowered import fits_at, schedule_text, spec_of
 from search.core.outcome import Outcome
 from search.core.provenance import here
+from search.core.settings import Settings
 from search.core.shape_dispatch import ShapeDispatch
 from search.core.stored import Keeper
 from search.core.transferred import Transferred
@@ -51,6 +53,7 @@ from search.warm_start.autoscheduled import scheduled
 from search.warm_start.first import FIRST
 from search.warm_start.recall import recalled
 
+SECRET = 32  # characters
 HELD_OUT = 10  # shapes, unless the user says how many
 
 
@@ -114,7 +117,11 @@ def _warm_started(
     ]
     if memory:
         transferred += recalled(store, settings, lambda name: target(name).backends)
-    settings = replace(settings, transferred=tuple(transferred))
+    settings = replace(
+        settings,
+        transferred=tuple(transferred),
+        secret=settings.secret or _secret(settings, store),
+    )
     if lessons is not None:
         kinds = operations(spec_of(settings.spec))
         settings = replace(
@@ -123,6 +130,13 @@ def _warm_started(
             lessons=tuple(d.file_text for d in lessons.documents(problem.machine)),
         )
     return replace(problem, settings=settings)
+
+
+def _secret(settings: Settings, store: Keeper) -> str:
+    """What a new run draws its checks by: the same for the same command in the same store, so that
+    what was found out is found again there."""
+    said = f"{settings.spec}\n{settings.seed}".encode()
+    return hmac.new(store.secret().encode(), said, "sha256").hexdigest()[:SECRET]
 
 
 def _transferred(problem: Problem, outcome: Outcome) -> Transferred:
@@ -251,6 +265,7 @@ class Session:
                 sizes=settings.sizes,
                 checks=settings.checks,
                 workload=settings.workload,
+                secret=settings.secret,
                 partly=settings.dispatch > 1,
             )
             for name, one in problem.served.items()

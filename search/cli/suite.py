@@ -335,6 +335,7 @@ def _problem(
         seconds=asked.seconds,
         policy=chosen,
         seed=asked.seed or 0,
+        secret=asked.secret or "",
         schedule=schedule,
         operators=operators,
         target_speedup=asked.target_speedup,

@@ -12,9 +12,9 @@ from ir.errors import KernelError
 from ir.provenance import CORRECT_BY, STAGES, TIME_KINDS
 from search.core.quantity import positive
 
-# `machine`: the fault is not the candidate's (a process that was killed, no time on a busy machine).
 KINDS = ("wrong", "crash", "timeout", "memory", "refused", "machine")
-CHANCE = ("timeout", "memory", "crash", "machine")  # these may be the machine's fault
+MACHINE = "machine"  # says nothing of the candidate: tried again
+CHANCE = ("timeout", "memory", "crash", MACHINE)  # these may be the machine's fault
 NO_REASON = "no reason was given"
 
 

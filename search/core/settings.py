@@ -52,6 +52,8 @@ class Settings:
     # By verb: the factor on the probability of its edits.
     preferences: Mapping[str, float] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()  # documents for the prompts
+    # What inputs and shapes of checks are drawn by; empty in runs of older versions.
+    secret: str = ""
     # Operators of the module that the user leaves to PyTorch.
     left_to_torch: tuple[str, ...] = ()
 

@@ -97,6 +97,9 @@ class Keeper(Protocol):
     def exchanges(self, run: str) -> tuple[StoredExchange, ...]:
         """All exchanges of a run, in the order in which they ended."""
 
+    def secret(self) -> str:
+        """The store's own random text, the same each time: what checks are drawn by comes of it."""
+
     def runs_of(self, kernel: str) -> tuple[str, ...]:
         """The names of the runs of a kernel, the latest first."""
 

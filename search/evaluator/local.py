@@ -21,13 +21,12 @@ from typing import Any
 import search
 from ir.errors import KernelError
 from search.core.candidate import Candidate
-from search.core.evaluation import Evaluated, Failure, from_json
+from search.core.evaluation import MACHINE, Evaluated, Failure, from_json
 from search.evaluator.sandbox import environment
 from search.evaluator.stages import Bench, Setup
 from search.evaluator.toolchain import bench_digest
 
-MOST_TRIES = 3  # of a candidate whose workers die
-DEAD = Failure("verify", "machine", f"the workers that had it died, {MOST_TRIES} times")
+TRIES = 3  # of a candidate, where it is the machine that fails
 PATIENCE = 5.0  # seconds for a worker to end by itself
 
 # A program of its own, not a fork: its environment is clean from the start, and threads of this
@@ -56,6 +55,11 @@ class _Worker:
             self.process.kill()
             self.process.wait()
         shutil.rmtree(self.home, ignore_errors=True)
+
+
+def _of_machine(outcome: Evaluated) -> bool:
+    """Whether it is to be tried again, as it says nothing of the candidate."""
+    return isinstance(outcome, Failure) and outcome.kind == MACHINE
 
 
 class LocalEvaluator:
@@ -104,7 +108,7 @@ class LocalEvaluator:
         """(position, outcome) of each as they come; those not done after `seconds` never do."""
         end = None if seconds is None else time.monotonic() + seconds
         todo = deque(enumerate(candidates))
-        lost: Counter[int] = Counter()  # workers that died, by the candidate that they had
+        tried: Counter[int] = Counter()
         try:
             while todo or any(w.doing is not None for w in self._pool):
                 self._hand_out(todo)
@@ -114,14 +118,13 @@ class LocalEvaluator:
                 if not ready:
                     return
                 for worker in busy:
-                    if worker.connection not in ready:
-                        continue
-                    position, outcome = self._take(worker)
-                    lost[position] += outcome is None
-                    if outcome is None and lost[position] < MOST_TRIES:
-                        todo.appendleft((position, candidates[position]))
-                    else:
-                        yield position, outcome or DEAD
+                    if worker.connection in ready:
+                        position, outcome = self._take(worker)
+                        tried[position] += 1
+                        if _of_machine(outcome) and tried[position] < TRIES:
+                            todo.append((position, candidates[position]))
+                        else:
+                            yield position, outcome
         finally:
             for worker in [w for w in self._pool if w.doing is not None]:
                 self._drop(worker)
@@ -153,15 +156,15 @@ class LocalEvaluator:
             except OSError:
                 continue  # it is gone, as will be seen when it is read from
 
-    def _take(self, worker: _Worker) -> tuple[int, Evaluated | None]:
-        """What a worker found out; None where it died."""
+    def _take(self, worker: _Worker) -> tuple[int, Evaluated]:
+        """What a worker found out; where it died, that is a fault of the machine."""
         position = worker.doing
         assert position is not None, "a worker without a candidate has answered"
         try:
-            outcome: Evaluated | None = from_json(worker.connection.recv_bytes().decode())
+            outcome: Evaluated = from_json(worker.connection.recv_bytes().decode())
             worker.doing = None
         except (EOFError, OSError):
-            outcome = None
+            outcome = Failure("verify", MACHINE, "the worker that had it died")
             self._drop(worker)
         return position, outcome
 

@@ -28,8 +28,7 @@ from machines.tiles.tiles import TILES
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator import local as local_module
-from search.evaluator import worker as worker_module
-from search.evaluator.local import DEAD, MOST_TRIES, LocalEvaluator
+from search.evaluator.local import LocalEvaluator
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench
 
@@ -383,32 +382,25 @@ def test_one_worker_serves_several_backends():
         assert alone.contexts == {"tongue": evaluator.contexts["tongue"]}
 
 
-def _killing(evaluator, times):
-    """Has the first so many workers that get a candidate die."""
-    start = evaluator._hand_out
+@pytest.mark.parametrize("deaths", [1, local_module.TRIES])
+def test_a_candidate_whose_worker_dies_is_tried_again(monkeypatch, deaths):
+    killed = []
 
-    def hand_out(todo):
-        start(todo)
-        for worker in evaluator._pool[:1] if next(left, False) else ():
-            os.kill(worker.process.pid, signal.SIGSTOP)
-            os.kill(worker.process.pid, signal.SIGKILL)
+    def killing(self, todo, hand_out=LocalEvaluator._hand_out):
+        hand_out(self, todo)
+        for worker in [w for w in self._pool if w.doing is not None]:
+            if len(killed) < deaths and worker.process.pid not in killed:
+                killed.append(worker.process.pid)
+                worker.process.kill()
 
-    left = iter([True] * times)
-    evaluator._hand_out = hand_out
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_a_candidate_whose_worker_dies_is_evaluated_by_another(times):
+    monkeypatch.setattr(LocalEvaluator, "_hand_out", killing)
     with LocalEvaluator([bench()], workers=1) as evaluator:
-        _killing(evaluator, times)
-        assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
-
-
-def test_a_candidate_whose_workers_always_die_is_given_up():
-    with LocalEvaluator([bench()], workers=1) as evaluator:
-        _killing(evaluator, MOST_TRIES)
-        assert outcomes(evaluator, "good") == [DEAD]
-        assert DEAD.by_chance
+        (found,) = outcomes(evaluator, "good")
+        if deaths < local_module.TRIES:
+            assert isinstance(found, Evaluation)
+        else:
+            assert found == Failure("verify", "machine", "the worker that had it died")
+            assert found.by_chance
         assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
 
 
@@ -437,24 +429,6 @@ def _kill_descendants(worker, depth, over):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         time.sleep(0.001)
-
-
-@pytest.mark.parametrize(
-    ("faults", "tries", "kind"),
-    [(0, 1, None), (1, 2, None), (9, worker_module.MOST_TRIES, "machine")],
-)
-def test_only_the_fault_of_the_machine_is_tried_again(monkeypatch, faults, tries, kind):
-    good = Evaluation(5.0, "modelled", "emulator")
-    became = iter([Failure("build", "machine", "it was killed")] * faults + [good])
-    made = []
-
-    def attempt(*words):
-        made.append(words)
-        return next(became)
-
-    monkeypatch.setattr(worker_module, "attempt", attempt)
-    found = worker_module.repeated(None, candidate("good"), Path(), None)
-    assert len(made) == tries and getattr(found, "kind", None) == kind
 
 
 def _children_of(process):

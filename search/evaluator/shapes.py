@@ -11,6 +11,7 @@ from backends.backend import Arrays
 from ir.estimate.cost import Roofline, roofline
 from ir.machine import Machine
 from ir.reference.inputs import random_inputs
+from ir.reference.rows import AFFORDABLE_WORK, sampled_work
 from ir.spec import Range, Read, Spec
 from ir.workload import Sizes
 from search.core.workload import WeightedShape
@@ -18,6 +19,8 @@ from search.core.workload import WeightedShape
 AFFORDABLE_FLOPS = 1 << 31  # a float64 reference of so many operations takes about a second
 AFFORDABLE_BYTES = 1 << 25  # of inputs and outputs; a reference holds ten times as much
 SLOW = ("interpreter",)  # takes minutes at tuning sizes, which are therefore not compared
+TIMED = ("simulator",)  # runs a kernel to time it, so that a second run is affordable
+SAMPLED_BYTES = 1 << 29  # of inputs and outputs, where results are compared at some rows
 FAST = ("device",)  # runs any tuning size; the reference is then evaluated at some rows
 
 
@@ -82,6 +85,26 @@ def compared(
     if correct_by in FAST and not others:
         return tuple(tuned)
     return (*others, *(t.shape.sizes for t in timed if t.affordable))
+
+
+def sampled(
+    spec: Spec,
+    compared: tuple[Sizes, ...],
+    timed: tuple[TimedShape, ...],
+    correct_by: str,
+    seed: int,
+) -> tuple[Sizes, ...]:
+    """The tuning sizes that are compared once, at some rows: those that `compared` lacks, where what
+    runs kernels is fast enough and a reference at these rows is affordable."""
+    if correct_by not in (*FAST, *TIMED):
+        return ()
+    return tuple(
+        t.shape.sizes
+        for t in timed
+        if t.shape.sizes not in compared
+        and t.bound.bytes <= SAMPLED_BYTES
+        and sampled_work(spec, t.shape.sizes, seed) <= AFFORDABLE_WORK
+    )
 
 
 def _depends_on_data(spec: Spec) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.backend import Backend, BackendError, Built, CountsSource, Timing, Warms
-from backends.measure import check, check_draws, draw_sizes, prepare
+from backends.measure import check, check_draws, check_once, draw_sizes, prepare
 from ir.autoschedule.autoschedule import plain
 from ir.digest import text_digest
 from ir.errors import KernelError
@@ -19,6 +20,7 @@ from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_schedule, parse_spec
+from ir.reference.drawn_shapes import drawn_shapes
 from ir.spec import Spec
 from ir.variant.narrow import require_range
 from ir.workload import Sizes
@@ -27,12 +29,12 @@ from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure, ShapeError, Timed
 from search.core.workload import WeightedShape, mean
 from search.evaluator.sandbox import Limits
-from search.evaluator.shapes import TimedShape, compared
+from search.evaluator.shapes import TimedShape, compared, sampled
 from search.evaluator.turns import ByTurns, Turns
 
 CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
 SAID = ("correct_by", "time_kind", "device", "clocks", "toolchain")
-SEED = 20  # of inputs for checks: the same for all runs, so that what was found out is reusable
+SEED = 20  # of inputs where no secret is given
 
 
 class Impossible(Exception):
@@ -48,7 +50,9 @@ class Bench:
     open: Callable[[], Backend]  # gives the backend, called once in each worker
     sizes: Sizes  # those that are timed
     checks: tuple[Sizes, ...] = ()  # those at which results are compared, the first failure ends it
-    seed: int = SEED
+    # What inputs and shapes are drawn by, which no candidate knows; empty: they are drawn by SEED,
+    # and at the check sizes alone.
+    secret: str = ""
     # Of a candidate, suited to what the backend says that it needs.
     limits: Limits = field(default_factory=Limits)
     # Several shapes that are timed instead of `sizes`, which are then those that figures are of.
@@ -60,6 +64,20 @@ class Bench:
     def shapes(self) -> tuple[WeightedShape, ...]:
         """The shapes that are timed, at least one."""
         return self.workload or (WeightedShape(self.sizes),)
+
+    @property
+    def seed(self) -> int:
+        """Of the inputs, and of the shapes that are drawn."""
+        if not self.secret:
+            return SEED
+        return int.from_bytes(hashlib.sha256(self.secret.encode()).digest()[:8], "big")
+
+    def drawn(self, spec: Spec) -> tuple[Sizes, ...]:
+        """The shapes that the secret draws."""
+        if not self.secret:
+            return ()
+        tuned = [dict(s.sizes) for s in self.shapes]
+        return drawn_shapes(spec, tuned, (*self.checks, *tuned), self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +108,8 @@ class Stages:
     spec: Spec
     # At which results are compared; the tuning sizes are the last, where affordable.
     shapes: tuple[Sizes, ...]
+    # At which they are compared once each: drawn ones, and tuning sizes at some of their rows.
+    once: tuple[Sizes, ...]
     timed: tuple[TimedShape, ...]  # in the order of the workload
     setup: Setup
     turns: Turns  # on the device, if there is one
@@ -121,7 +141,11 @@ class Stages:
                 hint="add a `check(...)` line with small sizes to its .kir file, or read a "
                 "--problem with --reduced",
             )
-        prepare(spec, shapes, draw_sizes(spec, bench.checks or shapes), bench.seed)
+        once = (
+            *bench.drawn(spec),
+            *sampled(spec, shapes, timed, can["correct_by"], bench.seed),
+        )
+        prepare(spec, shapes, draw_sizes(spec, bench.checks or shapes), bench.seed, once)
         if can["time_kind"] != "modelled":
             for one in timed:
                 one.inputs.drawn()  # now, so that the children share them
@@ -132,6 +156,7 @@ class Stages:
             backend=backend,
             spec=spec,
             shapes=shapes,
+            once=once,
             timed=timed,
             setup=Setup(bench.limits.suited(can).times(len(timed)), here),
             turns=_turns(can),
@@ -196,9 +221,10 @@ class Stages:
         begin("check")
         fits = [fit.where.shape.sizes for fit in fitting]
         lacking = [t.shape.sizes for t in self.timed if t.shape.sizes not in fits]
-        errors = tuple(self._check(built, nest, s) for s in self.shapes if s not in lacking)
+        errors = [self._check(built, nest, s) for s in self.shapes if s not in lacking]
         self._check_draws(built, nest, lacking)
-        return fitting, fault, source, errors
+        errors += [self._check_once(built, nest, s) for s in self.once if s not in lacking]
+        return fitting, fault, source, tuple(errors)
 
     def _working(self) -> AbstractContextManager[None]:
         """A turn for what comes before a time, where it runs on the cores that are timed."""
@@ -317,6 +343,11 @@ class Stages:
         )
         return ShapeError(dict(sizes), found.rel_err, found.reference_rel_err)
 
+    def _check_once(self, built: Built, nest: LoopNest, sizes: Sizes) -> ShapeError:
+        bench = self.bench
+        found = check_once(self._runs(), built, nest, bench.machine, self.spec, sizes, bench.seed)
+        return ShapeError(dict(sizes), found.rel_err, found.reference_rel_err)
+
     def _check_draws(self, built: Built, nest: LoopNest, lacking: Collection[Sizes]) -> None:
         """Inputs other than normally drawn ones, at one of the sizes. lacking: where it does not fit."""
         bench = self.bench
@@ -345,10 +376,10 @@ def _turns(can: Mapping[str, Any]) -> Turns:
 
 
 def _require_possible(timing: Timing, least_us: float) -> None:
-    """Impossible where a kernel is measured to be faster than the machine can be."""
-    if timing.kind == "measured" and timing.us < CLOCK * least_us:
+    """Impossible where a kernel is said to be faster than the machine can be."""
+    if timing.us < CLOCK * least_us:
         raise Impossible(
-            f"{timing.us:.4g} us were measured, {least_us:.4g} us is the least that the machine "
+            f"{timing.us:.4g} us were {timing.kind}, {least_us:.4g} us is the least that the machine "
             "can take: it does not do all the work, or the machine file is wrong"
         )
 

@@ -167,8 +167,9 @@ def test_a_source_of_its_own_has_its_own_figures_where_the_backend_counts(
     assert found["coalesced"] == 1.0  # what the text does not show is the nest's
 
 
-def test_a_measured_time_below_the_bound_is_refused(tmp_path):
-    found = outcome(Tongue(us=0.9 * LEAST), tmp_path)
+@pytest.mark.parametrize("kind", ["measured", "simulated", "modelled"])
+def test_a_time_below_the_bound_is_refused(tmp_path, kind):
+    found = outcome(Tongue(us=0.9 * LEAST, time_kind=kind), tmp_path)
     assert isinstance(found, Failure)
     assert (found.stage, found.kind) == ("time", "wrong")
     assert "does not do all the work" in found.reason
@@ -178,10 +179,9 @@ def test_a_measured_time_below_the_bound_is_refused(tmp_path):
     "backend, text",
     [
         (Tongue(us=0.96 * LEAST), SCALE),
-        (Tongue(us=0.1 * LEAST, time_kind="modelled"), SCALE),
         (Tongue(us=0.1 * LEAST), GATHER),
     ],
-    ids=["within what a clock is off", "a model's", "where it depends on the data"],
+    ids=["within what a clock is off", "where it depends on the data"],
 )
 def test_other_times_are_believed(tmp_path, backend, text):
     assert isinstance(outcome(backend, tmp_path, text), Evaluation)

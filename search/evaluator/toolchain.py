@@ -32,7 +32,7 @@ def bench_digest(bench: Bench, here: Mapping[str, str]) -> str:
                 "machine": repr(bench.machine),
                 "sizes": sorted(bench.sizes.items()),
                 "checks": [sorted(c.items()) for c in bench.checks],
-                "seed": bench.seed,
+                "secret": bench.secret,
                 "limits": repr(bench.limits),
                 "workload": [(sorted(s.sizes.items()), s.weight) for s in bench.workload],
                 "partly": bench.partly,

@@ -38,7 +38,7 @@ def tree(tmp_path, monkeypatch):
         {"spec": "def g"},
         {"sizes": {"M": 8, "K": 5}},
         {"checks": ()},
-        {"seed": 1},
+        {"secret": "other"},
         {"machine": replace(CHIP, levels={"grid": 8})},
     ],
 )

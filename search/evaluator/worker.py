@@ -28,7 +28,6 @@ from search.evaluator.stages import Bench, Stages
 
 MOST_OUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it needs
 MOST_FILES = 1 << 16
-MOST_TRIES = 3
 GRACE = 1.0  # seconds between the end of a child's output and its own
 TAIL = 400  # characters of a dead child's last words
 _SET_SUBREAPER = 36
@@ -63,7 +62,7 @@ def main(socket: int) -> None:
         connection.send_bytes(pickle.dumps(setups))
         while True:
             asked = candidate(json.loads(connection.recv_bytes()))
-            outcome = repeated(served[asked.backend], asked, home, connection)
+            outcome = attempt(served[asked.backend], asked, home, connection)
             connection.send_bytes(to_json(outcome).encode())
     except (EOFError, OSError, Gone):
         return
@@ -79,15 +78,6 @@ def _served(benches: Sequence[Bench]) -> dict[str, Stages]:
         stages = Stages.of(bench, others.timed if others else ())
         found[stages.backend.manifest.name] = stages
     return found
-
-
-def repeated(stages: Stages, asked: Candidate, home: Path, wanted: Connection) -> Evaluated:
-    """What becomes of a candidate; it is tried again where only the machine is at fault."""
-    for _ in range(MOST_TRIES):
-        outcome = attempt(stages, asked, home, wanted)
-        if not (isinstance(outcome, Failure) and outcome.kind == "machine"):
-            break
-    return outcome
 
 
 def attempt(stages: Stages, asked: Candidate, home: Path, wanted: Connection) -> Evaluated:

@@ -88,6 +88,7 @@ class Record:
     roofline_us: float | None = None
     evaluations: int = 0
     seed: int = 0
+    secret: str = ""  # what inputs and shapes of its checks were drawn by; empty: by the digests
     lineage: tuple[str, ...] = ()  # one-line differences from the first schedule to this one
     # The source says more than the schedule, so it cannot be emitted again.
     freely_edited: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ class Forgetful:
 
     def __init__(self) -> None:
         self._runs: Counter[str] = Counter()
+        self._secret = secrets.token_hex(16)
         self._started: dict[str, float] = {}
         self._outcomes: dict[tuple[str, str], Evaluated] = {}
         self._exchanges: dict[str, dict[tuple[str, int], StoredExchange]] = {}
@@ -58,6 +60,10 @@ class Forgetful:
     def exchanges(self, run: str) -> tuple[StoredExchange, ...]:
         """All exchanges of a run, in the order in which they ended."""
         return tuple(self._exchanges.get(run, {}).values())
+
+    def secret(self) -> str:
+        """A random text of this process."""
+        return self._secret
 
     def runs_of(self, kernel: str) -> tuple[str, ...]:
         """None is kept."""

@@ -23,7 +23,7 @@ from ir.errors import KernelError
 from search.core.candidate import candidate
 from search.core.evaluation import from_json
 from search.core.settings import settings
-from search.store.schema import EDGES, EVALUATIONS, EVENTS, EXCHANGES, NODES, RUNS, revision
+from search.store.schema import EDGES, EVALUATIONS, EVENTS, EXCHANGES, NODES, RUNS, SECRET, revision
 from search.store.store import DAMAGE, Store
 
 Row = dict[str, Any]
@@ -36,6 +36,7 @@ def _run(row: Row) -> object:
 
 # The tables in the order in which they are copied: a row's run comes before it.
 TABLES: tuple[tuple[sql.Table, Reads], ...] = (
+    (SECRET, lambda row: row["text"] + ""),
     (RUNS, _run),
     (NODES, lambda row: candidate(json.loads(row["candidate"]))),
     (EDGES, lambda row: None),
@@ -107,7 +108,7 @@ def _copied(old: Path, part: Path, where: str) -> Salvaged:
                 for row in _rows(source, table.name, unread):
                     try:
                         read(row)
-                        if table is not RUNS and row["run"] not in runs:
+                        if "run" in row and row["run"] not in runs:
                             raise KeyError(f"run `{row['run']}`")
                         with connection.begin_nested():
                             connection.execute(table.insert().values(row))

@@ -76,6 +76,8 @@ EXCHANGES = sql.Table(
     sql.Column("seconds", sql.Float, nullable=False),
     sql.UniqueConstraint("run", "digest", "rank"),
 )
+# The store's own random text, of which the inputs of checks are drawn.
+SECRET = sql.Table("secret", META, sql.Column("text", sql.String, primary_key=True))
 # Which process works on a run, and when it last wrote. A run that has stopped has no row.
 CLAIMS = sql.Table(
     "claims",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from search.store.schema import (
     EXCHANGES,
     NODES,
     RUNS,
+    SECRET,
     prepare,
 )
 
@@ -137,6 +139,15 @@ class Store:
         query = sql.select(*columns).where(EXCHANGES.c.run == run).order_by(EXCHANGES.c.id)
         with self.transaction() as connection:
             return tuple(StoredExchange(*row) for row in connection.execute(query))
+
+    def secret(self) -> str:
+        """The store's own random text, made when it is first asked for."""
+        with self.transaction() as connection:
+            known = connection.scalar(sql.select(SECRET.c.text))
+            if known is None:
+                known = secrets.token_hex(16)
+                connection.execute(SECRET.insert().values(text=known))
+        return str(known)
 
     def runs(self) -> tuple[str, ...]:
         """The names of all runs, the latest first."""

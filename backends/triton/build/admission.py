@@ -77,9 +77,7 @@ def _require_outside(node: ast.stmt) -> None:
         value = node.value
         if isinstance(value, ast.Call) and ast.unparse(value.func) == "tl.constexpr":
             value = value.args[0] if len(value.args) == 1 else value
-        if not isinstance(value, (ast.Constant, ast.UnaryOp)) or not all(
-            isinstance(t, ast.Name) for t in node.targets
-        ):
+        if not _is_constant(value) or not all(isinstance(t, ast.Name) for t in node.targets):
             _refuse(node, text, _AT)
     elif isinstance(node, ast.FunctionDef):
         for decorator in node.decorator_list:
@@ -94,7 +92,7 @@ def _require_function(node: ast.FunctionDef, outside: set[str], kernel: bool) ->
     level."""
     known = outside | {name for child in ast.walk(node) for name in _bound(child)}
     for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d)):
-        if not isinstance(default, (ast.Constant, ast.UnaryOp)):
+        if not _is_constant(default):
             _refuse(default, ast.unparse(default), "a default is a constant, as it outlives a call")
     for child in ast.walk(node):
         if child is not node and isinstance(child, ast.FunctionDef):
@@ -111,6 +109,73 @@ def _require_function(node: ast.FunctionDef, outside: set[str], kernel: bool) ->
             _refuse(child, ast.unparse(child), "nothing is kept from one call to the next")
         if isinstance(child, ast.Attribute):
             _require_attribute(child, kernel)
+    if not kernel:
+        _require_no_arithmetic(node)
+
+
+def _require_no_arithmetic(node: ast.FunctionDef) -> None:
+    """BackendError("build") where a function that launches computes with tensors: operators on them
+    are a library's kernels."""
+    tensors = _tensors(node)
+    for child in ast.walk(node):
+        used: list[ast.expr] = []
+        match child:
+            case ast.BinOp(left, _, right):
+                used = [left, right]
+            case ast.UnaryOp(_, operand):
+                used = [operand]
+            case ast.AugAssign(target, _, value):
+                used = [target, value]
+            case ast.Compare(left, _, others):
+                used = [left, *others]
+            case ast.Subscript(value):
+                used = [value]
+            case ast.Call(ast.Name(name), args) if name in BUILTINS - {"zip", "enumerate"}:
+                used = [*args, *(a.value for a in args if isinstance(a, ast.Starred))]
+        for operand in used:
+            if isinstance(operand, ast.Name) and operand.id in tensors:
+                why = "a function that launches does not compute with tensors"
+                _refuse(child, ast.unparse(child).splitlines()[0], why)
+
+
+def _tensors(node: ast.FunctionDef) -> set[str]:
+    """The names in a function that may be tensors: its parameters, what torch allocates, and what
+    takes its value from these."""
+    found = set(_bound(node)) - {node.name}
+    while True:
+        before = len(found)
+        for child in ast.walk(node):
+            if isinstance(child, (ast.Assign, ast.AnnAssign, ast.For)):
+                source = child.iter if isinstance(child, ast.For) else child.value
+                targets = child.targets if isinstance(child, ast.Assign) else [child.target]
+                if source is not None and _gives_tensors(source, found):
+                    found |= {n for t in targets for c in ast.walk(t) for n in _bound(c)}
+        if len(found) == before:
+            return found
+
+
+def _gives_tensors(value: ast.expr, tensors: set[str]) -> bool:
+    match value:
+        case ast.Name(name):
+            return name in tensors
+        case ast.Tuple(elements) | ast.List(elements):
+            return any(_gives_tensors(e, tensors) for e in elements)
+        case ast.IfExp(_, first, second):
+            return _gives_tensors(first, tensors) or _gives_tensors(second, tensors)
+        case ast.Call(ast.Attribute(ast.Name("torch"), name)):
+            return name.startswith("empty")
+        case ast.Call(ast.Name(name), args) if name in BUILTINS:
+            return any(_gives_tensors(a, tensors) for a in args)
+        case ast.Call(ast.Name()):  # a function of the text
+            return True
+    return False
+
+
+def _is_constant(value: ast.expr) -> bool:
+    """A constant, perhaps with signs."""
+    while isinstance(value, ast.UnaryOp):
+        value = value.operand
+    return isinstance(value, ast.Constant)
 
 
 def _require_attribute(node: ast.Attribute, kernel: bool) -> None:

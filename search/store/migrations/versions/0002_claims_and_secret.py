@@ -1,4 +1,4 @@
-"""Which process works on a run. The revision replaces the number of a format."""
+"""Which process works on a run, and the secret of checks. The revision replaces the number of a format."""
 
 import sqlalchemy as sql
 from alembic import op
@@ -8,11 +8,12 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Makes the table of claims; drops that of the format, which old stores may lack."""
+    """Makes both tables; drops that of the format, which old stores may lack."""
     op.create_table(
         "claims",
         sql.Column("run", sql.String, sql.ForeignKey("runs.id"), primary_key=True),
         sql.Column("holder", sql.Text, nullable=False),
         sql.Column("at", sql.Float, nullable=False),
     )
+    op.create_table("secret", sql.Column("text", sql.String, primary_key=True))
     op.drop_table("format", if_exists=True)

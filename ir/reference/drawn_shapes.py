@@ -1,0 +1,94 @@
+"""Shapes that are drawn: sizes at which a kernel is compared that nobody could write into it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from ir.errors import KernelError
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate
+from ir.reference.rows import iterations
+from ir.sizes import bind, free_sizes, shape
+from ir.spec import Spec
+
+Sizes = Mapping[str, int]
+
+LONG = (130, 400)  # a size of the long shape: several tiles in every loop
+LONGER = (300, 800)  # one size alone, for the loops whose tiles are large
+ODD = (1, 67)
+WORK = 1 << 22  # iterations of all equations at most, so that interpreters take no time
+ENTRIES = 1 << 18  # elements of inputs and outputs at most
+TRIES = 30  # for each shape
+
+
+def drawn_shapes(
+    spec: Spec, tuned: Sequence[Sizes], known: Sequence[Sizes], seed: int
+) -> tuple[Sizes, ...]:
+    """Up to three shapes, none of them `known`: one with all sizes long, one with a single longer
+    size, one with odd sizes.
+
+    No size is above the least of the tuned ones: a schedule need not hold more. Fewer come where the
+    equations take no others, or where a spec has no free sizes.
+    """
+    names = free_sizes(spec)
+    if not names or not tuned:
+        return ()
+    most = {name: min(sizes[name] for sizes in tuned) for name in names}
+    rng = random.Random(seed)
+    found: list[Sizes] = []
+    for kind in (_long, _longer, _odd):
+        for sizes in kind(most, rng):
+            fitting = _within(spec, sizes)
+            if fitting and fitting not in (*found, *map(dict, known)) and _possible(spec, fitting):
+                found.append(fitting)
+                break
+    return tuple(found)
+
+
+def _long(most: Sizes, rng: random.Random) -> Iterator[dict[str, int]]:
+    for _ in range(TRIES):
+        yield {name: min(top, rng.randint(*LONG)) for name, top in most.items()}
+
+
+def _longer(most: Sizes, rng: random.Random) -> Iterator[dict[str, int]]:
+    for _ in range(TRIES):
+        sizes = {name: min(top, rng.randint(*ODD)) for name, top in most.items()}
+        name = rng.choice([n for n, top in most.items() if top == max(most.values())])
+        yield sizes | {name: min(most[name], rng.randint(*LONGER))}
+
+
+def _odd(most: Sizes, rng: random.Random) -> Iterator[dict[str, int]]:
+    for _ in range(TRIES):
+        yield {name: max(1, min(top, rng.randint(*ODD) | 1)) for name, top in most.items()}
+
+
+def _within(spec: Spec, sizes: dict[str, int]) -> dict[str, int]:
+    """The sizes with the largest of them halved until they are affordable; empty where the spec has
+    no such sizes."""
+    sizes = dict(sizes)
+    while True:
+        try:
+            bound = bind(spec, sizes)
+            entries = sum(prod(shape(t, bound)) for t in (*spec.inputs, *spec.outputs))
+            work = sum(iterations(spec, e, bound) for e in spec.equations)
+        except KernelError:
+            return {}
+        if entries <= ENTRIES and work <= WORK:
+            return sizes
+        largest = max(sizes, key=lambda name: sizes[name])
+        if sizes[largest] < 2:
+            return {}
+        sizes[largest] = sizes[largest] // 2 | 1
+
+
+def _possible(spec: Spec, sizes: Sizes) -> bool:
+    """Whether the equations can be evaluated there."""
+    try:
+        evaluate(spec, random_inputs(spec, sizes, np.random.default_rng(0)), sizes)
+    except (KernelError, ValueError, IndexError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Cheats that the evaluator refuses, and honest oddities that it accepts."""
