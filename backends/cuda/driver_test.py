@@ -169,6 +169,25 @@ def test_much_shared_memory_is_asked_for(fake, tmp_path):
     assert ("attribute", 8, 100_000) in seen.seen and callable(launch)
 
 
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_blocks_of_a_cluster_are_launched_together(fake, tmp_path, blocks):
+    image, found = tmp_path / "image", []
+    image.write_bytes(b"code")
+    stand = fake()
+
+    def launched(config, function, arguments, extra):
+        c = config._obj
+        for n in range(c.attribute_count):
+            found.append(driver.Attribute.from_address(c.attributes + 72 * n))
+            assert (found[n].number, tuple(found[n].blocks[:3])) == (4, (blocks, 1, 1))
+        return 0
+
+    stand.cuLaunchKernelEx = launched
+    call = Call("k", 8, 32, 0, (), (), cluster=blocks)
+    driver.launcher(image, [call], lambda: 0)()
+    assert len(found) == (blocks > 1) and ctypes.sizeof(driver.Attribute) == 72
+
+
 def test_an_empty_grid_is_not_launched(fake, tmp_path):
     seen = fake()
     image = tmp_path / "image"

@@ -18,7 +18,11 @@ from backends.measure import compare, reference
 from backends.registry import served_by, target
 
 # Sizes at which the DMA engine takes the tensors, beside odd ones.
-BOXED = {"produced": [dict(M=200, K=136, N=264)], "fetched": [dict(H=2, M=96, N=96, D=64)]}
+BOXED = {
+    "produced": [dict(M=200, K=136, N=264)],
+    "clustered": [dict(M=200, K=136, N=264), dict(M=129, K=40, N=72), dict(M=8, K=8, N=8)],
+    "fetched": [dict(H=2, M=96, N=96, D=64)],
+}
 
 
 @pytest.mark.parametrize("name", [*CASES, *BULK_CASES])

@@ -135,13 +135,21 @@ inline void arrive_warp(u64* signal) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) ptx::arrive(shared_address(signal));
 }
+// At the signals of all blocks of the cluster.
+template <int kBlocks>
+inline void arrive_cluster(u64* signal) {
+  __syncwarp();
+  const u32 block = threadIdx.x % 32;
+  if (block < kBlocks) ptx::arrive_at(shared_address(signal), block);
+}
 inline void await(u64* signal, int parity) { ptx::await(shared_address(signal), parity); }
 
 // A box of a tensor into shared memory. The last arguments are the coordinates where it begins, those
-// of the last dimension first, and the signal that its bytes arrive at.
-template <class T, class... Coordinates>
+// of the last dimension first, and the signal that its bytes arrive at. kBlocks: of a cluster, all of
+// which get the box at the same place, and its bytes at their own signal.
+template <int kBlocks = 1, class T, class... Coordinates>
 inline void copy_box(T* to, const TensorMap* map, Coordinates... coordinates) {
-  ptx::copy_box(shared_address(to), map, coordinates...);
+  ptx::copy_box<kBlocks>(shared_address(to), map, coordinates...);
 }
 // Shared memory to a box of a tensor, which `finish_boxes` waits for.
 template <class T, class... Coordinates>
@@ -151,6 +159,7 @@ inline void store_box(const TensorMap* map, const T* from, Coordinates... coordi
 using ptx::fence_shared;
 using ptx::finish_boxes;
 using ptx::release_registers;
+using ptx::sync_cluster;
 using ptx::sync_threads;
 using ptx::take_registers;
 #endif

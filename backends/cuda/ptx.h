@@ -113,6 +113,15 @@ inline void fence_signals() {
 inline void arrive(u32 at) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
 }
+// At the same place of another block of the cluster.
+inline void arrive_at(u32 at, u32 block) {
+  asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(at),
+               "r"(block) : "memory");
+}
+inline void sync_cluster() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
 inline void expect(u32 at, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes)
                : "memory");
@@ -144,26 +153,36 @@ inline void take_registers() {}
 #endif
 
 // A box of a tensor, which begins at coordinates, the last dimension's first; its bytes arrive at a
-// signal.
-#define COPY_BOX(dims, coordinates, ...)                                                        \
-  asm volatile("cp.async.bulk.tensor." dims ".shared::cluster.global.tile.mbarrier::complete_tx" \
-               "::bytes [%0], [%1, {" coordinates "}], [%2];"                                  \
-               ::"r"(to), "l"(map), "r"(u32(__cvta_generic_to_shared(signal))),       \
-               __VA_ARGS__ : "memory")
+// signal. With several blocks, at the same places of each block of the cluster.
+#define COPY_BOX(dims, coordinates, ...)                                                         \
+  const u32 at = u32(__cvta_generic_to_shared(signal));                                          \
+  if constexpr (kBlocks > 1)                                                                     \
+    asm volatile("cp.async.bulk.tensor." dims ".shared::cluster.global.tile.mbarrier::complete_tx" \
+                 "::bytes.multicast::cluster [%0], [%1, {" coordinates "}], [%2], %3;" ::"r"(to), \
+                 "l"(map), "r"(at), "h"(u16((1 << kBlocks) - 1)), __VA_ARGS__ : "memory");        \
+  else                                                                                           \
+    asm volatile("cp.async.bulk.tensor." dims ".shared::cluster.global.tile.mbarrier::complete_tx" \
+                 "::bytes [%0], [%1, {" coordinates "}], [%2];" ::"r"(to), "l"(map), "r"(at),     \
+                 "h"(u16(0)), __VA_ARGS__ : "memory")
+template <int kBlocks>
 inline void copy_box(u32 to, const void* map, int a, u64* signal) {
-  COPY_BOX("1d", "%3", "r"(a));
+  COPY_BOX("1d", "%4", "r"(a));
 }
+template <int kBlocks>
 inline void copy_box(u32 to, const void* map, int a, int b, u64* signal) {
-  COPY_BOX("2d", "%3, %4", "r"(a), "r"(b));
+  COPY_BOX("2d", "%4, %5", "r"(a), "r"(b));
 }
+template <int kBlocks>
 inline void copy_box(u32 to, const void* map, int a, int b, int c, u64* signal) {
-  COPY_BOX("3d", "%3, %4, %5", "r"(a), "r"(b), "r"(c));
+  COPY_BOX("3d", "%4, %5, %6", "r"(a), "r"(b), "r"(c));
 }
+template <int kBlocks>
 inline void copy_box(u32 to, const void* map, int a, int b, int c, int d, u64* signal) {
-  COPY_BOX("4d", "%3, %4, %5, %6", "r"(a), "r"(b), "r"(c), "r"(d));
+  COPY_BOX("4d", "%4, %5, %6, %7", "r"(a), "r"(b), "r"(c), "r"(d));
 }
+template <int kBlocks>
 inline void copy_box(u32 to, const void* map, int a, int b, int c, int d, int e, u64* signal) {
-  COPY_BOX("5d", "%3, %4, %5, %6, %7", "r"(a), "r"(b), "r"(c), "r"(d), "r"(e));
+  COPY_BOX("5d", "%4, %5, %6, %7, %8", "r"(a), "r"(b), "r"(c), "r"(d), "r"(e));
 }
 #undef COPY_BOX
 

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from backends.gpu.tile import Assign, FromEnd, Name, Outer, Statement, Tiles
+from backends.gpu.tile import CLUSTER, Assign, FromEnd, Name, Outer, Statement, Tiles
 from backends.gpu.values import product, scaled, settled, times
 from ir.nest.nest import GridAxis, Launch, Loop
 from ir.spec import Apply, Expr, Index, Number
 
 TILE = Name("tile")
+Cluster = tuple[Name, int, Expr]  # of a launch of `backends/gpu/tile.py`
 
 
 def grid_statements(launch: Launch) -> tuple[Statement, ...]:
     """What turns the number of a tile into the origins of the grid's indices, the last of which
     changes fastest. With an L2 swizzle (GROUP_M), groups of tiles of one index run along all of
-    another."""
-    axes = _ordered(launch)
-    last = _longest_last(launch)
-    found: list[Statement] = [_counted(g) for g in axes[1:]]
+    another. Tiles of one cluster follow each other; along its index, clusters are counted."""
+    axes, last, cluster = _ordered(launch), _longest_last(launch), cluster_of(launch)
+    number: Expr = Outer(TILE, cluster[0]) if cluster else TILE
+    found: list[Statement] = [_counted(g, cluster) for g in axes[1:]]
     if launch.rasterization is None:
-        found[:0] = [_counted(g) for g in axes[:1] if g.index in last]
-        return (*found, *_plain(axes, TILE, last))
+        found[:0] = [_counted(g, cluster) for g in axes[:1] if g.index in last]
+        return (*found, *_plain(axes, number, cluster, last))
     outer, (index, over) = axes[:-2], axes[-2:]
-    size = Number(launch.rasterization.size)
+    size: Expr = Number(launch.rasterization.size)
+    if cluster and cluster[0].stem == index.index:
+        size = Apply("floordiv", (size, cluster[0]))
     swizzled = times(_tiles(index), _tiles(over))
-    within = TILE
+    within = number
     if outer:
         within = Name("within")
-        found.append(Assign(within, Apply("mod", (TILE, swizzled))))
-        found += _plain(outer, Outer(TILE, swizzled))
+        found.append(Assign(within, Apply("mod", (number, swizzled))))
+        found += _plain(outer, Outer(number, swizzled), cluster)
     else:
-        found[:0] = [_counted(index)]
+        found[:0] = [_counted(index, cluster)]
     start, rows, place = Name("group_start"), Name("group_size"), Name("in_group")
     in_a_group = times(size, _tiles(over))
     row = Apply("add", (start, Apply("mod", (place, rows))))
@@ -39,9 +42,19 @@ def grid_statements(launch: Launch) -> tuple[Statement, ...]:
         Assign(start, times(Apply("floordiv", (within, in_a_group)), size)),
         Assign(rows, Apply("minimum", (left, size))),
         Assign(place, Apply("mod", (within, in_a_group))),
-        Assign(Name("origin", index.index), scaled(row, index.tile)),
-        Assign(Name("origin", over.index), scaled(Apply("floordiv", (place, rows)), over.tile)),
+        _origin(index, row, cluster),
+        _origin(over, Apply("floordiv", (place, rows)), cluster),
     )
+
+
+def cluster_of(launch: Launch) -> Cluster | None:
+    """The constant with the blocks of a cluster, how many they are where they are whole clusters, and
+    the number of tiles along its index; None: there are no clusters."""
+    if launch.cluster is None:
+        return None
+    index = launch.cluster.index
+    along = next(_count(g) for g in launch.grid if g.index == index)
+    return Name(CLUSTER, index), launch.cluster.size, along
 
 
 def tile_counts(launch: Launch) -> tuple[Expr, ...]:
@@ -70,7 +83,10 @@ def _longest_last(launch: Launch) -> frozenset[str]:
 
 
 def _plain(
-    axes: tuple[GridAxis, ...], number: Expr, last: frozenset[str] = frozenset()
+    axes: tuple[GridAxis, ...],
+    number: Expr,
+    cluster: Cluster | None,
+    last: frozenset[str] = frozenset(),
 ) -> list[Statement]:
     found: list[Statement] = []
     for place, g in enumerate(axes):
@@ -80,16 +96,26 @@ def _plain(
             at = Apply("mod", (at, _tiles(g)))
         if g.index in last:
             at = FromEnd(_tiles(g), at)
-        found.append(Assign(Name("origin", g.index), scaled(at, g.tile)))
+        found.append(_origin(g, at, cluster))
     return found
+
+
+def _origin(g: GridAxis, at: Expr, cluster: Cluster | None) -> Assign:
+    """The origin of an index from the number of its tile, or of its cluster."""
+    if cluster and cluster[0].stem == g.index:
+        at = Apply("add", (times(at, cluster[0]), Apply("mod", (TILE, cluster[0]))))
+    return Assign(Name("origin", g.index), scaled(at, g.tile))
 
 
 def _tiles(g: GridAxis) -> Name:
     return Name("tiles", g.index)
 
 
-def _counted(g: GridAxis) -> Assign:
-    return Assign(_tiles(g), _count(g))
+def _counted(g: GridAxis, cluster: Cluster | None) -> Assign:
+    count = _count(g)
+    if cluster and cluster[0].stem == g.index:
+        count = Outer(count, cluster[0])
+    return Assign(_tiles(g), count)
 
 
 def _count(g: GridAxis) -> Expr:

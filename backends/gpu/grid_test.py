@@ -7,7 +7,7 @@ import pytest
 
 from backends.gpu.grid import grid_statements, tile_counts
 from backends.gpu.text import scalar_text, statement_lines
-from ir.nest.nest import Bound, GridAxis, Launch, Loop, Rasterization
+from ir.nest.nest import Bound, Cluster, GridAxis, Launch, Loop, Rasterization
 from ir.spec import Apply, Index, Number, Size
 
 SIZES = {"H": 3, "M": 100, "N": 37}
@@ -55,6 +55,21 @@ def test_a_group_covers_each_tile_once(rows, columns, size, axes):
     found = walked(replace(EMPTY, grid=axes, rasterization=Rasterization("m", "n", size)), **sizes)
     assert len(found) == len(set(found))
     assert set(found) == set(tiles(axes, **sizes))
+
+
+@pytest.mark.parametrize("rows", [32, 64, 96, 128])
+@pytest.mark.parametrize("rasterization", [None, Rasterization("m", "n", 4)])
+@pytest.mark.parametrize("axes", [AXES[1:], AXES])
+def test_blocks_of_a_cluster_are_neighbours_along_its_index(rows, rasterization, axes):
+    sizes = dict(H=3, M=rows, N=37)
+    launch = replace(EMPTY, grid=axes, rasterization=rasterization, cluster=Cluster("m", 2))
+    found = walked(launch, **sizes, m_cluster=2)
+    assert len(found) == len(set(found)) and set(found) == set(tiles(axes, **sizes))
+    m = len(axes) - 2
+    for first, second in zip(found[::2], found[1::2]):
+        assert second == (*first[:m], first[m] + 16, *first[m + 1 :]) and first[m] % 32 == 0
+    alone = walked(launch, **sizes, m_cluster=1)
+    assert alone == walked(replace(launch, cluster=None), **sizes)
 
 
 def test_a_group_walks_along_the_other_index_before_the_next_rows():

@@ -12,4 +12,5 @@ RULES = Rules(
     typed=frozenset({"log1p"}),
     typed_but_f32=frozenset({"pow"}),
     warps=4,
+    clusters=True,
 )

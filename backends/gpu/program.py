@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from backends.gpu.body import BodyBuilder
-from backends.gpu.grid import grid_statements, tile_counts
+from backends.gpu.grid import cluster_of, grid_statements, tile_counts
 from backends.gpu.rules import Rules
 from backends.gpu.tile import (
     CONSTANTS,
@@ -20,6 +21,7 @@ from backends.gpu.wide import wide_tensors
 from backends.parameters import parameters
 from ir.machine import Machine
 from ir.nest import nest as of
+from ir.nest.bulk import shared
 from ir.nest.nest import LoopNest
 from ir.spec import Equation, Size
 
@@ -43,6 +45,9 @@ def _launch(
     nest: LoopNest, launch: of.Launch, machine: Machine, rules: Rules, wide: frozenset[str]
 ) -> Launch:
     body = BodyBuilder(launch, rules, wide)
+    if launch.cluster and not (rules.clusters and _shares(launch, launch.cluster.index)):
+        launch = replace(launch, cluster=None)
+    size = launch.cluster.size if launch.cluster else 1
     once, each, grid = body.once(), body.each(), grid_statements(launch)
     tiles = tile_counts(launch)
     read = list(expressions(once, each, grid, tiles if launch.resident else ()))
@@ -63,12 +68,13 @@ def _launch(
         constants=tuple((n, value) for n, value in constants if n in used),
         grid=grid,
         tiles=tiles,
-        resident=machine.parallel * launch.resident,
+        resident=machine.parallel * launch.resident // size * size,
         once=once,
         body=each,
         stages=max((body.values[s.value].stages for s in _looped(launch.body)), default=1),
         warps=launch.threads // machine.warp if launch.threads else rules.warps,
         registers=launch.registers,
+        cluster=cluster_of(launch),
         variables=tuple(
             Variable(Name("value", v.name), v.dtype, body.axes_of(v.name))
             for v in launch.values
@@ -76,6 +82,11 @@ def _launch(
         ),
         widths=tuple((i, b.wide) for i, b in body.blocks.blocks.items() if not b.scalar),
     )
+
+
+def _shares(launch: of.Launch, index: str) -> bool:
+    """Whether tiles along an index copy something alike in bulk."""
+    return any(isinstance(s, of.Load) and shared(s, index) for s in launch.statements())
 
 
 def _equations(nest: LoopNest, launch: of.Launch) -> Iterator[Equation]:

@@ -22,3 +22,4 @@ class Rules:
     # Whether the compiler takes the loop over the tiles of a persistent block and those in it as one
     # loop, which it pipelines as the launch says; else each has stages of its own.
     persistent_is_one_loop: bool = False
+    clusters: bool = False  # whether thread blocks of a cluster reach each other's shared memory

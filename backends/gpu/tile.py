@@ -35,6 +35,7 @@ SORTS = (
     *("tile", "within", "group_start", "group_size", "in_group"),  # of the grid
 )
 CONSTANTS = ("width", "even", "steps", "bulk")
+CLUSTER = "cluster"  # the sort of a constant that only languages with clusters have
 
 
 # -- tensors ------------------------------------------------------------------------------------
@@ -444,6 +445,9 @@ class Launch:
     stages: int
     warps: int
     registers: int  # the most of a thread, 0: the compiler chooses
+    # The constant with the blocks of a cluster, what it is where they are whole, and the number of
+    # tiles that they divide then; None: there are no clusters.
+    cluster: tuple[Name, int, Expr] | None
     variables: tuple[Variable, ...]
     widths: tuple[tuple[str, Expr], ...]  # elements along each index that has an axis
 

@@ -342,6 +342,8 @@ def _without_dangling(schedule: Schedule) -> Schedule:
             continue
         if d.verb == "place" and d.subject not in loops:
             continue
+        if d.verb == "cluster" and f"{d.subject}.outer" not in grid:
+            continue
         if (
             d.verb == "rasterize"
             and not {f"{d.subject}.outer", f"{d.option('over')}.outer"} <= grid

@@ -184,6 +184,14 @@ _TABLE = (
         {},
     ),
     Verb(
+        "cluster",
+        "each thread block copies its boxes by itself -> `size` neighbouring blocks along this index "
+        "form a cluster: each copies a part of what all of them read to all (multicast)",
+        "index",
+        {"size": "positive"},
+        {},
+    ),
+    Verb(
         "threads",
         "thread blocks of the launch that stores a tensor have the backend's default "
         "number of threads -> `count` threads",

@@ -318,6 +318,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "online": _Checker._online,
     "pipeline": _Checker._pipeline,
     "rasterize": _Checker._group,
+    "cluster": _Checker._of_machine,
     "threads": _Checker._threads,
     "persistent": _Checker._persistent,
     "specialize": _Checker._of_class,

@@ -11,7 +11,7 @@ from ir.nest.nest import Launch, Load, Loop, Slice, Store
 from ir.schedule import Decision, Schedule
 from ir.sizes import power_of_two
 from ir.sizes import value as number
-from ir.spec import DTYPES, Number
+from ir.spec import DTYPES, Index, Number
 
 ALIGNED = 16  # bytes: rows of a box and of its tensor are multiples of it
 
@@ -26,6 +26,18 @@ def hint(schedule: Schedule, tensor: str) -> str:
     """What a schedule has the caches told of a tensor that threads move; empty: nothing."""
     decision = None if bulk(schedule, tensor) else schedule.find("cache", tensor)
     return str(decision.option("hint")) if decision else ""
+
+
+def shared(s: Load, index: str) -> bool:
+    """Whether a bulk copy is of the same region for all tiles of an index, so that a cluster of
+    thread blocks copies it once."""
+    return s.bulk and not any(depends(one, index) for one in s.region)
+
+
+def depends(one: Slice, index: str) -> bool:
+    """Whether positions are others for other tiles of an index."""
+    named = (n for n in one.offset.walk() if isinstance(n, Index) and n.name == index)
+    return index in dict(one.terms) or any(named)
 
 
 def require_boxes(

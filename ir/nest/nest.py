@@ -251,6 +251,15 @@ class Rasterization:
 
 
 @dataclass(frozen=True, slots=True)
+class Cluster:
+    """`size` adjacent tiles of `index` belong to thread blocks that run together and reach each
+    other's shared memory."""
+
+    index: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Repeat:
     """Consecutive launches that run again for each step of a recurrence, in order, with the step as
     an argument."""
@@ -294,6 +303,7 @@ class Launch(Keeping):
     resident: int = 0  # persistent programs per processor, 0: one program per tile
     specialized: bool = False  # compiled anew for each set of sizes, which are constants in it
     registers: int = 0  # the most of a thread, 0: the compiler chooses
+    cluster: Cluster | None = None  # None: each block by itself
     # The steps it runs in; its index has a tile of one, whose origin is the step.
     repeat: Repeat | None = None
 

@@ -73,6 +73,8 @@ def _mapping(launch: Launch) -> Iterator[str]:
     if launch.rasterization:
         rasterization = launch.rasterization
         yield f"rasterize: groups of {rasterization.size} tiles of {rasterization.index} along all of {rasterization.over}"
+    if launch.cluster:
+        yield f"clusters of {launch.cluster.size} tiles of {launch.cluster.index}"
     if launch.threads:
         yield f"threads {launch.threads}"
     if launch.resident:

@@ -72,6 +72,7 @@ FIELDS = {
     "copies_async": FLAG,
     "matrix_dtypes": words(tuple(DTYPES)),
     "instructions": replace(words(families()), optional=True),
+    "cluster_blocks": replace(SIZE, optional=True),
     "cache_hints": replace(words(HINTS), optional=True),
     "matrix_share_below": SHARE,
     "thread_product_share": SHARE,

@@ -13,7 +13,16 @@ from ir.nest.nest import Launch, LoopNest, Value
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
-from machines.gpu import facts, grid_mapping, limits, matmuls, quick_cost, registers, shared_memory
+from machines.gpu import (
+    clusters,
+    facts,
+    grid_mapping,
+    limits,
+    matmuls,
+    quick_cost,
+    registers,
+    shared_memory,
+)
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
 from machines.gpu.seed import seed
@@ -36,6 +45,7 @@ VERBS = frozenset(
         "instruction",
         "unroll_loop",
         "cache",
+        "cluster",
     }
 )
 
@@ -66,12 +76,15 @@ class Gpu:
         """KernelError where a decision by a verb of the class asks for what the machine lacks."""
         limits.check_decision(decision, machine)
         matmuls.check_decision(decision, machine)
+        clusters.check_decision(decision, machine)
 
     def require_decided(
         self, launches: Sequence[Launch], schedule: Schedule, machine: Machine, sizes: Sizes
     ) -> None:
-        """KernelError at a decision on a matmul that does not go with its operands or its tile."""
+        """KernelError at a decision on a matmul that does not go with its operands or its tile, and
+        at a cluster whose blocks share nothing."""
         matmuls.require_decided(launches, schedule, machine, sizes)
+        clusters.require_decided(launches, schedule)
 
     def matmul_changes(
         self, spec: Spec, schedule: Schedule, machine: Machine

@@ -8,7 +8,7 @@ from typing import Any
 from ir.errors import KernelError
 from ir.lower.launches import GRID, Segment, Tiling
 from ir.lower.verb_table import OF_LAUNCH
-from ir.nest.nest import Rasterization
+from ir.nest.nest import Cluster, Rasterization
 from ir.schedule import Decision, Schedule
 
 
@@ -33,6 +33,7 @@ def launch_fields(
         "resident": persistent.number("programs") if persistent else 0,
         "specialized": _one(schedule, "specialize", segment) is not None,
         "registers": registers.number("limit") if registers else 0,
+        "cluster": _cluster(schedule, segment, grid),
     }
 
 
@@ -50,15 +51,15 @@ def require_met(
                 hint="name a launch by a tensor that it stores",
             )
     grids = [tuple(c.index for c in one.values() if c.level == GRID) for one in cut]
-    for decision in schedule.of("rasterize"):
-        pair = {decision.subject, str(decision.option("over"))}
+    for decision in (*schedule.of("rasterize"), *schedule.of("cluster")):
+        pair = {decision.subject, str(decision.option("over", decision.subject))}
         if not any(pair <= set(grid) for grid in grids):
             raise KernelError(
-                f"no launch has tiles of both {' and '.join(f'`{i}`' for i in sorted(pair))} "
-                "on its grid",
+                f"no launch has tiles of {'both ' if len(pair) > 1 else ''}"
+                f"{' and '.join(f'`{i}`' for i in sorted(pair))} on its grid",
                 place=decision.place,
                 allowed=", ".join(dict.fromkeys(i for grid in grids for i in grid)) or "none",
-                hint="place both loops on the grid",
+                hint=f"place {'both loops' if len(pair) > 1 else 'its loop'} on the grid",
             )
 
 
@@ -75,6 +76,18 @@ def _one(schedule: Schedule, verb: str, segment: Segment) -> Decision | None:
     return found[0] if found else None
 
 
+def _cluster(schedule: Schedule, segment: Segment, grid: list[str]) -> Cluster | None:
+    found = [d for d in schedule.of("cluster") if d.subject in grid]
+    if len(found) > 1:
+        raise KernelError(
+            f"the blocks of `{segment.name}` form clusters along two indices",
+            place=found[1].place,
+            allowed="a cluster along one index of a launch's grid",
+            hint=f"drop {found[1]}",
+        )
+    return Cluster(found[0].subject, found[0].number("size")) if found else None
+
+
 def _rasterization(schedule: Schedule, segment: Segment, grid: list[str]) -> Rasterization | None:
     found = [d for d in schedule.of("rasterize") if {d.subject, str(d.option("over"))} <= set(grid)]
     if len(found) > 1:
@@ -86,4 +99,13 @@ def _rasterization(schedule: Schedule, segment: Segment, grid: list[str]) -> Ras
     if not found:
         return None
     (one,) = found
+    cluster = schedule.find("cluster", one.subject)
+    if cluster and one.number("size") % cluster.number("size"):
+        raise KernelError(
+            f"groups of {one.option('size')} tiles of `{one.subject}` are not whole clusters of "
+            f"{cluster.option('size')}",
+            place=one.place,
+            allowed=f"multiples of {cluster.option('size')}",
+            hint=f"drop {cluster}",
+        )
     return Rasterization(one.subject, str(one.option("over")), one.number("size"))

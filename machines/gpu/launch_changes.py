@@ -10,6 +10,7 @@ from ir.lower.verbs import thread_counts
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
+from machines.gpu import clusters
 from machines.gpu.limits import cache_hints, register_limits
 
 GROUP_SIZES = (2, 4, 8, 16)
@@ -24,6 +25,8 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
     verbs = {v for v in machine.model.verbs if machine.renders(v)}
     if "rasterize" in verbs:
         yield from _swizzles(schedule)
+    if "cluster" in verbs:
+        yield from clusters.changes(spec, schedule, machine)
     for tensor in _named(spec, schedule, "threads") if "threads" in verbs else ():
         yield from _values(schedule, "threads", tensor, "count", thread_counts(machine))
     for tensor in _named(spec, schedule, "persistent") if "persistent" in verbs else ():

@@ -181,6 +181,16 @@ def _staging() -> Iterator[Case]:
     yield Case("stages of each tensor", text, ("staging", "matmul"), each, of_tensors=True)
     bulk = f"{MATRIX}pipeline(x, stages=2)\ncopy(x, by=bulk)\npipeline(w, stages=2)\ncopy(w, by=bulk)\n"
     yield Case("bulk copies", text, ("staging", "matmul"), bulk, registers=True)
+    pair = f"{bulk}cluster(m, size=2)\n".replace("=16", "=64")
+    checks = ({"M": 128, "K": 64, "N": 64}, {"M": 72, "K": 40, "N": 56}, {"M": 8, "K": 8, "N": 8})
+    yield Case(
+        "bulk copies of a cluster",
+        _product("bf16", checks=checks),
+        ("staging", "matmul"),
+        pair,
+        registers=True,
+        everywhere=True,  # the first target of a backend may have no clusters
+    )
     shared = f"{MATRIX}multicast(x, over=n.outer)\npipeline(x, stages=2)\n"
     yield Case("a broadcast operand", text, ("staging", "matmul"), shared)
     softmax = kernel(

@@ -52,12 +52,14 @@ ALIKE, UNLIKE = (
 )
 # What must be decided before it: some languages copy in bulk in pipelined loops alone.
 BEFORE = {"copy": "pipeline(x, stages=2)\npipeline(w, stages=2)\n"}
-# Of each verb on matmuls some decisions: a machine that has one of them alone chooses it anyway.
+BEFORE["cluster"] = f"{BEFORE['copy']}{LINES['copy']}\n"
+# Of each verb on large matmuls some decisions: a machine that has one of them alone chooses it anyway.
 OF_MATMULS = {
     "warps": tuple(f"warps(y, m={m}, n={n})" for m, n in ((4, 1), (2, 2), (1, 4), (2, 1), (1, 2))),
     "instruction": tuple(
         f"instruction(y, shape={shape})" for shape in ("m16n8k16", "m64n64k16", "m32n32k8")
     ),
+    "cluster": ("cluster(m, size=2)", "cluster(n, size=2)"),
 }
 assert {*LINES, *OF_MATMULS} == {*NOTED}
 
@@ -87,9 +89,10 @@ def _of_matmuls(
     backend: Backend, machine: Machine, noted: Machine, verb: str, lines: tuple[str, ...]
 ) -> Iterator[str]:
     """What is wrong with a verb on matmuls."""
-    texts = {line: _source(backend, noted, line, HALVES, LARGE) for line in lines}
+    before = BEFORE.get(verb, "")
+    texts = {f"{before}{n}": _source(backend, noted, f"{before}{n}", HALVES, LARGE) for n in lines}
     legal = [text for text in texts.values() if text is not None]
-    plain, listed = _source(backend, noted, "", HALVES, LARGE), verb in backend.manifest.verbs
+    plain, listed = _source(backend, noted, before, HALVES, LARGE), verb in backend.manifest.verbs
     changes = any(text != plain for text in legal)
     if listed and not changes and len(legal) > 1:
         yield f"the manifest lists `{verb}`, and nothing of {', '.join(lines)} changes anything"

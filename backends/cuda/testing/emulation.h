@@ -1,4 +1,5 @@
-// Device code on the CPU: each thread of a block is a fiber, which runs until it waits for others.
+// Device code on the CPU: each thread of a block is a fiber, which runs until it waits for others. Blocks
+// of a cluster run together.
 // Included before a kernel, in place of ptx.h. Copies that run ahead arrive when they are waited for.
 #ifndef BACKENDS_CUDA_PTX_H_
 #define BACKENDS_CUDA_PTX_H_
@@ -34,7 +35,10 @@ struct alignas(16) uint4 { u32 x, y, z, w; };
 struct Place { unsigned x, y, z; };
 
 inline Place threadIdx, blockIdx, gridDim;
-alignas(1024) unsigned char shared_bytes[1 << 18];
+// The shared memory of the block that runs; kernel.h declares it again, as an array.
+constexpr unsigned kSharedBytes = 1 << 18;
+unsigned char (*own_bytes)[];
+#define shared_bytes (*own_bytes)
 
 namespace emulated {
 
@@ -51,13 +55,24 @@ struct Warp {
   alignas(16) unsigned char held[2][32][64];
 };
 
-inline std::vector<Fiber> fibers;
-inline std::vector<Warp> warps;
-inline Waiting whole, named;
+struct Phase { unsigned number = 0; long long bytes = 0; };
+struct Block {
+  std::vector<Fiber> fibers;
+  std::vector<Warp> warps;
+  Waiting whole, named;
+  std::vector<std::pair<u32, Phase>> phases;  // of signals, by where they are
+  std::unique_ptr<unsigned char[]> held = std::make_unique<unsigned char[]>(kSharedBytes + 1024);
+  unsigned char* bytes = held.get() + (1024 - reinterpret_cast<size_t>(held.get()) % 1024);
+};
+
+inline std::vector<Block> cluster;
+inline Waiting together;  // the threads of all its blocks
+inline Block* own;
 inline ucontext_t scheduler;
 inline unsigned current;
 
-inline void yield() { swapcontext(&fibers[current].context, &scheduler); }
+inline Fiber& fiber() { return own->fibers[current]; }
+inline void yield() { swapcontext(&fiber().context, &scheduler); }
 inline void wait(Waiting& at, unsigned count) {
   const unsigned generation = at.generation;
   if (++at.arrived == count) {
@@ -75,7 +90,7 @@ struct All {
 template <class T>
 inline All<T> exchanged(const T& mine) {
   static_assert(sizeof(T) <= 64);
-  Warp& warp = warps[current / 32];
+  Warp& warp = own->warps[current / 32];
   const unsigned buffer = warp.waiting.generation % 2;
   memcpy(warp.held[buffer][current % 32], &mine, sizeof(T));
   wait(warp.waiting, 32);
@@ -90,50 +105,64 @@ struct Started {
   static inline std::tuple<Parameters...> given;
   static void body() {
     std::apply(kernel, given);
-    fibers[current].done = true;
+    fiber().done = true;
     yield();
   }
 };
 
+// Lets a block be what is current.
+inline void enter(Block& block) {
+  own = &block;
+  own_bytes = reinterpret_cast<unsigned char(*)[]>(block.bytes);
+}
+
 template <class... Parameters, size_t... N>
-inline void launch(void (*kernel)(Parameters...), int grid, int block, void** arguments,
+inline void launch(void (*kernel)(Parameters...), int grid, int block, int blocks, void** arguments,
                    std::index_sequence<N...>) {
   using Start = Started<Parameters...>;
   Start::kernel = kernel;
   Start::given = {*static_cast<Parameters*>(arguments[N])...};
   gridDim = {unsigned(grid), 1, 1};
-  for (int number = 0; number < grid; ++number) {
-    blockIdx = {unsigned(number), 0, 0};
-    memset(shared_bytes, 0xff, sizeof(shared_bytes));
-    fibers = std::vector<Fiber>(block);
-    warps = std::vector<Warp>(block / 32);
-    whole = named = {};
-    for (Fiber& f : fibers) {
-      constexpr size_t kStack = 1 << 18;
-      f.stack = std::make_unique<char[]>(kStack);
-      getcontext(&f.context);
-      f.context.uc_stack.ss_sp = f.stack.get();
-      f.context.uc_stack.ss_size = kStack;
-      makecontext(&f.context, Start::body, 0);
+  if (grid % blocks) abort();
+  for (int number = 0; number < grid; number += blocks) {
+    cluster = std::vector<Block>(blocks);
+    together = {};
+    for (Block& one : cluster) {
+      memset(one.bytes, 0xff, kSharedBytes);
+      one.fibers = std::vector<Fiber>(block);
+      one.warps = std::vector<Warp>(block / 32);
+      for (Fiber& f : one.fibers) {
+        constexpr size_t kStack = 1 << 18;
+        f.stack = std::make_unique<char[]>(kStack);
+        getcontext(&f.context);
+        f.context.uc_stack.ss_sp = f.stack.get();
+        f.context.uc_stack.ss_size = kStack;
+        makecontext(&f.context, Start::body, 0);
+      }
     }
-    for (int running = block; running > 0;)
-      for (current = 0; current < unsigned(block); ++current) {
-        if (fibers[current].done) continue;
-        threadIdx = {current, 0, 0};
-        swapcontext(&scheduler, &fibers[current].context);
-        running -= fibers[current].done;
+    for (int running = block * blocks; running > 0;)
+      for (int n = 0; n < blocks; ++n) {
+        enter(cluster[n]);
+        blockIdx = {unsigned(number + n), 0, 0};
+        for (current = 0; current < unsigned(block); ++current) {
+          if (fiber().done) continue;
+          threadIdx = {current, 0, 0};
+          swapcontext(&scheduler, &fiber().context);
+          running -= fiber().done;
+        }
       }
   }
 }
 template <class... Parameters>
-inline void launch(void (*kernel)(Parameters...), int grid, int block, void** arguments) {
-  launch(kernel, grid, block, arguments, std::index_sequence_for<Parameters...>());
+inline void launch(void (*kernel)(Parameters...), int grid, int block, int blocks,
+                   void** arguments) {
+  launch(kernel, grid, block, blocks, arguments, std::index_sequence_for<Parameters...>());
 }
 
 }  // namespace emulated
 
 inline void __syncwarp() { emulated::exchanged(0); }
-inline void __syncthreads() { emulated::wait(emulated::whole, emulated::fibers.size()); }
+inline void __syncthreads() { emulated::wait(emulated::own->whole, emulated::own->fibers.size()); }
 template <class T>
 inline T __shfl_xor_sync(u32, T x, int distance) {
   return emulated::exchanged(x).of[(emulated::current % 32) ^ distance];
@@ -197,12 +226,12 @@ inline float min_nan(float a, float b) { return a != a ? a : b != b ? b : fminf(
 template <int kBytes>
 inline void copy_async(u32 to, const void* from, u32 bytes) {
   if (to % kBytes || bytes && reinterpret_cast<size_t>(from) % kBytes) abort();
-  emulated::fibers[emulated::current].copies.back().push_back({to, from, bytes, kBytes});
+  emulated::fiber().copies.back().push_back({to, from, bytes, kBytes});
 }
-inline void commit_copies() { emulated::fibers[emulated::current].copies.emplace_back(); }
+inline void commit_copies() { emulated::fiber().copies.emplace_back(); }
 template <int kPending>
 inline void wait_copies() {
-  auto& groups = emulated::fibers[emulated::current].copies;
+  auto& groups = emulated::fiber().copies;
   for (; groups.size() > kPending + 1; groups.pop_front())
     for (const emulated::Copy& c : groups.front()) {
       memset(shared_bytes + c.to, 0, c.whole);
@@ -271,17 +300,15 @@ MULTIPLY(mma_tf32, false, as<float>(x & ~0x1fffu))
 // The words of a tensor map are its own here: address, bytes of an element, dimensions, swizzle, then
 // elements and box of each dimension, the last one's first.
 struct Signal { u32 pending, arrivals; };  // in memory; the phase and the bytes are kept beside it
-struct Phase { unsigned number = 0; long long bytes = 0; };
-inline std::vector<std::pair<u32, Phase>> phases;
-inline Phase& phase_of(u32 at) {
-  for (auto& [known, phase] : phases)
+inline emulated::Phase& phase_of(u32 at) {
+  for (auto& [known, phase] : emulated::own->phases)
     if (known == at) return phase;
-  return phases.emplace_back(at, Phase{}).second;
+  return emulated::own->phases.emplace_back(at, emulated::Phase{}).second;
 }
 inline Signal& signal_of(u32 at) { return *reinterpret_cast<Signal*>(shared_bytes + at); }
 inline void settle(u32 at) {
   Signal& signal = signal_of(at);
-  Phase& phase = phase_of(at);
+  emulated::Phase& phase = phase_of(at);
   if (signal.pending == 0 && phase.bytes == 0) {
     signal.pending = signal.arrivals;
     ++phase.number;
@@ -296,6 +323,18 @@ inline void arrive(u32 at) {
   if (signal_of(at).pending-- == 0) abort();
   settle(at);
 }
+// Acts as if a block of the cluster were the own one.
+template <class Act>
+inline void in_block(u32 block, Act act) {
+  emulated::Block* const before = emulated::own;
+  emulated::enter(emulated::cluster.at(block));
+  act();
+  emulated::enter(*before);
+}
+inline void arrive_at(u32 at, u32 block) { in_block(block, [&] { arrive(at); }); }
+inline void sync_cluster() {
+  emulated::wait(emulated::together, emulated::cluster.size() * emulated::own->fibers.size());
+}
 inline void expect(u32 at, u32 bytes) {
   phase_of(at).bytes += bytes;
   arrive(at);
@@ -304,7 +343,7 @@ inline void await(u32 at, u32 parity) {
   while (phase_of(at).number % 2 == parity) emulated::yield();
 }
 template <int kThreads>
-inline void sync_threads() { emulated::wait(emulated::named, kThreads); }
+inline void sync_threads() { emulated::wait(emulated::own->named, kThreads); }
 template <int kRegisters>
 inline void release_registers() {}
 template <int kRegisters>
@@ -343,8 +382,8 @@ inline unsigned char* place_of(const void* map, u32 start, u64 offset) {
   return shared_bytes + at;
 }
 template <size_t... N, class Given>
-inline void copied(u32 to, const void* map, const Given& given, std::index_sequence<N...>) {
-  const u32 signal = __cvta_generic_to_shared(std::get<sizeof...(N)>(given));
+inline void copied(u32 to, const void* map, u32 signal, const Given& given,
+                   std::index_sequence<N...>) {
   const long long first[] = {std::get<N>(given)...};
   const u64 size = static_cast<const u64*>(map)[1];
   phase_of(signal).bytes -= each_of_box(map, first, sizeof...(N), [&](u64 offset, char* from) {
@@ -353,9 +392,16 @@ inline void copied(u32 to, const void* map, const Given& given, std::index_seque
   });
   settle(signal);
 }
-template <class... Given>  // coordinates, then the signal
+template <int kBlocks, class... Given>  // coordinates, then the signal
 inline void copy_box(u32 to, const void* map, Given... given) {
-  copied(to, map, std::make_tuple(given...), std::make_index_sequence<sizeof...(Given) - 1>());
+  const auto all = std::make_tuple(given...);
+  const u32 signal = __cvta_generic_to_shared(std::get<sizeof...(Given) - 1>(all));
+  const auto copy = [&] {
+    copied(to, map, signal, all, std::make_index_sequence<sizeof...(Given) - 1>());
+  };
+  if (kBlocks == 1) copy();
+  else
+    for (u32 block = 0; block < kBlocks; ++block) in_block(block, copy);
 }
 template <class... Coordinates>
 inline void store_box(const void* map, u32 from, Coordinates... given) {

@@ -55,7 +55,7 @@ def emulated(
         maps = [_map(m, held) for m in call.maps]
         values = (*pointers, *maps, *map(ctypes.c_int, call.arguments))
         arguments = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        library[f"launch_{call.name}"](call.grid, call.block, arguments)
+        library[f"launch_{call.name}"](call.grid, call.block, call.cluster, arguments)
     tensors = {p.name: f for p, f in zip(parameters(nest), held, strict=True)}
     for name, fenced in tensors.items():
         if not fenced.whole():
@@ -77,8 +77,8 @@ def _map(given: Map | None, held: Sequence[Fenced]) -> Any:
 
 def _library(source: str, names: set[str], set_to: Mapping[str, int], folder: Path) -> ctypes.CDLL:
     entries = "\n".join(
-        f'extern "C" void launch_{n}(int grid, int block, void** arguments) {{\n'
-        f"  emulated::launch({n}, grid, block, arguments);\n}}"
+        f'extern "C" void launch_{n}(int grid, int block, int cluster, void** arguments) {{\n'
+        f"  emulated::launch({n}, grid, block, cluster, arguments);\n}}"
         for n in sorted(names)
     )
     file = folder / "emulated.cc"

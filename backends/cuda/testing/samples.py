@@ -38,10 +38,16 @@ CASES = {  # decisions for the kernel of a case, which is in FOLDER
     "place(b.outer, level=grid)",
     "persistent": "tile(m, size=4)\nplace(m.outer, level=grid)\npersistent(y, programs=1)",
 }
-SPECS = {"produced": "staged", "fetched": "streamed"}  # whose file has another name
+SPECS = {
+    "produced": "staged",
+    "clustered": "staged",
+    "fetched": "streamed",
+}  # whose file has another name
 BULK_CASES = {  # for machines with a DMA engine
     "produced": f"{CASES['staged']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)\n"
     "rasterize(m, size=8, over=n)\nthreads(y, count=256)",
+    "clustered": f"{CASES['staged']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)\n"
+    "rasterize(m, size=4, over=n)\ncluster(m, size=2)\npersistent(y, programs=1)",
     "fetched": f"{CASES['streamed']}\ncopy(q, by=bulk)\npipeline(k, stages=2)\n"
     "pipeline(v, stages=2)\ncopy(k, by=bulk)\ncopy(v, by=bulk)",
 }

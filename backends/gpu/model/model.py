@@ -319,7 +319,7 @@ def traffic(moves: list[Move], ext: Extents, machine: Machine, at_once: int) -> 
         i: m.fresh * m.sectors * prod(together[n] for n in m.needs) for i, m in enumerate(moves)
     }
     between = sum(wave.values())
-    asked = sum(ext.programs * m.asked * m.sectors for m in moves)
+    asked = sum(ext.programs * m.asked * m.sectors / m.sharing for m in moves)
     fetched = 0.0
     for tensor in dict.fromkeys(m.tensor for m in moves):
         own = [i for i, m in enumerate(moves) if m.tensor == tensor]

@@ -258,6 +258,18 @@ def test_a_smaller_instruction_has_a_lower_rate():
     assert small == narrow == pytest.approx(large / 0.63)
 
 
+def test_blocks_of_a_cluster_ask_the_cache_once_for_what_they_share():
+    lines = (128, 128, 64, "copy(x, by=bulk)", "copy(w, by=bulk)")
+    alone, pairs, fours = (
+        terms_of(product(*lines, *more), PRODUCT)["asked_bytes"]
+        for more in ((), ("cluster(m, size=2)",), ("cluster(m, size=4)",))
+    )
+    blocks, tile = 32 * 32, 128 * 1024 * 2
+    assert alone - pairs == blocks * tile / 2 and alone - fours == blocks * tile * 3 / 4
+    odd = {**PRODUCT, "M": 31 * 128}
+    assert terms_of(product(*lines, "cluster(m, size=2)"), odd) == terms_of(product(*lines), odd)
+
+
 def test_the_last_round_counts_whole():
     nest, sizes = copied(*row(8))
     assert terms_of(nest, sizes, warps=16, registers=32)["rounds"] == 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import gcd, inf, prod
 
 from backends.gpu.model.extents import Extents
+from ir.nest.bulk import shared
 from ir.nest.nest import Load, Slice, Store
 from ir.sizes import power_of_two
 from ir.sizes import value as number
@@ -29,6 +30,7 @@ class Move:
     needs: frozenset[str]  # grid indices that the addresses depend on
     rows: float = 0.0  # bytes of one row of a gather, else 0
     bytes: float = 0.0  # in registers while it is in flight; 0 for a bulk copy
+    sharing: int = 1  # blocks of a cluster for which the cache is asked once
 
     @property
     def asked(self) -> float:
@@ -64,7 +66,16 @@ def move(
         needs=frozenset(i for i in ext.grid if i in used or rows),
         rows=rows,
         bytes=0.0 if s.bulk else float(width * elements),
+        sharing=_sharing(s, ext),
     )
+
+
+def _sharing(s: Load | Store, ext: Extents) -> int:
+    """How many blocks get what one of them copies: those of a cluster, where clusters are whole."""
+    cluster = ext.launch.cluster
+    if cluster is None or not isinstance(s, Load) or not shared(s, cluster.index):
+        return 1
+    return 1 if ext.grid[cluster.index] % cluster.size else cluster.size
 
 
 def _spread(region: tuple[Slice, ...], ext: Extents) -> tuple[str, ...]:

@@ -66,6 +66,7 @@ class Call:
     tensors: tuple[int, ...]  # numbers in the kernel's list
     arguments: tuple[int, ...]  # sizes, then the step of a recurrence, where it has one
     maps: tuple[Map | None, ...] = ()  # None: the engine does not take the tensor, nor is it asked
+    cluster: int = 1  # thread blocks of a cluster
 
 
 def metadata(program: ThreadProgram) -> dict[str, Any]:
@@ -95,6 +96,7 @@ def _launch(launch: Launch) -> dict[str, Any]:
         "grid": f"min({tiles}, {launch.resident})" if launch.resident else tiles,
         "block": launch.threads + (launch.producer.threads if launch.producer else 0),
         "shared": " + ".join(shared) or "0",
+        "cluster": text(launch.cluster) if launch.cluster else "1",
         "tensors": list(launch.tensors),
         "arguments": [] if launch.specialized else list(launch.sizes),
         "step": launch.step is not None,
@@ -201,6 +203,7 @@ def calls(given: Mapping[str, Any], sizes: Mapping[str, int]) -> Iterator[Call]:
                     grid=value(launch["grid"], known),
                     block=launch["block"],
                     shared=value(launch["shared"], known),
+                    cluster=value(launch["cluster"], known),
                     tensors=tuple(map(given["tensors"].index, launch["tensors"])),
                     arguments=(
                         *(int(known[a]) for a in launch["arguments"]),

@@ -9,7 +9,7 @@ from functools import cache
 from backends.emit import Templates
 from backends.gpu.names import SourceNames
 from backends.gpu.source.spelling import FILTERS
-from backends.gpu.tile import CONSTANTS, Name
+from backends.gpu.tile import CLUSTER, CONSTANTS, Name
 from backends.shared.words import KEYWORDS
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
@@ -37,11 +37,11 @@ NAMES = SourceNames(
     _MADE,
     of_tensor=("pointer", "map", "shared", "next", "factor", "steps", "aligned"),
     of_index=(
-        *("origin", "positions", "mask", "width", "even", "tiles"),
+        *("origin", "positions", "mask", "width", "even", "tiles", CLUSTER),
         *("step", "low", "high", "stage", "read_stage", "write_stage", "issue", "chunk"),
         *("full", "empty", "read_parity", "write_parity"),
     ),
-    capitals=(*CONSTANTS, "aligned"),
+    capitals=(*CONSTANTS, "aligned", CLUSTER),
     forms=_forms,
 )
 

@@ -72,6 +72,8 @@ class Kernel:
     signals: tuple[tuple[Signal, str], ...]  # with the first byte of each
     maps: tuple[TensorMap, ...]
     producer: Producer | None
+    cluster: Name | None  # the constant with its blocks
+    end: tuple[of.Statement, ...]
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name."""
@@ -170,6 +172,8 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         signals=tuple(_placed(launch.signals, starts)),
         maps=launch.maps,
         producer=_scoped_producer(launch),
+        cluster=launch.cluster,
+        end=launch.end,
     )
 
 

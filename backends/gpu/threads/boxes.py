@@ -7,6 +7,7 @@ panels with the engine's swizzle. One box moves one panel.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -20,7 +21,7 @@ from backends.gpu.threads.signals import TensorMap
 from backends.gpu.threads.staging import Staging
 from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name
-from ir.spec import DTYPES, Apply, Expr, Number
+from ir.spec import DTYPES, Apply, Expr, Index, Number
 
 BOX_ALIGNED = 1024  # bytes that a box begins at multiples of: the widest swizzle repeats after them
 MOST_DIMENSIONS = 5  # of a tensor
@@ -76,6 +77,12 @@ class Boxed(Staging):
         for tensor in self.boxes.stores:
             if Name("map", tensor) not in self.maps:
                 raise BackendError("emit", f"`{tensor}` is not stored in bulk: its tile is no box")
+        if self.launch.cluster is not None and self.launch.cluster[0] not in self.constants:
+            raise BackendError(
+                "emit",
+                f"blocks of a cluster along `{self.launch.cluster[0].stem}` share no copies: what they "
+                "read alike has no parts that are whole swizzled rows for each of them",
+            )
 
     # -- stores -------------------------------------------------------------------------------
 
@@ -150,16 +157,19 @@ class Boxed(Staging):
         self.shared[tile.name] = made
         return made
 
-    def boxed(self, x: of.Load, stages: int) -> Name:
-        """The tile of a load that the engine fills, with the map of its tensor."""
+    def boxed(self, x: of.Load, stages: int, divided: str) -> Name:
+        """The tile of a load that the engine fills, with the map of its tensor. divided: the axis of
+        which each block of a cluster copies a part; empty: none."""
         tile = self.in_panels(replace(self.target(x, stages)[0], stages=stages))
-        self.map(map_of(x.name), self.boxes.loads[x.name], tile)
+        self.map(map_of(x.name), self.boxes.loads[x.name], tile, divided)
         return tile.name
 
-    def map(self, name: Name, box: of.Box, tile: to.Shared) -> None:
+    def map(self, name: Name, box: of.Box, tile: to.Shared, divided: str = "") -> None:
         """Notes the map of a tensor, whose boxes are panels of a tile, and when the engine takes it."""
         given = self.boxes.descriptors[box.descriptor]
         extents = dict(zip(tile.axes, (*tile.extents[:-1], Number(tile.panel)), strict=True))
+        if divided:
+            extents[divided] = self.part_of(extents[divided])
         self.maps[name] = TensorMap(
             name,
             given.tensor,
@@ -177,6 +187,41 @@ class Boxed(Staging):
             most = Apply("minimum", (extent, Number(BOX_MOST)))
             self.conditions += [of.Even(most, extent), of.Even(extent, Number(ROWS))]
         self.constants[BOXES] = to.All(tuple(dict.fromkeys(self.conditions)))
+
+    # -- clusters -----------------------------------------------------------------------------
+
+    def divided(self, x: of.Load, apart: Set[Name]) -> str:
+        """The axis of a load's tile of which each block of a cluster copies a part to all of them: the
+        first of several elements; empty where the blocks read unlike boxes, or tiles have no such
+        parts. apart: what is other numbers in each block."""
+        if self.launch.cluster is None:
+            return ""
+        axes, _ = self._axes(x)
+        dtype, _ = self.typing.known[x.name]
+        alike = not any(n in apart for e in self.boxes.loads[x.name].at for n in origins(e))
+        extents = [int(e.value) if isinstance(e := self.width(i), Number) else 0 for i in axes[:-1]]
+        first = next((n for n, extent in enumerate(extents) if extent != 1), None)
+        if not alike or first is None or 0 in extents:
+            return ""
+        rows, left = divmod(prod(extents), self.launch.cluster[1])
+        whole = rows * self._panel(axes, dtype) * DTYPES[dtype] % BOX_ALIGNED == 0
+        return (
+            axes[first]
+            if whole and not left and not extents[first] % self.launch.cluster[1]
+            else ""
+        )
+
+    def part_of(self, extent: Expr) -> Expr:
+        """What a block of a cluster copies of an extent."""
+        assert self.launch.cluster is not None, "else nothing is divided"
+        return Apply("floordiv", (extent, self.launch.cluster[0]))
+
+
+def origins(expr: Expr) -> Iterator[Name]:
+    """The variables in an expression; an index is its origin."""
+    for n in expr.walk():
+        if isinstance(n, Name | Index):
+            yield n if isinstance(n, Name) else Name("origin", n.name)
 
 
 def _ordered(held: to.Fragment, box: of.Box) -> tuple[str, ...]:

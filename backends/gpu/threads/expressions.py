@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from backends.backend import BackendError
 from backends.gpu import tile as of
-from backends.gpu.tile import CONSTANTS, Name
+from backends.gpu.tile import CLUSTER, CONSTANTS, Name
 from ir.spec import Apply, Expr, Index, Number, Size
 from ir.visit import rebuilt
 
@@ -105,7 +105,8 @@ def met(a: Axes, b: Axes) -> Axes:
 
 def leaves(expr: Expr) -> list[Name]:
     """The variables in an expression that have a value of each thread's own."""
-    return [n for n in expr.walk() if isinstance(n, Name) and n.sort not in (*CONSTANTS, "pointer")]
+    known = (*CONSTANTS, CLUSTER, "pointer")
+    return [n for n in expr.walk() if isinstance(n, Name) and n.sort not in known]
 
 
 def rewritten(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:

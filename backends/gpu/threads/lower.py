@@ -13,7 +13,7 @@ from backends.gpu.threads.facts import FRAGMENTS, Facts
 from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.scans import EXCHANGE, scan
 from backends.gpu.threads.vectors import aligned, contiguous
-from backends.gpu.tile import CONSTANTS, Name
+from backends.gpu.tile import CLUSTER, CONSTANTS, Name
 from backends.gpu.values import typed
 from ir.spec import DTYPES, EIGHT, FLOATS, Apply, Expr, Index, Number
 
@@ -233,7 +233,9 @@ class Lowering:
                 case Name() if node.sort in FRAGMENTS:
                     return to.Element(self.variable(node), self.facts.indices(node))
                 case Name():
-                    return node if node.sort in (*CONSTANTS, "pointer") else self._plain(node)
+                    return (
+                        node if node.sort in (*CONSTANTS, CLUSTER, "pointer") else self._plain(node)
+                    )
                 case Index(name):
                     return self._plain(Name("origin", name))
                 case of.Spread(value) | of.Permuted(value) | of.Broadcast(value):

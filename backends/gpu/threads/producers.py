@@ -20,13 +20,14 @@ from typing import Any
 
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
-from backends.gpu.threads.boxes import BOXES, Boxed, map_of
+from backends.gpu.threads.boxes import BOXES, Boxed, map_of, origins
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.signals import Signal
 from backends.gpu.threads.staging import COPY_BYTES, advanced, certain
 from backends.gpu.tile import Name
-from ir.spec import Apply, Expr, Index, Number
+from backends.gpu.values import times
+from ir.spec import Apply, Expr, Number
 
 PRODUCERS = 128  # threads: registers move between roles of whole warpgroups
 BOX_REGISTERS, COPY_REGISTERS = 40, 88  # of a producer: to start boxes, or to copy by itself
@@ -50,7 +51,9 @@ class Producers(Boxed):
         if not self.fills:
             return None
         grid = self.block(self.launch.grid)
-        return to.Producer(PRODUCERS, self._moved(), tuple(self.fill_first), (*grid, *self.fills))
+        first = (*self.meets(), *self.fill_first)
+        body = (*grid, *self.fills)
+        return to.Producer(PRODUCERS, self._moved(), first, body, self.meets())
 
     def _moved(self) -> tuple[Expr, Expr] | None:
         """Registers of each producer and of each consumer; None where all keep what they begin with:
@@ -124,7 +127,7 @@ class Producers(Boxed):
             return False
         if len(boxed) < len(ahead):  # consumers load the others, and so wait in each iteration
             ahead, flies = boxed, None
-        ring = self._ring(s.name.stem, ahead, s.stages)
+        ring = self._ring(s.name.stem, s.body, ahead, s.stages)
         self.fills.append(self._as_loop(s, self._filled(ring, s.body, ahead)))
         self.around[-1].filled = True
         self._consume(s, ring, ahead, flies)
@@ -159,12 +162,42 @@ class Producers(Boxed):
         for x in ahead:
             yield from (x.place, *self.boxes.loads[x.name].at)
 
-    def _ring(self, stem: str, ahead: list[of.Load], stages: int) -> _Ring:
+    def _apart(self, body: Iterable[of.Statement]) -> set[Name]:
+        """The numbers that are others in each block of a cluster."""
+        found = {Name("origin", self.launch.cluster[0].stem)} if self.launch.cluster else set()
+        for x in (*(x for one in self.around for x in one.loop.body), *body):
+            if isinstance(x, of.Assign | of.StepOrigin):
+                if any(n in found for e in of.expressions(x) for n in origins(e)):
+                    found.add(x.name)
+        return found
+
+    def _in_cluster(self, warps: Expr) -> Expr:
+        """The arrivals of some warps of each block of a cluster. Blocks are clusters where these are
+        whole and the engine copies; else each is one of its own."""
+        assert self.launch.cluster is not None, "else nothing is shared"
+        name, size, tiles = self.launch.cluster
+        whole = to.All((of.Even(tiles, Number(size)), BOXES))
+        self.constants[name] = Apply("add", (Number(1), Apply("mul", (Number(size - 1), whole))))
+        return Apply("mul", (warps, name))
+
+    def meets(self) -> tuple[to.Statement, ...]:
+        """Where blocks of a cluster wait for each other: before the first reaches into another's shared
+        memory, and until none does any more."""
+        shared = self.launch.cluster is not None and self.launch.cluster[0] in self.constants
+        return (to.ClusterBarrier(),) if shared else ()
+
+    def _ring(
+        self, stem: str, body: Iterable[of.Statement], ahead: list[of.Load], stages: int
+    ) -> _Ring:
         """A ring of stages for some loads, with its signals."""
         self.rings += 1
-        ring = _Ring(stem, self.rings, stages, tuple(self.boxed(x, stages) for x in ahead))
+        divided = tuple(self.divided(x, self._apart(body)) for x in ahead)
+        tiles = tuple(self.boxed(x, stages, d) for x, d in zip(ahead, divided, strict=True))
+        ring = _Ring(stem, self.rings, stages, tiles, divided)
         copying = of.Compute("where", (BOXES, Number(1), Number(PRODUCERS)))
-        warps = Number(self.threads >> self.owners.warp_bits)
+        warps: Expr = Number(self.threads >> self.owners.warp_bits)
+        if ring.shared:
+            warps = self._in_cluster(warps)
         self.signals.append(Signal(ring.full, stages, copying, ring.tiles))
         self.signals.append(Signal(ring.empty, stages, warps, ring.tiles))
         self.depths |= {x.name: stages for x in ahead}
@@ -188,9 +221,8 @@ class Producers(Boxed):
         origins = [x for x in found if isinstance(x, to.Each) and x.name.sort in ("origin", "step")]
         copies = [x for x in found if x not in origins]
         boxes = tuple(
-            to.BoxCopy(tile, map_of(x.name), tuple(map(self.scalar, box.at)), stage, ring.full)
-            for x, tile in zip(ahead, ring.tiles, strict=True)
-            for box in [self.boxes.loads[x.name]]
+            self._box_copy(x, tile, divided, stage, ring.full)
+            for x, tile, divided in zip(ahead, ring.tiles, ring.divided, strict=True)
         )
         one = of.Check(to.Thread(), equal=Number(0))
         by_one = to.Guard(one, (to.Arrive(ring.full, stage, expects=ring.tiles), *boxes))
@@ -202,12 +234,25 @@ class Producers(Boxed):
             *ring.next("write"),
         )
 
+    def _box_copy(
+        self, x: of.Load, tile: Name, divided: str, stage: Expr, full: Name
+    ) -> to.BoxCopy:
+        """The copy of a load's box, or of this block's part of it."""
+        box, part = self.boxes.loads[x.name], None
+        at = list(box.at)
+        if divided:
+            assert self.launch.cluster is not None, "else nothing is divided"
+            own = Apply("mod", (Name("tile"), self.launch.cluster[0]))
+            place, part = box.axes.index(divided), self.scalar(own)
+            at[place] = Apply("add", (at[place], times(own, self.part_of(self.width(divided)))))
+        return to.BoxCopy(tile, map_of(x.name), tuple(map(self.scalar, at)), stage, full, part)
+
     def _alone(self, s: of.Load) -> None:
         """A load outside of loops, whose tile is filled once for each tile of the grid."""
-        ring = self._ring(s.name.stem, [s], 1)
+        ring = self._ring(s.name.stem, (), [s], 1)
         self.fills += self._filled(ring, (s,), [s])
         self.put(to.Await(ring.full, ring.stage("read"), ring.parity("read")))
-        self.last += [to.Arrive(ring.empty, ring.stage("read"), warps=True), *ring.next("read")]
+        self.last += [ring.freed(ring.stage("read")), *ring.next("read")]
 
     def _consume(self, s: of.Loop, ring: _Ring, ahead: list[of.Load], flies: Name | None) -> None:
         """The consumers' side of a loop."""
@@ -215,8 +260,8 @@ class Producers(Boxed):
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
         self.stages |= {x.name: stage for x in ahead}
         consumed = self.block(s.body)
-        free: tuple[to.Statement, ...] = (to.Arrive(ring.empty, stage, warps=True),)
-        over = to.Arrive(ring.empty, ring.before("read"), warps=True)
+        free: tuple[to.Statement, ...] = (ring.freed(stage),)
+        over = ring.freed(ring.before("read"))
         if flies:  # the matmul of the iteration before is over, so its stage is free
             consumed = tuple(
                 replace(x, pending=1) if isinstance(x, to.WarpgroupMultiply) else x
@@ -247,11 +292,22 @@ class _Loop:
 class _Ring:
     """Stages of shared memory that producers fill, and where each role is in it."""
 
-    def __init__(self, stem: str, number: int, stages: int, tiles: tuple[Name, ...]):
+    def __init__(
+        self,
+        stem: str,
+        number: int,
+        stages: int,
+        tiles: tuple[Name, ...],
+        divided: tuple[str, ...],
+    ):
         self.stem = stem
         self.number = number
         self.stages = stages
         self.tiles = tiles
+        self.divided = (
+            divided  # of each tile the axis that the blocks of a cluster share; empty: none
+        )
+        self.shared = any(divided)
         self.full, self.empty = self._name("full"), self._name("empty")
 
     def _name(self, sort: str) -> Name:
@@ -264,6 +320,10 @@ class _Ring:
     def parity(self, role: str) -> to.Element:
         """The parity of the phase that it waits for."""
         return to.Element(self._name(f"{role}_parity"))
+
+    def freed(self, stage: Expr) -> to.Arrive:
+        """What gives a stage back, to the producers of all blocks that copy to it."""
+        return to.Arrive(self.empty, stage, warps=True, everywhere=self.shared)
 
     def begun(self, role: str, parity: int) -> list[to.Each]:
         """What it begins with."""
@@ -291,9 +351,4 @@ class _Ring:
 def _known(expr: Expr, names: set[Name]) -> bool:
     """Whether an expression has no variables but some, beside positions and constants."""
     own = ("origin", "low", "high", "step", "tiles", *FRAGMENTS)
-    for n in expr.walk():
-        if isinstance(n, Index) and Name("origin", n.name) not in names:
-            return False
-        if isinstance(n, Name) and n.sort in own and n not in names:
-            return False
-    return True
+    return all(n in names or n.sort not in own for n in origins(expr))

@@ -106,7 +106,7 @@ def _launch(
     body = lowering.block((*launch.grid, *launch.body))
     lowering.require_all()
     once, body = hoisted(once, lowering.shared), hoisted(body, lowering.shared)
-    once, body = (*lowering.first, *once), (*body, *lowering.last)
+    once, body = (*lowering.meets(), *lowering.first, *once), (*body, *lowering.last)
     producer = lowering.producer()
     lowering.shared = lowering.placed(once, body)
     barriers = Barriers(lowering.shared)
@@ -191,6 +191,8 @@ def _made(
         maps=maps,
         producer=producer,
         registers=launch.registers,
+        cluster=launch.cluster[0] if launch.cluster and lowering.meets() else None,
+        end=lowering.meets(),
     )
 
 

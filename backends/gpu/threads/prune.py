@@ -52,8 +52,9 @@ def reads(block: Iterable[to.Statement]) -> frozenset[Name]:
                 found |= _names(stage) if stage is not None else set()
             case to.Copy(_, place, _, stage):
                 found |= _names(place) | (_names(stage) if stage is not None else set())
-            case to.BoxCopy(_, _, at, stage):
-                found |= {n for e in (*at, stage) for n in _names(e)}
+            case to.BoxCopy(_, _, at, stage, _, part):
+                own = (*at, stage) if part is None else (*at, stage, part)
+                found |= {n for e in own for n in _names(e)}
             case to.BoxStore(_, _, at):
                 found |= {n for e in at for n in _names(e)}
             case to.Arrive(_, stage):

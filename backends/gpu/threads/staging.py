@@ -53,6 +53,10 @@ class Staging(Matmuls):
         """The role of threads that only fill shared memory; None where there are none."""
         return None
 
+    def meets(self) -> tuple[to.Statement, ...]:
+        """What blocks do together at their beginning and end."""
+        return ()
+
     def before(self, statements: Iterable[of.Statement]) -> tuple[to.Statement, ...]:
         """The statements of what is done before the first tile."""
         return self.block(statements)

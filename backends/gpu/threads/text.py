@@ -91,8 +91,11 @@ def statement_text(s: to.Statement) -> str:
             return "fence, for the asynchronous proxy"
         case to.Await(signal, stage, parity):
             return f"await {text(signal)}{_stage(stage)}, parity {text(parity)}"
-        case to.Arrive(signal, stage, warps, expects):
+        case to.ClusterBarrier():
+            return "barrier of the cluster"
+        case to.Arrive(signal, stage, warps, expects, everywhere):
             rest = ", once for each warp" if warps else ""
+            rest += ", in all blocks of the cluster" if everywhere else ""
             rest += f", with the bytes of {', '.join(map(text, expects))}" if expects else ""
             return f"arrive at {text(signal)}{_stage(stage)}{rest}"
         case to.Barrier(proxy):
@@ -119,11 +122,11 @@ def _access(s: to.Statement) -> str:
             return f"copy {text(tile)}{_stage(stage)} = {_place(place)}{_by(vector)}"
         case to.BoxStore(tile, tensor, at):
             return f"store box {text(tensor)}[{', '.join(map(text, at))}] = {text(tile)}"
-        case to.BoxCopy(tile, tensor, at, stage, signal):
+        case to.BoxCopy(tile, tensor, at, stage, signal, part):
             box = f"{text(tensor)}[{', '.join(map(text, at))}]"
-            return (
-                f"copy {text(tile)}{_stage(stage)} = box {box}, then {text(signal)}{_stage(stage)}"
-            )
+            own = f", part {text(part)} of the cluster's" if part is not None else ""
+            then = f"then {text(signal)}{_stage(stage)}"
+            return f"copy {text(tile)}{_stage(stage)} = box {box}{own}, {then}"
     raise AssertionError(f"no text for {type(s).__name__}")
 
 
@@ -132,6 +135,8 @@ def _launch(one: to.Launch) -> Iterator[str]:
     head = f"launch {one.name}({', '.join(one.tensors)})"
     yield f"{head}: {one.threads} threads, warps of {one.warp}{limit}"
     yield from grid_lines(one.tiles, one.resident)
+    if one.cluster is not None:
+        yield f"    clusters of {expression_text(one.cluster)} blocks"
     yield from sizes_lines(one.sizes, one.specialized)
     yield from (f"    up to {expression_text(e)} = {most}" for e, most in one.limits)
     yield from (f"    constant {n} = {value}" for n, value in one.attributes)
@@ -152,11 +157,13 @@ def _launch(one: to.Launch) -> Iterator[str]:
     yield from statement_lines(one.once, 1)
     yield "    for each tile:"
     yield from statement_lines(one.body, 2)
+    yield from statement_lines(one.end, 1)
     if one.producer is not None:
         yield f"    {one.producer.threads} threads that fill shared memory:"
         yield from statement_lines(one.producer.once, 2)
         yield "        for each tile:"
         yield from statement_lines(one.producer.body, 3)
+        yield from statement_lines(one.producer.end, 2)
 
 
 def axis_text(a: to.Axis) -> str:

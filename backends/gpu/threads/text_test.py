@@ -77,6 +77,13 @@ LINES = {
     "arrive at k_full[1], with the bytes of x_shared": to.Arrive(FULL, Number(1), expects=(TILE,)),
     "arrive at k_full[1], once for each warp": to.Arrive(FULL, Number(1), warps=True),
     "await k_full[1], parity 0": to.Await(FULL, Number(1), Number(0)),
+    "arrive at k_full[1], once for each warp, in all blocks of the cluster": to.Arrive(
+        FULL, Number(1), warps=True, everywhere=True
+    ),
+    "copy x_shared[1] = box x_map[0], part 1 of the cluster's, then k_full[1]": to.BoxCopy(
+        TILE, Name("map", "x"), (Number(0),), Number(1), FULL, Number(1)
+    ),
+    "barrier of the cluster": to.ClusterBarrier(),
     "fence, for the asynchronous proxy": to.Fence(),
 }
 

@@ -259,6 +259,10 @@ class BoxCopy(Statement):
     """A box of a global tensor into a tile of shared memory, by the DMA engine: one thread starts it.
 
     Elements outside of the tensor become 0. The bytes arrive at a stage of the signal.
+
+    part: of a tile that blocks of a cluster read alike, the number of the part along its first axis of
+    several elements that this block copies to the same place in all of them, and whose bytes arrive at
+    the signal of each (multicast).
     """
 
     tile: Name
@@ -266,6 +270,7 @@ class BoxCopy(Statement):
     at: tuple[Expr, ...]  # where the box begins along each dimension of the tensor
     stage: Expr
     signal: Name
+    part: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,13 +288,15 @@ class Arrive(Statement):
     """Threads arrive at a stage of a signal: all of them, or the first of each warp after the others
     of its warp have come here.
 
-    expects: tiles of which as many bytes as a stage has are to arrive as well.
+    expects: tiles of which as many bytes as a stage has are to arrive as well. everywhere: at the
+    signals of all blocks of the cluster.
     """
 
     signal: Name
     stage: Expr
     warps: bool = False
     expects: tuple[Name, ...] = ()
+    everywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +322,11 @@ class Barrier(Statement):
     """
 
     proxy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBarrier(Statement):
+    """All threads of all blocks of the cluster wait for each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,11 +438,10 @@ class Producer:
     """Threads after those of the block's others, which only fill shared memory."""
 
     threads: int
-    registers: (
-        tuple[Expr, Expr] | None
-    )  # of each of them and of each of the others, where they move
+    registers: tuple[Expr, Expr] | None  # of each of them and of each other thread, where they move
     once: tuple[Statement, ...]  # before the first tile
     body: tuple[Statement, ...]  # for each tile
+    end: tuple[Statement, ...] = ()  # after the last tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,13 +469,12 @@ class Launch:
     maps: tuple[TensorMap, ...] = ()
     producer: Producer | None = None
     registers: int = 0  # the most of a thread, 0: the compiler chooses
+    cluster: Name | None = None  # the constant with the blocks of a cluster; None: no clusters
+    end: tuple[Statement, ...] = ()  # after the last tile
 
     def fragment(self, name: Name) -> Fragment:
-        """The fragment of a name; KeyError where there is none."""
-        for f in self.fragments:
-            if f.name == name:
-                return f
-        raise KeyError(name)
+        """The fragment of a name."""
+        return next(f for f in self.fragments if f.name == name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,8 +495,5 @@ def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
     """Every statement, outer ones first."""
     for s in block:
         yield s
-        match s:
-            case Loop(body=body):
-                yield from statements(body)
-            case Guard(body=body, others=others):
-                yield from statements((*body, *others))
+        if isinstance(s, Loop | Guard):
+            yield from statements((*s.body, *getattr(s, "others", ())))

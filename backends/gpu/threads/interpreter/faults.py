@@ -16,6 +16,7 @@ FRAGMENT = "wrong fragment"  # registers that are not the elements that a statem
 VECTOR = "vector"  # elements that do not move with one instruction
 SIGNAL = "signal"  # arrivals or bytes that no phase of it counts
 DEADLOCK = "deadlock"  # all roles of a block wait
+CLUSTER = "cluster"  # a block is reached that may not have begun, or may have left
 SHARED_MEMORY = "shared memory"  # more of it than a block may have
 BANK_CONFLICT = "bank conflict"  # where a tile promised that there is none
 

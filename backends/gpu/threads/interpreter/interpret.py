@@ -88,46 +88,56 @@ class _Running:
         limit: int,
     ):
         self.launch = launch
-        block = Block(launch.name, launch.threads, launch.warp)
-        compiler = Compiler(launch, sizes, block)
+        compiler = Compiler(launch, sizes, Block(launch.name, launch.threads, launch.warp))
         _require_limits(launch, compiler)
-        shared = {s.name: s for s in launch.shared}
-        self.memory = SharedMemory(shared, compiler.number, block)
-        require_room(self.memory, limit, launch.name)
-        self.signals = Signals(self.memory, Turns(self._handed))
         self.arrivals = {s.name: compiler.number(s.arrivals) for s in launch.signals}
         self.tiles = prod(compiler.number(t) for t in launch.tiles)
         own = [launch]
         if launch.producer is not None:
             p = launch.producer
-            own.append(replace(launch, threads=p.threads, once=p.once, body=p.body))
-        self.roles: list[_Role] = []
-        first = 0
-        for role in own:
-            made = Compiler(role, sizes, Block(launch.name, role.threads, launch.warp, first=first))
-            self.roles.append(_Role(made, Places(made, tensors), self.signals, instructions))
-            first += role.threads
+            own.append(replace(launch, threads=p.threads, once=p.once, body=p.body, end=p.end))
+        self.turns = Turns(self._handed)
+        self.cluster: list[Signals] = []  # of the blocks that run together
+        self.roles: list[_Role] = []  # of each of them in turn
+        for _ in range(compiler.number(launch.cluster) if launch.cluster else 1):
+            shared = {s.name: s for s in launch.shared}
+            memory = SharedMemory(shared, compiler.number, compiler.block)
+            require_room(memory, limit, launch.name)
+            signals = Signals(memory, self.turns, self.cluster)
+            self.cluster.append(signals)
+        for signals in self.cluster:
+            first = 0
+            for role in own:
+                block = Block(launch.name, role.threads, launch.warp, first=first)
+                made = Compiler(role, sizes, block)
+                self.roles.append(_Role(made, Places(made, tensors), signals, instructions))
+                first += role.threads
         self.rows: list[Traffic] = [row for role in self.roles for row in role.rows]
 
     def run(self, step: int, draw: np.random.Generator) -> None:
         """All blocks of a launch at one step of its recurrence."""
         blocks = min(self.launch.resident, self.tiles) if self.launch.resident else self.tiles
-        for number in draw.permutation(blocks):
-            self.memory.begin()
-            self.signals.begin(self.launch.signals, lambda s: self.arrivals[s.name])
-            runs = [
-                partial(role.run, int(number), range(int(number), self.tiles, blocks), step)
-                for role in self.roles
-            ]
+        together = len(self.cluster)
+        each = len(self.roles) // together
+        for cluster in draw.permutation(blocks // together):
+            runs = []
+            for place, role in enumerate(self.roles):
+                number = int(cluster) * together + place // each
+                tiles = range(number, self.tiles, blocks)
+                runs.append(partial(role.run, number, tiles, step))
+            for signals in self.cluster:
+                signals.memory.begin()
+                signals.begin(self.launch.signals, lambda s: self.arrivals[s.name], each)
             self._handed(0)
             if len(runs) == 1:
                 runs[0]()
             else:
-                self.signals.turns.run(*runs)
+                self.turns.run(*runs)
 
     def _handed(self, role: int) -> None:
         """A role goes on: faults of memory are its own."""
-        self.memory.block = self.roles[role].block
+        for signals in self.cluster:
+            signals.memory.block = self.roles[role].block
 
 
 class _Role:
@@ -141,7 +151,7 @@ class _Role:
         instructions: Sequence[MatrixInstruction],
     ):
         launch = self.launch = compiler.launch
-        self.block = compiler.block
+        self.block, self.signals = compiler.block, signals
         scalars = [n for n in (_TILE, launch.step) if n is not None]
         self.block.variables = {n: Variable(n, "i32", (), (launch.threads,)) for n in scalars}
         used = {n for n in expressions(launch.once, launch.body) if isinstance(n, Name)}
@@ -154,7 +164,7 @@ class _Role:
         compiler.load = places.loaded
         signals.memory.block = self.block
         made = Statements(compiler, places, signals.memory, instructions, signals)
-        self.once, self.body = made.all(launch.once), made.all(launch.body)
+        self.once, self.body, self.end = map(made.all, (launch.once, launch.body, launch.end))
         self.rows: list[Traffic] = made.rows
         self.block.statement = None
 
@@ -173,6 +183,8 @@ class _Role:
                     v.value, v.partly = None, None
             self._put(_TILE, tile)
             run_all(self.block, self.body)
+        run_all(self.block, self.end)
+        self.signals.ends(self.block)
 
     def _put(self, name: Name, number: int) -> None:
         self.block.variables[name].value = np.int32(number)

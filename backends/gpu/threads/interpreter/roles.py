@@ -17,74 +17,87 @@ class _Stopped(BaseException):
 
 
 class Turns:
-    """Lets two roles run, one at a time: one goes on until it waits for what the other does."""
+    """Lets roles run, one at a time: one goes on until it waits for what another does, then the next
+    one does."""
 
     def __init__(self, handed: Callable[[int], None]):
         self.handed = handed  # called with the number of the role that goes on
         self.progress = 0  # arrivals and copies so far
-        self._stuck = -1  # the progress at which a role began to wait
         self._own = 0
         self._running = False
         self._stop = False
-        self._ended = [False, False]
-        self._signals = (threading.Semaphore(0), threading.Semaphore(0))
+        self._ended: list[bool] = []
+        self._stuck: list[int] = []  # the progress at which each role began to wait
+        self._signals: list[threading.Semaphore] = []
         self._failure: BaseException | None = None
 
-    def run(self, first: Callable[[], None], second: Callable[[], None]) -> None:
-        """Runs both roles to their ends; raises what one of them does."""
-        self._running, self._stop, self._ended, self._failure = True, False, [False, False], None
-        self._own, self._stuck = 0, -1
-        worker = threading.Thread(target=self._second, args=(second,), daemon=True)
-        worker.start()
+    def run(self, *roles: Callable[[], None]) -> None:
+        """Runs all roles to their ends; raises what one of them does."""
+        count = len(roles)
+        self._running, self._stop, self._failure, self._own = True, False, None, 0
+        self._ended, self._stuck = [False] * count, [-1] * count
+        self._signals = [threading.Semaphore(0) for _ in roles]
+        workers = [
+            threading.Thread(target=self._worker, args=(n, roles[n]), daemon=True)
+            for n in range(1, count)
+        ]
+        for worker in workers:
+            worker.start()
         try:
-            first()
+            roles[0]()
             self._ended[0] = True
-            if not self._ended[1]:
+            while not all(self._ended):
                 self._hand_over()
-        except BaseException:
-            self._stop = True
-            self._signals[1].release()
-            raise
         finally:
-            worker.join()
+            self._stop = True
+            for signal in self._signals[1:]:
+                signal.release()
+            for worker in workers:
+                worker.join()
             self._running = False
-        if self._failure is not None:
-            raise self._failure
 
-    def _second(self, work: Callable[[], None]) -> None:
-        self._signals[1].acquire()
+    def _worker(self, number: int, work: Callable[[], None]) -> None:
+        self._signals[number].acquire()
+        if self._stop:
+            return
         try:
-            if not self._stop:
-                with np.errstate(all="ignore"):
-                    work()
+            with np.errstate(all="ignore"):
+                work()
         except _Stopped:
             return
         except BaseException as failure:
             self._failure = failure
-        self._ended[1] = True
-        self._go(0)
+        self._ended[number] = True
+        self._go(0 if self._failure is not None else self._next(number))
 
     def wait(self, block: Block) -> None:
-        """Lets the other role run; ThreadFault where nothing happened since that one waits."""
-        other = 1 - self._own
-        if not self._running or self._ended[other] or self._stuck == self.progress:
+        """Lets another role run; ThreadFault where nothing happened since all of them wait."""
+        if self._running:
+            self._stuck[self._own] = self.progress
+        waits = zip(self._ended, self._stuck)
+        if not self._running or all(ended or at == self.progress for ended, at in waits):
             raise _deadlock(block)
-        self._stuck = self.progress
         self._hand_over()
 
     def offer(self) -> None:
-        """Lets the other role run, if there is one, as far as it can go."""
-        if self._running and not self._ended[1 - self._own]:
+        """Lets other roles run, if there are some, as far as they can go."""
+        if self._running and self._next(self._own) != self._own:
             self._hand_over()
+
+    def _next(self, own: int) -> int:
+        """The role after one that has not ended; the first where all have."""
+        count = len(self._ended)
+        after = ((own + n) % count for n in range(1, count + 1))
+        return next((n for n in after if not self._ended[n]), 0)
 
     def _hand_over(self) -> None:
         own = self._own
-        self._go(1 - own)
+        self._go(self._next(own))
         self._signals[own].acquire()
-        if self._stop:
-            raise _Stopped
         if own == 0 and self._failure is not None:
             raise self._failure
+        if self._stop:
+            raise _Stopped
 
     def _go(self, role: int) -> None:
         self._own = role
@@ -96,6 +109,6 @@ def _deadlock(block: Block) -> ThreadFault:
     """The fault of roles that all wait."""
     return block.fault(
         faults.DEADLOCK,
-        "no role of the block goes on: each waits for a phase that nothing ends",
+        "nothing in the block or its cluster goes on: each role waits for a phase that nothing ends",
         "let every stage be filled and freed once in each round, and count parities with the rounds",
     )

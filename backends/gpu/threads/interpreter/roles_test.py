@@ -124,7 +124,7 @@ CASES = {
         faults.DEADLOCK,
     ),
     "no wait for a full stage": (without(to.Await), "consumer", BOXED, faults.UNINITIALISED),
-    "no wait for an empty stage": (without(to.Await), "producer", BOXED, faults.DEADLOCK),
+    "no wait for an empty stage": (without(to.Await), "producer", BOXED, faults.STAGE_IN_USE),
     "given back too early": (
         lambda s: early(s),
         "consumer",

@@ -29,10 +29,15 @@ class Stage:
 
     arrivals: int  # of threads, that complete a phase
     left: int = 0  # of the current phase
-    expected: int = 0  # bytes that have not arrived
+    expected: int = 0  # bytes that have not arrived; less than 0 where a peer's came first
     phase: int = 0  # how many are over
+    waited: int = 0  # how many were waited for
+    touched: int = -1  # the last phase that another block of the cluster had a part in
     copied: list[tuple[Tile, Access, np.ndarray]] = field(default_factory=list)
     fenced: bool = True  # whether what threads wrote is visible to instructions that read memory
+    # The memories of blocks whose threads arrived: in this phase, and in those that are over.
+    arriving: list[SharedMemory] = field(default_factory=list)
+    arrived: list[SharedMemory] = field(default_factory=list)
 
     def settle(self, memory: SharedMemory) -> None:
         """Ends the phase, if all have arrived: what was copied is there."""
@@ -40,25 +45,76 @@ class Stage:
             return
         for tile, access, values in self.copied:
             memory.land(tile, access, values)
-        self.copied, self.left = [], self.arrivals
+        self.arrived += self.arriving
+        self.copied, self.arriving, self.left = [], [], self.arrivals
         self.phase += 1
 
 
 @dataclass(slots=True)
 class Signals:
-    """The signals of one block."""
+    """The signals of one block, and those of the other blocks of its cluster."""
 
     memory: SharedMemory
     turns: Turns
+    cluster: list[Signals]  # in order, this one too
+    roles: int = 0  # that have not ended
+    met: int = 0  # how often the blocks of the cluster met
+    waiting: int = 0  # roles of the block that wait to meet the others
     stages: dict[Name, list[Stage]] = field(default_factory=dict)
     guarded: dict[Name, tuple[Name, ...]] = field(default_factory=dict)  # tiles of each signal
 
-    def begin(self, signals: Sequence[Signal], arrivals: Callable[[Signal], int]) -> None:
+    def begin(
+        self, signals: Sequence[Signal], arrivals: Callable[[Signal], int], roles: int
+    ) -> None:
         """What a new block finds: the first phase of all stages."""
+        self.roles, self.met, self.waiting = roles, 0, 0
         for s in signals:
             count = arrivals(s)
             self.stages[s.name] = [Stage(count, count) for _ in range(s.stages)]
             self.guarded[s.name] = s.tiles
+
+    def reached(self, other: Signals, one: Stage, block: Block) -> None:
+        """Another block's stage is reached; ThreadFault where that may not have begun, or has left."""
+        if other is self:
+            return
+        if not self.met or not other.roles:
+            what = "may not have begun" if not self.met else "has left"
+            raise block.fault(
+                faults.CLUSTER, f"a block of the cluster that is reached into {what}", _MEET
+            )
+        one.touched = one.phase
+
+    def ends(self, block: Block) -> None:
+        """A role ends; ThreadFault where others may still reach into the block that leaves."""
+        self.roles -= 1
+        stages = (one for stages in self.stages.values() for one in stages)
+        if not self.roles and any(one.touched >= one.waited for one in stages):
+            what = "the block leaves its cluster while others may still reach into it"
+            raise block.fault(faults.CLUSTER, what, _MEET)
+
+
+_MEET = (
+    "let all blocks of a cluster meet before the first reaches into another and after the last does"
+)
+
+
+def meet(block: Block, signals: Signals) -> Run:
+    """The closure of a barrier of the cluster."""
+
+    def run() -> None:
+        block.require_all("a barrier of a cluster")
+        before = signals.met
+        signals.waiting += 1
+        signals.turns.progress += 1
+        if all(one.waiting == one.roles for one in signals.cluster):
+            for one in signals.cluster:
+                one.met, one.waiting = one.met + 1, 0
+                for stage in (s for stages in one.stages.values() for s in stages):
+                    stage.touched = -1
+        while signals.met == before:
+            signals.turns.wait(block)
+
+    return run
 
 
 def stage_of(block: Block, signals: Signals, name: Name, code: Code) -> tuple[int, Stage]:
@@ -76,22 +132,25 @@ def arrive(block: Block, signals: Signals, s: Arrive, stage: Code) -> Run:
     size = sum(memory.tiles[n].stage * DTYPES[memory.tiles[n].shared.dtype] for n in s.expects)
 
     def run() -> None:
-        _, one = stage_of(block, signals, s.signal, stage)
         count = block.threads if block.active is None else int(block.active.sum())
         if s.warps:
             block.require_groups("an arrival of warps")
             count //= block.warp
-        if count > one.left:
-            raise block.fault(
-                faults.SIGNAL,
-                f"{count} threads arrive at a phase that waits for {one.left} more",
-                "count all that arrive, each once in a phase",
-            )
-        one.left -= count
-        one.expected += size
-        one.fenced &= memory.fenced
-        one.settle(memory)
-        signals.turns.progress += 1
+        for other in signals.cluster if s.everywhere else (signals,):
+            _, one = stage_of(block, other, s.signal, stage)
+            signals.reached(other, one, block)
+            if count > one.left:
+                raise block.fault(
+                    faults.SIGNAL,
+                    f"{count} threads arrive at a phase that waits for {one.left} more",
+                    "count all that arrive, each once in a phase",
+                )
+            one.left -= count
+            one.expected += size
+            one.fenced &= memory.fenced
+            one.arriving.append(memory)
+            one.settle(other.memory)
+            signals.turns.progress += 1
         if s.warps:  # who waits for the stage goes on at once: it must not be in use any more
             signals.turns.offer()
 
@@ -100,7 +159,6 @@ def arrive(block: Block, signals: Signals, s: Arrive, stage: Code) -> Run:
 
 def await_(block: Block, signals: Signals, s: Await, codes: tuple[Code, Code]) -> Run:
     """The closure of a wait, while which other roles run."""
-    memory = signals.memory
 
     def run() -> None:
         block.require_all("a wait for a signal")
@@ -108,9 +166,10 @@ def await_(block: Block, signals: Signals, s: Await, codes: tuple[Code, Code]) -
         parity = int(block.alike(codes[1].run()))
         while one.phase % 2 == parity:
             signals.turns.wait(block)
-        for name in signals.guarded[s.signal]:
-            memory.passed(memory.tiles[name], number, one.fenced)
-        one.fenced = True
+        for memory in (*{id(m): m for m in one.arrived}.values(),):
+            for name in signals.guarded[s.signal]:
+                memory.passed(memory.tiles[name], number, one.fenced)
+        one.fenced, one.waited, one.arrived = True, one.phase, []
 
     return run
 
@@ -124,7 +183,7 @@ class _Boxes:
     tensor: Tensor
     sizes: tuple[int, ...]  # of the tensor
     grid: np.ndarray  # [dimension, element]: places from where the boxes begin
-    elements: np.ndarray  # offset of each in a stage of the tile
+    elements: tuple[np.ndarray, ...]  # of each part of the tile, the offset of each in a stage
     at: tuple[Code, ...]
 
     def places(self) -> tuple[np.ndarray, np.ndarray]:
@@ -138,20 +197,30 @@ class _Boxes:
 
 
 def _boxes(
-    compiler: Compiler, tile: Tile, tensor: tuple[TensorMap, Tensor], at: Sequence[Code]
+    compiler: Compiler,
+    tile: Tile,
+    tensor: tuple[TensorMap, Tensor],
+    at: Sequence[Code],
+    parts: int = 1,
 ) -> _Boxes:
+    """The boxes of a tile, or of one of several parts along its first axis of several elements."""
     described, source = tensor
     sizes, box = (tuple(map(compiler.number, part)) for part in (described.sizes, described.box))
     held = [n for n, extent in enumerate(box) if extent > 1 or n == len(box) - 1]
     if len(held) != len(tile.extents):
         held = list(range(len(box) - len(tile.extents), len(box)))
-    whole = tuple(box[n] for n in held[:-1]) == tile.extents[:-1]
+    first = next((n for n, extent in enumerate(tile.extents) if extent > 1), 0)
+    wanted = [e // parts if n == first else e for n, e in enumerate(tile.extents)]
+    whole = [box[n] for n in held[:-1]] == wanted[:-1] and tile.extents[first] % parts == 0
     if not whole or box[-1] != tile.shared.panel or tile.extents[-1] % box[-1]:
         hint = "let the box have the extents of the tile, and the width of a panel"
         what = f"boxes of {list(box)} do not fill a tile of {list(tile.extents)}"
         raise compiler.block.fault(faults.FRAGMENT, what, hint)
     grid = np.indices((*box[:-1], tile.extents[-1])).reshape(len(box), -1)
-    elements = tile.offsets([grid[n] for n in held])
+    elements = tuple(
+        tile.offsets([grid[n] + (i == first) * part * wanted[first] for i, n in enumerate(held)])
+        for part in range(parts)
+    )
     return _Boxes(compiler.block, tile, source, sizes, grid, elements, tuple(at))
 
 
@@ -160,33 +229,46 @@ def box_copy(
     signals: Signals,
     s: BoxCopy,
     tensor: tuple[TensorMap, Tensor],
-    codes: tuple[Sequence[Code], Code],
+    codes: tuple[Sequence[Code], Code, Code | None],
 ) -> Run:
-    """The closure of a copy of boxes. codes: where they begin, and the stage of tile and signal."""
-    block, memory = compiler.block, signals.memory
-    tile, source = memory.tiles[s.tile], tensor[1]
-    boxes = _boxes(compiler, tile, tensor, codes[0])
-    size = len(boxes.elements) * DTYPES[tile.shared.dtype]
+    """The closure of a copy of boxes. codes: where they begin, the stage of tile and signal, and the
+    part of the tile, which all blocks of the cluster get."""
+    block, source = compiler.block, tensor[1]
+    at, stage, part = codes
+    others = signals.cluster if part is not None else [signals]
+    boxes = _boxes(compiler, signals.memory.tiles[s.tile], tensor, at, len(others))
+    size = len(boxes.elements[0]) * DTYPES[boxes.tile.shared.dtype]
 
     def run() -> None:
         threads = np.arange(block.threads) if block.active is None else np.flatnonzero(block.active)
         if len(threads) != 1:
             what = f"{len(threads)} threads start one box"
             raise block.fault(faults.SIGNAL, what, "let one thread start it")
-        number, one = stage_of(block, signals, s.signal, codes[1])
         flat, inside = boxes.places()
         values = np.zeros(len(inside), source.data.dtype)
         values[inside] = source.data[flat[inside]]
         owners = np.full(len(inside), block.first + threads[0])
-        access = Access.of(tile, boxes.elements + number * tile.stage, owners)
-        memory.fly(tile, access, values)
-        if size > one.expected:
-            what = f"{size} bytes arrive where {one.expected} more are expected"
-            raise block.fault(faults.SIGNAL, what, "expect the bytes of all boxes of a phase first")
-        one.copied.append((tile, access, values))
-        one.expected -= size
-        signals.turns.progress += 1
-        one.settle(memory)
+        own = int(block.alike(part.run())) if part is not None else 0
+        for other in others:
+            number, one = stage_of(block, other, s.signal, stage)
+            signals.reached(other, one, block)
+            if part is None and size > one.expected:
+                what = f"{size} bytes arrive where {one.expected} more are expected"
+                hint = "expect the bytes of all boxes of a phase first"
+                raise block.fault(faults.SIGNAL, what, hint)
+            if one.phase > one.waited:
+                raise block.fault(
+                    faults.STAGE_IN_USE,
+                    f"copies to stage {number} of `{s.tile.stem}`, whose last copy nobody waited for",
+                    "wait until all consumers have given the stage back, those of peers too",
+                )
+            tile = other.memory.tiles[s.tile]
+            access = Access.of(tile, boxes.elements[own] + number * tile.stage, owners)
+            other.memory.fly(tile, access, values)
+            one.copied.append((tile, access, values))
+            one.expected -= size
+            signals.turns.progress += 1
+            one.settle(other.memory)
 
     return run
 
@@ -201,7 +283,8 @@ def box_store(
     """The closure of a store of boxes."""
     tile, target = memory.tiles[s.tile], tensor[1]
     boxes = _boxes(compiler, tile, tensor, at)
-    access = Access.of(tile, boxes.elements, np.zeros(len(boxes.elements), np.int64))
+    elements = boxes.elements[0]
+    access = Access.of(tile, elements, np.zeros(len(elements), np.int64))
 
     def run() -> None:
         compiler.block.require_all("a store of boxes")

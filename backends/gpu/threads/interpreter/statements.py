@@ -267,9 +267,13 @@ class Statements:
         codes = (self.compiler.of(s.stage, ()), self.compiler.of(s.parity, ()))
         return signals.await_(self.block, self.signals, s, codes)
 
+    def _clusterbarrier(self, s: to.ClusterBarrier) -> Run:
+        return signals.meet(self.block, self.signals)
+
     def _boxcopy(self, s: to.BoxCopy) -> Run:
         tensor, at = self._described(s)
-        codes = (at, self.compiler.of(s.stage, ()))
+        part = None if s.part is None else self.compiler.of(s.part, ())
+        codes = (at, self.compiler.of(s.stage, ()), part)
         return signals.box_copy(self.compiler, self.signals, s, tensor, codes)
 
     def _boxstore(self, s: to.BoxStore) -> Run:
