@@ -185,8 +185,8 @@ _TABLE = (
     ),
     Verb(
         "cluster",
-        "each thread block copies its boxes by itself -> `size` neighbouring blocks along this index "
-        "form a cluster: each copies a part of what all of them read to all (multicast)",
+        "each thread block copies its boxes -> `size` neighbouring blocks along this index copy what "
+        "all of them read once (multicast)",
         "index",
         {"size": "positive"},
         {},
