@@ -98,6 +98,11 @@ class MachineClass(Protocol):
         """Whether the DMA engine moves only tiles whose sizes are powers of two."""
 
     @property
+    def box_steps(self) -> int:
+        """How far apart the positions of a box may be along a dimension but the last; 0: boxes are no
+        windows either, which begin where several indices say."""
+
+    @property
     def box_slot_bytes(self) -> int:
         """Bytes that each tile of a pipelined bulk copy is a multiple of."""
 

@@ -132,7 +132,8 @@ def described(given: Map | None, tensors: Sequence[Any]) -> _Aligned:
         return made
     kind, size = _KINDS[given.dtype]
     dims = len(given.sizes)
-    sizes, box = given.sizes[::-1], given.box[::-1]
+    sizes, steps = given.sizes[::-1], given.steps[::-1]
+    box = [extent * step for extent, step in zip(given.box[::-1], steps, strict=True)]
     strides = [size * prod(sizes[: d + 1]) for d in range(dims - 1)]
     _check(
         driver().cuTensorMapEncodeTiled(
@@ -143,7 +144,7 @@ def described(given: Map | None, tensors: Sequence[Any]) -> _Aligned:
             (ctypes.c_uint64 * dims)(*sizes),
             (ctypes.c_uint64 * max(1, dims - 1))(*strides),
             (ctypes.c_uint32 * dims)(*box),
-            (ctypes.c_uint32 * dims)(*[1] * dims),
+            (ctypes.c_uint32 * dims)(*steps),
             0,  # not interleaved
             _SWIZZLES[given.swizzle],
             _PROMOTED,

@@ -260,7 +260,8 @@ template <int kPanel, class T>
 inline Matrix<T> matrix(const T* tile, int rows, int row, int column) {
   constexpr int kBytes = kPanel * sizeof(T);
   constexpr u64 kSwizzle = kBytes == 128 ? 1 : kBytes == 64 ? 2 : kBytes == 32 ? 3 : 0;
-  const u32 start = shared_address(tile + panel<kPanel>(rows, row, column));
+  // An address has the number of its block in the cluster in bits that a descriptor has no place for.
+  const u32 start = shared_address(tile + panel<kPanel>(rows, row, column)) & 0x3ffff;
   const u64 panels = rows * kBytes >> 4, groups = 8 * kBytes >> 4;
   return {u64(start >> 4) | panels << 16 | groups << 32 | kSwizzle << 62};
 }

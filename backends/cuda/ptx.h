@@ -113,10 +113,11 @@ inline void fence_signals() {
 inline void arrive(u32 at) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
 }
-// At the same place of another block of the cluster.
+// At the same place of another block of the cluster. What it tells of are reads, which are over. A
+// release at the scope of the cluster would wait for all writes: a matmul took 1.7 times as long.
 inline void arrive_at(u32 at, u32 block) {
   asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(at),
+               "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(at),
                "r"(block) : "memory");
 }
 inline void sync_cluster() {

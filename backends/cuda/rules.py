@@ -13,6 +13,7 @@ RULES = Rules(
     typed=frozenset(),
     typed_but_f32=frozenset(),
     warps=4,
+    box_steps=8,
     clusters=True,
 )
 WORDS = ADMISSION.called | frozenset(  # of kernel.h and of the compiler

@@ -342,17 +342,18 @@ class BodyBuilder:
 
     def _load(self, s: Load) -> None:
         axes = self.axes_of(s.value)
-        made = self._loaded(s, Name("value", s.value), axes)
+        self._load_as(s, Name("value", s.value), axes)
+        self.masks.loaded(s, axes)
+
+    def _load_as(self, s: Load, name: Name, axes: tuple[str, ...]) -> None:
+        """Loads a region into a variable with some axes."""
+        place = self.places.place(s.tensor, s.region, axes, padded=s.pad is not None)
+        made = to.Load(name, place, typed(s.pad or 0.0, self.values[s.value].dtype), s.cache)
         if s.bulk:
-            descriptor, box = self._described(s)
-            self._bulk(descriptor, to.BoxLoad(made.name, box), made)
+            descriptor, box = self._described(s, axes)
+            self._bulk(descriptor, to.BoxLoad(name, box), made)
         else:
             self._put(made)
-        self.masks.loaded(s, axes, self.places.parameters[s.tensor].shape)
-
-    def _loaded(self, s: Load, name: Name, axes: tuple[str, ...]) -> to.Load:
-        place = self.places.place(s.tensor, s.region, axes, padded=s.pad is not None)
-        return to.Load(name, place, typed(s.pad or 0.0, self.values[s.value].dtype), s.cache)
 
     def _load_here(self, tile: Tile) -> tuple[Name, tuple[str, ...]]:
         """Reads a late value's part where it is used."""
@@ -365,7 +366,7 @@ class BodyBuilder:
         name = Name("value", tile.value)
         if name in names:
             name = self._copy(name)
-        self._put(self._loaded(s, name, axes))
+        self._load_as(s, name, axes)
         self.scopes[-1].loaded[tile] = name
         return name, axes
 
@@ -375,15 +376,15 @@ class BodyBuilder:
         place = self.places.place(s.tensor, s.region, axes, padded=False, extra=once)
         made = to.Store(place, Name("value", s.value), s.reduction, s.cache)
         if s.bulk:
-            descriptor, box = self._described(s)
+            descriptor, box = self._described(s, axes)
             self._bulk(descriptor, to.BoxStore(box, made.value), made)
         else:
             self._put(made)
 
-    def _described(self, s: Load | Store) -> tuple[to.Descriptor, to.Box]:
+    def _described(self, s: Load | Store, axes: tuple[str, ...]) -> tuple[to.Descriptor, to.Box]:
         dtype = self.values[s.value].dtype
         shape = self.places.parameters[s.tensor].shape
-        held = self.blocks.shape(self.axes_of(s.value))
+        held = self.blocks.shape(axes)
         descriptor, box = describe(s, dtype, shape, self.blocks, held)
         if descriptor not in self.descriptors:
             self.descriptors.append(descriptor)

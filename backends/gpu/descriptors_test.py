@@ -1,5 +1,7 @@
 """Tensors as TMA is told of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from backends.backend import BackendError
@@ -35,9 +37,9 @@ def launch(*lines) -> Launch:
     return lowered(BATCHED, *(lines or LINES), sizes=SIZES, machine=WITH_THREADS).launches[0]
 
 
-def described(made: Launch, s):
+def described(made: Launch, s, rules=RULES):
     shapes = {p.name: p.shape for p in made.parameters}
-    blocks, value = Blocks(made, RULES), made.value(s.value)
+    blocks, value = Blocks(made, rules), made.value(s.value)
     held = blocks.shape(blocks.axes(value.names))
     return describe(s, value.dtype, shapes[s.tensor], blocks, held)
 
@@ -98,10 +100,22 @@ def test_what_is_no_box_is_refused(tile):
     assert seen.value.stage == "emit"
 
 
-def test_steps_and_rows_are_refused():
+def of_w(first, second):
     made = launch()
     (load,) = [s for s in made.statements() if isinstance(s, Load) and s.tensor == "w"]
-    stepped = Slice("k", (("k", 2),), Number(0), step=2)
-    wrong = Load(load.value, "w", (stepped, load.region[1]))
-    with pytest.raises(BackendError, match="cannot be moved in bulk"):
-        described(made, wrong)
+    return made, Load(load.value, "w", (first or load.region[0], second or load.region[1]))
+
+
+STEPPED = Slice("k", (("k", 2),), Number(0), step=2)
+
+
+def test_steps_are_told_where_the_language_takes_them():
+    descriptor, box = described(*of_w(STEPPED, None))
+    assert descriptor.steps == (2, 1) and texts(box.at) == ["(k_at * 2)", "n_at"]
+
+
+def test_steps_along_rows_and_of_other_languages_are_refused():
+    for first, second in ((None, Slice("n", (("n", 2),), Number(0), step=2)), (STEPPED, None)):
+        rules = RULES if second else replace(RULES, box_steps=1)
+        with pytest.raises(BackendError, match="cannot be moved in bulk"):
+            described(*of_w(first, second), rules)

@@ -13,7 +13,7 @@ from backends.gpu.shapes import spread
 from backends.gpu.tile import Masked, Name
 from backends.gpu.values import ZERO, typed
 from ir.functions import IDENTITY_ELEMENTS
-from ir.nest.nest import Load, Map, Tile
+from ir.nest.nest import Load, Map, Slice, Tile
 from ir.nest.steps import tile_axes
 from ir.spec import Apply, Cast, Expr
 
@@ -30,17 +30,21 @@ class Masks:
         """The conditions, over axes, that positions of indices are in bounds."""
         return tuple(spread(Name("mask", i), (i,), over) for i in indices if self.blocks[i].checks)
 
-    def loaded(self, s: Load, axes: tuple[str, ...], shape: tuple[Expr, ...]) -> None:
-        """Notes a load from a tensor of a shape: it fills with 0 unless it is padded with something
-        else; TMA does so only outside the tensor, not outside an index."""
+    def loaded(self, s: Load, axes: tuple[str, ...]) -> None:
+        """Notes a load."""
+        self.zeros[s.value] = self._filled(s, axes)
+
+    def _filled(self, s: Load, axes: tuple[str, ...]) -> frozenset[str]:
+        """The axes along which a load fills with 0 what is out of bounds: all unless it is padded with
+        something else; TMA does so only outside the tensor, not outside an index."""
         if s.pad:
-            return
-        zeros = {i for i in axes if self.blocks[i].checks}
-        if s.bulk:
-            dims = zip(s.region, shape, strict=True)
-            ends = {one.terms[0][0]: size for one, size in dims if one.terms and one.offset == ZERO}
-            zeros = {i for i in zeros if ends.get(i) == self.blocks[i].size}
-        self.zeros[s.value] = frozenset(zeros)
+            return frozenset()
+        if not s.bulk:
+            return frozenset(axes)
+        shape = next(p.shape for p in self.blocks.launch.parameters if p.name == s.tensor)
+        dims = zip(s.region, shape, strict=True)
+        plain = [(one.terms[0][0], size) for one, size in dims if _plain(one)]
+        return frozenset(i for i, size in plain if self.blocks[i].size == size)
 
     def mapped(self, s: Map) -> None:
         """Notes a map."""
@@ -68,8 +72,7 @@ class Masks:
 
     def _known(self, tile: Tile) -> frozenset[str]:
         if tile.value in self.late:
-            s = self.late[tile.value]
-            return frozenset() if s.pad else frozenset(tile_axes(tile, self.blocks.values))
+            return self._filled(self.late[tile.value], tile_axes(tile, self.blocks.values))
         return self.zeros.get(tile.value, frozenset())
 
     def _zero(self, expr: Expr) -> frozenset[str]:
@@ -96,3 +99,8 @@ class Masks:
     def _axes(self, expr: Expr) -> set[str]:
         tiles = (n for n in expr.walk() if isinstance(n, Tile))
         return {i for t in tiles for i in tile_axes(t, self.blocks.values)}
+
+
+def _plain(one: Slice) -> bool:
+    """Whether positions along a dimension are those of one index."""
+    return len(one.terms) == 1 and one.terms[0][1] == 1 and one.offset == ZERO

@@ -12,5 +12,6 @@ RULES = Rules(
     typed=frozenset({"log1p"}),
     typed_but_f32=frozenset({"pow"}),
     warps=4,
+    box_steps=8,
     clusters=True,
 )

@@ -22,4 +22,5 @@ class Rules:
     # Whether the compiler takes the loop over the tiles of a persistent block and those in it as one
     # loop, which it pipelines as the launch says; else each has stages of its own.
     persistent_is_one_loop: bool = False
+    box_steps: int = 1  # how far apart positions of a box may be along a dimension
     clusters: bool = False  # whether thread blocks of a cluster reach each other's shared memory

@@ -411,6 +411,7 @@ class Descriptor:
     sizes: tuple[Expr, ...]
     strides: tuple[tuple[Expr, ...], ...]
     box: tuple[Expr, ...]
+    steps: tuple[int, ...]  # how far apart positions of the box are along each dimension
     condition: Expr
 
 

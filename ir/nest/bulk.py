@@ -59,7 +59,8 @@ def require_boxes(
                 hint=f"drop {decision}",
             )
         for launch, move in moves:
-            if fault := _fault(launch, move, sizes) or _shape(launch, move, machine, sizes):
+            steps = machine.model.box_steps
+            if fault := _fault(launch, move, sizes, steps) or _shape(launch, move, machine, sizes):
                 raise _refused(decision, fault)
 
 
@@ -72,30 +73,50 @@ def _refused(decision: Decision, fault: str) -> KernelError:
     )
 
 
-def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
+def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int], steps: int) -> str:
     """Why a region is no box that a DMA engine can move; empty where it is one."""
     if not move.region:
         return "it is a single number"
     for one in move.region:
         if one.rows is not None:
             return "its rows lie where another tensor says"
-        if one.step != 1:
-            return f"it is read in steps of {one.step}"
-        if len(one.terms) > 1 or any(c != 1 for _, c in one.terms):
-            return f"it is read through a window over {', '.join(i for i, _ in one.terms)}"
+        if fault := _window(launch, one, steps, one is move.region[-1]):
+            return fault
     if isinstance(move, Load) and move.pad:
         return f"what lies out of bounds is {move.pad}"
     return _unaligned(launch, move, sizes) or _shifted(launch, move)
+
+
+def _window(launch: Launch, one: Slice, steps: int, last: bool) -> str:
+    """Why positions along a dimension are none of a box. A window of one filter tap is one: the tap's
+    index, one at a time, moves where it begins. steps: how far apart positions may be."""
+    over = wide(launch, one)
+    step = over[0][1] if over else 1
+    if len(over) > 1 or len(one.terms) > 1 and (last or not steps):
+        names = ", ".join(i for i, _ in one.terms)
+        taps = "" if last or not steps else f"; tile(..., size=1) all of {names} but one"
+        return f"it is read through a window over {names}{taps}"
+    if step != 1 and (last or not 1 < step <= steps):
+        return f"it is read in steps of {step}"
+    return ""
+
+
+def wide(launch: Launch, one: Slice) -> list[tuple[str, int]]:
+    """The indices that a dimension of a region runs along, with their coefficients; others only move
+    where it begins."""
+    tiles = dict(launch.tiles)
+    return [(i, c) for i, c in one.terms if tiles.get(i) != 1]
 
 
 def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[str, int]) -> str:
     """Why a box has a shape that the machine does not move: its tiles are no powers of two where
     the engine needs that, and boxes may be no wider than the machine says."""
     for one in move.region:
-        tile = dict(launch.tiles).get(one.terms[0][0], 0) if one.terms else 0
+        over = wide(launch, one)
+        tile = dict(launch.tiles).get(over[0][0], 0) if over else 0
         if machine.model.boxes_are_powers_of_two and tile and tile != power_of_two(tile):
             return f"its tile has {tile} elements along {one.axis}, which is no power of two"
-        width = power_of_two(_extent(launch, move, one, sizes))
+        width = power_of_two(_extent(launch, move, one, sizes)) * (over[0][1] if over else 1)
         if machine.box and width > machine.box:
             return f"its box has {width} elements along {one.axis}, more than {machine.box}"
     return _slots(launch, move, machine, sizes)
@@ -142,7 +163,11 @@ def _unaligned(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> 
 
 
 def _extent(launch: Launch, move: Load | Store, one: Slice, sizes: Mapping[str, int]) -> int:
+    """Positions of a box along a dimension."""
     if one.axis is None:
         return 1
+    over, whole = wide(launch, one), dict(launch.whole)
+    if over and one.terms != ((over[0][0], 1),):  # the axis has all that a window moves over
+        return dict(launch.tiles).get(over[0][0]) or number(whole[over[0][0]], sizes)
     axes = launch.value(move.value).axes
     return number(next(a.extent for a in axes if a.name == one.axis), sizes)

@@ -8,6 +8,7 @@ from ir.edits.edits import neighbours
 from ir.errors import KernelError
 from ir.nest.nest import Load, Store
 from testing.samples.samples import (
+    SMALL,
     WITH_REGISTERS,
     WITH_THREADS,
     decisions,
@@ -18,6 +19,8 @@ from testing.samples.samples import (
 )
 
 CHIP = dataclasses.replace(WITH_REGISTERS, engines=("bulk",))
+WIDE = dataclasses.replace(WITH_THREADS, box=256)
+TILES = dataclasses.replace(SMALL, engines=("bulk",))
 SIZES = {"M": 64, "N": 64, "K": 64}
 TILED = (
     "tile(m, size=16)",
@@ -114,6 +117,45 @@ def test_steps_and_other_paddings_are_refused():
     assert "in steps of 2" in str(fault(spec, "copy(x, by=bulk)", sizes=sizes))
     spec = spec_of("y[m, k] = pad(x[m, k + 4], -inf)")
     assert "lies out of bounds is -inf" in str(fault(spec, "copy(x, by=bulk)", sizes=sizes))
+
+
+IMAGE = "y[b, p, q, c] = sum(pad(x[b, {at}, q + j - 1, c], 0.0) * w[i, j], i, j)"
+TAPS = (
+    "tile(i, size=1)",
+    "tile(j, size=1)",
+    "tile(p, size=4)",
+    "tile(q, size=8)",
+    "tile(b, size=1)",
+)
+
+
+def image(at="p + i - 1"):
+    equation, types = IMAGE.format(at=at), "x: f32[B, H, W, C], w: f32[3, 3]"
+    return spec_of(equation, inputs=types, result="f32[B, P, W, C]")
+
+
+@pytest.mark.parametrize(
+    "at", ["p + i - 1", "i + p", "2 * p + i - 1", "p + 2 * i - 2", "8 * p + i"]
+)
+def test_a_window_of_one_tap_is_a_box(at):
+    sizes = {"B": 2, "H": 64, "P": 8, "W": 16, "C": 32}
+    nest = lowered(image(at), *TAPS, "copy(x, by=bulk)", sizes=sizes, machine=CHIP)
+    assert all(s.bulk for s in statements(nest, Load) if s.tensor == "x")
+    whole = fault(image(at), *TAPS[1:], "copy(x, by=bulk)", sizes=sizes)
+    assert "a window over" in str(whole) and "tile(..., size=1)" in str(whole)
+    # A machine may have no such boxes.
+    assert "a window over" in str(
+        fault(image(at), *TAPS, "copy(x, by=bulk)", sizes=sizes, machine=TILES)
+    )
+
+
+def test_positions_of_a_box_are_not_far_apart():
+    sizes = {"B": 2, "H": 512, "P": 8, "W": 16, "C": 32}
+    caught = fault(image("9 * p + i"), *TAPS, "copy(x, by=bulk)", sizes=sizes)
+    assert "it is read in steps of 9" in str(caught)
+    far = tuple(t.replace("tile(p, size=4)", "tile(p, size=64)") for t in TAPS)
+    few = fault(image("8 * p + i"), *far, "copy(x, by=bulk)", sizes=sizes | {"P": 64}, machine=WIDE)
+    assert "its box has 512 elements" in str(few)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,26 @@ precision(o, dtype=bf16)
 """
 
 
+WINDOWS = """
+tile(b, size=1)
+tile(p, size=4)
+tile(q, size=16)
+tile(o, size=64)
+tile(c, size=32)
+tile(i, size=1)
+tile(j, size=1)
+place(b.outer, level=grid)
+place(p.outer, level=grid)
+place(q.outer, level=grid)
+place(o.outer, level=grid)
+compute(y, unit=matrix)
+pipeline(x, stages=2)
+pipeline(w, stages=2)
+copy(x, by=bulk)
+copy(w, by=bulk)
+"""
+
+
 def decision_cases() -> Iterator[Case]:
     """All of them."""
     yield from _matmuls()
@@ -190,6 +210,23 @@ def _staging() -> Iterator[Case]:
         pair,
         registers=True,
         everywhere=True,  # the first target of a backend may have no clusters
+    )
+    yield Case(
+        "bulk copies of windows",
+        kernel(
+            "x: bf16[B, H, W, C], w: bf16[3, 3, C, O]",
+            {
+                "y": (
+                    "f32[B, H, W, O]",
+                    "y[b, p, q, o] = sum(f32(pad(x[b, p + i - 1, q + j - 1, c], 0.0)) * f32(w[i, j, c, o]), i, j, c)",
+                )
+            },
+            ({"B": 2, "H": 5, "W": 19, "C": 24, "O": 24}, {"B": 1, "H": 3, "W": 3, "C": 5, "O": 3}),
+        ),
+        ("window", "matmul"),
+        WINDOWS,
+        registers=True,
+        everywhere=True,  # the first target of a backend may have no DMA engine
     )
     shared = f"{MATRIX}multicast(x, over=n.outer)\npipeline(x, stages=2)\n"
     yield Case("a broadcast operand", text, ("staging", "matmul"), shared)

@@ -1,5 +1,5 @@
 // dense: Multiply two matrices, add a bias to each row and apply GELU.
-// Generated from spec 3895edffde6ae393 and schedule 271212885dd918b1.
+// Generated from spec 3895edffde6ae393 and schedule 453c2aec34aec6eb.
 #include "kernel.h"
 
 // What a build sets; these are the values at M = 1024, K = 512, N = 512.
@@ -42,11 +42,11 @@ extern "C" __global__ void __launch_bounds__(256, 1) dense_0(
     int K,
     int N) {
   bf16* const x_tile = shared_at<bf16>(0);  // [3][64][32]
-  bf16* const w_tile = shared_at<bf16>(12288);  // [3][32][64]
-  bf16* const stored_tile_2 = shared_at<bf16>(24576);  // [64][64]
-  bf16* const stored_tile_3 = shared_at<bf16>(24576);  // [64][64 + 8]
-  u64* const k_full_1 = shared_at<u64>(33792);  // [3]
-  u64* const k_empty_1 = shared_at<u64>(33816);  // [3]
+  bf16* const w_tile = shared_at<bf16>(12288);  // [3][32][128]
+  bf16* const stored_tile_2 = shared_at<bf16>(36864);  // [64][128]
+  bf16* const stored_tile_3 = shared_at<bf16>(36864);  // [64][128 + 8]
+  u64* const k_full_1 = shared_at<u64>(54272);  // [3]
+  u64* const k_empty_1 = shared_at<u64>(54296);  // [3]
   if (threadIdx.x == 0) {
     init_signals<3>(k_full_1, (BULK ? 1 : 128));
     init_signals<3>(k_empty_1, 4 * CLUSTER_M);
@@ -57,25 +57,26 @@ extern "C" __global__ void __launch_bounds__(256, 1) dense_0(
     sync_cluster();
     int k_write_1 = 0;
     int k_write_parity_1 = 1;
-    for (int tile = blockIdx.x; tile < cdiv(M, 64) * cdiv(N, 64); tile += gridDim.x) {
+    for (int tile = blockIdx.x; tile < cdiv(M, 64) * cdiv(N, 128); tile += gridDim.x) {
       const int tiles_m = (cdiv(M, 64) / (CLUSTER_M));
-      const int tiles_n = cdiv(N, 64);
+      const int tiles_n = cdiv(N, 128);
       const int group_start = (tile / (CLUSTER_M)) / (4 / CLUSTER_M * tiles_n) * (4 / CLUSTER_M);
       const int group_size = least(tiles_m - group_start, 4 / CLUSTER_M);
       const int in_group = (tile / (CLUSTER_M)) % (4 / CLUSTER_M * tiles_n);
       const int m_at = ((group_start + in_group % group_size) * CLUSTER_M + tile % CLUSTER_M) * 64;
-      const int n_at = in_group / group_size * 64;
+      const int n_at = in_group / group_size * 128;
       for (int k_at = 0; k_at < K; k_at += 32) {
         await(k_empty_1 + k_write_1, k_write_parity_1);
         if (BULK) {
           if (thread == 0) {
-            expect(k_full_1 + k_write_1, 2048 * 2 + 2048 * 2);
+            expect(k_full_1 + k_write_1, 2048 * 2 + 4096 * 2);
             copy_box(x_tile + k_write_1 * 2048, &x_map, k_at, m_at, k_full_1 + k_write_1);
-            copy_box<CLUSTER_M>(
-                w_tile + k_write_1 * 2048 + tile % CLUSTER_M * (32 / CLUSTER_M) * 64,
-                &w_map,
-                n_at, k_at + tile % CLUSTER_M * (32 / CLUSTER_M),
-                k_full_1 + k_write_1);
+            for (int n_from = 0; n_from < 128; n_from += 64)
+              copy_box<CLUSTER_M>(
+                  w_tile + k_write_1 * 4096 + n_from * 32 + tile % CLUSTER_M * (32 / CLUSTER_M) * 64,
+                  &w_map,
+                  n_at + n_from, k_at + tile % CLUSTER_M * (32 / CLUSTER_M),
+                  k_full_1 + k_write_1);
           }
         } else {
           int offs_m_1[2];
@@ -103,29 +104,29 @@ extern "C" __global__ void __launch_bounds__(256, 1) dense_0(
                   thread % 4 * 8 + k_i))],
                   x_ptr + offs_m_1[m_i] * K + offs_k[k_i],
                   mask_m_1[m_i] && mask_k[k_i]);
-          int offs_k_1[2];
+          int offs_k_1[4];
           #pragma unroll
-          for (int k_i = 0; k_i < 2; ++k_i)
-            offs_k_1[k_i] = k_at + thread / 8 + k_i * 16;
-          bool mask_k_1[2];
+          for (int k_i = 0; k_i < 4; ++k_i)
+            offs_k_1[k_i] = k_at + thread / 16 + k_i * 8;
+          bool mask_k_1[4];
           #pragma unroll
-          for (int k_i = 0; k_i < 2; ++k_i)
+          for (int k_i = 0; k_i < 4; ++k_i)
             mask_k_1[k_i] = (offs_k_1[k_i] < K) | EVEN_K;
           int offs_n_1[8];
           #pragma unroll
           for (int n_i = 0; n_i < 8; ++n_i)
-            offs_n_1[n_i] = n_at + thread % 8 * 8 + n_i;
+            offs_n_1[n_i] = n_at + thread % 16 * 8 + n_i;
           bool mask_n_1[8];
           #pragma unroll
           for (int n_i = 0; n_i < 8; ++n_i)
             mask_n_1[n_i] = (offs_n_1[n_i] < N) | EVEN_N;
           #pragma unroll
-          for (int k_i = 0; k_i < 2; ++k_i)
+          for (int k_i = 0; k_i < 4; ++k_i)
             #pragma unroll
             for (int n_i = 0; n_i < 8; n_i += ALIGNED_W ? 8 : 1)
               copy_async<ALIGNED_W ? 8 : 1>(
-                  &w_tile[k_write_1 * 2048 + swizzle<3, 3, 3>(panel<64>(32, thread / 8 + k_i * 16,
-                  thread % 8 * 8 + n_i))],
+                  &w_tile[k_write_1 * 4096 + swizzle<3, 3, 3>(panel<64>(32, thread / 16 + k_i * 8,
+                  thread % 16 * 8 + n_i))],
                   w_ptr + offs_k_1[k_i] * N + offs_n_1[n_i],
                   mask_k_1[k_i] && mask_n_1[n_i]);
           commit_copies();
@@ -144,27 +145,27 @@ extern "C" __global__ void __launch_bounds__(256, 1) dense_0(
   sync_cluster();
   int k_read_1 = 0;
   int k_read_parity_1 = 0;
-  for (int tile = blockIdx.x; tile < cdiv(M, 64) * cdiv(N, 64); tile += gridDim.x) {
+  for (int tile = blockIdx.x; tile < cdiv(M, 64) * cdiv(N, 128); tile += gridDim.x) {
     const int tiles_m = (cdiv(M, 64) / (CLUSTER_M));
-    const int tiles_n = cdiv(N, 64);
+    const int tiles_n = cdiv(N, 128);
     const int group_start = (tile / (CLUSTER_M)) / (4 / CLUSTER_M * tiles_n) * (4 / CLUSTER_M);
     const int group_size = least(tiles_m - group_start, 4 / CLUSTER_M);
     const int in_group = (tile / (CLUSTER_M)) % (4 / CLUSTER_M * tiles_n);
     const int m_at = ((group_start + in_group % group_size) * CLUSTER_M + tile % CLUSTER_M) * 64;
-    const int n_at = in_group / group_size * 64;
-    int offs_n[16];
+    const int n_at = in_group / group_size * 128;
+    int offs_n[32];
     #pragma unroll
-    for (int n_i = 0; n_i < 16; ++n_i)
+    for (int n_i = 0; n_i < 32; ++n_i)
       offs_n[n_i] = n_at + thread % 4 * 2 + n_i % 2 + n_i / 2 * 8;
-    bool mask_n[16];
+    bool mask_n[32];
     #pragma unroll
-    for (int n_i = 0; n_i < 16; ++n_i)
+    for (int n_i = 0; n_i < 32; ++n_i)
       mask_n[n_i] = (offs_n[n_i] < N) | EVEN_N;
-    float acc[2][16];
+    float acc[2][32];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
-      for (int n_i = 0; n_i < 16; ++n_i)
+      for (int n_i = 0; n_i < 32; ++n_i)
         acc[m_i][n_i] = 0.0f;
     assume(K > 0);
     for (int k_at = 0; k_at < K; k_at += 32) {
@@ -173,13 +174,13 @@ extern "C" __global__ void __launch_bounds__(256, 1) dense_0(
       #pragma unroll
       for (int m_i = 0; m_i < 2; m_i += 2)
         #pragma unroll
-        for (int n_i = 0; n_i < 16; n_i += 16)
+        for (int n_i = 0; n_i < 32; n_i += 32)
           #pragma unroll
           for (int k_from = 0; k_from < 32; k_from += 16)
-            wgmma<64, 0, 1>(
+            wgmma<128, 0, 1>(
                 &acc[m_i][n_i], &acc[m_i + 1][n_i],
                 matrix<32>(x_tile + k_read_1 * 2048, 64, m_i * 8, k_from),
-                matrix<64>(w_tile + k_read_1 * 2048, 32, k_from, n_i % 2 + n_i / 2 * 8));
+                matrix<64>(w_tile + k_read_1 * 4096, 32, k_from, n_i % 2 + n_i / 2 * 8));
       commit_warpgroup();
       wait_warpgroup<1>();
       if (k_at > 0) {
@@ -190,15 +191,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) dense_0(
     }
     wait_warpgroup<0>();
     arrive_cluster<CLUSTER_M>(k_empty_1 + ((k_read_1 == 0) ? 2 : k_read_1 - 1));
-    bf16 b[16];
+    bf16 b[32];
     #pragma unroll
-    for (int n_i = 0; n_i < 16; n_i += ALIGNED_B ? 2 : 1)
+    for (int n_i = 0; n_i < 32; n_i += ALIGNED_B ? 2 : 1)
       load<ALIGNED_B ? 2 : 1>(&b[n_i], b_ptr + offs_n[n_i], mask_n[n_i], bf16(0.0f));
-    bf16 y[2][16];
+    bf16 y[2][32];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
-      for (int n_i = 0; n_i < 16; ++n_i)
+      for (int n_i = 0; n_i < 32; ++n_i)
         y[m_i][n_i] = bf16(fn::gelu(acc[m_i][n_i] + float(b[n_i])));
     if (BULK) {
       fence_shared();
@@ -206,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) dense_0(
       #pragma unroll
       for (int m_i = 0; m_i < 2; ++m_i)
         #pragma unroll
-        for (int n_i = 0; n_i < 16; n_i += 2)
+        for (int n_i = 0; n_i < 32; n_i += 2)
           store<2>(
               &stored_tile_2[swizzle<3, 3, 3>(panel<64>(64,
               thread / 4 % 8 + thread / 32 * 16 + m_i * 8,
@@ -215,7 +216,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) dense_0(
       fence_shared();
       sync_threads<128>();
       if (thread == 0) {
-        store_box(&y_map, stored_tile_2, n_at, m_at);
+        for (int n_from = 0; n_from < 128; n_from += 64)
+          store_box(&y_map, stored_tile_2 + n_from * 64, n_at + n_from, m_at);
         finish_boxes();
       }
     } else {
@@ -224,38 +226,38 @@ extern "C" __global__ void __launch_bounds__(256, 1) dense_0(
       #pragma unroll
       for (int m_i = 0; m_i < 2; ++m_i)
         #pragma unroll
-        for (int n_i = 0; n_i < 16; n_i += 2)
+        for (int n_i = 0; n_i < 32; n_i += 2)
           store<2>(
-              &stored_tile_3[(thread / 4 % 8 + thread / 32 * 16 + m_i * 8) * 72 + thread % 4 * 2 + n_i % 2 + n_i / 2 * 8],
+              &stored_tile_3[(thread / 4 % 8 + thread / 32 * 16 + m_i * 8) * 136 + thread % 4 * 2 + n_i % 2 + n_i / 2 * 8],
               &y[m_i][n_i]);
       fence_shared();
       sync_threads<128>();
-      bf16 part_1[4][8];
+      bf16 part_1[8][8];
       #pragma unroll
-      for (int m_i = 0; m_i < 4; ++m_i)
+      for (int m_i = 0; m_i < 8; ++m_i)
         #pragma unroll
         for (int n_i = 0; n_i < 8; n_i += 8)
           load<8>(
               &part_1[m_i][n_i],
-              &stored_tile_3[(thread / 8 + m_i * 16) * 72 + thread % 8 * 8 + n_i]);
-      int offs_m_2[4];
+              &stored_tile_3[(thread / 16 + m_i * 8) * 136 + thread % 16 * 8 + n_i]);
+      int offs_m_2[8];
       #pragma unroll
-      for (int m_i = 0; m_i < 4; ++m_i)
-        offs_m_2[m_i] = m_at + thread / 8 + m_i * 16;
-      bool mask_m_2[4];
+      for (int m_i = 0; m_i < 8; ++m_i)
+        offs_m_2[m_i] = m_at + thread / 16 + m_i * 8;
+      bool mask_m_2[8];
       #pragma unroll
-      for (int m_i = 0; m_i < 4; ++m_i)
+      for (int m_i = 0; m_i < 8; ++m_i)
         mask_m_2[m_i] = (offs_m_2[m_i] < M) | EVEN_M;
       int offs_n_1[8];
       #pragma unroll
       for (int n_i = 0; n_i < 8; ++n_i)
-        offs_n_1[n_i] = n_at + thread % 8 * 8 + n_i;
+        offs_n_1[n_i] = n_at + thread % 16 * 8 + n_i;
       bool mask_n_1[8];
       #pragma unroll
       for (int n_i = 0; n_i < 8; ++n_i)
         mask_n_1[n_i] = (offs_n_1[n_i] < N) | EVEN_N;
       #pragma unroll
-      for (int m_i = 0; m_i < 4; ++m_i)
+      for (int m_i = 0; m_i < 8; ++m_i)
         #pragma unroll
         for (int n_i = 0; n_i < 8; n_i += ALIGNED_W ? 8 : 1)
           store<ALIGNED_W ? 8 : 1>(

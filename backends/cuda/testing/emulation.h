@@ -204,9 +204,12 @@ template <class T>
 inline void atomicAdd(T* to, T x) {
   *to += x;
 }
+// An address is an offset, with the number of the block in its cluster above.
 inline size_t __cvta_generic_to_shared(const void* at) {
-  return static_cast<const unsigned char*>(at) - shared_bytes;
+  const size_t block = emulated::own - emulated::cluster.data();
+  return block << 24 | static_cast<const unsigned char*>(at) - shared_bytes;
 }
+inline unsigned char* shared_byte(u32 at) { return shared_bytes + (at & 0xffffff); }
 
 namespace ptx {
 
@@ -234,8 +237,8 @@ inline void wait_copies() {
   auto& groups = emulated::fiber().copies;
   for (; groups.size() > kPending + 1; groups.pop_front())
     for (const emulated::Copy& c : groups.front()) {
-      memset(shared_bytes + c.to, 0, c.whole);
-      memcpy(shared_bytes + c.to, c.from, c.bytes);
+      memset(shared_byte(c.to), 0, c.whole);
+      memcpy(shared_byte(c.to), c.from, c.bytes);
     }
 }
 
@@ -254,7 +257,7 @@ inline void load_matrices(u32 row, u32 (&to)[kCount]) {
   const int own = emulated::current % 32;
   for (int n = 0; n < kCount; ++n) {
     if (rows.of[8 * n + own / 4] % 16) abort();
-    memcpy(&to[n], shared_bytes + rows.of[8 * n + own / 4] + own % 4 * 4, 4);
+    memcpy(&to[n], shared_byte(rows.of[8 * n + own / 4] + own % 4 * 4), 4);
   }
 }
 template <int kCount>
@@ -264,7 +267,7 @@ inline void load_matrices_transposed(u32 row, u32 (&to)[kCount]) {
   for (int n = 0; n < kCount; ++n) {
     u16 pair[2];
     for (int i = 0; i < 2; ++i)
-      memcpy(&pair[i], shared_bytes + rows.of[8 * n + own % 4 * 2 + i] + own / 4 * 2, 2);
+      memcpy(&pair[i], shared_byte(rows.of[8 * n + own % 4 * 2 + i] + own / 4 * 2), 2);
     to[n] = u32(pair[0]) | u32(pair[1]) << 16;
   }
 }
@@ -298,14 +301,15 @@ MULTIPLY(mma_tf32, false, as<float>(x & ~0x1fffu))
 #undef MULTIPLY
 
 // The words of a tensor map are its own here: address, bytes of an element, dimensions, swizzle, then
-// elements and box of each dimension, the last one's first.
+// elements and box of each dimension, the last one's first, and its steps, a byte each.
 struct Signal { u32 pending, arrivals; };  // in memory; the phase and the bytes are kept beside it
 inline emulated::Phase& phase_of(u32 at) {
+  at &= 0xffffff;
   for (auto& [known, phase] : emulated::own->phases)
     if (known == at) return phase;
   return emulated::own->phases.emplace_back(at, emulated::Phase{}).second;
 }
-inline Signal& signal_of(u32 at) { return *reinterpret_cast<Signal*>(shared_bytes + at); }
+inline Signal& signal_of(u32 at) { return *reinterpret_cast<Signal*>(shared_byte(at)); }
 inline void settle(u32 at) {
   Signal& signal = signal_of(at);
   emulated::Phase& phase = phase_of(at);
@@ -363,7 +367,7 @@ inline long long each_of_box(const void* map, const long long* first, u64 count_
     long long at = 0;
     bool inside = true;
     for (u64 d = 0; d < dims; ++d) {
-      const long long place = first[d] + (long long)(left % box[d]);
+      const long long place = first[d] + (long long)(left % box[d] * (words[14] >> 8 * d & 255));
       left /= box[d];
       inside = inside && place >= 0 && place < (long long)extents[d];
       at += place * distance;
@@ -379,7 +383,7 @@ inline unsigned char* place_of(const void* map, u32 start, u64 offset) {
   if (start % 128 || swizzled && start % (8 * swizzled)) abort();
   u64 at = start + offset;
   if (swizzled) at ^= (at >> 7 & (swizzled / 16 - 1)) << 4;
-  return shared_bytes + at;
+  return shared_byte(at);
 }
 template <size_t... N, class Given>
 inline void copied(u32 to, const void* map, u32 signal, const Given& given,

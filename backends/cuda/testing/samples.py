@@ -47,7 +47,14 @@ BULK_CASES = {  # for machines with a DMA engine
     "produced": f"{CASES['staged']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)\n"
     "rasterize(m, size=8, over=n)\nthreads(y, count=256)",
     "clustered": f"{CASES['staged']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)\n"
-    "rasterize(m, size=4, over=n)\ncluster(m, size=2)\npersistent(y, programs=1)",
+    "rasterize(m, size=4, over=n)\ncluster(m, size=2)\npersistent(y, programs=1)".replace(
+        "tile(n, size=64)", "tile(n, size=128)"
+    ),
+    "windowed": "tile(b, size=1)\ntile(p, size=4)\ntile(q, size=16)\ntile(o, size=64)\ntile(c, size=64)\n"
+    "tile(i, size=1)\ntile(j, size=1)\nplace(b.outer, level=grid)\nplace(p.outer, level=grid)\n"
+    "place(q.outer, level=grid)\nplace(o.outer, level=grid)\nplace(c.outer, level=loop)\n"
+    "compute(acc, unit=matrix)\npipeline(x, stages=3)\npipeline(w, stages=3)\nthreads(y, count=128)\n"
+    "copy(x, by=bulk)\ncopy(w, by=bulk)\ncluster(o, size=2)",
     "fetched": f"{CASES['streamed']}\ncopy(q, by=bulk)\npipeline(k, stages=2)\n"
     "pipeline(v, stages=2)\ncopy(k, by=bulk)\ncopy(v, by=bulk)",
 }

@@ -52,6 +52,7 @@ class Map:
     dtype: str
     sizes: tuple[int, ...]  # elements along each dimension, row-major
     box: tuple[int, ...]
+    steps: tuple[int, ...]  # how far apart elements of the box are along each dimension
     swizzle: int  # bytes, 0: none
 
 
@@ -107,6 +108,7 @@ def _launch(launch: Launch) -> dict[str, Any]:
                 "dtype": m.dtype,
                 "sizes": [text(e) for e in m.sizes],
                 "box": [text(e) for e in m.box],
+                "steps": list(m.steps),
                 "swizzle": m.swizzle,
                 "described": text(m.described),
             }
@@ -218,4 +220,5 @@ def _map(given: Mapping[str, Any], tensors: list[str], known: Mapping[str, int])
     if not value(given["described"], known):
         return None
     sizes, box = (tuple(value(e, known) for e in given[part]) for part in ("sizes", "box"))
-    return Map(tensors.index(given["tensor"]), given["dtype"], sizes, box, given["swizzle"])
+    tensor, steps = tensors.index(given["tensor"]), tuple(given["steps"])
+    return Map(tensor, given["dtype"], sizes, box, steps, given["swizzle"])

@@ -121,18 +121,17 @@ class Boxed(Staging):
         """Whether the engine can fill the tile of a load."""
         if x.name not in self.boxes.loads:
             return False
-        axes, joint = self._axes(x)
         dtype, _ = self.typing.known[x.name]
-        return not joint and self._as_boxes(axes, dtype, self.boxes.loads[x.name])
+        return self._as_boxes(self._axes(x), dtype, self.boxes.loads[x.name])
 
-    def _axes(self, x: of.Load) -> tuple[tuple[str, ...], bool]:
-        """The axes of a load's tile, and whether some of them are one axis of a matmul."""
+    def _axes(self, x: of.Load) -> tuple[str, ...]:
+        """The axes of a load's tile; none where several make up its rows, as axes of a matmul do."""
         indices = self.facts.indices(x.name)
         along = contiguous(x.place) or (indices[-1] if indices else "")
         if x.name not in self.facts.staged:
-            return tuple(sorted(indices, key=lambda i: i == along)), False
+            return tuple(sorted(indices, key=lambda i: i == along))
         operand, _ = self.operands[x.name]
-        return order_of(operand, along), any(len(g) > 1 for g in operand.groups)
+        return order_of(operand, along) if (along,) in operand.groups else ()
 
     def _as_boxes(self, axes: tuple[str, ...], dtype: str, box: of.Box) -> bool:
         """Whether a tile with some axes can lie as boxes do."""
@@ -176,6 +175,7 @@ class Boxed(Staging):
             tile.dtype,
             given.sizes,
             tuple(extents.get(i, Number(1)) for i in box.axes),
+            given.steps,
             tile.panel * DTYPES[tile.dtype],
             BOXES,
         )
@@ -196,7 +196,7 @@ class Boxed(Staging):
         parts. apart: what is other numbers in each block."""
         if self.launch.cluster is None:
             return ""
-        axes, _ = self._axes(x)
+        axes = self._axes(x)
         dtype, _ = self.typing.known[x.name]
         alike = not any(n in apart for e in self.boxes.loads[x.name].at for n in origins(e))
         extents = [int(e.value) if isinstance(e := self.width(i), Number) else 0 for i in axes[:-1]]

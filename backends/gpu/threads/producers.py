@@ -26,7 +26,7 @@ from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.signals import Signal
 from backends.gpu.threads.staging import COPY_BYTES, advanced, certain
 from backends.gpu.tile import Name
-from backends.gpu.values import times
+from backends.gpu.values import scaled, times
 from ir.spec import Apply, Expr, Number
 
 PRODUCERS = 128  # threads: registers move between roles of whole warpgroups
@@ -244,7 +244,9 @@ class Producers(Boxed):
             assert self.launch.cluster is not None, "else nothing is divided"
             own = Apply("mod", (Name("tile"), self.launch.cluster[0]))
             place, part = box.axes.index(divided), self.scalar(own)
-            at[place] = Apply("add", (at[place], times(own, self.part_of(self.width(divided)))))
+            step = self.boxes.descriptors[box.descriptor].steps[place]
+            shift = scaled(times(own, self.part_of(self.width(divided))), step)
+            at[place] = Apply("add", (at[place], shift))
         return to.BoxCopy(tile, map_of(x.name), tuple(map(self.scalar, at)), stage, full, part)
 
     def _alone(self, s: of.Load) -> None:

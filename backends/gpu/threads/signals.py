@@ -28,5 +28,6 @@ class TensorMap:
     dtype: str
     sizes: tuple[Expr, ...]  # elements along each dimension, row-major
     box: tuple[Expr, ...]  # elements of what moves at once
+    steps: tuple[int, ...]  # how far apart they are along each dimension
     swizzle: int  # bytes of a row of the box whose 16-byte parts are exchanged; 0: none
     described: Name  # the constant that tells whether the engine takes it

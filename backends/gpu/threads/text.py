@@ -149,6 +149,7 @@ def _launch(one: to.Launch) -> Iterator[str]:
     for m in one.maps:
         sizes, box = (", ".join(map(expression_text, e)) for e in (m.sizes, m.box))
         how = f", swizzled in {m.swizzle} bytes" if m.swizzle else ""
+        how += f", in steps of {list(m.steps)}" if max(m.steps) > 1 else ""
         when = f" if {expression_text(m.described)}"
         yield f"    map {expression_text(m.name)}: {m.dtype} [{sizes}] in boxes of [{box}]{how}{when}"
     for g in one.signals:

@@ -181,6 +181,7 @@ class _Boxes:
     block: Block
     tile: Tile
     tensor: Tensor
+    map: TensorMap
     sizes: tuple[int, ...]  # of the tensor
     grid: np.ndarray  # [dimension, element]: places from where the boxes begin
     elements: tuple[np.ndarray, ...]  # of each part of the tile, the offset of each in a stage
@@ -188,7 +189,8 @@ class _Boxes:
 
     def places(self) -> tuple[np.ndarray, np.ndarray]:
         """Where each element lies in the tensor, and whether it does."""
-        places = [self.grid[n] + int(self.block.alike(c.run())) for n, c in enumerate(self.at)]
+        steps = enumerate(zip(self.map.steps, self.at))
+        places = [self.grid[n] * by + int(self.block.alike(c.run())) for n, (by, c) in steps]
         inside = np.all([(p >= 0) & (p < e) for p, e in zip(places, self.sizes)], axis=0)
         flat = np.zeros_like(places[0])
         for place, size in zip(places, self.sizes):
@@ -221,7 +223,7 @@ def _boxes(
         tile.offsets([grid[n] + (i == first) * part * wanted[first] for i, n in enumerate(held)])
         for part in range(parts)
     )
-    return _Boxes(compiler.block, tile, source, sizes, grid, elements, tuple(at))
+    return _Boxes(compiler.block, tile, source, described, sizes, grid, elements, tuple(at))
 
 
 def box_copy(
