@@ -168,14 +168,14 @@ extern "C" __global__ void __launch_bounds__(256, 1) conv_0(
     #pragma unroll
     for (int o_i = 0; o_i < 16; ++o_i)
       acc[q_i][o_i] = 0.0f;
-  for (int j_step = 0; j_step < cdiv(C, 64) * 9; ++j_step) {
-    await(j_full_1 + j_read_1, j_read_parity_1);
-    float part_1[2][16];
+  float part_1[2][16];
+  #pragma unroll
+  for (int q_i = 0; q_i < 2; ++q_i)
     #pragma unroll
-    for (int q_i = 0; q_i < 2; ++q_i)
-      #pragma unroll
-      for (int o_i = 0; o_i < 16; ++o_i)
-        part_1[0 * 2 + q_i][o_i] = acc[q_i][o_i];
+    for (int o_i = 0; o_i < 16; ++o_i)
+      part_1[0 * 2 + q_i][o_i] = acc[q_i][o_i];
+  for (int j_step = 0;;) {
+    await(j_full_1 + j_read_1, j_read_parity_1);
     arrive_warpgroup();
     #pragma unroll
     for (int p_q_i = 0; p_q_i < 2; p_q_i += 2)
@@ -188,16 +188,22 @@ extern "C" __global__ void __launch_bounds__(256, 1) conv_0(
               matrix<64>(x_tile0 + j_read_1 * 4096, 64, p_q_i * 8, c_from),
               matrix<64>(w_tile + j_read_1 * 4096, 64, c_from, o_i % 2 + o_i / 2 * 8));
     commit_warpgroup();
-    wait_warpgroup<0>();
-    #pragma unroll
-    for (int q_i = 0; q_i < 2; ++q_i)
-      #pragma unroll
-      for (int o_i = 0; o_i < 16; ++o_i)
-        acc[q_i][o_i] = part_1[0 * 2 + q_i][o_i];
-    arrive_cluster<CLUSTER_O>(j_empty_1 + j_read_1);
+    wait_warpgroup<1>();
+    if (j_step > 0) {
+      arrive_cluster<CLUSTER_O>(j_empty_1 + ((j_read_1 == 0) ? 2 : j_read_1 - 1));
+    }
     j_read_parity_1 = ((j_read_1 == 2) ? 1 - j_read_parity_1 : j_read_parity_1);
     j_read_1 = ((j_read_1 == 2) ? 0 : j_read_1 + 1);
+    ++j_step;
+    if (j_step >= cdiv(C, 64) * 9) break;
   }
+  wait_warpgroup<0>();
+  arrive_cluster<CLUSTER_O>(j_empty_1 + ((j_read_1 == 0) ? 2 : j_read_1 - 1));
+  #pragma unroll
+  for (int q_i = 0; q_i < 2; ++q_i)
+    #pragma unroll
+    for (int o_i = 0; o_i < 16; ++o_i)
+      acc[q_i][o_i] = part_1[0 * 2 + q_i][o_i];
   bf16 y[2][16];
   #pragma unroll
   for (int q_i = 0; q_i < 2; ++q_i)

@@ -24,10 +24,10 @@ from backends.gpu.threads.boxes import BOXES, Boxed, map_of, origins
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.signals import Signal
-from backends.gpu.threads.staging import COPY_BYTES, advanced, certain
+from backends.gpu.threads.staging import COPY_BYTES, advanced
 from backends.gpu.tile import Name
 from backends.gpu.values import scaled, times
-from ir.spec import Apply, Expr, Number
+from ir.spec import Apply, Expr, Number, Size
 
 PRODUCERS = 128  # threads: registers move between roles of whole warpgroups
 BOX_REGISTERS, COPY_REGISTERS = 40, 88  # of a producer: to start boxes, or to copy by itself
@@ -127,6 +127,8 @@ class Producers(Boxed):
             return False
         if len(boxed) < len(ahead):  # consumers load the others, and so wait in each iteration
             ahead, flies = boxed, None
+        else:
+            flies = self.flies(s, ahead, joint=True)
         ring = self._ring(s.name.stem, s.body, ahead, s.stages)
         self.fills.append(self._as_loop(s, self._filled(ring, s.body, ahead)))
         self.around[-1].filled = True
@@ -264,19 +266,24 @@ class Producers(Boxed):
         consumed = self.block(s.body)
         free: tuple[to.Statement, ...] = (ring.freed(stage),)
         over = ring.freed(ring.before("read"))
+        regroups = [x for x in consumed if isinstance(x, to.Regroup)] if flies else []
         if flies:  # the matmul of the iteration before is over, so its stage is free
             consumed = tuple(
                 replace(x, pending=1) if isinstance(x, to.WarpgroupMultiply) else x
                 for x in consumed
+                if x not in regroups  # which are done before and after the loop: once
             )
+            flies = next(x.to for x in consumed if isinstance(x, to.WarpgroupMultiply))
             free = (to.Guard(of.Compute("gt", (to.Element(name), low)), (over,)),)
         full = to.Await(ring.full, stage, ring.parity("read"))
         body = (full, *consumed, *free, *ring.next("read"))
-        self.put(to.Loop(name, low, high, s.tile, body, certain=certain(low, high)))
+        self.found += (x for x in regroups if x.name == flies)
+        some = low == Number(0) and _positive(high)
+        self.put(to.Loop(name, low, high, s.tile, body, certain=some))
         if flies:
             self.put(to.WarpgroupWait(flies))
-            some = to.Guard(of.Compute("gt", (high, low)), (over,))
-            self.put(over if certain(low, high) else some)
+            self.put(over if some else to.Guard(of.Compute("gt", (high, low)), (over,)))
+        self.found += (x for x in regroups if x.source == flies)
 
 
 class _Loop:
@@ -348,6 +355,18 @@ class _Ring:
         first = of.Compute("eq", (stage, Number(0)))
         less = Apply("sub", (stage, Number(1)))
         return of.Compute("where", (first, Number(self.stages - 1), less))
+
+
+def _positive(count: Expr) -> bool:
+    """Whether a number is not 0 at any sizes, none of which is 0."""
+    match count:
+        case Number(value):
+            return value > 0
+        case of.Tiles(size):
+            return _positive(size)
+        case Apply("mul", args):
+            return all(map(_positive, args))
+    return isinstance(count, Size)
 
 
 def _known(expr: Expr, names: set[Name]) -> bool:

@@ -232,7 +232,7 @@ class Staging(Matmuls):
         if s.stages < 2 or not ahead or not self._independent(s, ahead):
             super().loop(s)
             return
-        flies = self._flies(s, ahead)
+        flies = self.flies(s, ahead)
         if self.shared_out(s, ahead, flies):
             return
         # A matmul in flight reads the stage of the iteration before: copies go to the one before
@@ -332,16 +332,17 @@ class Staging(Matmuls):
             taken += stages * elements * DTYPES[self.typing.known[x.name][0]]
         return taken <= self.shared_bytes
 
-    def _flies(self, s: of.Loop, ahead: list[of.Load]) -> Name | None:
+    def flies(self, s: of.Loop, ahead: list[of.Load], joint: bool = False) -> Name | None:
         """The result of a matmul that may be in flight when its iteration ends: all that the loop
-        does is to add it, and there is a stage that it does not read. None: there is none."""
+        does is to add it, and there is a stage that it does not read. None: there is none.
+        joint: whether several axes may be one axis of it, for which its registers are regrouped."""
         work = [x for x in s.body if not isinstance(x, of.StepOrigin | of.Positions | of.Bounds)]
         work = [x for x in work if x not in ahead]
         work = [x for x in work if not (isinstance(x, of.Assign) and x.name.sort == "origin")]
         if len(work) != 1 or id(work[0]) not in self.facts.matmuls:
             return None
         m = self.facts.matmuls[id(work[0])]
-        plain = all(len(g) == 1 for g in (m.m, m.n)) and not m.batch
+        plain = not m.batch and (joint or all(len(g) == 1 for g in (m.m, m.n)))
         in_ring = {x.name for x in ahead} >= {self.source(m.a), self.source(m.b)}
         key = id(work[0])
         flies = m.adds and plain and in_ring and key in self.anchored and self.plans[key].warpgroup

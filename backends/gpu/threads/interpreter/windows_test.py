@@ -123,6 +123,21 @@ def test_blocks_of_a_cluster_share_windows(window, tile):
     assert "part (tile % o_cluster)" in program_text(given[1])
 
 
+def test_the_matmul_of_several_axes_stays_in_flight():
+    (launch,) = program()[1].launches
+    (loop,) = (s for s in launch.body if isinstance(s, to.Loop))
+    (multiply,) = (s for s in loop.body if isinstance(s, to.WarpgroupMultiply))
+    assert multiply.pending == 1 and loop.certain
+    assert not any(isinstance(s, to.Regroup) for s in loop.body)
+    before = launch.body.index(loop)
+    assert [s.name == multiply.to for s in launch.body[:before] if isinstance(s, to.Regroup)] == [
+        True
+    ]
+    assert [s.source == multiply.to for s in launch.body[before:] if isinstance(s, to.Regroup)] == [
+        True
+    ]
+
+
 def test_a_stride_is_one_of_the_map():
     text = program_text(program("strided")[1])
     assert "bf16 [B, H, W, C] in boxes of [1, 4, 16, 32]" in text
