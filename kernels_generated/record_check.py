@@ -6,6 +6,9 @@ import pytest
 
 from kernels_generated.reproduction import lacking, reproduction
 from search.core.evaluation import Failure
+from search.core.workload import bound_us
+from search.evaluator.shapes import bounded
+from search.evaluator.stages import CLOCK
 from search.record.record import MEASURED, read_record
 
 RENEW = "./bazelw run //tools:renew_records -- {kernel}/{target}"
@@ -64,6 +67,19 @@ def test_the_kernel_equals_the_reference_at_all_check_shapes(outcome):
     if isinstance(outcome, Failure):
         pytest.fail(f"{outcome.stage}, {outcome.kind}: {outcome.reason}", pytrace=False)
     assert outcome.errors, "nothing was compared: the spec has no check shapes"
+
+
+def test_its_figures_are_those_that_can_be_had_again(made, outcome):
+    record = made.stored.record
+    if record.roofline_us is not None:
+        spec = made.workload.spec
+        assert bound_us(spec, made.machine, made.shapes) == pytest.approx(record.roofline_us), (
+            renew(made.stored)
+        )
+        assert record.us >= CLOCK * record.roofline_us or not bounded(spec), "faster than can be"
+    if isinstance(outcome, Failure) or MEASURED in (record.time_kind, outcome.time_kind):
+        return
+    assert outcome.correct_by == record.correct_by, renew(made.stored)
 
 
 def test_the_kernel_takes_the_time_that_the_record_says(made, outcome):

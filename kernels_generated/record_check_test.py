@@ -18,6 +18,7 @@ from ir.parse.parse import parse_schedule, parse_workload
 from ir.reference.inputs import random_inputs
 from kernels_generated.reproduction import reproduction
 from search.core.evaluation import Evaluation
+from search.core.workload import bound_us
 from search.record.record import Digests, Record, Stored, read_record, write_record
 from search.record.specialization import Specialization, Texts, Tuned
 
@@ -95,7 +96,7 @@ class Outcomes:
 
 
 def checked(root, stored):
-    """The outcomes of the five tests, and what they said."""
+    """The outcomes of the six tests, and what they said."""
     folder = write_record(root, stored).folder
     seen = Outcomes()
     words = [
@@ -119,13 +120,13 @@ def checked(root, stored):
 
 def test_a_good_record_passes(tmp_path, stored):
     words, said = checked(tmp_path, stored)
-    assert words == ["passed"] * 5, said
+    assert words == ["passed"] * 6, said
 
 
 def test_a_record_with_equations_of_its_own_is_emitted_from_them(tmp_path, stored, rewritten):
     assert rewritten.source != stored.source
     words, said = checked(tmp_path, rewritten)
-    assert words == ["passed"] * 5, said
+    assert words == ["passed"] * 6, said
     folder = tmp_path / "scale" / stored.record.target
     assert read_record(folder) == rewritten
 
@@ -147,14 +148,14 @@ def test_equations_that_compute_something_else_fail_against_the_spec(tmp_path, r
     record = replace(rewritten.record, digests=digests)
     bad = replace(rewritten, record=record, variant=wrong, source=source)
     words, said = checked(tmp_path, bad)
-    assert words == ["passed", "passed", "failed", "skipped", "passed"], said
+    assert words == ["passed", "passed", "failed", "passed", "skipped", "passed"], said
     assert "check, wrong" in said
 
 
 def test_an_edited_source_is_shown_with_the_command_that_renews_it(tmp_path, stored):
     source = stored.source.replace("nest of scale", "nest of scales")
     words, said = checked(tmp_path, replace(stored, source=source))
-    assert words == ["failed", "failed", "passed", "passed", "passed"], said
+    assert words == ["failed", "failed", "passed", "passed", "passed", "passed"], said
     assert "-nest of scales" in said
     assert "+nest of scale" in said
     assert f"//tools:renew_records -- scale/{stored.record.target}" in said
@@ -165,26 +166,41 @@ def test_a_freely_edited_source_is_not_compared(tmp_path, stored):
     digests = replace(stored.record.digests, source=text_digest(source))
     record = replace(stored.record, freely_edited=True, digests=digests)
     words, said = checked(tmp_path, replace(stored, source=source, record=record))
-    assert words == ["passed", "skipped", "passed", "passed", "passed"], said
+    assert words == ["passed", "skipped", "passed", "passed", "passed", "passed"], said
     assert "edited freely" in said
 
 
 def test_a_source_that_does_not_build_fails(tmp_path, stored):
     words, said = checked(tmp_path, replace(stored, source="nothing"))
-    assert words == ["failed", "failed", "failed", "skipped", "passed"], said
+    assert words == ["failed", "failed", "failed", "passed", "skipped", "passed"], said
     assert "build, refused" in said
 
 
 def test_another_modelled_time_fails(tmp_path, stored):
     record = replace(stored.record, us=stored.record.us * 1.001)
     words, said = checked(tmp_path, replace(stored, record=record))
-    assert words == ["passed", "passed", "passed", "failed", "passed"], said
+    assert words == ["passed", "passed", "passed", "passed", "failed", "passed"], said
+
+
+@pytest.mark.parametrize("claim", [{"roofline_us": 1e-3}, {"correct_by": "simulator"}])
+def test_a_claim_that_cannot_be_had_again_fails(tmp_path, stored, claim):
+    record = replace(stored.record, **claim)
+    words, said = checked(tmp_path, replace(stored, record=record))
+    assert words == ["passed", "passed", "passed", "failed", "passed", "passed"], said
+
+
+def test_a_time_below_the_roofline_fails(tmp_path, stored):
+    made = reproduction(stored)
+    bound = bound_us(made.workload.spec, made.machine, made.shapes)
+    record = replace(stored.record, us=bound / 2, roofline_us=bound, time_kind="measured")
+    words, said = checked(tmp_path, replace(stored, record=record))
+    assert words[3] == "failed" and "faster than can be" in said
 
 
 def test_a_measured_time_is_not_compared(tmp_path, stored):
     record = replace(stored.record, us=9.0, time_kind="measured")
     words, said = checked(tmp_path, replace(stored, record=record))
-    assert words == ["passed", "passed", "passed", "skipped", "passed"], said
+    assert words == ["passed", "passed", "passed", "passed", "skipped", "passed"], said
     assert "not the same twice" in said
 
 
@@ -192,7 +208,7 @@ def test_a_time_that_was_modelled_with_another_toolchain_is_not_compared(tmp_pat
     digests = replace(stored.record.digests, toolchain="null 0")
     record = replace(stored.record, us=stored.record.us * 2, digests=digests)
     words, said = checked(tmp_path, replace(stored, record=record))
-    assert words == ["passed", "passed", "passed", "skipped", "passed"], said
+    assert words == ["passed", "passed", "passed", "passed", "skipped", "passed"], said
     assert "`null 0`" in said and "`null 1`" in said
 
 
@@ -206,7 +222,7 @@ def test_a_record_of_a_device_is_checked_by_other_means_where_there_is_none(tmp_
         digests=replace(stored.record.digests, toolchain="another"),
     )
     words, said = checked(tmp_path, replace(stored, record=record))
-    assert words == ["passed", "passed", "passed", "skipped", "passed"], said
+    assert words == ["passed", "passed", "passed", "passed", "skipped", "passed"], said
 
 
 def test_where_the_backends_package_is_lacking_only_the_files_are_tested(
@@ -217,7 +233,7 @@ def test_where_the_backends_package_is_lacking_only_the_files_are_tested(
 
     monkeypatch.setattr("kernels_generated.reproduction.backend_for", absent)
     words, said = checked(tmp_path, stored)
-    assert words == ["passed", "skipped", "skipped", "skipped", "skipped"], said
+    assert words == ["passed", "skipped", "skipped", "skipped", "skipped", "skipped"], said
     assert "needs the Python package `tongue`" in said
 
 
@@ -271,7 +287,7 @@ def shared(stored):
 
 def test_a_good_record_of_several_kernels_passes(tmp_path, shared):
     words, said = checked(tmp_path, shared)
-    assert words == ["passed"] * 5, said
+    assert words == ["passed"] * 6, said
 
 
 def test_each_kernel_is_checked_where_it_is_run(shared):
@@ -291,7 +307,7 @@ def test_a_specialization_that_was_edited_or_fails_is_told(tmp_path, shared):
     words, said = checked(
         tmp_path, replace(shared, specializations=(replace(texts, source="nothing"),))
     )
-    assert words == ["failed", "failed", "failed", "skipped", "passed"], said
+    assert words == ["failed", "failed", "failed", "passed", "skipped", "passed"], said
     assert "kernel_1.txt" in said and "kernel 1: " in said
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +22,7 @@ from kernels_generated.guarded import affordable, shapes_of
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure, Timed
 from search.core.workload import WeightedShape, heaviest, mean, widest
+from search.evaluator.alone import evaluated_alone
 from search.evaluator.stages import Bench, Stages
 from search.record.record import SCHEDULE, SPEC, Stored
 from search.record.specialization import numbered
@@ -176,8 +176,7 @@ class Reproduction:
             backend=record.backend,
             source=source,
         )
-        with tempfile.TemporaryDirectory(prefix="speciate-") as folder:
-            return Stages.of(bench).evaluate(tried, Path(folder), lambda stage: None)
+        return evaluated_alone(Stages.of(bench), tried)
 
 
 def lacking(stored: Stored) -> str:

@@ -61,7 +61,7 @@ class TimedShape:
     def of(spec: Spec, machine: Machine, shape: WeightedShape, seed: int) -> TimedShape:
         """A shape of a spec with the inputs that a seed draws."""
         bound = roofline(spec, machine, shape.sizes)
-        least = 0.0 if _depends_on_data(spec) else bound.us
+        least = bound.us if bounded(spec) else 0.0
         return TimedShape(shape, Drawn(spec, shape.sizes, seed), bound, least)
 
     @property
@@ -107,9 +107,10 @@ def sampled(
     )
 
 
-def _depends_on_data(spec: Spec) -> bool:
-    """Whether the bytes that must be moved depend on the data: positions or ranges are read."""
+def bounded(spec: Spec) -> bool:
+    """Whether the roofline holds for all data: where positions or ranges are read, the bytes that
+    must be moved depend on them."""
     nodes = [n for e in spec.equations for part in (*e.at, e.value) for n in part.walk()]
     places = [n for read in nodes if isinstance(read, Read) for at in read.at for n in at.walk()]
     ranges = [n for n in nodes if isinstance(n, Range) and n.jagged]
-    return bool(ranges) or any(isinstance(n, Read) for n in places)
+    return not ranges and not any(isinstance(n, Read) for n in places)

@@ -46,7 +46,7 @@ def main(socket: int) -> None:
     of it. The folder goes when the worker does.
     """
     connection = Connection(socket)
-    ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)
+    become_reaper()
     benches, folder = pickle.loads(connection.recv_bytes())
     home = Path(folder)
     try:
@@ -68,6 +68,11 @@ def main(socket: int) -> None:
         return
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+def become_reaper() -> None:
+    """What descends from this process becomes its child when its own parent ends."""
+    ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)
 
 
 def _served(benches: Sequence[Bench]) -> dict[str, Stages]:

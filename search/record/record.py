@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ VARIANT = "variant.kir"
 RECORD = "record.toml"
 BUILD_TEXT = 'load("//bazel:kernel.bzl", "kernel_records")\n\nkernel_records()\n'
 MEASURED = "measured"
+UNSEALED = "none"  # of a file without a seal
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RENEW = "python3 -m tools.renew_records rewrites records that can be read"
 
@@ -106,6 +107,8 @@ class Record:
     specializations: tuple[Specialization, ...] = ()
     # Operators of the kernel's module that are not kernels, as PyTorch computes them.
     left_to_torch: tuple[str, ...] = ()
+    # Digest of all of the above as it was written; empty: it comes from no file.
+    seal: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         for noun, name in (("kernel", self.kernel), ("target", self.target)):
@@ -115,12 +118,12 @@ class Record:
                     allowed="letters, digits and _",
                     hint=f"rename the {noun}",
                 )
-        for field, word, known in (
+        for name, word, known in (
             ("correct_by", self.correct_by, CORRECT_BY),
             ("time_kind", self.time_kind, TIME_KINDS),
         ):
             if word not in known:
-                raise KernelError(f"field `{field}` is {word!r}", allowed=", ".join(known))
+                raise KernelError(f"field `{name}` is {word!r}", allowed=", ".join(known))
         require_whole(self.specializations, self.guards, self.workload, self.shape)
 
     @property
@@ -131,9 +134,17 @@ class Record:
 
     def text(self) -> str:
         """What `record.toml` holds; `parse_record` gives an equal record back."""
+        return toml_text({"seal": self.sealed(), **self._table()})
+
+    def sealed(self) -> str:
+        """The digest of everything that it claims."""
+        return text_digest(toml_text(self._table()))
+
+    def _table(self) -> dict[str, Any]:
         table = asdict(self)
-        several = ("workload", "guards", "specializations", "left_to_torch")
-        return toml_text({k: v for k, v in table.items() if v or k not in several})
+        del table["seal"]
+        several = ("workload", "guards", "specializations", "left_to_torch", "secret")
+        return {k: v for k, v in table.items() if v or k not in several}
 
     def better_than(self, other: Record) -> bool:
         """Whether this is the same kernel at the same shapes, and faster; KernelError where the
@@ -174,6 +185,7 @@ class Stored:
             (VARIANT, digest_of(self.variant), digests.variant),
         )
         first = [name for name, now, then in found if now != then]
+        first += [RECORD] if self.record.seal not in ("", self.record.sealed()) else []
         return first + edited(self.record.specializations, self.specializations, SCHEDULE, VARIANT)
 
 
@@ -264,7 +276,7 @@ def write_record(root: Path, stored: Stored, replace: bool = False, tested: bool
 
 
 def _record(table: dict[str, Any]) -> Record:
-    table = dict(table)
+    table = {"seal": UNSEALED, **table}
     table["digests"] = Digests(**table["digests"])
     table["unfit"] = tuple(Unfit(dict(u["shape"]), u["why"]) for u in table.get("unfit", ()))
     table["checked"] = tuple(dict(sizes) for sizes in table.get("checked", ()))

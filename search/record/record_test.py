@@ -322,3 +322,16 @@ def test_a_missing_file_is_named(tmp_path):
 def test_any_record_reads_back_equal(us, lineage, shape):
     made = stored(us=us, lineage=tuple(lineage), shape=shape).record
     assert parse_record(made.text()) == made
+
+
+def test_a_record_that_is_edited_by_hand_is_noticed(tmp_path):
+    folder = write_record(tmp_path, stored()).folder
+    file = folder / "record.toml"
+    text = file.read_text()
+    assert read_record(folder).edited_by_hand() == []
+    for old in ("us = ", "evaluations = ", "seed = "):
+        file.write_text(text.replace(f"\n{old}", f"\n{old}1", 1))
+        assert read_record(folder).edited_by_hand() == ["record.toml"], old
+    lines = text.splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if not line.startswith("seal")))
+    assert read_record(folder).edited_by_hand() == ["record.toml"]
