@@ -23,8 +23,8 @@ def bulk(schedule: Schedule, tensor: str) -> bool:
 
 
 def hint(schedule: Schedule, tensor: str) -> str:
-    """What a schedule has the caches told of a tensor that threads move; empty: nothing."""
-    decision = None if bulk(schedule, tensor) else schedule.find("cache", tensor)
+    """What a schedule has the caches told of a tensor; empty: nothing."""
+    decision = schedule.find("cache", tensor)
     return str(decision.option("hint")) if decision else ""
 
 

@@ -60,7 +60,8 @@ class Window:
 
 
 # Lines of a tensor leave a cache before others, or after others, or bypass L1.
-HINTS = ("evict_first", "evict_last", "no_allocate")
+PAST_L1 = "no_allocate"
+HINTS = ("evict_first", "evict_last", PAST_L1)
 
 
 @dataclass(frozen=True, slots=True)

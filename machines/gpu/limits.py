@@ -34,14 +34,16 @@ def check_decision(decision: Decision, machine: Machine) -> None:
         raise KernelError(
             f"`{machine.name}` has no hint `{decision.option('hint')}` to its caches",
             place=decision.place,
-            allowed=", ".join(cache_hints(machine)) or "none: `gpu.cache_hints` names none",
+            allowed=", ".join(cache_hints(machine))
+            or "none: no `cache_hints` of its file names one",
             hint=f"drop {decision}",
         )
 
 
 def cache_hints(machine: Machine) -> tuple[str, ...]:
-    """The hints that loads and stores of a chip take."""
-    return tuple(machine.details.get("gpu", {}).get("cache_hints", ()))
+    """The hints that loads and stores of a chip take, in the language of its backend."""
+    own = machine.details.get(machine.rendering.backend, {})
+    return tuple(own.get("cache_hints") or machine.details.get("gpu", {}).get("cache_hints", ()))
 
 
 def _check_registers(decision: Decision, machine: Machine) -> None:

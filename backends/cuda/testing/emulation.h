@@ -194,7 +194,25 @@ inline u32 tf32_of(float x) {
 inline float max_nan(float a, float b) { return a != a ? a : b != b ? b : fmaxf(a, b); }
 inline float min_nan(float a, float b) { return a != a ? a : b != b ? b : fminf(a, b); }
 
-template <int kBytes>
+// Hints to the caches: accesses of aligned words.
+template <int kLeastCopy>
+struct Hinted {
+  static constexpr int kLeast = kLeastCopy;
+  template <class Word>
+  static void load(Word& to, const Word* from) {
+    if (reinterpret_cast<size_t>(from) % sizeof(Word)) abort();
+    to = *from;
+  }
+  template <class Word>
+  static void store(Word* to, const Word& from) {
+    if (reinterpret_cast<size_t>(to) % sizeof(Word)) abort();
+    *to = from;
+  }
+};
+struct EvictFirst : Hinted<4> {};
+struct EvictLast : Hinted<4> {};
+struct PastL1 : Hinted<16> {};
+template <int kBytes, class>
 inline void copy_async(u32 to, const void* from, u32 bytes) {
   if (to % kBytes || bytes && reinterpret_cast<size_t>(from) % kBytes) abort();
   emulated::fibers[emulated::current].copies.back().push_back({to, from, bytes, kBytes});
@@ -353,11 +371,11 @@ inline void copied(u32 to, const void* map, const Given& given, std::index_seque
   });
   settle(signal);
 }
-template <class... Given>  // coordinates, then the signal
+template <class, class... Given>  // coordinates, then the signal
 inline void copy_box(u32 to, const void* map, Given... given) {
   copied(to, map, std::make_tuple(given...), std::make_index_sequence<sizeof...(Given) - 1>());
 }
-template <class... Coordinates>
+template <class, class... Coordinates>
 inline void store_box(const void* map, u32 from, Coordinates... given) {
   const long long first[] = {given...};
   const u64 size = static_cast<const u64*>(map)[1];

@@ -97,7 +97,7 @@ class Boxed(Staging):
         plain, self.found = tuple(self.found), outer
         stored = (
             to.SharedStore(name, held.name, copies=self.copies(held.axes)),
-            to.BoxStore(name, engine, tuple(map(self.scalar, box.at))),
+            to.BoxStore(name, engine, tuple(map(self.scalar, box.at)), s.cache),
         )
         self.put(to.Guard(BOXES, stored, plain))
 

@@ -188,7 +188,9 @@ class Producers(Boxed):
         origins = [x for x in found if isinstance(x, to.Each) and x.name.sort in ("origin", "step")]
         copies = [x for x in found if x not in origins]
         boxes = tuple(
-            to.BoxCopy(tile, map_of(x.name), tuple(map(self.scalar, box.at)), stage, ring.full)
+            to.BoxCopy(
+                *(tile, map_of(x.name), tuple(map(self.scalar, box.at)), stage, ring.full, x.cache)
+            )
             for x, tile in zip(ahead, ring.tiles, strict=True)
             for box in [self.boxes.loads[x.name]]
         )

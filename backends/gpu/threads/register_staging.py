@@ -111,7 +111,8 @@ class RegisterStaging(Staging):
         place = self.place(s.place, {a.index: a for a in axes})
         name = Name("next", s.name.stem, copy=s.name.copy)
         self.fragment(name, tile.dtype, axes)
-        self.put(to.Load(name, place, Number(0.0), self.vector(s.place, axes, tile.dtype)))
+        vector = self.vector(s.place, axes, tile.dtype)
+        self.put(to.Load(name, place, Number(0.0), vector, s.cache))
         order = tuple(next(a for a in axes if a.index == i) for i in tile.axes)
         held = _Held(tile, name, name if order == axes else self.temporary(tile.dtype, order))
         if stages > 1:

@@ -114,7 +114,7 @@ class Staging(Matmuls):
         place = self.place(s.place, {a.index: a for a in axes})
         value = to.Element(name, tuple(a.index for a in axes))
         vector = self.vector(s.place, axes, held.dtype)
-        self.put(to.Store(place, value, axes, self.copies(axes), vector=vector))
+        self.put(to.Store(place, value, axes, self.copies(axes), vector=vector, cache=s.cache))
 
     def free_region(self) -> str:
         """Shared memory for a tile that is stored: outside of all loops that of a pipeline, which
@@ -153,7 +153,7 @@ class Staging(Matmuls):
             condition = aligned(s.place, along, count, self.tiles, self.ends)
             if condition is not None:
                 vector = to.Vector(along, count, self.flag(s.place, condition))
-        copy = to.Copy(tile.name, place, axes, stage, vector)
+        copy = to.Copy(tile.name, place, axes, stage, vector, s.cache)
         busy = 1 << sum(len(bits_of(a)) for a in axes)  # threads: the first, as bits go in order
         if busy < 1 << self.copying_bits:
             self.put(to.Guard(of.Check(to.Thread(), below=Number(busy)), (copy,)))
@@ -255,9 +255,9 @@ class Staging(Matmuls):
 
     def _later(self, s: of.Loop) -> dict[Name, Name]:
         """The scalars of a loop's iteration, with names for those of the one that is copied."""
-        own = {s.name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))}
-        own |= {x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"}
-        later = {n: replace(n, copy=n.copy + 1) for n in own}
+        steps = [x.name for x in s.body if isinstance(x, of.StepOrigin)]
+        origins = [x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"]
+        later = {n: replace(n, copy=n.copy + 1) for n in (s.name, *steps, *origins)}
         for n in later.values():
             self.fragment(n, "i32")
         return later

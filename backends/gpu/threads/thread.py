@@ -130,6 +130,7 @@ class Load(Statement):
     place: Place
     other: Expr  # where the mask of the place does not hold
     vector: Vector | None = None
+    cache: str = ""  # a hint to the caches, of `ir.nest.nest.HINTS`
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,7 @@ class Store(Statement):
     copies: int = 0
     reduction: str = ""  # joined atomically with what is there
     vector: Vector | None = None
+    cache: str = ""  # as in `Load`
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +242,7 @@ class Copy(Statement):
     axes: tuple[Axis, ...]
     stage: Expr | None = None
     vector: Vector | None = None
+    cache: str = ""  # as in `Load`
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +269,7 @@ class BoxCopy(Statement):
     at: tuple[Expr, ...]  # where the box begins along each dimension of the tensor
     stage: Expr
     signal: Name
+    cache: str = ""  # as in `Load`
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +280,7 @@ class BoxStore(Statement):
     tile: Name
     map: Name
     at: tuple[Expr, ...]  # as in `BoxCopy`
+    cache: str = ""  # as in `Load`
 
 
 @dataclass(frozen=True, slots=True)
