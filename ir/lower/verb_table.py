@@ -246,6 +246,22 @@ _TABLE = (
         {"hint": "hint"},
         {},
     ),
+    Verb(
+        "swizzle",
+        "a tensor's tile lies in shared memory as the backend chooses -> in panels of `bytes`, whose "
+        "16-byte parts are exchanged so that columns lie in unlike banks",
+        "tensor",
+        {"bytes": "positive"},
+        {},
+    ),
+    Verb(
+        "pad",
+        "a tensor's tile lies in shared memory as the backend chooses -> in whole rows with `bytes` "
+        "between them",
+        "tensor",
+        {"bytes": "positive"},
+        {},
+    ),
 )
 VERBS = {v.name: v for v in _TABLE}
 RANK = {v.name: n for n, v in enumerate(_TABLE)}

@@ -277,6 +277,17 @@ class _Checker:
         self._of_class(decision)
         self.machine.model.check_decision(decision, self.machine)
 
+    def _laid(self, decision: Decision) -> None:
+        self._of_machine(decision)
+        other = "pad" if decision.verb == "swizzle" else "swizzle"
+        if self.schedule.find(other, decision.subject):
+            raise KernelError(
+                f"the tile of `{decision.subject}` has rows with padding or panels with a swizzle",
+                place=decision.place,
+                allowed="one of `swizzle` and `pad`",
+                hint=f"drop {decision}",
+            )
+
     def _threads(self, decision: Decision) -> None:
         self._of_class(decision)
         allowed = thread_counts(self.machine)
@@ -324,6 +335,8 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "registers": _Checker._of_machine,
     "unroll_loop": _Checker._unroll_loop,
     "cache": _Checker._of_machine,
+    "swizzle": _Checker._laid,
+    "pad": _Checker._laid,
     "warps": _Checker._of_matmul,
     "instruction": _Checker._of_matmul,
 }

@@ -7,7 +7,7 @@ from math import prod
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.nest.nest import Launch, Load, Loop, Slice, Store
+from ir.nest.nest import Launch, Load, Loop, Rows, Slice, Store
 from ir.schedule import Decision, Schedule
 from ir.sizes import power_of_two
 from ir.sizes import value as number
@@ -26,6 +26,14 @@ def hint(schedule: Schedule, tensor: str) -> str:
     """What a schedule has the caches told of a tensor; empty: nothing."""
     decision = schedule.find("cache", tensor)
     return str(decision.option("hint")) if decision else ""
+
+
+def rows_of(schedule: Schedule, tensor: str) -> Rows | None:
+    """How a schedule lays a tensor's tile out in shared memory; None where it does not."""
+    if decision := schedule.find("swizzle", tensor):
+        return Rows(panel=decision.number("bytes"))
+    decision = schedule.find("pad", tensor)
+    return Rows(padding=decision.number("bytes")) if decision else None
 
 
 def require_boxes(

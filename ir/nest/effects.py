@@ -13,7 +13,7 @@ from ir.schedule import Decision, Schedule
 def idle(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each `load`, `pipeline`, `unroll_loop` and `cache` without which the launches would be the same, with the
+    """Each `load`, `pipeline`, `unroll_loop`, `cache`, `swizzle` and `pad` without which the launches would be the same, with the
     reason."""
     loads = schedule.of("load")
     # Not every lowering pays for a walk: few schedules have a `load`.
@@ -34,6 +34,16 @@ def idle(
             ways = ", ".join(_WAYS[m] for m in machine.rendering.hints_of)
             why = f"`{decision.subject}` is moved by nothing that takes the hint, of {ways}"
             yield decision, _nothing(decision, why, hinted)
+    shared = {
+        v.tensor
+        for la in launches
+        for v in la.values
+        if v.loaded and (v.stages > 1 or machine.model.space_of(v, la) == machine.on_chip)
+    }
+    for decision in (*schedule.of("swizzle"), *schedule.of("pad")):
+        if decision.subject not in shared:
+            why = f"`{decision.subject}` is loaded into shared memory for no matmul, in no pipeline and not in bulk"
+            yield decision, _nothing(decision, why, shared)
     staged = {v.tensor for launch in launches for v in launch.values if v.stages > 1}
     for decision in schedule.of("pipeline"):
         if decision.number("stages") > 1 and decision.subject not in staged:

@@ -20,6 +20,14 @@ from ir.spec import FLOATS, Expr, Spec
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """How the rows of a tile lie in shared memory, as decided."""
+
+    panel: int = 0  # bytes of the panels that they are cut into, with a swizzle; 0: they are whole
+    padding: int = 0  # bytes between whole rows
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """One axis of a value."""
 
@@ -37,6 +45,7 @@ class Value:
     axes: tuple[Axis, ...]
     stages: int = 1  # pipeline stages: slots of its circular buffer
     loaded: bool = False  # filled from global memory
+    rows: Rows | None = None  # in shared memory; None: as the backend chooses
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -106,7 +106,11 @@ def _value(value: Value) -> str:
     of = f" of {value.tensor}" if value.tensor != value.name else ""
     loaded = ", loaded" if value.loaded else ""
     stages = f", {value.stages} stages" if value.stages > 1 else ""
-    return f"{value.name}: {value.dtype}[{axes}]{of}{loaded}{stages}"
+    rows = ""
+    if value.rows is not None:
+        panel, padding = value.rows.panel, value.rows.padding
+        rows = f", swizzled in {panel} bytes" if panel else f", rows padded by {padding} bytes"
+    return f"{value.name}: {value.dtype}[{axes}]{of}{loaded}{stages}{rows}"
 
 
 @dataclass(frozen=True, slots=True)

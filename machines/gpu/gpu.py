@@ -13,7 +13,16 @@ from ir.nest.nest import Launch, LoopNest, Value
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
-from machines.gpu import facts, grid_mapping, limits, matmuls, quick_cost, registers, shared_memory
+from machines.gpu import (
+    facts,
+    grid_mapping,
+    limits,
+    matmuls,
+    quick_cost,
+    registers,
+    shared_memory,
+    shared_rows,
+)
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
 from machines.gpu.seed import seed
@@ -36,6 +45,8 @@ VERBS = frozenset(
         "instruction",
         "unroll_loop",
         "cache",
+        "swizzle",
+        "pad",
     }
 )
 
@@ -65,6 +76,7 @@ class Gpu:
     def check_decision(self, decision: Decision, machine: Machine) -> None:
         """KernelError where a decision by a verb of the class asks for what the machine lacks."""
         limits.check_decision(decision, machine)
+        shared_rows.check_decision(decision)
         matmuls.check_decision(decision, machine)
 
     def require_decided(
@@ -76,8 +88,9 @@ class Gpu:
     def matmul_changes(
         self, spec: Spec, schedule: Schedule, machine: Machine
     ) -> Iterator[tuple[Decision | None, Decision | None]]:
-        """Other matrix instructions, and other ways in which warps share a result."""
-        return matmuls.changes(spec, schedule, machine)
+        """Other matrix instructions, ways in which warps share a result, and layouts of operands."""
+        yield from matmuls.changes(spec, schedule, machine)
+        yield from shared_rows.changes(spec, schedule, machine)
 
     def single_indices(self, spec: Spec) -> Collection[str]:
         """Filter taps: padded to a power of two, a tile of them would be mostly padding."""

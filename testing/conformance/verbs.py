@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from backends.backend import Backend
+from backends.backend import Backend, BackendError
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.machine import NOTED, Machine, Rendering
@@ -58,6 +58,8 @@ OF_MATMULS = {
     "instruction": tuple(
         f"instruction(y, shape={shape})" for shape in ("m16n8k16", "m64n64k16", "m32n32k8")
     ),
+    "swizzle": tuple(f"swizzle(x, bytes={count})" for count in (32, 64, 128)),
+    "pad": tuple(f"pad(x, bytes={count})" for count in (16, 32)),
 }
 assert {*LINES, *OF_MATMULS} == {*NOTED}
 
@@ -137,4 +139,7 @@ def _source(
         nest = lower(spec, _schedule(lines, tiles), machine, SIZES)
     except KernelError:
         return None
-    return backend.emit(replace(nest, schedule=_schedule("", tiles)), machine)
+    try:
+        return backend.emit(replace(nest, schedule=_schedule("", tiles)), machine)
+    except BackendError:  # the backend gives the reason
+        return None

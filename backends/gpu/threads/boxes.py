@@ -65,6 +65,7 @@ class Boxed(Staging):
 
     def require_all(self) -> None:
         """BackendError where the engine moves less than the schedule says."""
+        super().require_all()
         for name in self.boxes.loads:
             if map_of(name) not in self.maps:
                 raise BackendError(
@@ -116,7 +117,7 @@ class Boxed(Staging):
             return False
         axes, joint = self._axes(x)
         dtype, _ = self.typing.known[x.name]
-        return not joint and self._as_boxes(axes, dtype, self.boxes.loads[x.name])
+        return not joint and self._as_boxes(axes, dtype, self.boxes.loads[x.name], x.name)
 
     def _axes(self, x: of.Load) -> tuple[tuple[str, ...], bool]:
         """The axes of a load's tile, and whether some of them are one axis of a matmul."""
@@ -127,24 +128,24 @@ class Boxed(Staging):
         operand, _ = self.operands[x.name]
         return order_of(operand, along), any(len(g) > 1 for g in operand.groups)
 
-    def _as_boxes(self, axes: tuple[str, ...], dtype: str, box: of.Box) -> bool:
-        """Whether a tile with some axes can lie as boxes do."""
+    def _as_boxes(
+        self, axes: tuple[str, ...], dtype: str, box: of.Box, held: Name | None = None
+    ) -> bool:
+        """Whether a tile with some axes can lie as boxes do. held: the variable that is loaded."""
         dimensions = tuple(i for i in box.axes if i in axes)
         if not axes or dimensions != axes or len(box.axes) > MOST_DIMENSIONS:
             return False
         extents = [int(e.value) if isinstance(e := self.width(i), Number) else 0 for i in axes]
-        panel, size = self._panel(axes, dtype), DTYPES[dtype]
+        if held is not None and (decided := self.rows_of(held)) and decided.padding:
+            return False
+        panel, size = self.panel_of(held, axes[-1:], dtype), DTYPES[dtype]
         whole = prod(n or ROWS for n in extents[:-1]) * panel * size % BOX_ALIGNED == 0
         narrow = all(n <= BOX_MOST for n in extents[:-1]) and extents[-1] % panel == 0
         return whole and narrow and panel * size in (32, 64, PANEL_BYTES)
 
-    def _panel(self, axes: tuple[str, ...], dtype: str) -> int:
-        """Elements of a panel of a tile."""
-        return min(PANEL_BYTES // DTYPES[dtype], self.owners.widths[axes[-1]])
-
-    def in_panels(self, tile: to.Shared) -> to.Shared:
-        """A tile as boxes lie in it; notes it."""
-        panel = self._panel(tile.axes, tile.dtype)
+    def in_panels(self, tile: to.Shared, held: Name | None = None) -> to.Shared:
+        """A tile as boxes lie in it; notes it. held: the variable that is loaded."""
+        panel = self.panel_of(held, tile.axes[-1:], tile.dtype)
         swizzle = swizzle_of(panel, DTYPES[tile.dtype])
         made = replace(tile, padding=0, panel=panel, swizzle=swizzle)
         self.shared[tile.name] = made
@@ -152,7 +153,7 @@ class Boxed(Staging):
 
     def boxed(self, x: of.Load, stages: int) -> Name:
         """The tile of a load that the engine fills, with the map of its tensor."""
-        tile = self.in_panels(replace(self.target(x, stages)[0], stages=stages))
+        tile = self.in_panels(replace(self.target(x, stages)[0], stages=stages), x.name)
         self.map(map_of(x.name), self.boxes.loads[x.name], tile)
         return tile.name
 

@@ -72,7 +72,7 @@ def _launch(
 ) -> to.Launch:
     boxes = boxes_of(launch) if "bulk" in machine.engines else Boxes({}, {}, {})
     launch = replace(launch, once=inlined(launch.once), body=inlined(launch.body))
-    known = facts(launch, dtypes)
+    known = facts(launch, dtypes, {v.name: v.rows for v in source.values if v.rows})
     values = constants(tuple(c for c in launch.constants if c[0].sort == "width"), sizes)
     widths = {i: _number(w, values) for i, w in launch.widths}
     warp_bits = machine.warp.bit_length() - 1

@@ -12,12 +12,13 @@ from dataclasses import fields, is_dataclass, replace
 from math import prod
 from typing import Any
 
+from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, bits_of, spread
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
-from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls
+from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls, swizzle_of
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import Name
@@ -59,6 +60,9 @@ class Staging(Matmuls):
 
     def require_all(self) -> None:
         """BackendError where something that the schedule says is not there."""
+        stems = {n.stem for n in self.shared if n.sort == "shared"}
+        for name in (n for n in self.facts.rows if n not in stems):
+            raise BackendError("emit", f"`{name}` is not in shared memory: its rows lie nowhere")
 
     def placed(
         self, once: Sequence[to.Statement], body: Sequence[to.Statement]
@@ -174,8 +178,9 @@ class Staging(Matmuls):
             extents = tuple(map(self.width, order))
             padding = _padding(self.owners.of(s.name, along), DTYPES[dtype])
             region = f"{name.stem}_{name.copy}"
-            self.shared[name] = to.Shared(
-                name, dtype, order, extents, region, stages, padding=padding
+            made = to.Shared(name, dtype, order, extents, region, stages, padding=padding)
+            self.shared[name] = (
+                self.in_rows(made, s.name, swizzle_of) if self.rows_of(s.name) else made
             )
         tile = self.shared[name]
         return tile, along, self.distributed(tile.axes, along, DTYPES[tile.dtype])

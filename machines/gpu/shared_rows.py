@@ -1,0 +1,59 @@
+"""Decisions on how the rows of a tile lie in shared memory: panels with a swizzle, or padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.schedule import Decision, Schedule
+from ir.spec import Read, Spec
+from machines.gpu.matmuls import instructions
+
+PANELS = (32, 64, 128)  # bytes: what engines and matrix instructions read
+STEP, MOST = 16, 128  # bytes of a padding: what a thread moves at once, and all banks
+PROPOSED = {"swizzle": PANELS, "pad": (16, 32)}
+Change = tuple[Decision | None, Decision | None]
+
+
+def check_decision(decision: Decision) -> None:
+    """KernelError where panels or paddings have bytes that nothing reads."""
+    if decision.verb not in PROPOSED:
+        return
+    count = decision.number("bytes")
+    if decision.verb == "swizzle" and count not in PANELS:
+        allowed = ", ".join(map(str, PANELS))
+    elif decision.verb == "pad" and (count % STEP or count > MOST):
+        allowed = f"multiples of {STEP} up to {MOST}"
+    else:
+        return
+    what = "panels" if decision.verb == "swizzle" else "paddings"
+    raise KernelError(
+        f"there are no {what} of {count} bytes",
+        place=decision.place,
+        allowed=allowed,
+        hint=f"drop {decision}",
+    )
+
+
+def changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
+    """Every single change of `swizzle` and `pad` of what matmuls read, in a fixed order. The one
+    takes the place of the other."""
+    padded = not any(one.b.shared for one in instructions(machine))  # what reads panels alone
+    verbs = [v for v in PROPOSED if machine.renders(v) and (padded or v != "pad")]
+    computed = {d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"}
+    made = {e.target for e in spec.equations} - {d.subject for d in schedule.of("kernel")}
+    reads = [n for e in spec.equations if e.target in computed for n in e.value.walk()]
+    for tensor in dict.fromkeys(n.tensor for n in reads if isinstance(n, Read)):
+        if tensor in made:  # never loaded
+            continue
+        old = {verb: schedule.find(verb, tensor) for verb in verbs}
+        for verb in verbs:
+            if any(found for other, found in old.items() if other != verb):
+                continue
+            for count in PROPOSED[verb]:
+                new = Decision(verb, tensor, (("bytes", count),))
+                if new != old[verb]:
+                    yield old[verb], new
+            if old[verb]:
+                yield old[verb], None
