@@ -1,4 +1,4 @@
-"""How tiles lie in LDS as decided: sources change, and are right in both orders of work-items."""
+"""How tiles lie in LDS, and pass through it, as decided: sources change, and are right in both orders of work-items."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ def laid(name, machine, more):
     "name, more, word",
     [
         ("staged", "pad(x, bytes=16)\npad(w, bytes=16)", "* 40"),  # rows of 64 bytes and 16
+        ("staged", "epilogue(y, by=shared, columns=32)", "n_subtile"),
+        ("staged", "epilogue(y, by=shared)", "stored_tile"),
         ("ring", "swizzle(x, bytes=32)\nswizzle(w, bytes=64)", "panel<16>"),
     ],
 )
-def test_a_tile_lies_as_decided(name, more, word, tmp_path):
+def test_a_tile_is_moved_as_decided(name, more, word, tmp_path):
     machine = machine_of("mi300")
     nest = laid(name, machine, more)
     source = backend().emit(nest, machine)

@@ -17,7 +17,7 @@ from ir.lower.reductions import Reductions
 from ir.lower.scatters import add_updates
 from ir.lower.scope import Scope
 from ir.machine import Machine
-from ir.nest.bulk import bulk, hint, rows_of
+from ir.nest.bulk import bulk, epilogue_of, hint, rows_of
 from ir.nest.nest import (
     Axis,
     Bound,
@@ -464,5 +464,7 @@ class Program:
         if home is self.top:
             missing = ()
         engine, cache = bulk(self.schedule, name), hint(self.schedule, name)
-        home.statements.append(Store(name, region, value, missing, engine, cache=cache))
+        way = epilogue_of(self.schedule, name)
+        made = Store(name, region, value, missing, engine, cache=cache, epilogue=way)
+        home.statements.append(made)
         self.touch(name)

@@ -262,6 +262,14 @@ _TABLE = (
         {"bytes": "positive"},
         {},
     ),
+    Verb(
+        "epilogue",
+        "a tensor's tile leaves the registers as the backend chooses -> by stores of each thread "
+        "(registers), or through shared memory, `columns` of it at a time",
+        "tensor",
+        {"by": "way"},
+        {"columns": "positive"},
+    ),
 )
 VERBS = {v.name: v for v in _TABLE}
 RANK = {v.name: n for n, v in enumerate(_TABLE)}

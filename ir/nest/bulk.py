@@ -7,7 +7,7 @@ from math import prod
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.nest.nest import Launch, Load, Loop, Rows, Slice, Store
+from ir.nest.nest import Epilogue, Launch, Load, Loop, Rows, Slice, Store
 from ir.schedule import Decision, Schedule
 from ir.sizes import power_of_two
 from ir.sizes import value as number
@@ -34,6 +34,12 @@ def rows_of(schedule: Schedule, tensor: str) -> Rows | None:
         return Rows(panel=decision.number("bytes"))
     decision = schedule.find("pad", tensor)
     return Rows(padding=decision.number("bytes")) if decision else None
+
+
+def epilogue_of(schedule: Schedule, tensor: str) -> Epilogue | None:
+    """How a schedule has a tensor's tile stored; None where it does not say."""
+    decision = schedule.find("epilogue", tensor)
+    return Epilogue(str(decision.option("by")), decision.number("columns", 0)) if decision else None
 
 
 def require_boxes(

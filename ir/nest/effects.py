@@ -13,8 +13,8 @@ from ir.schedule import Decision, Schedule
 def idle(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each `load`, `pipeline`, `unroll_loop`, `cache`, `swizzle` and `pad` without which the launches would be the same, with the
-    reason."""
+    """Each `load`, `pipeline`, `unroll_loop`, `cache`, `swizzle`, `pad` and
+    `epilogue` without which the launches would be the same, with the reason."""
     loads = schedule.of("load")
     # Not every lowering pays for a walk: few schedules have a `load`.
     ahead = {t for launch in launches for t in _loaded_ahead(launch)} if loads else set()
@@ -44,6 +44,10 @@ def idle(
         if decision.subject not in shared:
             why = f"`{decision.subject}` is loaded into shared memory for no matmul, in no pipeline and not in bulk"
             yield decision, _nothing(decision, why, shared)
+    stored = {s.tensor for la in launches for s in la.statements() if isinstance(s, Store)}
+    for decision in schedule.of("epilogue"):
+        if decision.subject not in stored:
+            yield decision, _nothing(decision, f"`{decision.subject}` is not stored", stored)
     staged = {v.tensor for launch in launches for v in launch.values if v.stages > 1}
     for decision in schedule.of("pipeline"):
         if decision.number("stages") > 1 and decision.subject not in staged:

@@ -18,6 +18,16 @@ from ir.schedule import Schedule
 from ir.sizes import value
 from ir.spec import FLOATS, Expr, Spec
 
+WAYS = ("registers", "shared")  # in which a tile leaves a thread block
+
+
+@dataclass(frozen=True, slots=True)
+class Epilogue:
+    """How a tile is stored, as decided."""
+
+    by: str  # one of WAYS
+    columns: int = 0  # of the tile that pass through shared memory at a time; 0: all
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -136,6 +146,7 @@ class Store(Statement):
     # "sum": atomic addition to memory; a position may occur repeatedly, in any order.
     reduction: str = ""
     cache: str = ""  # as in `Load`
+    epilogue: Epilogue | None = None  # None: the backend chooses
 
 
 @dataclass(frozen=True, slots=True)

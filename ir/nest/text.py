@@ -178,6 +178,9 @@ class _Writer:
         sign = f"atomic {s.reduction}=" if s.reduction else "="
         said = [f"store {self._region(s.tensor, s.region, s.value)} {sign} {s.value}"]
         said += self._where(s.region, ends)
+        if s.epilogue is not None:
+            columns = f", {s.epilogue.columns} columns at a time" if s.epilogue.columns else ""
+            said += [f"from {s.epilogue.by}{columns}"]
         said += [f"only at {', '.join(f'{index} = 0' for index in s.once)}"] if s.once else []
         said += ["by bulk copy"] if s.bulk else []
         said += [f"hint {s.cache}"] if s.cache else []

@@ -47,6 +47,7 @@ VERBS = frozenset(
         "cache",
         "swizzle",
         "pad",
+        "epilogue",
     }
 )
 
@@ -114,8 +115,9 @@ class Gpu:
     def launch_changes(
         self, spec: Spec, schedule: Schedule, machine: Machine
     ) -> Iterator[tuple[Decision | None, Decision | None]]:
-        """Other orders of tiles, numbers of threads and residences."""
-        return launch_changes(spec, schedule, machine)
+        """Other orders of tiles, numbers of threads and residences, and ways in which results leave."""
+        yield from launch_changes(spec, schedule, machine)
+        yield from shared_rows.epilogue_changes(spec, schedule, machine)
 
     def on_chip_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
         """Shared memory: what matmuls are loaded and laid out in, and what moves in bulk."""

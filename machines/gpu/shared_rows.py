@@ -1,4 +1,4 @@
-"""Decisions on how the rows of a tile lie in shared memory: panels with a swizzle, or padding."""
+"""Decisions on tiles in shared memory: how their rows lie, and how results pass through it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from machines.gpu.matmuls import instructions
 PANELS = (32, 64, 128)  # bytes: what engines and matrix instructions read
 STEP, MOST = 16, 128  # bytes of a padding: what a thread moves at once, and all banks
 PROPOSED = {"swizzle": PANELS, "pad": (16, 32)}
+COLUMNS = (32, 64, 128)  # of a tile that edits let pass through shared memory at a time
 Change = tuple[Decision | None, Decision | None]
 
 
@@ -34,6 +35,20 @@ def check_decision(decision: Decision) -> None:
         allowed=allowed,
         hint=f"drop {decision}",
     )
+
+
+def epilogue_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
+    """Every single change of `epilogue` of what a kernel returns, in a fixed order."""
+    for tensor in (t.name for t in spec.outputs) if machine.renders("epilogue") else ():
+        old, bulk = (schedule.find(verb, tensor) for verb in ("epilogue", "copy"))
+        ways: list[tuple[tuple[str, str | int], ...]] = [] if bulk else [(("by", "registers"),)]
+        ways += [(("by", "shared"),), *((("by", "shared"), ("columns", n)) for n in COLUMNS)]
+        for options in ways:
+            new = Decision("epilogue", tensor, options)
+            if new != old:
+                yield old, new
+        if old:
+            yield old, None
 
 
 def changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:

@@ -45,6 +45,17 @@ def test_rows_are_padded_where_no_instruction_reads_panels_alone():
     assert proposed("a100") == panels | {f"+ pad({x}, bytes={n})" for x in "xw" for n in (16, 32)}
 
 
+def test_results_leave_in_other_ways():
+    def found(more):
+        served = read(tomllib.loads((TARGETS / "h200.toml").read_text(encoding="utf-8")))
+        edits = neighbours(SPEC, parse_schedule(f"{TILES}{more}"), served, SIZES)
+        return {str(e) for e in edits if e.decision.verb == "epilogue"}
+
+    parts = {f"+ epilogue(y, by=shared, columns={n})" for n in (32, 64, 128)}
+    assert found("") == {"+ epilogue(y, by=registers)", "+ epilogue(y, by=shared)", *parts}
+    assert "+ epilogue(y, by=registers)" not in found("copy(y, by=bulk)\n")
+
+
 def test_a_layout_is_changed_or_dropped_before_the_other_kind_is_tried():
     found = proposed("a100", "pad(x, bytes=16)\n")
     own = {e for e in found if "(x, " in e}

@@ -45,6 +45,7 @@ LINES = {  # a decision of each verb that a loop nest only notes
     "registers": "registers(y, limit=96)",
     "cache": "cache(x, hint=evict_first)",
     "unroll_loop": "unroll_loop(k.outer, factor=2)",
+    "epilogue": "epilogue(y, by=shared)",
 }
 ALIKE, UNLIKE = (
     "pipeline(x, stages=3)\npipeline(w, stages=3)",

@@ -87,20 +87,31 @@ class Boxed(Staging):
             super().store(s)
             return
         held = self.fragments[self.variable(s.value)]  # type: ignore[arg-type]
-        axes = _ordered(held, box)
-        extents = tuple(map(self.width, axes))
-        name = Name("shared", "stored", copy=len(self.shared))
-        tile = self.in_panels(to.Shared(name, held.dtype, axes, extents, self.free_region()))
-        engine = Name("map", s.place.tensor.stem)  # type: ignore[attr-defined]
-        self.map(engine, box, tile)
         outer, self.found = self.found, []
+        along = _ordered(held, box)[-1]
+        self.in_subtiles(s, along, lambda part, start: self._boxed(s, box, part, start))
+        stored, self.found = tuple(self.found), []
         super().store(s)
         plain, self.found = tuple(self.found), outer
-        stored = (
-            to.SharedStore(name, held.name, copies=self.copies(held.axes)),
-            to.BoxStore(name, engine, tuple(map(self.scalar, box.at)), s.cache),
-        )
         self.put(to.Guard(BOXES, stored, plain))
+
+    def _boxed(self, s: of.Store, box: of.Box, held: to.Fragment, start: Expr | None) -> None:
+        """The store of a fragment by the engine. start: where it begins along its columns."""
+        axes, widths = _ordered(held, box), {a.index: a.width for a in held.axes}
+        extents = (*map(self.width, axes[:-1]), widths[axes[-1]])
+        name = Name("shared", "stored", copy=len(self.shared))
+        tile = self.in_panels(to.Shared(name, held.dtype, axes, extents, self.free_region()))
+        if isinstance(extents[-1], Number) and extents[-1].value % tile.panel:
+            few = f"{extents[-1].value} columns are no panels of {tile.panel}"
+            raise BackendError("emit", f"{few}, which the engine stores")
+        engine = Name("map", s.place.tensor.stem)  # type: ignore[attr-defined]
+        self.map(engine, box, tile)
+        at = list(box.at)
+        if start is not None:
+            place = box.axes.index(axes[-1])
+            at[place] = Apply("add", (at[place], start))
+        self.put(to.SharedStore(name, held.name, copies=self.copies(held.axes)))
+        self.put(to.BoxStore(name, engine, tuple(map(self.scalar, at)), s.cache))
 
     def _stored_by_box(self, s: of.Store, box: of.Box) -> bool:
         if s.reduction or not isinstance(s.value, Name) or s.value.sort not in FRAGMENTS:

@@ -8,6 +8,7 @@ from math import prod
 
 from backends.backend import BackendError
 from backends.gpu import tile as of
+from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.swizzle import Swizzle
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, binary, replicated
@@ -392,7 +393,7 @@ def order_of(operand: Operand, along: str) -> tuple[str, ...]:
     return tuple(i for g in groups for i in g)
 
 
-def _whole(axis: to.Axis, width: int) -> tuple[to.Layout, tuple[tuple[int, int], ...]]:
+def _whole(axis: to.Axis, width: int) -> tuple[Layout, tuple[tuple[int, int], ...]]:
     """What an axis does, whatever it repeats."""
     modes = axis.register.flat if axis.register.size > 1 else ()
     repeats = -(-width // axis.span)

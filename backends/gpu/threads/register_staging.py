@@ -155,10 +155,12 @@ class RegisterStaging(Staging):
         held = self.fragments[self.variable(s.value)]  # type: ignore[arg-type]
         along, size = axes[-1].index, DTYPES[held.dtype]
         run = next(run_of(a) for a in held.axes if a.index == along)
-        if run * size >= DIRECT_BYTES:
+        if run * size >= DIRECT_BYTES and s.epilogue is None:
             return ()
         taken = sum(self._bytes(t) for t in self.shared.values())
         elements = prod(self.owners.widths[a.index] for a in axes)
+        if s.epilogue is not None and s.epilogue.columns:
+            elements = elements // self.owners.widths[along] * s.epilogue.columns
         padded = elements + elements // self.owners.widths[along] * COPY_BYTES // size
         return axes if taken + padded * size <= self.shared_bytes else ()
 

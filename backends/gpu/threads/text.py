@@ -83,6 +83,8 @@ def statement_text(s: to.Statement) -> str:
             pairs = [(one, f"({', '.join(into)})") for one, into in groups]
             how = [f"{a} as {b}" if split else f"{b} as {a}" for a, b in pairs]
             return f"{text(name)} = {text(source)}, {', '.join(how)}"
+        case to.Part(name, source, axis, first):
+            return f"{text(name)} = {text(source)}, {axis} from register {text(first)}"
         case to.Commit():
             return "commit"
         case to.Wait(pending):
