@@ -23,6 +23,7 @@ from backends.gpu.threads import thread as to
 from backends.gpu.threads.boxes import BOXES, Boxed, map_of
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
+from backends.gpu.threads.prune import reads
 from backends.gpu.threads.signals import Signal
 from backends.gpu.threads.staging import COPY_BYTES, advanced, certain
 from backends.gpu.tile import Name
@@ -225,6 +226,13 @@ class Producers(Boxed):
                 for x in consumed
             )
             free = (to.Guard(of.Compute("gt", (to.Element(name), low)), (over,)),)
+        elif at := self._late(consumed, ring, certain(low, high)):
+            first, last = at
+            flies = consumed[last].to  # type: ignore[attr-defined]
+            begun = to.Guard(of.Compute("gt", (to.Element(name), low)), (over,))
+            before = (*consumed[:first], to.WarpgroupWait(flies), begun, *consumed[first:last])
+            consumed = (*before, replace(consumed[last], pending=1), *consumed[last + 1 :])  # type: ignore[call-arg]
+            free = ()
         full = to.Await(ring.full, stage, ring.parity("read"))
         body = (full, *consumed, *free, *ring.next("read"))
         self.put(to.Loop(name, low, high, s.tile, body, certain=certain(low, high)))
@@ -232,6 +240,31 @@ class Producers(Boxed):
             self.put(to.WarpgroupWait(flies))
             some = to.Guard(of.Compute("gt", (high, low)), (over,))
             self.put(over if certain(low, high) else some)
+
+    def _late(
+        self, block: tuple[to.Statement, ...], ring: _Ring, certain: bool
+    ) -> tuple[int, int] | None:
+        """The places of what writes the operand of a loop's matmul to registers, and of the matmul, if
+        that may be in flight until the operand is written again: nothing else touches its result, and
+        the other operand is in the ring. None: there is no such matmul."""
+        every = list(to.statements(block))
+        found = [n for n, s in enumerate(block) if isinstance(s, to.WarpgroupMultiply)]
+        if (
+            not certain
+            or len(found) != 1
+            or sum(isinstance(s, to.WarpgroupMultiply) for s in every) > 1
+        ):
+            return None
+        multiply = block[found[0]]
+        assert isinstance(multiply, to.WarpgroupMultiply)
+        others = [s for s in every if s is not multiply]
+        touched = reads(others) | {getattr(s, "name", None) for s in others}
+        written = [n for n, s in enumerate(block) if getattr(s, "name", None) == multiply.a]
+        alone = multiply.a in self.fragments and len(written) == 1 and written[0] < found[0]
+        alone = alone and multiply.a not in reads(others)
+        if not alone or multiply.to in touched or multiply.b not in ring.tiles:
+            return None
+        return written[0], found[0]
 
 
 class _Loop:

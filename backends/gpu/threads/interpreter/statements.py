@@ -171,6 +171,7 @@ class Statements:
             block.require_groups("a wait for matmuls", 4 * block.warp)
             self.memory.settle(0)
             v.flies = False
+            block.feed(None, 0)
 
         return run
 
