@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import permutations
+from math import prod
 
 from ir.lower.launches import segments
 from ir.lower.verbs import thread_counts
@@ -29,7 +30,8 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
     for tensor in _named(spec, schedule, "persistent") if "persistent" in verbs else ():
         yield from _values(schedule, "persistent", tensor, "programs", RESIDENT)
     for tensor in _named(spec, schedule, "registers") if "registers" in verbs else ():
-        limits = register_limits(machine, _threads(spec, schedule, tensor))
+        threads, bulk = _threads(spec, schedule, tensor), bool(schedule.of("copy"))
+        limits = register_limits(machine, threads, _held(spec, schedule, tensor), bulk)
         yield from _values(schedule, "registers", tensor, "limit", limits)
     moved = dict.fromkeys(t.name for t in (*spec.inputs, *spec.outputs))
     for tensor in moved if "cache" in verbs else ():
@@ -63,6 +65,22 @@ def _values(
             yield old, new
     if old:
         yield old, None
+
+
+def _held(spec: Spec, schedule: Schedule, tensor: str) -> int:
+    """Elements of the largest result that the matrix unit adds to in the launch that stores a tensor."""
+    matrix = {d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"}
+    sizes = {d.subject: d.number("size") for d in schedule.of("tile")}
+    return max(
+        (
+            prod(sizes.get(i, 1) for i in e.indices)
+            for part in segments(spec, schedule)
+            if tensor in part.stored
+            for e in part.equations
+            if e.target in matrix
+        ),
+        default=0,
+    )
 
 
 def _threads(spec: Spec, schedule: Schedule, tensor: str) -> int:

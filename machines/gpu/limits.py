@@ -8,20 +8,29 @@ from ir.schedule import Decision
 from machines.gpu.facts import facts
 
 LEAST_REGISTERS = 32  # fewer hold hardly more than addresses
+PRODUCERS = 128  # threads of a block that start bulk copies, where a language has such
 
 
-def register_limits(machine: Machine, threads: int = 0) -> tuple[int, ...]:
+def register_limits(
+    machine: Machine, threads: int = 0, held: int = 0, bulk: bool = False
+) -> tuple[int, ...]:
     """The limits that change how many blocks a multiprocessor holds, the largest first: with one
-    more register, it would hold one less. threads: of a block; 0: a warp for each partition."""
+    more register, it would hold one less. threads: of a block; 0: a warp for each partition.
+
+    held: elements of a result that matrix instructions add to, which a thread has beside the least.
+    bulk: whether the block may have producers, whose registers come from the same multiprocessor.
+    """
     if "gpu" not in machine.details:
         return ()
     table = facts(machine)
     threads = threads or table["partitions"] * machine.warp
     step, most = table["register_granularity"], table["registers_per_thread"]
+    least = LEAST_REGISTERS + -(-held // threads)
+    most = min(most, table["registers_per_unit"] // (threads + bulk * PRODUCERS) + 1)
     found = []
     for blocks in range(1, table["warps_per_unit"] * machine.warp // threads + 1):
         limit = table["registers_per_unit"] // (threads * blocks) // step * step
-        if LEAST_REGISTERS <= limit < most:
+        if least <= limit < most:
             found.append(limit)
     return tuple(dict.fromkeys(found))
 
