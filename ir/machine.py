@@ -16,7 +16,17 @@ MOST_THREADS = 1024  # of one program, where a machine does not say
 # change the statements of the nest, and so the source of every backend.
 NOTED = (
     *("multicast", "pipeline", "copy", "rasterize", "threads", "persistent", "specialize"),
-    *("registers", "warps", "instruction", "unroll_loop", "cache", "swizzle", "pad", "epilogue"),
+    *(
+        "registers",
+        "warps",
+        "instruction",
+        "unroll_loop",
+        "cache",
+        "swizzle",
+        "pad",
+        "epilogue",
+        "roles",
+    ),
 )
 # What moves a tensor: a thread's loads and stores, copies that run ahead, the DMA engine.
 MOVES = ("access", "copy", "bulk")

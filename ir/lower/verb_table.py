@@ -12,6 +12,7 @@ OF_LAUNCH = (
     "persistent",
     "specialize",
     "registers",
+    "roles",
 )  # verbs that name a launch by what it stores
 
 
@@ -213,6 +214,14 @@ _TABLE = (
         "tensor",
         {"limit": "positive"},
         {},
+    ),
+    Verb(
+        "roles",
+        "the threads that start bulk copies for the launch that stores a tensor are as many as the "
+        "backend chooses -> `producers`, with so many registers each",
+        "tensor",
+        {"producers": "positive"},
+        {"registers": "positive"},
     ),
     Verb(
         "warps",

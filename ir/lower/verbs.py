@@ -348,6 +348,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "persistent": _Checker._persistent,
     "specialize": _Checker._of_class,
     "registers": _Checker._of_machine,
+    "roles": _Checker._of_machine,
     "unroll_loop": _Checker._unroll_loop,
     "cache": _Checker._of_machine,
     "epilogue": _Checker._epilogue,

@@ -13,8 +13,8 @@ from ir.schedule import Decision, Schedule
 def idle(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each `load`, `pipeline`, `unroll_loop`, `cache`, `swizzle`, `pad` and
-    `epilogue` without which the launches would be the same, with the reason."""
+    """Each `load`, `pipeline`, `unroll_loop`, `cache`, `swizzle`, `pad`,
+    `epilogue` and `roles` without which the launches would be the same, with the reason."""
     loads = schedule.of("load")
     # Not every lowering pays for a walk: few schedules have a `load`.
     ahead = {t for launch in launches for t in _loaded_ahead(launch)} if loads else set()
@@ -44,6 +44,17 @@ def idle(
         if decision.subject not in shared:
             why = f"`{decision.subject}` is loaded into shared memory for no matmul, in no pipeline and not in bulk"
             yield decision, _nothing(decision, why, shared)
+    fed = {
+        s.tensor
+        for la in launches
+        if any(isinstance(x, Load) and x.bulk for x in la.statements())
+        for s in la.statements()
+        if isinstance(s, Store)
+    }
+    for decision in schedule.of("roles"):
+        if decision.subject not in fed:
+            why = f"the launch that stores `{decision.subject}` copies nothing in bulk"
+            yield decision, _nothing(decision, why, fed)
     stored = {s.tensor for la in launches for s in la.statements() if isinstance(s, Store)}
     for decision in schedule.of("epilogue"):
         if decision.subject not in stored:

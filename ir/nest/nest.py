@@ -253,6 +253,14 @@ class Loop(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Roles:
+    """What is decided on the threads of a block that start bulk copies for the others."""
+
+    producers: int  # threads
+    registers: int = 0  # of each; 0: the backend chooses
+
+
+@dataclass(frozen=True, slots=True)
 class GridAxis:
     """An index whose tiles run in parallel."""
 
@@ -315,6 +323,7 @@ class Launch(Keeping):
     resident: int = 0  # persistent programs per processor, 0: one program per tile
     specialized: bool = False  # compiled anew for each set of sizes, which are constants in it
     registers: int = 0  # the most of a thread, 0: the compiler chooses
+    roles: Roles | None = None  # None: as the backend chooses
     # The steps it runs in; its index has a tile of one, whose origin is the step.
     repeat: Repeat | None = None
 

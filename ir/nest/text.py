@@ -79,6 +79,9 @@ def _mapping(launch: Launch) -> Iterator[str]:
         yield f"persistent, {launch.resident} blocks a processor"
     if launch.registers:
         yield f"at most {launch.registers} registers a thread"
+    if launch.roles:
+        own = f" with {launch.roles.registers} registers each" if launch.roles.registers else ""
+        yield f"{launch.roles.producers} producers{own}"
     if launch.specialized:
         yield "compiled for each set of sizes"
     if step := launch.repeat:

@@ -48,6 +48,7 @@ VERBS = frozenset(
         "swizzle",
         "pad",
         "epilogue",
+        "roles",
     }
 )
 

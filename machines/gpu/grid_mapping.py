@@ -8,7 +8,7 @@ from typing import Any
 from ir.errors import KernelError
 from ir.lower.launches import GRID, Segment, Tiling
 from ir.lower.verb_table import OF_LAUNCH
-from ir.nest.nest import Rasterization
+from ir.nest.nest import Rasterization, Roles
 from ir.schedule import Decision, Schedule
 
 
@@ -33,6 +33,7 @@ def launch_fields(
         "resident": persistent.number("programs") if persistent else 0,
         "specialized": _one(schedule, "specialize", segment) is not None,
         "registers": registers.number("limit") if registers else 0,
+        "roles": _roles(schedule, segment),
     }
 
 
@@ -73,6 +74,11 @@ def _one(schedule: Schedule, verb: str, segment: Segment) -> Decision | None:
             hint="decide it for one of them",
         )
     return found[0] if found else None
+
+
+def _roles(schedule: Schedule, segment: Segment) -> Roles | None:
+    one = _one(schedule, "roles", segment)
+    return Roles(one.number("producers"), one.number("registers", 0)) if one else None
 
 
 def _rasterization(schedule: Schedule, segment: Segment, grid: list[str]) -> Rasterization | None:

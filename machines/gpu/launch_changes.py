@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import permutations
 from math import prod
 
@@ -16,6 +16,11 @@ from machines.gpu.limits import cache_hints, register_limits
 GROUP_SIZES = (2, 4, 8, 16)
 RESIDENT = (1, 2, 3, 4)
 
+Options = tuple[tuple[str, int | str], ...]
+ROLES: tuple[Options, ...] = (
+    (("producers", 32),),
+    (("producers", 128), ("registers", 24)),
+)
 Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
 
 
@@ -33,6 +38,9 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
         threads, bulk = _threads(spec, schedule, tensor), bool(schedule.of("copy"))
         limits = register_limits(machine, threads, _held(spec, schedule, tensor), bulk)
         yield from _values(schedule, "registers", tensor, "limit", limits)
+    roles = "roles" in verbs and "bulk" in machine.engines and schedule.of("copy")
+    for tensor in _named(spec, schedule, "roles") if roles else ():
+        yield from _options(schedule, "roles", tensor, ROLES)
     moved = dict.fromkeys(t.name for t in (*spec.inputs, *spec.outputs))
     for tensor in moved if "cache" in verbs else ():
         yield from _values(schedule, "cache", tensor, "hint", cache_hints(machine))
@@ -58,9 +66,15 @@ def _swizzles(schedule: Schedule) -> Iterator[Change]:
 def _values(
     schedule: Schedule, verb: str, tensor: str, option: str, counts: tuple[int | str, ...]
 ) -> Iterator[Change]:
+    yield from _options(schedule, verb, tensor, [((option, count),) for count in counts])
+
+
+def _options(
+    schedule: Schedule, verb: str, tensor: str, options: Sequence[Options]
+) -> Iterator[Change]:
     old = schedule.find(verb, tensor)
-    for count in counts:
-        new = Decision(verb, tensor, ((option, count),))
+    for one in options:
+        new = Decision(verb, tensor, one)
         if new != old:
             yield old, new
     if old:

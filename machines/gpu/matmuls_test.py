@@ -84,6 +84,16 @@ def test_limits_of_registers_leave_room_for_the_result():
     assert limits == {128}
 
 
+def test_roles_are_proposed_where_something_is_copied_in_bulk():
+    def found(more):
+        edits = neighbours(SPEC, parse_schedule(f"{TILES}{more}"), target(), SIZES)
+        return {str(e.decision) for e in edits if e.decision.verb == "roles"}
+
+    assert found("") == set()
+    proposed = {"roles(y, producers=32)", "roles(y, producers=128, registers=24)"}
+    assert found("copy(x, by=bulk)\n") == proposed
+
+
 def test_shapes_are_those_that_sum_in_f32():
     assert shapes(target("a100"), "bf16") == ((16, 8, 16),)
     assert (64, 256, 16) in shapes(target("h200"), "bf16")

@@ -42,13 +42,22 @@ def epilogue_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterat
     for tensor in (t.name for t in spec.outputs) if machine.renders("epilogue") else ():
         old, bulk = (schedule.find(verb, tensor) for verb in ("epilogue", "copy"))
         ways: list[tuple[tuple[str, str | int], ...]] = [] if bulk else [(("by", "registers"),)]
-        ways += [(("by", "shared"),), *((("by", "shared"), ("columns", n)) for n in COLUMNS)]
+        ways.append((("by", "shared"),))
+        columns = _columns(spec, schedule, tensor)
+        ways += [(("by", "shared"), ("columns", n)) for n in COLUMNS if columns > n]
         for options in ways:
             new = Decision("epilogue", tensor, options)
             if new != old:
                 yield old, new
         if old:
             yield old, None
+
+
+def _columns(spec: Spec, schedule: Schedule, tensor: str) -> int:
+    """Elements of a tensor's tile along its last index; 0 where it has no tile."""
+    last = next((e.indices[-1:] for e in spec.equations if e.target == tensor), ())
+    tile = schedule.find("tile", last[0]) if last else None
+    return tile.number("size") if tile else 0
 
 
 def changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:

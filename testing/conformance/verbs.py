@@ -46,13 +46,15 @@ LINES = {  # a decision of each verb that a loop nest only notes
     "cache": "cache(x, hint=evict_first)",
     "unroll_loop": "unroll_loop(k.outer, factor=2)",
     "epilogue": "epilogue(y, by=shared)",
+    "roles": "roles(y, producers=32)",
 }
 ALIKE, UNLIKE = (
     "pipeline(x, stages=3)\npipeline(w, stages=3)",
     "pipeline(x, stages=3)\npipeline(w, stages=2)",
 )
 # What must be decided before it: some languages copy in bulk in pipelined loops alone.
-BEFORE = {"copy": "pipeline(x, stages=2)\npipeline(w, stages=2)\n"}
+STAGES = "pipeline(x, stages=2)\npipeline(w, stages=2)\n"
+BEFORE = {"copy": STAGES, "roles": f"{STAGES}copy(x, by=bulk)\ncopy(w, by=bulk)\n"}
 # Of each verb on matmuls some decisions: a machine that has one of them alone chooses it anyway.
 OF_MATMULS = {
     "warps": tuple(f"warps(y, m={m}, n={n})" for m, n in ((4, 1), (2, 2), (1, 4), (2, 1), (1, 2))),

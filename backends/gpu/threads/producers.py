@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.boxes import BOXES, Boxed, map_of
@@ -27,9 +28,10 @@ from backends.gpu.threads.prune import reads
 from backends.gpu.threads.signals import Signal
 from backends.gpu.threads.staging import COPY_BYTES, advanced, certain
 from backends.gpu.tile import Name
+from ir.nest.nest import Roles
 from ir.spec import Apply, Expr, Index, Number
 
-PRODUCERS = 128  # threads: registers move between roles of whole warpgroups
+PRODUCERS = WARPGROUP = 128  # threads: registers move between roles of whole warpgroups
 BOX_REGISTERS, COPY_REGISTERS = 40, 88  # of a producer: to start boxes, or to copy by itself
 MOST_REGISTERS, GRANULE = 240, 8  # of a thread that is given some
 
@@ -37,9 +39,11 @@ MOST_REGISTERS, GRANULE = 240, 8  # of a thread that is given some
 class Producers(Boxed):
     """Lowering with a producer, where there is work for one."""
 
-    def __init__(self, registers: int, *args: Any):
+    def __init__(self, registers: int, roles: Roles | None, *args: Any):
         super().__init__(*args)
         self.registers = registers  # of one multiprocessor
+        self.roles = roles  # as decided
+        self.producers = roles.producers if roles else PRODUCERS  # threads
         self.fill_first: list[to.Statement] = []  # of the producers, before the first tile
         self.fills: list[to.Statement] = []  # the same for each tile, in the loops around
         self.around: list[_Loop] = []  # around the statement
@@ -51,26 +55,40 @@ class Producers(Boxed):
         if not self.fills:
             return None
         grid = self.block(self.launch.grid)
-        return to.Producer(PRODUCERS, self._moved(), tuple(self.fill_first), (*grid, *self.fills))
+        return to.Producer(
+            self.producers, self._moved(), tuple(self.fill_first), (*grid, *self.fills)
+        )
 
     def _moved(self) -> tuple[Expr, Expr] | None:
         """Registers of each producer and of each consumer; None where all keep what they begin with:
         where that is enough, is too little to give any away, or where consumers share a warpgroup
         with producers, since all warps of a warpgroup have as many.
         """
-        begins_with = self.registers // (self.threads + PRODUCERS)
-        if self.threads % PRODUCERS or not COPY_REGISTERS <= begins_with <= MOST_REGISTERS:
+        begins_with = self.registers // (self.threads + self.producers)
+        decided = self.roles.registers if self.roles else 0
+        shared = (self.threads | self.producers) % WARPGROUP
+        if shared or not COPY_REGISTERS <= begins_with <= MOST_REGISTERS:
+            if decided:
+                has = f"each thread begins with {begins_with}, or roles share a warpgroup"
+                raise BackendError("emit", f"producers give no registers away: {has}")
             return None
+        of_boxes = decided or BOX_REGISTERS
         boxes, copies = (
             Number(
-                min(MOST_REGISTERS, (self.registers - PRODUCERS * own) // self.threads)
+                min(MOST_REGISTERS, (self.registers - self.producers * own) // self.threads)
                 // GRANULE
                 * GRANULE
             )
-            for own in (BOX_REGISTERS, COPY_REGISTERS)
+            for own in (of_boxes, COPY_REGISTERS)
         )
-        given = of.Compute("where", (BOXES, Number(BOX_REGISTERS), Number(COPY_REGISTERS)))
+        given = of.Compute("where", (BOXES, Number(of_boxes), Number(COPY_REGISTERS)))
         return given, boxes if boxes == copies else of.Compute("where", (BOXES, boxes, copies))
+
+    def require_all(self) -> None:
+        """BackendError where something that the schedule says is not there."""
+        super().require_all()
+        if self.roles and not self.fills:
+            raise BackendError("emit", "there are no producers: no load in bulk is given to them")
 
     def before(self, statements: Iterable[of.Statement]) -> tuple[to.Statement, ...]:
         """The statements of what is done before the first tile, which is no producer's work."""
@@ -164,7 +182,7 @@ class Producers(Boxed):
         """A ring of stages for some loads, with its signals."""
         self.rings += 1
         ring = _Ring(stem, self.rings, stages, tuple(self.boxed(x, stages) for x in ahead))
-        copying = of.Compute("where", (BOXES, Number(1), Number(PRODUCERS)))
+        copying = of.Compute("where", (BOXES, Number(1), Number(self.producers)))
         warps = Number(self.threads >> self.owners.warp_bits)
         self.signals.append(Signal(ring.full, stages, copying, ring.tiles))
         self.signals.append(Signal(ring.empty, stages, warps, ring.tiles))
@@ -183,7 +201,7 @@ class Producers(Boxed):
     ) -> tuple[to.Statement, ...]:
         """What fills one stage."""
         stage = ring.stage("write")
-        self.copying_bits, before = PRODUCERS.bit_length() - 1, self.copying_bits
+        self.copying_bits, before = self.producers.bit_length() - 1, self.copying_bits
         found = self.copies_of(body, ahead, stage, ring.stages)
         self.copying_bits = before
         origins = [x for x in found if isinstance(x, to.Each) and x.name.sort in ("origin", "step")]
