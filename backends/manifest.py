@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backends.backend import BackendError
 from ir.errors import KernelError
-from ir.machine import NOTED, Rendering
+from ir.machine import MOVES, NOTED, Rendering
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
 from ir.spec import DTYPES
@@ -41,6 +41,7 @@ _WORDS = (
     "verbs",
     "refuses",
     "tried_on",
+    "hints_of",
 )  # fields that are lists
 STAGES_OF = ("tensor", "loop")
 _GUIDE = "docs/add_a_backend.md lists the fields of a backend.toml"
@@ -66,6 +67,7 @@ class Manifest:
     verbs: tuple[str, ...]
     # Whether each tensor has a number of pipeline stages of its own or each loop has one.
     stages_of: str = "tensor"
+    hints_of: tuple[str, ...] = ("access",)  # of `ir.machine.MOVES`, what takes hints to the caches
     refuses: tuple[str, ...] = ()  # those of `FEATURES` that its `emit` refuses
     # Targets that the language suite runs on, one of each kind; empty: all.
     tried_on: tuple[str, ...] = ()
@@ -89,6 +91,7 @@ class Manifest:
             _require_words(self, "verbs", NOTED)
         if self.stages_of not in STAGES_OF:
             raise _fault("stages_of", f"is {self.stages_of!r}", " or ".join(STAGES_OF))
+        _require_words(self, "hints_of", MOVES)
         if self.refuses:
             _require_words(self, "refuses", FEATURES)
         if not isinstance(self.for_tests, bool):
@@ -97,7 +100,7 @@ class Manifest:
     @property
     def rendering(self) -> Rendering:
         """What it renders of a schedule."""
-        return Rendering(self.name, self.verbs, self.stages_of)
+        return Rendering(self.name, self.verbs, self.stages_of, self.hints_of)
 
     def require_dtypes(self, nest: LoopNest) -> None:
         """BackendError("emit") at a dtype of a nest's tensors that the backend's kernels cannot hold."""

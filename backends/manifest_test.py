@@ -26,7 +26,7 @@ def test_a_manifest_holds_its_table_and_a_word_stands_for_a_list():
     assert made.time_kind == ("measured",)
     assert made.object == "backend:X" and made.table == ""
     assert not made.for_tests
-    assert made.rendering == Rendering("x", ("multicast", "pipeline"), "tensor")
+    assert made.rendering == Rendering("x", ("multicast", "pipeline"), "tensor", ("access",))
     assert manifest(GOOD | {"verbs": []}).rendering.verbs == ()
 
 
@@ -61,6 +61,7 @@ def test_a_missing_field_is_named_with_its_file(field):
         ("dtypes", 4, "field `dtypes` is 4"),
         ("verbs", ["tile"], "field `verbs` has 'tile'"),
         ("stages_of", "launch", "field `stages_of` is 'launch'"),
+        ("hints_of", "load", "field `hints_of` has 'load'"),
         ("toolchain", "", "field `toolchain` is ''"),
         ("for_tests", "yes", "field `for_tests` is 'yes'"),
     ],

@@ -16,8 +16,21 @@ MOST_THREADS = 1024  # of one program, where a machine does not say
 # change the statements of the nest, and so the source of every backend.
 NOTED = (
     *("multicast", "pipeline", "copy", "rasterize", "threads", "persistent", "specialize"),
-    *("registers", "warps", "instruction", "unroll_loop", "cache", "cluster"),
+    *(
+        "registers",
+        "warps",
+        "instruction",
+        "unroll_loop",
+        "cache",
+        "cluster",
+        "swizzle",
+        "pad",
+        "epilogue",
+        "roles",
+    ),
 )
+# What moves a tensor: a thread's loads and stores, copies that run ahead, the DMA engine.
+MOVES = ("access", "copy", "bulk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +58,7 @@ class Rendering:
     backend: str = ""
     verbs: tuple[str, ...] = NOTED  # of these, those that it renders
     stages_of: str = "tensor"  # what has a number of pipeline stages of its own: "tensor", "loop"
+    hints_of: tuple[str, ...] = MOVES  # of what moves tensors, what takes a hint to the caches
 
 
 Nest = Any  # an `ir.nest` LoopNest, and one of its Launches: `ir.nest` imports this module

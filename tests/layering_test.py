@@ -141,7 +141,9 @@ TABLE = {
     "search/core": (("ir", "machines/tiles"), ()),
     "search/warm_start": (("ir", "search/core"), ()),
     "search/loop": (("ir", "search/core", "search/warm_start"), ()),
-    "search/store": (("ir", "search/core"), ("sqlalchemy",)),
+    "search/store": (("ir", "search/core", "search/store/migrations"), None),
+    "search/store/migrations": ((), None),
+    "search/store/migrations/versions": ((), None),
     "search/display": (("ir", "search/core", "search/warm_start"), ("rich",)),
     "search/record": (("ir", "search/core"), ()),
     "search/policy": (("ir", "machines/tiles", "search/core", "search/loop"), ("ribs",)),
@@ -160,6 +162,10 @@ TABLE = {
     "search/llm": (("ir", "search/core"), ("openai",)),
     "search/prompt": (("ir", "search/core", "search/loop", "backends/manifest"), ("jinja2",)),
     "search/report": (("ir", "search/core"), ("jinja2", "markupsafe")),
+    "search/evaluator/testing": (
+        ("ir", "backends", "machines/tiles", "search/core", "search/evaluator"),
+        None,
+    ),
     "search/evaluator": (
         ("ir", "machines", "search", "search/core", "search/loop", "backends"),
         ("ray", "psutil", "numpy"),
@@ -186,6 +192,7 @@ TABLE = {
     "tests/device": (
         (
             "ir",
+            "backends/registry",
             "benchmarks",
             "frontends/kernelbench",
             "frontends/compiled",
@@ -204,6 +211,7 @@ FOR_TESTS = (
     "machines/gpu",
     "machines/tiles",
     "backends/gpu/threads/testing",
+    "search/evaluator/testing",
     "testing",
     "testing/conformance",
     "testing/samples",

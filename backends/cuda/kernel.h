@@ -100,19 +100,28 @@ inline T* shared_at(int byte) {
 
 inline u32 shared_address(const void* at) { return u32(__cvta_generic_to_shared(at)); }
 
+using ptx::EvictFirst;  // hints to the caches
+using ptx::EvictLast;
+using ptx::PastL1;
+template <class Hint>
+constexpr int least_copy() {  // bytes from which a copy does as it is told
+  if constexpr (requires { Hint::kLeast; }) return Hint::kLeast;
+  else return 4;
+}
+
 // Global memory to shared memory, zeros where it is not inside; in flight until it is waited for,
 // unless an element is shorter than what the hardware copies.
-template <int kCount, class T>
+template <int kCount, class Hint = NoHint, class T>
 inline void copy_async(T* to, const T* from, bool inside = true) {
   constexpr int kBytes = Vector<kCount, T>::kBytes;
 #pragma unroll
   for (int i = 0; i < Vector<kCount, T>::kWords; ++i) {
     const u32 at = shared_address(to) + i * kBytes;
     const T* source = from + i * kBytes / sizeof(T);
-    if constexpr (kBytes >= 4)
-      ptx::copy_async<kBytes>(at, source, inside ? kBytes : 0);
+    if constexpr (kBytes >= least_copy<Hint>())
+      ptx::copy_async<kBytes, Hint>(at, source, inside ? kBytes : 0);
     else
-      for (int n = 0; n < kCount; ++n) to[n] = inside ? from[n] : T(0);
+      for (int n = 0; n < kCount; ++n) load<1, Hint>(to + n, from + n, inside, T(0));
   }
 }
 using ptx::commit_copies;
@@ -147,14 +156,14 @@ inline void await(u64* signal, int parity) { ptx::await(shared_address(signal), 
 // A box of a tensor into shared memory. The last arguments are the coordinates where it begins, those
 // of the last dimension first, and the signal that its bytes arrive at. kBlocks: of a cluster, all of
 // which get the box at the same place, and its bytes at their own signal.
-template <int kBlocks = 1, class T, class... Coordinates>
+template <int kBlocks = 1, class Hint = NoHint, class T, class... Coordinates>
 inline void copy_box(T* to, const TensorMap* map, Coordinates... coordinates) {
-  ptx::copy_box<kBlocks>(shared_address(to), map, coordinates...);
+  ptx::copy_box<Hint, kBlocks>(shared_address(to), map, coordinates...);
 }
 // Shared memory to a box of a tensor, which `finish_boxes` waits for.
-template <class T, class... Coordinates>
+template <class Hint = NoHint, class T, class... Coordinates>
 inline void store_box(const TensorMap* map, const T* from, Coordinates... coordinates) {
-  ptx::store_box(map, shared_address(from), coordinates...);
+  ptx::store_box<Hint>(map, shared_address(from), coordinates...);
 }
 using ptx::fence_shared;
 using ptx::finish_boxes;

@@ -41,15 +41,75 @@ inline float min_nan(float a, float b) {
   return a;
 }
 
+// Accesses of memory that tell L1 and L2 what to do with its lines. kLeast: bytes of a copy to shared
+// memory from which it does as it is told.
+#define LOAD(how, to, from, told, ...)                                                         \
+  asm volatile("ld.global" how ".L2::cache_hint." to ", [" from "], " told ";"                 \
+               : __VA_ARGS__ : "l"(at), "l"(policy()) : "memory");
+#define STORE(how, type, from, ...)                                                            \
+  asm volatile("st.global" how ".L2::cache_hint." type " [%0], " from ", %1;" ::"l"(at),        \
+               "l"(policy()), __VA_ARGS__ : "memory");
+#define HINTED(Name, how, priority, least)                                                     \
+  struct Name {                                                                                \
+    static constexpr int kLeast = least;                                                       \
+    static u64 policy() {                                                                      \
+      u64 found;                                                                               \
+      asm("createpolicy.fractional.L2::" priority ".b64 %0, 1.0;" : "=l"(found));              \
+      return found;                                                                            \
+    }                                                                                          \
+    template <class Word>                                                                      \
+    static void load(Word& to, const Word* at) {                                               \
+      u16 part = 0;                                                                            \
+      if constexpr (sizeof(Word) == 1) LOAD(how, "u8 %0", "%1", "%2", "=h"(part))              \
+      else if constexpr (sizeof(Word) == 2) LOAD(how, "u16 %0", "%1", "%2", "=h"(part))        \
+      else if constexpr (sizeof(Word) == 4) LOAD(how, "u32 %0", "%1", "%2", "=r"(to))          \
+      else if constexpr (sizeof(Word) == 8)                                                    \
+        LOAD(how, "v2.u32 {%0, %1}", "%2", "%3", "=r"(to.x), "=r"(to.y))                       \
+      else                                                                                     \
+        LOAD(how, "v4.u32 {%0, %1, %2, %3}", "%4", "%5", "=r"(to.x), "=r"(to.y), "=r"(to.z),   \
+             "=r"(to.w))                                                                       \
+      if constexpr (sizeof(Word) < 4) to = Word(part);                                         \
+    }                                                                                          \
+    template <class Word>                                                                      \
+    static void store(Word* at, const Word& x) {                                               \
+      if constexpr (sizeof(Word) == 1) STORE(how, "u8", "%2", "h"(u16(x)))                     \
+      else if constexpr (sizeof(Word) == 2) STORE(how, "u16", "%2", "h"(x))                    \
+      else if constexpr (sizeof(Word) == 4) STORE(how, "u32", "%2", "r"(x))                    \
+      else if constexpr (sizeof(Word) == 8) STORE(how, "v2.u32", "{%2, %3}", "r"(x.x), "r"(x.y)) \
+      else                                                                                     \
+        STORE(how, "v4.u32", "{%2, %3, %4, %5}", "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w))       \
+    }                                                                                          \
+  };
+HINTED(EvictFirst, ".L1::evict_first", "evict_first", 4)
+HINTED(EvictLast, ".L1::evict_last", "evict_last", 4)
+HINTED(PastL1, ".L1::no_allocate", "evict_normal", 16)
+#undef LOAD
+#undef STORE
+#undef HINTED
+template <class Hint>
+constexpr bool kTold = requires { Hint::policy(); };  // whether L2 is told something
+template <class Hint>
+inline u64 policy_of() {
+  if constexpr (kTold<Hint>) return Hint::policy();
+  else return 0;
+}
+
 // Copies `bytes` of kBytes to shared memory, and zeros for the rest.
-template <int kBytes>
+template <int kBytes, class Hint>
 inline void copy_async(u32 to, const void* from, u32 bytes) {
-  if constexpr (kBytes == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
-                 : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kBytes),
-                 "r"(bytes) : "memory");
+#define COPY(how, told)                                                                            \
+  if constexpr (kBytes == 16)                                                                      \
+    asm volatile("cp.async.cg.shared.global" how " [%0], [%1], 16, %2" told ";" ::"r"(to),          \
+                 "l"(from), "r"(bytes), "l"(policy_of<Hint>()) : "memory");                        \
+  else                                                                                             \
+    asm volatile("cp.async.ca.shared.global" how " [%0], [%1], %4, %2" told ";" ::"r"(to),          \
+                 "l"(from), "r"(bytes), "l"(policy_of<Hint>()), "n"(kBytes) : "memory");
+  if constexpr (kTold<Hint>) {
+    COPY(".L2::cache_hint", ", %3")
+  } else {
+    COPY("", "")
+  }
+#undef COPY
 }
 inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int kPending>
@@ -153,58 +213,45 @@ template <int kRegisters>
 inline void take_registers() {}
 #endif
 
-// A box of a tensor, which begins at coordinates, the last dimension's first; its bytes arrive at a
-// signal. With several blocks, at the same places of each block of the cluster.
-#define COPY_BOX(dims, coordinates, ...)                                                         \
-  const u32 at = u32(__cvta_generic_to_shared(signal));                                          \
-  if constexpr (kBlocks > 1)                                                                     \
-    asm volatile("cp.async.bulk.tensor." dims ".shared::cluster.global.tile.mbarrier::complete_tx" \
-                 "::bytes.multicast::cluster [%0], [%1, {" coordinates "}], [%2], %3;" ::"r"(to), \
-                 "l"(map), "r"(at), "h"(u16((1 << kBlocks) - 1)), __VA_ARGS__ : "memory");        \
-  else                                                                                           \
-    asm volatile("cp.async.bulk.tensor." dims ".shared::cluster.global.tile.mbarrier::complete_tx" \
-                 "::bytes [%0], [%1, {" coordinates "}], [%2];" ::"r"(to), "l"(map), "r"(at),     \
-                 "h"(u16(0)), __VA_ARGS__ : "memory")
-template <int kBlocks>
-inline void copy_box(u32 to, const void* map, int a, u64* signal) {
-  COPY_BOX("1d", "%4", "r"(a));
-}
-template <int kBlocks>
-inline void copy_box(u32 to, const void* map, int a, int b, u64* signal) {
-  COPY_BOX("2d", "%4, %5", "r"(a), "r"(b));
-}
-template <int kBlocks>
-inline void copy_box(u32 to, const void* map, int a, int b, int c, u64* signal) {
-  COPY_BOX("3d", "%4, %5, %6", "r"(a), "r"(b), "r"(c));
-}
-template <int kBlocks>
-inline void copy_box(u32 to, const void* map, int a, int b, int c, int d, u64* signal) {
-  COPY_BOX("4d", "%4, %5, %6, %7", "r"(a), "r"(b), "r"(c), "r"(d));
-}
-template <int kBlocks>
-inline void copy_box(u32 to, const void* map, int a, int b, int c, int d, int e, u64* signal) {
-  COPY_BOX("5d", "%4, %5, %6, %7, %8", "r"(a), "r"(b), "r"(c), "r"(d), "r"(e));
-}
+// A box of a tensor, which begins at coordinates, the last dimension's first, into shared memory, where
+// its bytes arrive at a signal; with several blocks, at the same places of each block of the cluster.
+// And shared memory to such a box.
+#define OPEN(...) __VA_ARGS__
+#define COPY_BOX(dims, how, coordinates, told, ...)                                              \
+  asm volatile("cp.async.bulk.tensor." dims ".shared::cluster.global.tile.mbarrier::complete_tx" \
+               "::bytes" how " [%0], [%1, {" coordinates "}], [%2]" told ";" ::"r"(to), "l"(map), \
+               "r"(u32(__cvta_generic_to_shared(signal))), "l"(policy_of<Hint>()),               \
+               "h"(u16((1 << kBlocks) - 1)), __VA_ARGS__ : "memory")
+#define STORE_BOX(dims, how, coordinates, told, ...)                                             \
+  asm volatile("cp.async.bulk.tensor." dims ".global.shared::cta.tile.bulk_group" how            \
+               " [%0, {" coordinates "}], [%1]" told ";" ::"l"(map), "r"(from), "n"(0),          \
+               "l"(policy_of<Hint>()), "n"(0), __VA_ARGS__ : "memory")
+#define BOX(dims, coordinates, parameters, ...)                                                  \
+  template <class Hint, int kBlocks>                                                             \
+  inline void copy_box(u32 to, const void* map, OPEN parameters, u64* signal) {                  \
+    if constexpr (kBlocks > 1 && kTold<Hint>)                                                    \
+      COPY_BOX(dims, ".multicast::cluster.L2::cache_hint", coordinates, ", %4, %3", __VA_ARGS__); \
+    else if constexpr (kBlocks > 1)                                                              \
+      COPY_BOX(dims, ".multicast::cluster", coordinates, ", %4", __VA_ARGS__);                   \
+    else if constexpr (kTold<Hint>)                                                              \
+      COPY_BOX(dims, ".L2::cache_hint", coordinates, ", %3", __VA_ARGS__);                       \
+    else COPY_BOX(dims, "", coordinates, "", __VA_ARGS__);                                       \
+  }                                                                                              \
+  template <class Hint>                                                                          \
+  inline void store_box(const void* map, u32 from, OPEN parameters) {                            \
+    if constexpr (kTold<Hint>)                                                                   \
+      STORE_BOX(dims, ".L2::cache_hint", coordinates, ", %3", __VA_ARGS__);                      \
+    else STORE_BOX(dims, "", coordinates, "", __VA_ARGS__);                                      \
+  }
+BOX("1d", "%5", (int a), "r"(a))
+BOX("2d", "%5, %6", (int a, int b), "r"(a), "r"(b))
+BOX("3d", "%5, %6, %7", (int a, int b, int c), "r"(a), "r"(b), "r"(c))
+BOX("4d", "%5, %6, %7, %8", (int a, int b, int c, int d), "r"(a), "r"(b), "r"(c), "r"(d))
+BOX("5d", "%5, %6, %7, %8, %9", (int a, int b, int c, int d, int e), "r"(a), "r"(b), "r"(c), "r"(d), "r"(e))
+#undef OPEN
 #undef COPY_BOX
-
-// Shared memory to a box of a tensor.
-#define STORE_BOX(dims, coordinates, ...)                                                        \
-  asm volatile("cp.async.bulk.tensor." dims ".global.shared::cta.tile.bulk_group [%0, {"         \
-               coordinates "}], [%1];" ::"l"(map), "r"(from), __VA_ARGS__ : "memory")
-inline void store_box(const void* map, u32 from, int a) { STORE_BOX("1d", "%2", "r"(a)); }
-inline void store_box(const void* map, u32 from, int a, int b) {
-  STORE_BOX("2d", "%2, %3", "r"(a), "r"(b));
-}
-inline void store_box(const void* map, u32 from, int a, int b, int c) {
-  STORE_BOX("3d", "%2, %3, %4", "r"(a), "r"(b), "r"(c));
-}
-inline void store_box(const void* map, u32 from, int a, int b, int c, int d) {
-  STORE_BOX("4d", "%2, %3, %4, %5", "r"(a), "r"(b), "r"(c), "r"(d));
-}
-inline void store_box(const void* map, u32 from, int a, int b, int c, int d, int e) {
-  STORE_BOX("5d", "%2, %3, %4, %5, %6", "r"(a), "r"(b), "r"(c), "r"(d), "r"(e));
-}
 #undef STORE_BOX
+#undef BOX
 // Waits until shared memory was read.
 inline void finish_boxes() {
   asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;" ::: "memory");

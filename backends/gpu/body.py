@@ -374,7 +374,7 @@ class BodyBuilder:
         axes = self.axes_of(s.value)
         once = tuple(to.Check(Name("origin", i), equal=ZERO) for i in s.once)
         place = self.places.place(s.tensor, s.region, axes, padded=False, extra=once)
-        made = to.Store(place, Name("value", s.value), s.reduction, s.cache)
+        made = to.Store(place, Name("value", s.value), s.reduction, s.cache, s.epilogue)
         if s.bulk:
             descriptor, box = self._described(s, axes)
             self._bulk(descriptor, to.BoxStore(box, made.value), made)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any
 
-from ir.nest.nest import Parameter, Repeat
+from ir.nest.nest import Epilogue, Parameter, Repeat
 from ir.spec import Equation, Expr, Number
 
 
@@ -341,6 +341,7 @@ class Store(Statement):
     value: Expr
     reduction: str = ""  # joined with what is there, in one step
     cache: str = ""  # as in `Load`
+    epilogue: Epilogue | None = None  # how the tile leaves the block, where it is decided
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,14 @@ inline T* shared_at(int byte) {
   return reinterpret_cast<T*>(shared_bytes + byte);
 }
 
+// A hint to the caches: lines that are used once, which leave them first.
+struct EvictFirst {
+  template <class Word>
+  static void load(Word& to, const Word* from) { to = __builtin_nontemporal_load(from); }
+  template <class Word>
+  static void store(Word* to, const Word& from) { __builtin_nontemporal_store(from, to); }
+};
+
 // Adds to memory in one step that no other thread comes between.
 inline void add_to(float* to, float x) { unsafeAtomicAdd(to, x); }
 inline void add_to(i32* to, i32 x) { atomicAdd(to, x); }

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ir.errors import KernelError
 from ir.machine import Machine
-from machines.fields.fields import GUIDE, Checked, Kind
+from machines.fields.fields import GUIDE, Checked, Kind, words
 
 ARCHITECTURES = {"gfx942": "mfma_cdna3", "gfx950": "mfma_cdna4"}  # with their instructions
-FIELDS = {"arch": Kind(f"one of {', '.join(ARCHITECTURES)}", lambda v: v in ARCHITECTURES)}
+RENDERED = ("evict_first",)  # hints to the caches that kernel.h has
+FIELDS = {
+    "arch": Kind(f"one of {', '.join(ARCHITECTURES)}", lambda v: v in ARCHITECTURES),
+    "cache_hints": replace(words(RENDERED), optional=True),
+}
 
 
 def check(machine: Machine) -> None:

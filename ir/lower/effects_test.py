@@ -7,6 +7,7 @@ import pytest
 from ir.edits.edits import Edit, neighbours
 from ir.errors import KernelError
 from ir.lower.lower import lower, settled
+from ir.machine import Rendering
 from ir.nest.nest import Loop
 from testing.samples.samples import SMALL, WITH_THREADS, decisions, workload
 
@@ -78,14 +79,26 @@ def test_edits_unroll_loops_and_not_the_grid():
     assert not Edit(tile, None).apply(schedule).of("unroll_loop")
 
 
-def test_copies_that_run_ahead_take_no_hint():
-    hints = {"gpu": {"cache_hints": ["evict_first"]}}
-    machine = replace(WITH_THREADS, details=hints)
-    line = "cache(x, hint=evict_first)"
+@pytest.mark.parametrize(
+    "hints_of, hint, pipelined",
+    [
+        (("access",), "evict_first", False),
+        (("access", "copy"), "evict_first", True),
+        (("access", "copy"), "no_allocate", False),  # copies bypass L1 anyway
+    ],
+)
+def test_copies_that_run_ahead_take_hints_where_the_backend_gives_them(hints_of, hint, pipelined):
+    hints = {"gpu": {"cache_hints": ["evict_first", "no_allocate"]}}
+    rendering = Rendering(hints_of=hints_of)
+    machine = replace(WITH_THREADS, details=hints, rendering=rendering)
+    line = f"cache(x, hint={hint})"
     spec, schedule, _, sizes = made(*TILES, line)
     nest = lower(spec, schedule, machine, sizes)
     marked = {s.tensor for la in nest.launches for s in la.statements() if getattr(s, "cache", "")}
     assert marked == {"x"}
     spec, schedule, _, sizes = made(*TILES, "pipeline(x, stages=2)", line)
-    with pytest.raises(KernelError, match="or by copies that run ahead"):
+    if pipelined:
+        assert lower(spec, schedule, machine, sizes).schedule.find("cache", "x")
+        return
+    with pytest.raises(KernelError, match="moved by nothing that takes the hint"):
         lower(spec, schedule, machine, sizes)

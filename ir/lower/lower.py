@@ -30,7 +30,7 @@ def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, 
     sizes: the free sizes that the kernel is tuned for. Memory capacity is checked at them.
     """
     nest = _lowered(spec, schedule, machine, sizes)
-    for _, error in idle(nest.launches, schedule):
+    for _, error in idle(nest.launches, schedule, machine):
         raise error
     return nest
 
@@ -39,7 +39,7 @@ def settled(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str
     """As `lower`, but decisions that change nothing are left out of the nest's schedule. For
     schedules that are made up, where one decision may take the effect from another."""
     nest = _lowered(spec, schedule, machine, sizes)
-    dropped = [decision for decision, _ in idle(nest.launches, schedule)]
+    dropped = [decision for decision, _ in idle(nest.launches, schedule, machine)]
     kept = tuple(d for d in schedule.decisions if d not in dropped)
     return replace(nest, schedule=replace(schedule, decisions=kept)) if dropped else nest
 

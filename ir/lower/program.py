@@ -17,7 +17,7 @@ from ir.lower.reductions import Reductions
 from ir.lower.scatters import add_updates
 from ir.lower.scope import Scope
 from ir.machine import Machine
-from ir.nest.bulk import bulk, hint
+from ir.nest.bulk import bulk, epilogue_of, hint, rows_of
 from ir.nest.nest import (
     Axis,
     Bound,
@@ -373,7 +373,11 @@ class Program:
         if found.number not in self._load_values:
             # What is loaded once per program has nothing to prefetch.
             stages = 1 if home is self.top else self.stages(read.tensor)
-            value = Value(read.tensor, read.tensor, tensor.dtype, found.axes, stages, loaded=True)
+            value = Value(
+                *(read.tensor, read.tensor, tensor.dtype, found.axes, stages),
+                loaded=True,
+                rows=rows_of(self.schedule, read.tensor),
+            )
             self._load_values[found.number] = self._add(value).name
         name = self._load_values[found.number]
         shared = self._shared(read.tensor, found, home)
@@ -460,5 +464,7 @@ class Program:
         if home is self.top:
             missing = ()
         engine, cache = bulk(self.schedule, name), hint(self.schedule, name)
-        home.statements.append(Store(name, region, value, missing, engine, cache=cache))
+        way = epilogue_of(self.schedule, name)
+        made = Store(name, region, value, missing, engine, cache=cache, epilogue=way)
+        home.statements.append(made)
         self.touch(name)

@@ -97,7 +97,7 @@ def _value(value: Value, numbers: Mapping[str, Number], made: dict[int, Axis]) -
             found = axis if extent is axis.extent else Axis(axis.name, extent)
             made[id(axis)] = found
         axes.append(found)
-    return Value(value.name, value.tensor, value.dtype, tuple(axes), value.stages, value.loaded)
+    return replace(value, axes=tuple(axes))
 
 
 def _extent(expr: Expr, numbers: Mapping[str, Number]) -> Expr:

@@ -12,6 +12,7 @@ OF_LAUNCH = (
     "persistent",
     "specialize",
     "registers",
+    "roles",
 )  # verbs that name a launch by what it stores
 
 
@@ -223,6 +224,14 @@ _TABLE = (
         {},
     ),
     Verb(
+        "roles",
+        "the threads that start bulk copies for the launch that stores a tensor are as many as the "
+        "backend chooses -> `producers`, with so many registers each",
+        "tensor",
+        {"producers": "positive"},
+        {"registers": "positive"},
+    ),
+    Verb(
         "warps",
         "the warps of a block share a matmul's result as the backend chooses -> `m` parts of its "
         "rows times `n` parts of its columns, a part for each warp",
@@ -253,6 +262,30 @@ _TABLE = (
         "tensor",
         {"hint": "hint"},
         {},
+    ),
+    Verb(
+        "swizzle",
+        "a tensor's tile lies in shared memory as the backend chooses -> in panels of `bytes`, whose "
+        "16-byte parts are exchanged so that columns lie in unlike banks",
+        "tensor",
+        {"bytes": "positive"},
+        {},
+    ),
+    Verb(
+        "pad",
+        "a tensor's tile lies in shared memory as the backend chooses -> in whole rows with `bytes` "
+        "between them",
+        "tensor",
+        {"bytes": "positive"},
+        {},
+    ),
+    Verb(
+        "epilogue",
+        "a tensor's tile leaves the registers as the backend chooses -> by stores of each thread "
+        "(registers), or through shared memory, `columns` of it at a time",
+        "tensor",
+        {"by": "way"},
+        {"columns": "positive"},
     ),
 )
 VERBS = {v.name: v for v in _TABLE}

@@ -13,7 +13,7 @@ from ir.errors import KernelError
 from ir.lower.available import require_of_class, require_rendered
 from ir.lower.verb_table import VERBS
 from ir.machine import Machine
-from ir.nest.nest import HINTS
+from ir.nest.nest import HINTS, WAYS
 from ir.nest.steps import promote
 from ir.schedule import Decision, Schedule
 from ir.spec import DTYPES, Facts, Reduce, Spec
@@ -80,6 +80,7 @@ class _Checker:
             "dtype": [*DTYPES, TRIPLE],
             "engine": list(machine.engines),
             "hint": list(HINTS),
+            "way": list(WAYS),
             "place": ["grid", *(f"{i}.outer" for i in tiled)],
         }
 
@@ -277,6 +278,31 @@ class _Checker:
         self._of_class(decision)
         self.machine.model.check_decision(decision, self.machine)
 
+    def _epilogue(self, decision: Decision) -> None:
+        self._of_machine(decision)
+        bulk = self.schedule.find("copy", decision.subject)
+        if decision.option("by") == "registers" and (bulk or decision.option("columns")):
+            what = (
+                "is stored by an engine, which reads" if bulk else "has columns that pass through"
+            )
+            raise KernelError(
+                f"`{decision.subject}` {what} shared memory",
+                place=decision.place,
+                allowed="by=shared",
+                hint=f"epilogue({decision.subject}, by=shared)",
+            )
+
+    def _laid(self, decision: Decision) -> None:
+        self._of_machine(decision)
+        other = "pad" if decision.verb == "swizzle" else "swizzle"
+        if self.schedule.find(other, decision.subject):
+            raise KernelError(
+                f"the tile of `{decision.subject}` has rows with padding or panels with a swizzle",
+                place=decision.place,
+                allowed="one of `swizzle` and `pad`",
+                hint=f"drop {decision}",
+            )
+
     def _threads(self, decision: Decision) -> None:
         self._of_class(decision)
         allowed = thread_counts(self.machine)
@@ -323,8 +349,12 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "persistent": _Checker._persistent,
     "specialize": _Checker._of_class,
     "registers": _Checker._of_machine,
+    "roles": _Checker._of_machine,
     "unroll_loop": _Checker._unroll_loop,
     "cache": _Checker._of_machine,
+    "epilogue": _Checker._epilogue,
+    "swizzle": _Checker._laid,
+    "pad": _Checker._laid,
     "warps": _Checker._of_matmul,
     "instruction": _Checker._of_matmul,
 }

@@ -7,7 +7,7 @@ from math import prod
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.nest.nest import Launch, Load, Loop, Slice, Store
+from ir.nest.nest import Epilogue, Launch, Load, Loop, Rows, Slice, Store
 from ir.schedule import Decision, Schedule
 from ir.sizes import power_of_two
 from ir.sizes import value as number
@@ -23,8 +23,8 @@ def bulk(schedule: Schedule, tensor: str) -> bool:
 
 
 def hint(schedule: Schedule, tensor: str) -> str:
-    """What a schedule has the caches told of a tensor that threads move; empty: nothing."""
-    decision = None if bulk(schedule, tensor) else schedule.find("cache", tensor)
+    """What a schedule has the caches told of a tensor; empty: nothing."""
+    decision = schedule.find("cache", tensor)
     return str(decision.option("hint")) if decision else ""
 
 
@@ -38,6 +38,20 @@ def depends(one: Slice, index: str) -> bool:
     """Whether positions are others for other tiles of an index."""
     named = (n for n in one.offset.walk() if isinstance(n, Index) and n.name == index)
     return index in dict(one.terms) or any(named)
+
+
+def rows_of(schedule: Schedule, tensor: str) -> Rows | None:
+    """How a schedule lays a tensor's tile out in shared memory; None where it does not."""
+    if decision := schedule.find("swizzle", tensor):
+        return Rows(panel=decision.number("bytes"))
+    decision = schedule.find("pad", tensor)
+    return Rows(padding=decision.number("bytes")) if decision else None
+
+
+def epilogue_of(schedule: Schedule, tensor: str) -> Epilogue | None:
+    """How a schedule has a tensor's tile stored; None where it does not say."""
+    decision = schedule.find("epilogue", tensor)
+    return Epilogue(str(decision.option("by")), decision.number("columns", 0)) if decision else None
 
 
 def require_boxes(

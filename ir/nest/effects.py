@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ir.errors import KernelError
-from ir.nest.nest import Launch, Load, Loop, Store
+from ir.machine import Machine
+from ir.nest.nest import PAST_L1, Launch, Load, Loop, Store
 from ir.schedule import Decision, Schedule
 
 
 def idle(
-    launches: tuple[Launch, ...], schedule: Schedule
+    launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each `load`, `pipeline`, `unroll_loop` and `cache` without which the launches would be the same, with the
-    reason."""
+    """Each `load`, `pipeline`, `unroll_loop`, `cache`, `swizzle`, `pad`,
+    `epilogue` and `roles` without which the launches would be the same, with the reason."""
     loads = schedule.of("load")
     # Not every lowering pays for a walk: few schedules have a `load`.
     ahead = {t for launch in launches for t in _loaded_ahead(launch)} if loads else set()
@@ -27,22 +28,59 @@ def idle(
         if index not in unrolled:
             why = f"`{index}` is walked by no loop"
             yield decision, _nothing(decision, why, {f"{i}.outer" for i in unrolled})
-    moved = {
+    hinted = {t for la in launches for t in _hinted(la, machine.rendering.hints_of)}
+    for decision in schedule.of("cache"):
+        if decision.subject not in hinted:
+            ways = ", ".join(_WAYS[m] for m in machine.rendering.hints_of)
+            why = f"`{decision.subject}` is moved by nothing that takes the hint, of {ways}"
+            yield decision, _nothing(decision, why, hinted)
+    shared = {
+        v.tensor
+        for la in launches
+        for v in la.values
+        if v.loaded and (v.stages > 1 or machine.model.space_of(v, la) == machine.on_chip)
+    }
+    for decision in (*schedule.of("swizzle"), *schedule.of("pad")):
+        if decision.subject not in shared:
+            why = f"`{decision.subject}` is loaded into shared memory for no matmul, in no pipeline and not in bulk"
+            yield decision, _nothing(decision, why, shared)
+    fed = {
         s.tensor
         for la in launches
+        if any(isinstance(x, Load) and x.bulk for x in la.statements())
         for s in la.statements()
-        # Copies that run ahead take no hint.
-        if isinstance(s, Load | Store) and s.cache and la.value(s.value).stages == 1
+        if isinstance(s, Store)
     }
-    for decision in schedule.of("cache"):
-        if decision.subject not in moved:
-            why = f"`{decision.subject}` is moved by no thread, or by copies that run ahead"
-            yield decision, _nothing(decision, why, moved)
+    for decision in schedule.of("roles"):
+        if decision.subject not in fed:
+            why = f"the launch that stores `{decision.subject}` copies nothing in bulk"
+            yield decision, _nothing(decision, why, fed)
+    stored = {s.tensor for la in launches for s in la.statements() if isinstance(s, Store)}
+    for decision in schedule.of("epilogue"):
+        if decision.subject not in stored:
+            yield decision, _nothing(decision, f"`{decision.subject}` is not stored", stored)
     staged = {v.tensor for launch in launches for v in launch.values if v.stages > 1}
     for decision in schedule.of("pipeline"):
         if decision.number("stages") > 1 and decision.subject not in staged:
             why = f"`{decision.subject}` is moved once in a program, with nothing to prefetch"
             yield decision, _nothing(decision, why, staged)
+
+
+_WAYS = {
+    "access": "loads and stores by threads",
+    "copy": "copies that run ahead",
+    "bulk": "bulk copies",
+}
+
+
+def _hinted(launch: Launch, hints_of: Collection[str]) -> Iterator[str]:
+    """The tensors that a launch moves with a hint. Copies bypass L1 anyway."""
+    for s in launch.statements():
+        if isinstance(s, Load | Store) and s.cache:
+            ahead = launch.value(s.value).stages > 1
+            way = "bulk" if s.bulk else "copy" if ahead else "access"
+            if way in hints_of and (way == "access" or s.cache != PAST_L1):
+                yield s.tensor
 
 
 def _nothing(decision: Decision, why: str, others: set[str]) -> KernelError:

@@ -18,6 +18,24 @@ from ir.schedule import Schedule
 from ir.sizes import value
 from ir.spec import FLOATS, Expr, Spec
 
+WAYS = ("registers", "shared")  # in which a tile leaves a thread block
+
+
+@dataclass(frozen=True, slots=True)
+class Epilogue:
+    """How a tile is stored, as decided."""
+
+    by: str  # one of WAYS
+    columns: int = 0  # of the tile that pass through shared memory at a time; 0: all
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How the rows of a tile lie in shared memory, as decided."""
+
+    panel: int = 0  # bytes of the panels that they are cut into, with a swizzle; 0: they are whole
+    padding: int = 0  # bytes between whole rows
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -37,6 +55,7 @@ class Value:
     axes: tuple[Axis, ...]
     stages: int = 1  # pipeline stages: slots of its circular buffer
     loaded: bool = False  # filled from global memory
+    rows: Rows | None = None  # in shared memory; None: as the backend chooses
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,7 +79,8 @@ class Window:
 
 
 # Lines of a tensor leave a cache before others, or after others, or bypass L1.
-HINTS = ("evict_first", "evict_last", "no_allocate")
+PAST_L1 = "no_allocate"
+HINTS = ("evict_first", "evict_last", PAST_L1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +146,7 @@ class Store(Statement):
     # "sum": atomic addition to memory; a position may occur repeatedly, in any order.
     reduction: str = ""
     cache: str = ""  # as in `Load`
+    epilogue: Epilogue | None = None  # None: the backend chooses
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +253,14 @@ class Loop(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Roles:
+    """What is decided on the threads of a block that start bulk copies for the others."""
+
+    producers: int  # threads
+    registers: int = 0  # of each; 0: the backend chooses
+
+
+@dataclass(frozen=True, slots=True)
 class GridAxis:
     """An index whose tiles run in parallel."""
 
@@ -304,6 +333,7 @@ class Launch(Keeping):
     specialized: bool = False  # compiled anew for each set of sizes, which are constants in it
     registers: int = 0  # the most of a thread, 0: the compiler chooses
     cluster: Cluster | None = None  # None: each block by itself
+    roles: Roles | None = None  # None: as the backend chooses
     # The steps it runs in; its index has a tile of one, whose origin is the step.
     repeat: Repeat | None = None
 

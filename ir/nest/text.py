@@ -81,6 +81,9 @@ def _mapping(launch: Launch) -> Iterator[str]:
         yield f"persistent, {launch.resident} blocks a processor"
     if launch.registers:
         yield f"at most {launch.registers} registers a thread"
+    if launch.roles:
+        own = f" with {launch.roles.registers} registers each" if launch.roles.registers else ""
+        yield f"{launch.roles.producers} producers{own}"
     if launch.specialized:
         yield "compiled for each set of sizes"
     if step := launch.repeat:
@@ -108,7 +111,11 @@ def _value(value: Value) -> str:
     of = f" of {value.tensor}" if value.tensor != value.name else ""
     loaded = ", loaded" if value.loaded else ""
     stages = f", {value.stages} stages" if value.stages > 1 else ""
-    return f"{value.name}: {value.dtype}[{axes}]{of}{loaded}{stages}"
+    rows = ""
+    if value.rows is not None:
+        panel, padding = value.rows.panel, value.rows.padding
+        rows = f", swizzled in {panel} bytes" if panel else f", rows padded by {padding} bytes"
+    return f"{value.name}: {value.dtype}[{axes}]{of}{loaded}{stages}{rows}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +183,9 @@ class _Writer:
         sign = f"atomic {s.reduction}=" if s.reduction else "="
         said = [f"store {self._region(s.tensor, s.region, s.value)} {sign} {s.value}"]
         said += self._where(s.region, ends)
+        if s.epilogue is not None:
+            columns = f", {s.epilogue.columns} columns at a time" if s.epilogue.columns else ""
+            said += [f"from {s.epilogue.by}{columns}"]
         said += [f"only at {', '.join(f'{index} = 0' for index in s.once)}"] if s.once else []
         said += ["by bulk copy"] if s.bulk else []
         said += [f"hint {s.cache}"] if s.cache else []

@@ -22,6 +22,7 @@ from machines.gpu import (
     quick_cost,
     registers,
     shared_memory,
+    shared_rows,
 )
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
@@ -46,6 +47,10 @@ VERBS = frozenset(
         "unroll_loop",
         "cache",
         "cluster",
+        "swizzle",
+        "pad",
+        "epilogue",
+        "roles",
     }
 )
 
@@ -76,6 +81,7 @@ class Gpu:
     def check_decision(self, decision: Decision, machine: Machine) -> None:
         """KernelError where a decision by a verb of the class asks for what the machine lacks."""
         limits.check_decision(decision, machine)
+        shared_rows.check_decision(decision)
         matmuls.check_decision(decision, machine)
         clusters.check_decision(decision, machine)
 
@@ -90,8 +96,9 @@ class Gpu:
     def matmul_changes(
         self, spec: Spec, schedule: Schedule, machine: Machine
     ) -> Iterator[tuple[Decision | None, Decision | None]]:
-        """Other matrix instructions, and other ways in which warps share a result."""
-        return matmuls.changes(spec, schedule, machine)
+        """Other matrix instructions, ways in which warps share a result, and layouts of operands."""
+        yield from matmuls.changes(spec, schedule, machine)
+        yield from shared_rows.changes(spec, schedule, machine)
 
     def single_indices(self, spec: Spec) -> Collection[str]:
         """Filter taps: padded to a power of two, a tile of them would be mostly padding."""
@@ -115,8 +122,9 @@ class Gpu:
     def launch_changes(
         self, spec: Spec, schedule: Schedule, machine: Machine
     ) -> Iterator[tuple[Decision | None, Decision | None]]:
-        """Other orders of tiles, numbers of threads and residences."""
-        return launch_changes(spec, schedule, machine)
+        """Other orders of tiles, numbers of threads and residences, and ways in which results leave."""
+        yield from launch_changes(spec, schedule, machine)
+        yield from shared_rows.epilogue_changes(spec, schedule, machine)
 
     def on_chip_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
         """Shared memory: what matmuls are loaded and laid out in, and what moves in bulk."""

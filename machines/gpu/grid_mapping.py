@@ -8,7 +8,7 @@ from typing import Any
 from ir.errors import KernelError
 from ir.lower.launches import GRID, Segment, Tiling
 from ir.lower.verb_table import OF_LAUNCH
-from ir.nest.nest import Cluster, Rasterization
+from ir.nest.nest import Cluster, Rasterization, Roles
 from ir.schedule import Decision, Schedule
 
 
@@ -34,6 +34,7 @@ def launch_fields(
         "specialized": _one(schedule, "specialize", segment) is not None,
         "registers": registers.number("limit") if registers else 0,
         "cluster": _cluster(schedule, segment, grid),
+        "roles": _roles(schedule, segment),
     }
 
 
@@ -86,6 +87,11 @@ def _cluster(schedule: Schedule, segment: Segment, grid: list[str]) -> Cluster |
             hint=f"drop {found[1]}",
         )
     return Cluster(found[0].subject, found[0].number("size")) if found else None
+
+
+def _roles(schedule: Schedule, segment: Segment) -> Roles | None:
+    one = _one(schedule, "roles", segment)
+    return Roles(one.number("producers"), one.number("registers", 0)) if one else None
 
 
 def _rasterization(schedule: Schedule, segment: Segment, grid: list[str]) -> Rasterization | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import permutations
+from math import prod
 
 from ir.lower.launches import segments
 from ir.lower.verbs import thread_counts
@@ -16,6 +17,11 @@ from machines.gpu.limits import cache_hints, register_limits
 GROUP_SIZES = (2, 4, 8, 16)
 RESIDENT = (1, 2, 3, 4)
 
+Options = tuple[tuple[str, int | str], ...]
+ROLES: tuple[Options, ...] = (
+    (("producers", 32),),
+    (("producers", 128), ("registers", 24)),
+)
 Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
 
 
@@ -32,8 +38,12 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
     for tensor in _named(spec, schedule, "persistent") if "persistent" in verbs else ():
         yield from _values(schedule, "persistent", tensor, "programs", RESIDENT)
     for tensor in _named(spec, schedule, "registers") if "registers" in verbs else ():
-        limits = register_limits(machine, _threads(spec, schedule, tensor))
+        threads, bulk = _threads(spec, schedule, tensor), bool(schedule.of("copy"))
+        limits = register_limits(machine, threads, _held(spec, schedule, tensor), bulk)
         yield from _values(schedule, "registers", tensor, "limit", limits)
+    roles = "roles" in verbs and "bulk" in machine.engines and schedule.of("copy")
+    for tensor in _named(spec, schedule, "roles") if roles else ():
+        yield from _options(schedule, "roles", tensor, ROLES)
     moved = dict.fromkeys(t.name for t in (*spec.inputs, *spec.outputs))
     for tensor in moved if "cache" in verbs else ():
         yield from _values(schedule, "cache", tensor, "hint", cache_hints(machine))
@@ -59,13 +69,35 @@ def _swizzles(schedule: Schedule) -> Iterator[Change]:
 def _values(
     schedule: Schedule, verb: str, tensor: str, option: str, counts: tuple[int | str, ...]
 ) -> Iterator[Change]:
+    yield from _options(schedule, verb, tensor, [((option, count),) for count in counts])
+
+
+def _options(
+    schedule: Schedule, verb: str, tensor: str, options: Sequence[Options]
+) -> Iterator[Change]:
     old = schedule.find(verb, tensor)
-    for count in counts:
-        new = Decision(verb, tensor, ((option, count),))
+    for one in options:
+        new = Decision(verb, tensor, one)
         if new != old:
             yield old, new
     if old:
         yield old, None
+
+
+def _held(spec: Spec, schedule: Schedule, tensor: str) -> int:
+    """Elements of the largest result that the matrix unit adds to in the launch that stores a tensor."""
+    matrix = {d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"}
+    sizes = {d.subject: d.number("size") for d in schedule.of("tile")}
+    return max(
+        (
+            prod(sizes.get(i, 1) for i in e.indices)
+            for part in segments(spec, schedule)
+            if tensor in part.stored
+            for e in part.equations
+            if e.target in matrix
+        ),
+        default=0,
+    )
 
 
 def _threads(spec: Spec, schedule: Schedule, tensor: str) -> int:

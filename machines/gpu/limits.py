@@ -1,4 +1,4 @@
-"""What decisions may ask of a chip: limits of registers, hints to its caches."""
+"""What decisions may ask of a chip: limits of registers, roles of threads, hints to its caches."""
 
 from __future__ import annotations
 
@@ -8,20 +8,30 @@ from ir.schedule import Decision
 from machines.gpu.facts import facts
 
 LEAST_REGISTERS = 32  # fewer hold hardly more than addresses
+PRODUCERS = 128  # threads of a block that start bulk copies, where a language has such
+LEAST_GIVEN, MOST_GIVEN = 24, 88  # registers that are left to one of them
 
 
-def register_limits(machine: Machine, threads: int = 0) -> tuple[int, ...]:
+def register_limits(
+    machine: Machine, threads: int = 0, held: int = 0, bulk: bool = False
+) -> tuple[int, ...]:
     """The limits that change how many blocks a multiprocessor holds, the largest first: with one
-    more register, it would hold one less. threads: of a block; 0: a warp for each partition."""
+    more register, it would hold one less. threads: of a block; 0: a warp for each partition.
+
+    held: elements of a result that matrix instructions add to, which a thread has beside the least.
+    bulk: whether the block may have producers, whose registers come from the same multiprocessor.
+    """
     if "gpu" not in machine.details:
         return ()
     table = facts(machine)
     threads = threads or table["partitions"] * machine.warp
     step, most = table["register_granularity"], table["registers_per_thread"]
+    least = LEAST_REGISTERS + -(-held // threads)
+    most = min(most, table["registers_per_unit"] // (threads + bulk * PRODUCERS) + 1)
     found = []
     for blocks in range(1, table["warps_per_unit"] * machine.warp // threads + 1):
         limit = table["registers_per_unit"] // (threads * blocks) // step * step
-        if LEAST_REGISTERS <= limit < most:
+        if least <= limit < most:
             found.append(limit)
     return tuple(dict.fromkeys(found))
 
@@ -30,18 +40,43 @@ def check_decision(decision: Decision, machine: Machine) -> None:
     """KernelError where a decision asks for what the chip does not have."""
     if decision.verb == "registers":
         _check_registers(decision, machine)
+    if decision.verb == "roles":
+        _check_roles(decision, machine)
     if decision.verb == "cache" and decision.option("hint") not in cache_hints(machine):
         raise KernelError(
             f"`{machine.name}` has no hint `{decision.option('hint')}` to its caches",
             place=decision.place,
-            allowed=", ".join(cache_hints(machine)) or "none: `gpu.cache_hints` names none",
+            allowed=", ".join(cache_hints(machine))
+            or "none: no `cache_hints` of its file names one",
             hint=f"drop {decision}",
         )
 
 
 def cache_hints(machine: Machine) -> tuple[str, ...]:
-    """The hints that loads and stores of a chip take."""
-    return tuple(machine.details.get("gpu", {}).get("cache_hints", ()))
+    """The hints that loads and stores of a chip take, in the language of its backend."""
+    own = machine.details.get(machine.rendering.backend, {})
+    return tuple(own.get("cache_hints") or machine.details.get("gpu", {}).get("cache_hints", ()))
+
+
+def _check_roles(decision: Decision, machine: Machine) -> None:
+    """A few warps that only start copies; registers move between whole warpgroups."""
+    count, own = decision.number("producers"), decision.number("registers", 0)
+    step = machine.details.get("gpu", {}).get("register_granularity", 8)
+    if count not in (32, 64, PRODUCERS) or count % machine.warp:
+        raise KernelError(
+            f"`producers={count}` is no number of threads that start copies",
+            place=decision.place,
+            allowed=f"32, 64, {PRODUCERS}, in whole warps",
+            hint=f"drop {decision}",
+        )
+    if own and (count != PRODUCERS or own % step or not LEAST_GIVEN <= own <= MOST_GIVEN):
+        raise KernelError(
+            f"`registers={own}` of each of {count} producers cannot be decided",
+            place=decision.place,
+            allowed=f"multiples of {step} from {LEAST_GIVEN} to {MOST_GIVEN}, with {PRODUCERS} producers, "
+            "of which whole warpgroups give registers away",
+            hint=f"drop registers={own}",
+        )
 
 
 def _check_registers(decision: Decision, machine: Machine) -> None:

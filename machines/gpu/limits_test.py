@@ -32,6 +32,18 @@ def test_each_limit_lets_a_multiprocessor_hold_more_than_the_one_before(name, wa
     assert all(m < h for m, h in zip(more, held, strict=True))
 
 
+def test_limits_leave_room_for_what_matrix_instructions_add_to():
+    """ptxas refuses fewer registers than a warpgroup's instruction needs, and spills no accumulators."""
+    limits = register_limits(target("h200"), 128)
+    assert register_limits(target("h200"), 128, held=64 * 64) == tuple(n for n in limits if n >= 64)
+    assert register_limits(target("h200"), 256, held=128 * 256) == ()
+
+
+def test_limits_leave_room_for_producers():
+    assert register_limits(target("h200"), 512) == (128, 64, 40, 32)
+    assert register_limits(target("h200"), 512, bulk=True) == (64, 40, 32)
+
+
 @pytest.mark.parametrize("limit", [8, 100, 512])
 def test_other_numbers_are_refused_with_those_that_are_allowed(limit):
     with pytest.raises(KernelError, match="no number of registers") as seen:

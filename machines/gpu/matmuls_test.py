@@ -77,6 +77,23 @@ def test_other_threads_take_the_parts_away():
     assert not Edit(compute, other).apply(schedule).of("warps")
 
 
+def test_limits_of_registers_leave_room_for_the_result():
+    """128 x 128 elements of 256 threads are 64 registers of each."""
+    found = neighbours(SPEC, proposed(target(), "threads(y, count=256)\n")[0], target(), SIZES)
+    limits = {e.decision.number("limit") for e in found if e.decision.verb == "registers"}
+    assert limits == {128}
+
+
+def test_roles_are_proposed_where_something_is_copied_in_bulk():
+    def found(more):
+        edits = neighbours(SPEC, parse_schedule(f"{TILES}{more}"), target(), SIZES)
+        return {str(e.decision) for e in edits if e.decision.verb == "roles"}
+
+    assert found("") == set()
+    proposed = {"roles(y, producers=32)", "roles(y, producers=128, registers=24)"}
+    assert found("copy(x, by=bulk)\n") == proposed
+
+
 def test_shapes_are_those_that_sum_in_f32():
     assert shapes(target("a100"), "bf16") == ((16, 8, 16),)
     assert (64, 256, 16) in shapes(target("h200"), "bf16")

@@ -103,7 +103,15 @@ class _SharedMemory:
                 if taken:
                     self.found[s.value] = max(self.found.get(s.value, 0), taken)
             elif isinstance(s, Store) and s.bulk:
-                self.found.setdefault(s.value, padded_bytes(self.values[s.value], self.sizes))
+                self.found.setdefault(s.value, self._stored(s))
+
+    def _stored(self, s: Store) -> int:
+        """Bytes through which a tile is stored in bulk: as many columns of it as are decided."""
+        value = self.values[s.value]
+        whole = padded_bytes(value, self.sizes)
+        columns = s.epilogue.columns if s.epilogue is not None else 0
+        width = power_of_two(number(value.axes[-1].extent, self.sizes)) if value.axes else 1
+        return whole * min(columns or width, width) // width
 
     def _stages(self, block: tuple[Statement, ...]) -> Iterator[int]:
         for s in block:

@@ -1,231 +1,37 @@
-"""Whatever a candidate does, it becomes an outcome, and the next one is evaluated."""
+"""Candidates in processes of their own: figures, faults, limits, and nothing that stays."""
 
-import ctypes
 import os
-import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from backends.backend import BackendError, Built, Timing
-from backends.manifest import Manifest
-from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
-from ir.machine import Machine, Space, Unit
 from ir.parse.parse import parse_spec
 from ir.print import spec_text
-from ir.reference.reference import evaluate_storage
-from machines.tiles.tiles import TILES
-from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator import local as local_module
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench
-
-SPEC = parse_spec(
-    '''def scale(x: f32[M], g: f32[M]) -> f32[M]:
-    """Multiply."""
-    y[m] = x[m] * g[m]
-    return y
-'''
+from search.evaluator.testing.acting import (
+    CHIP,
+    HASTY,
+    HOURS,
+    LIMITS,
+    MANIFEST,
+    OUTSIDE,
+    Mute,
+    Tongue,
+    bench,
+    candidate,
+    outcomes,
 )
-CHIP = Machine(
-    name="chip",
-    title="A chip",
-    backends=("tongue",),
-    levels={"grid": 4},
-    spaces={"global": Space(1 << 30, 1e9), "local": Space(1 << 16)},
-    units={"vector": Unit({"f32": 1e9})},
-    model=TILES,
-)
-LIMITS = Limits(seconds=1800.0, memory=2 << 30, file=1 << 20)  # only what hangs takes so long
-HASTY = replace(LIMITS, seconds=2.0)
-HOURS = 7200  # seconds: longer than a test may take
-OUTSIDE = Path("/tmp/speciate-local-test-outside")
-MANIFEST = Manifest(
-    name="tongue",
-    title="For tests",
-    language="text",
-    extension="txt",
-    object="tongue:Tongue",
-    correct_by=("emulator",),
-    time_kind=("modelled",),
-    dtypes=("f32",),
-    toolchain="none",
-    verbs=(),
-)
-
-
-class Tongue:
-    """A backend whose kernels do what their source says, at the stage where it is said."""
-
-    manifest = MANIFEST
-
-    def emit(self, nest, machine):
-        return "good"
-
-    def build(self, source, nest, machine, folder):
-        if source == "no build":
-            raise BackendError("build", "line 1: syntax error")
-        if source == "slow build":
-            subprocess.run(["sleep", str(HOURS)])
-        (folder / "kernel.txt").write_text(source)
-        return Built(folder / "kernel.txt", {"registers": 7.0})
-
-    def run(self, built, nest, machine, sizes, inputs):
-        act = ACTS.get(built.file.read_text().partition(" ")[0])
-        if act:
-            act(built.file.read_text())
-        right = evaluate_storage(nest.spec, inputs, sizes)
-        return {n: a + 1 for n, a in right.items()} if act is off else dict(right)
-
-    def time(self, built, nest, machine, sizes, inputs):
-        us = float("nan") if built.file.read_text() == "timeless" else 5.0
-        return Timing(us, "modelled", {"cycles": 9.0}, {"vector": 0.5})
-
-    def available(self, machine):
-        return {"correct_by": "emulator", "time_kind": "modelled", "why": ""}
-
-
-class Mute(Tongue):
-    """A backend that can do nothing here."""
-
-    def available(self, machine):
-        return {"correct_by": None, "time_kind": None, "why": "no device"}
-
-
-def off(source):
-    """The results will be off by one."""
-
-
-def loop(source):
-    signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 60))
-    while True:
-        pass
-
-
-def eat(source):
-    kept = []
-    while True:
-        kept.append(np.empty(1 << 24))
-
-
-def abort(source):
-    os.write(2, b"terminate called after throwing an instance of 'std::bad_alloc'\n")
-    os.abort()
-
-
-def segfault(source):
-    ctypes.string_at(0)
-
-
-def write(source):
-    OUTSIDE.write_text("it got out")
-
-
-def fill(source):
-    Path("large").write_bytes(bytes(1 << 21))
-
-
-def connect(source):
-    socket.create_connection(("127.0.0.1", int(source.split()[1])), 1)
-
-
-def leave(source):
-    os._exit(0)
-
-
-def close(source):
-    os.closerange(3, 4096)
-    time.sleep(HOURS)
-
-
-def forge(source):
-    for number in range(3, 1024):
-        try:
-            os.write(number, b"outcome {}\n")
-        except OSError:
-            continue
-
-
-def flood(source):
-    while True:
-        for number in range(3, 1024):
-            try:
-                os.write(number, b"x" * 65536)
-            except OSError:
-                continue
-
-
-def kill(source):
-    os.kill(os.getppid(), signal.SIGKILL)
-
-
-def spawn(source):
-    """Leaves a process behind, in a session of its own, that shows in its command line."""
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork() == 0:
-            os.execvp("sleep", ["sleep", source.split()[1]])
-        os._exit(0)
-
-
-def wait(source):
-    subprocess.run(["sleep", source.split()[1]])
-
-
-def look(source):
-    found = Path("/proc/self/environ").read_bytes().decode() + str(dict(os.environ))
-    if source.split()[1] in found:
-        raise RuntimeError("it has read a key")
-
-
-def divide(source):
-    return 1 / 0
-
-
-ACTS = {
-    act.__name__: act
-    for act in (
-        off,
-        loop,
-        eat,
-        abort,
-        segfault,
-        write,
-        fill,
-        connect,
-        leave,
-        close,
-        forge,
-        flood,
-        kill,
-        spawn,
-        wait,
-        look,
-        divide,
-    )
-}
-
-
-def candidate(source, schedule=None):
-    text = str(autoschedule(SPEC, CHIP, {"M": 64})) if schedule is None else schedule
-    return Candidate(spec_text(SPEC), text, "chip", "tongue", source)
-
-
-def bench(backend=Tongue, **more):
-    more = {"checks": ({"M": 1}, {"M": 7}), "limits": LIMITS, **more}
-    return Bench(spec_text(SPEC), CHIP, backend, {"M": 64}, **more)
 
 
 @pytest.fixture(scope="module")
@@ -234,11 +40,6 @@ def local():
     with LocalEvaluator([bench()], workers=2) as evaluator:
         yield evaluator
     del os.environ["SPECIATE_TEST_KEY"]
-
-
-def outcomes(evaluator, *sources):
-    asked = [candidate(s) for s in sources]
-    return [o for _, o in sorted(evaluator.evaluate(asked), key=lambda found: found[0])]
 
 
 def test_a_good_candidate_is_evaluated_with_all_its_figures(local):
@@ -380,63 +181,6 @@ def test_one_worker_serves_several_backends():
         assert evaluator.environment["backends"]["dialect"]["toolchain"] == "dialect 2"
     with LocalEvaluator([bench()], workers=1) as alone:
         assert alone.contexts == {"tongue": evaluator.contexts["tongue"]}
-
-
-@pytest.mark.parametrize("deaths", [1, local_module.TRIES])
-def test_a_candidate_whose_worker_dies_is_tried_again(monkeypatch, deaths):
-    killed = []
-
-    def killing(self, todo, hand_out=LocalEvaluator._hand_out):
-        hand_out(self, todo)
-        for worker in [w for w in self._pool if w.doing is not None]:
-            if len(killed) < deaths and worker.process.pid not in killed:
-                killed.append(worker.process.pid)
-                worker.process.kill()
-
-    monkeypatch.setattr(LocalEvaluator, "_hand_out", killing)
-    with LocalEvaluator([bench()], workers=1) as evaluator:
-        (found,) = outcomes(evaluator, "good")
-        if deaths < local_module.TRIES:
-            assert isinstance(found, Evaluation)
-        else:
-            assert found == Failure("verify", "machine", "the worker that had it died")
-            assert found.by_chance
-        assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
-
-
-def test_a_candidate_that_is_killed_from_outside_is_tried_again():
-    with LocalEvaluator([bench()], workers=1) as evaluator:
-        inner = evaluator.environment["sandbox"]["process namespace"].startswith("yes")
-        depth = 3 if inner else 1  # the one that waits, the first of the namespace, the candidate
-        pid = evaluator._pool[0].process.pid
-        over = threading.Event()
-        killer = threading.Thread(target=_kill_descendants, args=(pid, depth, over))
-        killer.start()
-        (found,) = outcomes(evaluator, f"wait {HOURS}")
-        over.set()
-        killer.join()
-        assert found.kind == "machine" and "it was killed" in found.reason
-        assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
-
-
-def _kill_descendants(worker, depth, over):
-    """Kills all processes so far below a worker until it is over."""
-    while not over.is_set():
-        below = [worker]
-        for _ in range(depth):
-            below = [child for process in below for child in _children_of(process)]
-        for process in below:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        time.sleep(0.001)
-
-
-def _children_of(process):
-    try:
-        text = Path(f"/proc/{process}/task/{process}/children").read_text()
-    except OSError:  # it has ended
-        return []
-    return [int(word) for word in text.split()]
 
 
 def test_when_time_is_over_the_rest_is_given_up(monkeypatch):

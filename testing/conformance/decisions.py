@@ -180,6 +180,15 @@ def _shared_matmuls() -> Iterator[Case]:
         (64, "rows for each of 2 warps", "warps(y, m=2, n=1)"),
         (64, "columns for each of 2 warps", "warps(y, m=1, n=2)"),
         (64, "an instruction of 64 threads", "instruction(y, shape=m32n32k8)"),
+        (0, "panels of 32 bytes", "swizzle(x, bytes=32)"),
+        (0, "stored from registers", "epilogue(y, by=registers)"),
+        (0, "stored through shared memory", "epilogue(y, by=shared)"),
+        (32, "32 columns at a time", "warps(y, m=4, n=1)\nepilogue(y, by=shared, columns=32)"),
+        (
+            64,
+            "32 columns at a time of 2 warps",
+            "warps(y, m=2, n=1)\nepilogue(y, by=shared, columns=32)",
+        ),
     ):
         tiles = TILES.replace("=16", "=64").replace("k, size=64", "k, size=32")
         yield Case(
@@ -228,6 +237,8 @@ def _staging() -> Iterator[Case]:
         registers=True,
         everywhere=True,  # the first target of a backend may have no DMA engine
     )
+    roles = f"{bulk}roles(y, producers=32)\n"
+    yield Case("bulk copies by one warp", text, ("staging", "matmul"), roles, registers=True)
     shared = f"{MATRIX}multicast(x, over=n.outer)\npipeline(x, stages=2)\n"
     yield Case("a broadcast operand", text, ("staging", "matmul"), shared)
     softmax = kernel(

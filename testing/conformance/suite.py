@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from backends.backend import Backend
 from backends.registry import served_by, target, target_names
 from ir.machine import Machine
+from machines.gpu.limits import cache_hints
 from testing.conformance.case import Case
 from testing.conformance.decisions import decision_cases
 from testing.conformance.equations import equation_cases
@@ -35,7 +37,7 @@ def served(case: Case, machine: Machine) -> bool:
     them."""
     if case.warp not in (0, machine.warp):
         return False
-    if "cache" in case.verbs and not machine.details.get("gpu", {}).get("cache_hints"):
+    if not set(re.findall(r"hint=(\w+)", case.schedule)) <= set(cache_hints(machine)):
         return False
     if "copy" in case.verbs and "bulk" not in machine.engines:
         return False

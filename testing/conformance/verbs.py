@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from backends.backend import Backend
+from backends.backend import Backend, BackendError
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.machine import NOTED, Machine, Rendering
@@ -45,21 +45,26 @@ LINES = {  # a decision of each verb that a loop nest only notes
     "registers": "registers(y, limit=96)",
     "cache": "cache(x, hint=evict_first)",
     "unroll_loop": "unroll_loop(k.outer, factor=2)",
+    "epilogue": "epilogue(y, by=shared)",
+    "roles": "roles(y, producers=32)",
 }
 ALIKE, UNLIKE = (
     "pipeline(x, stages=3)\npipeline(w, stages=3)",
     "pipeline(x, stages=3)\npipeline(w, stages=2)",
 )
 # What must be decided before it: some languages copy in bulk in pipelined loops alone.
-BEFORE = {"copy": "pipeline(x, stages=2)\npipeline(w, stages=2)\n"}
-BEFORE["cluster"] = f"{BEFORE['copy']}{LINES['copy']}\n"
-# Of each verb on large matmuls some decisions: a machine that has one of them alone chooses it anyway.
+STAGES = "pipeline(x, stages=2)\npipeline(w, stages=2)\n"
+BULK = f"{STAGES}copy(x, by=bulk)\ncopy(w, by=bulk)\n"
+BEFORE = {"copy": STAGES, "roles": BULK, "cluster": f"{STAGES}{LINES['copy']}\n"}
+# Of each verb on matmuls some decisions: a machine that has one of them alone chooses it anyway.
 OF_MATMULS = {
     "warps": tuple(f"warps(y, m={m}, n={n})" for m, n in ((4, 1), (2, 2), (1, 4), (2, 1), (1, 2))),
     "instruction": tuple(
         f"instruction(y, shape={shape})" for shape in ("m16n8k16", "m64n64k16", "m32n32k8")
     ),
     "cluster": ("cluster(m, size=2)", "cluster(n, size=2)"),
+    "swizzle": tuple(f"swizzle(x, bytes={count})" for count in (32, 64, 128)),
+    "pad": tuple(f"pad(x, bytes={count})" for count in (16, 32)),
 }
 assert {*LINES, *OF_MATMULS} == {*NOTED}
 
@@ -140,4 +145,7 @@ def _source(
         nest = lower(spec, _schedule(lines, tiles), machine, SIZES)
     except KernelError:
         return None
-    return backend.emit(replace(nest, schedule=_schedule("", tiles)), machine)
+    try:
+        return backend.emit(replace(nest, schedule=_schedule("", tiles)), machine)
+    except BackendError:  # the backend gives the reason
+        return None

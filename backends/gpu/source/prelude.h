@@ -230,36 +230,45 @@ constexpr int panel(int rows, int row, int column) {
 template <class T>
 struct Own { using Type = T; };
 
+// How words of memory are accessed where the caches are told nothing. A language's header has types
+// with the same functions that tell them something (EvictFirst).
+struct NoHint {
+  template <class Word>
+  static void load(Word& to, const Word* from) { to = *from; }
+  template <class Word>
+  static void store(Word* to, const Word& from) { *to = from; }
+};
+
 // Registers = elements that are consecutive in memory and aligned to all of them.
-template <int kCount, class T>
+template <int kCount, class Hint = NoHint, class T>
 inline void load(T* to, const T* from) {
   Vector<kCount, T> read;
 #pragma unroll
   for (int i = 0; i < read.kWords; ++i)
-    read.words[i] = reinterpret_cast<const typename Vector<kCount, T>::Word*>(from)[i];
+    Hint::load(read.words[i], reinterpret_cast<const typename Vector<kCount, T>::Word*>(from) + i);
 #pragma unroll
   for (int i = 0; i < kCount; ++i) to[i] = read.elements[i];
 }
-template <int kCount, class T>
+template <int kCount, class Hint = NoHint, class T>
 inline void load(T* to, const T* from, bool inside, typename Own<T>::Type other) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) to[i] = other;
-  if (inside) load<kCount>(to, from);
+  if (inside) load<kCount, Hint>(to, from);
 }
 
 // Elements that are consecutive in memory and aligned = registers.
-template <int kCount, class T>
+template <int kCount, class Hint = NoHint, class T>
 inline void store(T* to, const T* from) {
   Vector<kCount, T> written;
 #pragma unroll
   for (int i = 0; i < kCount; ++i) written.elements[i] = from[i];
 #pragma unroll
   for (int i = 0; i < written.kWords; ++i)
-    reinterpret_cast<typename Vector<kCount, T>::Word*>(to)[i] = written.words[i];
+    Hint::store(reinterpret_cast<typename Vector<kCount, T>::Word*>(to) + i, written.words[i]);
 }
-template <int kCount, class T>
+template <int kCount, class Hint = NoHint, class T>
 inline void store(T* to, const T* from, bool inside) {
-  if (inside) store<kCount>(to, from);
+  if (inside) store<kCount, Hint>(to, from);
 }
 
 // How many of sorted entries are less than x, found by halving as often as their number has bits.

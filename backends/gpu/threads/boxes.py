@@ -66,6 +66,7 @@ class Boxed(Staging):
 
     def require_all(self) -> None:
         """BackendError where the engine moves less than the schedule says."""
+        super().require_all()
         for name in self.boxes.loads:
             if map_of(name) not in self.maps:
                 raise BackendError(
@@ -93,20 +94,31 @@ class Boxed(Staging):
             super().store(s)
             return
         held = self.fragments[self.variable(s.value)]  # type: ignore[arg-type]
-        axes = _ordered(held, box)
-        extents = tuple(map(self.width, axes))
-        name = Name("shared", "stored", copy=len(self.shared))
-        tile = self.in_panels(to.Shared(name, held.dtype, axes, extents, self.free_region()))
-        engine = Name("map", s.place.tensor.stem)  # type: ignore[attr-defined]
-        self.map(engine, box, tile)
         outer, self.found = self.found, []
+        along = _ordered(held, box)[-1]
+        self.in_subtiles(s, along, lambda part, start: self._boxed(s, box, part, start))
+        stored, self.found = tuple(self.found), []
         super().store(s)
         plain, self.found = tuple(self.found), outer
-        stored = (
-            to.SharedStore(name, held.name, copies=self.copies(held.axes)),
-            to.BoxStore(name, engine, tuple(map(self.scalar, box.at))),
-        )
         self.put(to.Guard(BOXES, stored, plain))
+
+    def _boxed(self, s: of.Store, box: of.Box, held: to.Fragment, start: Expr | None) -> None:
+        """The store of a fragment by the engine. start: where it begins along its columns."""
+        axes, widths = _ordered(held, box), {a.index: a.width for a in held.axes}
+        extents = (*map(self.width, axes[:-1]), widths[axes[-1]])
+        name = Name("shared", "stored", copy=len(self.shared))
+        tile = self.in_panels(to.Shared(name, held.dtype, axes, extents, self.free_region()))
+        if isinstance(extents[-1], Number) and extents[-1].value % tile.panel:
+            few = f"{extents[-1].value} columns are no panels of {tile.panel}"
+            raise BackendError("emit", f"{few}, which the engine stores")
+        engine = Name("map", s.place.tensor.stem)  # type: ignore[attr-defined]
+        self.map(engine, box, tile)
+        at = list(box.at)
+        if start is not None:
+            place = box.axes.index(axes[-1])
+            at[place] = Apply("add", (at[place], start))
+        self.put(to.SharedStore(name, held.name, copies=self.copies(held.axes)))
+        self.put(to.BoxStore(name, engine, tuple(map(self.scalar, at)), s.cache))
 
     def _stored_by_box(self, s: of.Store, box: of.Box) -> bool:
         if s.reduction or not isinstance(s.value, Name) or s.value.sort not in FRAGMENTS:
@@ -122,7 +134,7 @@ class Boxed(Staging):
         if x.name not in self.boxes.loads:
             return False
         dtype, _ = self.typing.known[x.name]
-        return self._as_boxes(self._axes(x), dtype, self.boxes.loads[x.name])
+        return self._as_boxes(self._axes(x), dtype, self.boxes.loads[x.name], x.name)
 
     def _axes(self, x: of.Load) -> tuple[str, ...]:
         """The axes of a load's tile; none where several make up its rows, as axes of a matmul do."""
@@ -133,24 +145,24 @@ class Boxed(Staging):
         operand, _ = self.operands[x.name]
         return order_of(operand, along) if (along,) in operand.groups else ()
 
-    def _as_boxes(self, axes: tuple[str, ...], dtype: str, box: of.Box) -> bool:
-        """Whether a tile with some axes can lie as boxes do."""
+    def _as_boxes(
+        self, axes: tuple[str, ...], dtype: str, box: of.Box, held: Name | None = None
+    ) -> bool:
+        """Whether a tile with some axes can lie as boxes do. held: the variable that is loaded."""
         dimensions = tuple(i for i in box.axes if i in axes)
         if not axes or dimensions != axes or len(box.axes) > MOST_DIMENSIONS:
             return False
         extents = [int(e.value) if isinstance(e := self.width(i), Number) else 0 for i in axes]
-        panel, size = self._panel(axes, dtype), DTYPES[dtype]
+        if held is not None and (decided := self.rows_of(held)) and decided.padding:
+            return False
+        panel, size = self.panel_of(held, axes[-1:], dtype), DTYPES[dtype]
         whole = prod(n or ROWS for n in extents[:-1]) * panel * size % BOX_ALIGNED == 0
         narrow = all(n <= BOX_MOST for n in extents[:-1]) and extents[-1] % panel == 0
         return whole and narrow and panel * size in (32, 64, PANEL_BYTES)
 
-    def _panel(self, axes: tuple[str, ...], dtype: str) -> int:
-        """Elements of a panel of a tile."""
-        return min(PANEL_BYTES // DTYPES[dtype], self.owners.widths[axes[-1]])
-
-    def in_panels(self, tile: to.Shared) -> to.Shared:
-        """A tile as boxes lie in it; notes it."""
-        panel = self._panel(tile.axes, tile.dtype)
+    def in_panels(self, tile: to.Shared, held: Name | None = None) -> to.Shared:
+        """A tile as boxes lie in it; notes it. held: the variable that is loaded."""
+        panel = self.panel_of(held, tile.axes[-1:], tile.dtype)
         swizzle = swizzle_of(panel, DTYPES[tile.dtype])
         made = replace(tile, padding=0, panel=panel, swizzle=swizzle)
         self.shared[tile.name] = made
@@ -159,7 +171,7 @@ class Boxed(Staging):
     def boxed(self, x: of.Load, stages: int, divided: str) -> Name:
         """The tile of a load that the engine fills, with the map of its tensor. divided: the axis of
         which each block of a cluster copies a part; empty: none."""
-        tile = self.in_panels(replace(self.target(x, stages)[0], stages=stages))
+        tile = self.in_panels(replace(self.target(x, stages)[0], stages=stages), x.name)
         self.map(map_of(x.name), self.boxes.loads[x.name], tile, divided)
         return tile.name
 
@@ -204,7 +216,7 @@ class Boxed(Staging):
         if not alike or first is None or 0 in extents:
             return ""
         rows, left = divmod(prod(extents), self.launch.cluster[1])
-        whole = rows * self._panel(axes, dtype) * DTYPES[dtype] % BOX_ALIGNED == 0
+        whole = rows * self.panel_of(x.name, axes[-1:], dtype) * DTYPES[dtype] % BOX_ALIGNED == 0
         return (
             axes[first]
             if whole and not left and not extents[first] % self.launch.cluster[1]

@@ -7,14 +7,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from backends.gpu import tile as of
 from backends.gpu.threads.expressions import Axes, Typing, leaves, rewritten
 from backends.gpu.tile import Launch, Name, statements
 from backends.gpu.values import product
+from ir.nest.nest import Rows
 from ir.spec import Expr, Number
 
 FRAGMENTS = ("value", "part", "factor")  # the sorts of names that hold tiles
+NO_ROWS: Mapping[str, Rows] = MappingProxyType({})
 Held = tuple[Name, str]  # one axis of one variable
 
 
@@ -71,6 +74,8 @@ class Facts:
     functions: dict[Name, dict[Name, Expr]] = field(default_factory=dict)
     # Of these, those that are computed where they are multiplied: the variable and the function.
     at_use: dict[Name, tuple[Name, Expr]] = field(default_factory=dict)
+    # How the rows of loaded tiles lie in shared memory, as decided.
+    rows: Mapping[str, Rows] = field(default_factory=dict)
     reduced: set[Held] = field(default_factory=set)
     scanned: set[Held] = field(default_factory=set)
     parent: dict[Held, Held] = field(default_factory=dict)  # of the classes of axes
@@ -96,9 +101,9 @@ class Facts:
         return tuple(i for i in self.typing.axes(name) if i is not None)
 
 
-def facts(launch: Launch, dtypes: Mapping[str, str]) -> Facts:
-    """The facts of a launch. dtypes: of global tensors."""
-    found = Facts(Typing(dtypes))
+def facts(launch: Launch, dtypes: Mapping[str, str], rows: Mapping[str, Rows] = NO_ROWS) -> Facts:
+    """The facts of a launch. dtypes: of global tensors; rows: see `Facts`."""
+    found = Facts(Typing(dtypes), rows=rows)
     for v in launch.variables:
         found.typing.known[v.name] = (v.dtype, v.axes)
     widths = dict(launch.widths)

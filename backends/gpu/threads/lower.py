@@ -166,7 +166,8 @@ class Lowering:
         name = self.variable(s.name)
         axes = self.fragments[name].axes
         place = self.place(s.place, _context(axes))
-        self.put(to.Load(name, place, s.other, self.vector(s.place, axes, self.dtype_of(s.place))))
+        vector = self.vector(s.place, axes, self.dtype_of(s.place))
+        self.put(to.Load(name, place, s.other, vector, s.cache))
 
     def store(self, s: of.Store) -> None:
         """A store from registers; of copies of an element one is stored."""
@@ -175,7 +176,7 @@ class Lowering:
         held = tuple(axes[i] for i in self.typing.axes(s.value) if i is not None)
         place, value = self.place(s.place, axes), self.element(s.value, axes)
         vector = None if s.reduction else self.vector(s.place, held, self.dtype_of(s.place))
-        self.put(to.Store(place, value, held, self.copies(held), s.reduction, vector))
+        self.put(to.Store(place, value, held, self.copies(held), s.reduction, vector, s.cache))
 
     def dtype_of(self, place: of.Place) -> str:
         """The dtype of the tensor of a place."""

@@ -18,18 +18,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.boxes import BOXES, Boxed, map_of, origins
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
+from backends.gpu.threads.prune import reads
 from backends.gpu.threads.signals import Signal
 from backends.gpu.threads.staging import COPY_BYTES, advanced
 from backends.gpu.tile import Name
 from backends.gpu.values import scaled, times
+from ir.nest.nest import Roles
 from ir.spec import Apply, Expr, Number, Size
 
-PRODUCERS = 128  # threads: registers move between roles of whole warpgroups
+PRODUCERS = WARPGROUP = 128  # threads: registers move between roles of whole warpgroups
 BOX_REGISTERS, COPY_REGISTERS = 40, 88  # of a producer: to start boxes, or to copy by itself
 MOST_REGISTERS, GRANULE = 240, 8  # of a thread that is given some
 
@@ -37,9 +40,11 @@ MOST_REGISTERS, GRANULE = 240, 8  # of a thread that is given some
 class Producers(Boxed):
     """Lowering with a producer, where there is work for one."""
 
-    def __init__(self, registers: int, *args: Any):
+    def __init__(self, registers: int, roles: Roles | None, *args: Any):
         super().__init__(*args)
         self.registers = registers  # of one multiprocessor
+        self.roles = roles  # as decided
+        self.producers = roles.producers if roles else PRODUCERS  # threads
         self.fill_first: list[to.Statement] = []  # of the producers, before the first tile
         self.fills: list[to.Statement] = []  # the same for each tile, in the loops around
         self.around: list[_Loop] = []  # around the statement
@@ -53,26 +58,38 @@ class Producers(Boxed):
         grid = self.block(self.launch.grid)
         first = (*self.meets(), *self.fill_first)
         body = (*grid, *self.fills)
-        return to.Producer(PRODUCERS, self._moved(), first, body, self.meets())
+        return to.Producer(self.producers, self._moved(), first, body, self.meets())
 
     def _moved(self) -> tuple[Expr, Expr] | None:
         """Registers of each producer and of each consumer; None where all keep what they begin with:
         where that is enough, is too little to give any away, or where consumers share a warpgroup
         with producers, since all warps of a warpgroup have as many.
         """
-        begins_with = self.registers // (self.threads + PRODUCERS)
-        if self.threads % PRODUCERS or not COPY_REGISTERS <= begins_with <= MOST_REGISTERS:
+        begins_with = self.registers // (self.threads + self.producers)
+        decided = self.roles.registers if self.roles else 0
+        shared = (self.threads | self.producers) % WARPGROUP
+        if shared or not COPY_REGISTERS <= begins_with <= MOST_REGISTERS:
+            if decided:
+                has = f"each thread begins with {begins_with}, or roles share a warpgroup"
+                raise BackendError("emit", f"producers give no registers away: {has}")
             return None
+        of_boxes = decided or BOX_REGISTERS
         boxes, copies = (
             Number(
-                min(MOST_REGISTERS, (self.registers - PRODUCERS * own) // self.threads)
+                min(MOST_REGISTERS, (self.registers - self.producers * own) // self.threads)
                 // GRANULE
                 * GRANULE
             )
-            for own in (BOX_REGISTERS, COPY_REGISTERS)
+            for own in (of_boxes, COPY_REGISTERS)
         )
-        given = of.Compute("where", (BOXES, Number(BOX_REGISTERS), Number(COPY_REGISTERS)))
+        given = of.Compute("where", (BOXES, Number(of_boxes), Number(COPY_REGISTERS)))
         return given, boxes if boxes == copies else of.Compute("where", (BOXES, boxes, copies))
+
+    def require_all(self) -> None:
+        """BackendError where something that the schedule says is not there."""
+        super().require_all()
+        if self.roles and not self.fills:
+            raise BackendError("emit", "there are no producers: no load in bulk is given to them")
 
     def before(self, statements: Iterable[of.Statement]) -> tuple[to.Statement, ...]:
         """The statements of what is done before the first tile, which is no producer's work."""
@@ -196,7 +213,7 @@ class Producers(Boxed):
         divided = tuple(self.divided(x, self._apart(body)) for x in ahead)
         tiles = tuple(self.boxed(x, stages, d) for x, d in zip(ahead, divided, strict=True))
         ring = _Ring(stem, self.rings, stages, tiles, divided)
-        copying = of.Compute("where", (BOXES, Number(1), Number(PRODUCERS)))
+        copying = of.Compute("where", (BOXES, Number(1), Number(self.producers)))
         warps: Expr = Number(self.threads >> self.owners.warp_bits)
         if ring.shared:
             warps = self._in_cluster(warps)
@@ -217,7 +234,7 @@ class Producers(Boxed):
     ) -> tuple[to.Statement, ...]:
         """What fills one stage."""
         stage = ring.stage("write")
-        self.copying_bits, before = PRODUCERS.bit_length() - 1, self.copying_bits
+        self.copying_bits, before = self.producers.bit_length() - 1, self.copying_bits
         found = self.copies_of(body, ahead, stage, ring.stages)
         self.copying_bits = before
         origins = [x for x in found if isinstance(x, to.Each) and x.name.sort in ("origin", "step")]
@@ -249,7 +266,8 @@ class Producers(Boxed):
             step = self.boxes.descriptors[box.descriptor].steps[place]
             shift = scaled(times(own, self.part_of(self.width(divided))), step)
             at[place] = Apply("add", (at[place], shift))
-        return to.BoxCopy(tile, map_of(x.name), tuple(map(self.scalar, at)), stage, full, part)
+        begins = tuple(map(self.scalar, at))
+        return to.BoxCopy(tile, map_of(x.name), begins, stage, full, part, x.cache)
 
     def _alone(self, s: of.Load) -> None:
         """A load outside of loops, whose tile is filled once for each tile of the grid."""
@@ -262,6 +280,7 @@ class Producers(Boxed):
         """The consumers' side of a loop."""
         stage = ring.stage("read")
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
+        some = low == Number(0) and _positive(high)  # it certainly has an iteration
         self.stages |= {x.name: stage for x in ahead}
         consumed = self.block(s.body)
         free: tuple[to.Statement, ...] = (ring.freed(stage),)
@@ -275,15 +294,46 @@ class Producers(Boxed):
             )
             flies = next(x.to for x in consumed if isinstance(x, to.WarpgroupMultiply))
             free = (to.Guard(of.Compute("gt", (to.Element(name), low)), (over,)),)
+        elif at := self._late(consumed, ring, some):
+            first, last = at
+            flies = consumed[last].to  # type: ignore[attr-defined]
+            begun = to.Guard(of.Compute("gt", (to.Element(name), low)), (over,))
+            before = (*consumed[:first], to.WarpgroupWait(flies), begun, *consumed[first:last])
+            consumed = (*before, replace(consumed[last], pending=1), *consumed[last + 1 :])  # type: ignore[call-arg]
+            free = ()
         full = to.Await(ring.full, stage, ring.parity("read"))
         body = (full, *consumed, *free, *ring.next("read"))
         self.found += (x for x in regroups if x.name == flies)
-        some = low == Number(0) and _positive(high)
         self.put(to.Loop(name, low, high, s.tile, body, certain=some))
         if flies:
             self.put(to.WarpgroupWait(flies))
             self.put(over if some else to.Guard(of.Compute("gt", (high, low)), (over,)))
         self.found += (x for x in regroups if x.source == flies)
+
+    def _late(
+        self, block: tuple[to.Statement, ...], ring: _Ring, certain: bool
+    ) -> tuple[int, int] | None:
+        """The places of what writes the operand of a loop's matmul to registers, and of the matmul, if
+        that may be in flight until the operand is written again: nothing else touches its result, and
+        the other operand is in the ring. None: there is no such matmul."""
+        every = list(to.statements(block))
+        found = [n for n, s in enumerate(block) if isinstance(s, to.WarpgroupMultiply)]
+        if (
+            not certain
+            or len(found) != 1
+            or sum(isinstance(s, to.WarpgroupMultiply) for s in every) > 1
+        ):
+            return None
+        multiply = block[found[0]]
+        assert isinstance(multiply, to.WarpgroupMultiply)
+        others = [s for s in every if s is not multiply]
+        touched = reads(others) | {getattr(s, "name", None) for s in others}
+        written = [n for n, s in enumerate(block) if getattr(s, "name", None) == multiply.a]
+        alone = multiply.a in self.fragments and len(written) == 1 and written[0] < found[0]
+        alone = alone and multiply.a not in reads(others)
+        if not alone or multiply.to in touched or multiply.b not in ring.tiles:
+            return None
+        return written[0], found[0]
 
 
 class _Loop:

@@ -116,6 +116,26 @@ def test_registers_stay_where_a_warpgroup_is_shared_or_producers_have_few(count,
     assert launch.producer.registers is None
 
 
+@pytest.mark.parametrize(
+    ("count", "registers", "moved"), [(128, 24, (24, 240)), (128, 64, (64, 224)), (32, 0, None)]
+)
+def test_producers_have_threads_and_registers_as_decided(count, registers, moved):
+    more = f", registers={registers}" if registers else ""
+    decided = ("threads(y, count=256)", f"roles(y, producers={count}{more})")
+    launch = matmul(*LOOP, *BULK, *decided, table=WARPGROUPS, m=128, n=128, k=64)
+    assert launch.producer.threads == count
+    found = launch.producer.registers
+    assert (found and tuple(e.args[1].value for e in found)) == moved
+
+
+def test_roles_that_nothing_fills_are_refused():
+    with pytest.raises(BackendError, match="there are no producers|not copied in bulk"):
+        matmul("copy(x, by=bulk)", "roles(y, producers=32)", table=WARPGROUPS, **TILES)
+    few = ("threads(y, count=128)", "roles(y, producers=128, registers=24)")
+    with pytest.raises(BackendError, match="producers give no registers away"):
+        matmul(*LOOP, *BULK, *few, table=WARPGROUPS, **TILES)
+
+
 def test_a_box_that_nothing_moves_is_refused():
     with pytest.raises(BackendError, match="`x` is not copied in bulk"):
         matmul(*LOOP, "copy(x, by=bulk)", "threads(y, count=128)", table=WARPGROUPS, **TILES)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 
+from backends.backend import BackendError
 from backends.gpu import tile as of
+from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.swizzle import Swizzle
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, binary, replicated
@@ -17,6 +19,7 @@ from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.plans import PAIRED, Plan
 from backends.gpu.tile import Name
 from backends.gpu.values import product
+from ir.nest.nest import Rows
 from ir.spec import DTYPES, Apply, Expr, Number
 
 UNROLLED = 8  # issues along K up to which the loop over them is unrolled
@@ -259,16 +262,44 @@ class Matmuls(Lowering):
         extents = tuple(self.width(i) for i in order)
         row = next(g for g in operand.groups if order[-1] in g)
         made = to.Shared(name, dtype, order, extents, region, stages, len(row))
-        if plan.instruction is None:
-            made = replace(made, padding=ROW_BYTES // DTYPES[dtype])
+        size, decided = DTYPES[dtype], self.rows_of(held)
+        if decided is not None and decided.padding and plan.warpgroup:
+            raise BackendError(
+                "emit",
+                f"`{held.stem}` is read by {plan.instruction.name}, which reads panels alone",  # type: ignore[union-attr]
+            )
+        elif plan.instruction is None and decided is None:
+            made = replace(made, padding=ROW_BYTES // size)
         else:
-            elements = prod(self.owners.widths[i] for i in row)
-            panel = min(PANEL_BYTES // DTYPES[dtype], elements)
-            pairs = DTYPES[dtype] == 4 and row == operand.k and plan.a[1] == PAIRED
-            swizzle = (_swizzle_of_pairs if pairs else swizzle_of)(panel, DTYPES[dtype])
-            made = replace(made, panel=panel, swizzle=swizzle)
+            pairs = size == 4 and row == operand.k and plan.a[1] == PAIRED
+            made = self.in_rows(made, held, _swizzle_of_pairs if pairs else swizzle_of)
         self.shared[name] = made
         return name
+
+    def rows_of(self, held: Name) -> Rows | None:
+        """How the schedule lays out the tile of a loaded variable; None where it does not."""
+        return self.facts.rows.get(held.stem) if held in self.facts.loads else None
+
+    def panel_of(self, held: Name | None, row: tuple[str, ...], dtype: str) -> int:
+        """Elements of a panel of a tile with some axes as rows. held: the variable in it."""
+        decided = self.rows_of(held) if held is not None else None
+        whole = prod(self.owners.widths[i] for i in row) * DTYPES[dtype]
+        if decided is not None and decided.panel > whole:
+            raise BackendError(
+                "emit",
+                f"a row of `{held.stem}` has {whole} bytes, less than panels of {decided.panel}",  # type: ignore[union-attr]
+            )
+        return min(decided.panel if decided else PANEL_BYTES, whole) // DTYPES[dtype]
+
+    def in_rows(
+        self, tile: to.Shared, held: Name, swizzle: Callable[[int, int], Swizzle | None]
+    ) -> to.Shared:
+        """A tile with padding where the schedule decides it, else in panels with a swizzle."""
+        size, decided = DTYPES[tile.dtype], self.rows_of(held)
+        if decided is not None and decided.padding:
+            return replace(tile, padding=decided.padding // size)
+        panel = self.panel_of(held, tile.axes[-tile.row :], tile.dtype)
+        return replace(tile, padding=0, panel=panel, swizzle=swizzle(panel, size))
 
     def view(self, tile: Name, operand: Operand) -> Name:
         """The same memory with the axes of each group as one."""
@@ -362,7 +393,7 @@ def order_of(operand: Operand, along: str) -> tuple[str, ...]:
     return tuple(i for g in groups for i in g)
 
 
-def _whole(axis: to.Axis, width: int) -> tuple[to.Layout, tuple[tuple[int, int], ...]]:
+def _whole(axis: to.Axis, width: int) -> tuple[Layout, tuple[tuple[int, int], ...]]:
     """What an axis does, whatever it repeats."""
     modes = axis.register.flat if axis.register.size > 1 else ()
     repeats = -(-width // axis.span)

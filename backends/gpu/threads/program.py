@@ -72,7 +72,7 @@ def _launch(
 ) -> to.Launch:
     boxes = boxes_of(launch) if "bulk" in machine.engines else Boxes({}, {}, {})
     launch = replace(launch, once=inlined(launch.once), body=inlined(launch.body))
-    known = facts(launch, dtypes)
+    known = facts(launch, dtypes, {v.name: v.rows for v in source.values if v.rows})
     values = constants(tuple(c for c in launch.constants if c[0].sort == "width"), sizes)
     widths = {i: _number(w, values) for i, w in launch.widths}
     warp_bits = machine.warp.bit_length() - 1
@@ -93,7 +93,7 @@ def _launch(
     given = (machine.on_chip_bytes, launch, known, owners, dict(source.tiles), planned, anchored)
     lowering: Staging
     if machine.details.get("gpu", {}).get("copies_async", True):
-        lowering = Producers(_registers(launch, machine), boxes, *given)
+        lowering = Producers(_registers(launch, source.roles, machine), source.roles, boxes, *given)
     else:
         lowering = RegisterStaging(*given)
     fixed = _fixed(launch, known)
@@ -124,12 +124,13 @@ def _launch(
     return _made(launch, machine, lowering, (once, body), producer, {i: widths[i] for i in fixed})
 
 
-def _registers(launch: of.Launch, machine: Machine) -> int:
+def _registers(launch: of.Launch, roles: nests.Roles | None, machine: Machine) -> int:
     """What the roles of a block may share: the registers of a multiprocessor, or as many as its
     threads begin with where these are limited."""
     space = machine.spaces.get("register")
     whole = space.bytes // WORD if space is not None else 0
-    own = launch.registers * (launch.warps * machine.warp + PRODUCERS)
+    producers = roles.producers if roles else PRODUCERS
+    own = launch.registers * (launch.warps * machine.warp + producers)
     return min(whole, own) if own else whole
 
 

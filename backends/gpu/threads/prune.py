@@ -9,7 +9,7 @@ from backends.gpu.threads import thread as to
 from backends.gpu.tile import Name
 from ir.spec import Expr
 
-_MADE = (to.Each, to.Positions, to.Load, to.Reduce, to.Scan, to.SharedLoad, to.Regroup)
+_MADE = (to.Each, to.Positions, to.Load, to.Reduce, to.Scan, to.SharedLoad, to.Regroup, to.Part)
 
 
 def pruned(block: tuple[to.Statement, ...], read: frozenset[Name]) -> tuple[to.Statement, ...]:
@@ -70,6 +70,8 @@ def reads(block: Iterable[to.Statement]) -> frozenset[Name]:
                 found.add(name)
             case to.Regroup(_, source):
                 found.add(source)
+            case to.Part(_, source, _, first):
+                found |= {source} | _names(first)
             case to.Guard(condition):
                 found |= _names(condition)
             case to.Loop(name, low, high):

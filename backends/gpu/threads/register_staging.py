@@ -111,7 +111,8 @@ class RegisterStaging(Staging):
         place = self.place(s.place, {a.index: a for a in axes})
         name = Name("next", s.name.stem, copy=s.name.copy)
         self.fragment(name, tile.dtype, axes)
-        self.put(to.Load(name, place, Number(0.0), self.vector(s.place, axes, tile.dtype)))
+        vector = self.vector(s.place, axes, tile.dtype)
+        self.put(to.Load(name, place, Number(0.0), vector, s.cache))
         order = tuple(next(a for a in axes if a.index == i) for i in tile.axes)
         held = _Held(tile, name, name if order == axes else self.temporary(tile.dtype, order))
         if stages > 1:
@@ -154,10 +155,12 @@ class RegisterStaging(Staging):
         held = self.fragments[self.variable(s.value)]  # type: ignore[arg-type]
         along, size = axes[-1].index, DTYPES[held.dtype]
         run = next(run_of(a) for a in held.axes if a.index == along)
-        if run * size >= DIRECT_BYTES:
+        if run * size >= DIRECT_BYTES and s.epilogue is None:
             return ()
         taken = sum(self._bytes(t) for t in self.shared.values())
         elements = prod(self.owners.widths[a.index] for a in axes)
+        if s.epilogue is not None and s.epilogue.columns:
+            elements = elements // self.owners.widths[along] * s.epilogue.columns
         padded = elements + elements // self.owners.widths[along] * COPY_BYTES // size
         return axes if taken + padded * size <= self.shared_bytes else ()
 

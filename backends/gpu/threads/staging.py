@@ -7,23 +7,27 @@ before has read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
+from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, bits_of, spread
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
-from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls
+from backends.gpu.threads.parts import part_of
+from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls, swizzle_of
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Apply, Expr, Index, Number, Size
 
 COPY_BYTES = 16  # that one thread copies at once
+NO_PARTS: Mapping[str, Expr] = MappingProxyType({})
 SMALL_BYTES = 64  # from which a tile is copied ahead where a loop copies others
 
 
@@ -36,6 +40,7 @@ class Staging(Matmuls):
         self.headers: dict[str, list[of.Statement]] = {}  # what gives an index's positions
         self.waiting = False  # whether copies were started that nothing waits for yet
         self.rings = 0  # pipelined loops
+        self.subtiles = 0  # loops over parts of tiles that are stored
         self.nesting = 0  # loops around the statement
         self.first: list[to.Statement] = []  # before the first tile
         self.last: list[to.Statement] = []  # after each tile
@@ -63,6 +68,9 @@ class Staging(Matmuls):
 
     def require_all(self) -> None:
         """BackendError where something that the schedule says is not there."""
+        stems = {n.stem for n in self.shared if n.sort == "shared"}
+        for name in (n for n in self.facts.rows if n not in stems):
+            raise BackendError("emit", f"`{name}` is not in shared memory: its rows lie nowhere")
 
     def placed(
         self, once: Sequence[to.Statement], body: Sequence[to.Statement]
@@ -95,30 +103,67 @@ class Staging(Matmuls):
 
     def store(self, s: of.Store) -> None:
         """A store; one whose threads hold short runs of memory goes through shared memory first."""
-        axes = self._through_shared(s)
+        decided = s.epilogue.by if s.epilogue else ""
+        axes = () if decided == "registers" else self._through_shared(s)
+        if not axes and decided == "shared":
+            tensor = s.place.tensor.stem  # type: ignore[attr-defined]
+            raise BackendError("emit", f"`{tensor}` is no tile that passes through shared memory")
         if not axes:
             super().store(s)
             return
-        assert isinstance(s.value, Name), "else there are no axes"
-        held = self.fragments[s.value]
+        order = tuple(a.index for a in axes)
+        self.in_subtiles(s, order[-1], lambda held, start: self._passed(s, order, held, start))
+
+    def _passed(
+        self, s: of.Store, order: tuple[str, ...], held: to.Fragment, start: Expr | None
+    ) -> None:
+        """The store of a fragment through shared memory. start: where it begins along the last of
+        its axes, whose order is given."""
+        assert isinstance(s.value, Name), "else it does not pass"
+        widths = {a.index: a.width for a in held.axes}
+        axes = self.distributed(order, order[-1], DTYPES[held.dtype], widths)
         tile = Name("shared", "stored", copy=len(self.shared))
         self.shared[tile] = to.Shared(
             tile,
             held.dtype,
-            tuple(a.index for a in axes),
+            order,
             tuple(a.width for a in axes),
             self.free_region(),
-            padding=_padding(self.owners.of(s.value, axes[-1].index), DTYPES[held.dtype]),
+            padding=_padding(self.owners.of(s.value, order[-1]), DTYPES[held.dtype]),
         )
         name = self.temporary(held.dtype, axes)
-        self.put(to.SharedStore(tile, s.value, copies=self.copies(held.axes)))
+        self.put(to.SharedStore(tile, held.name, copies=self.copies(held.axes)))
         self.put(to.SharedLoad(name, tile))
         for axis in axes:
-            self.place_copy(axis)
+            self.place_copy(axis, start if axis.index == order[-1] else None)
         place = self.place(s.place, {a.index: a for a in axes})
-        value = to.Element(name, tuple(a.index for a in axes))
+        value = to.Element(name, order)
         vector = self.vector(s.place, axes, held.dtype)
-        self.put(to.Store(place, value, axes, self.copies(axes), vector=vector))
+        self.put(to.Store(place, value, axes, self.copies(axes), vector=vector, cache=s.cache))
+
+    def in_subtiles(
+        self, s: of.Store, along: str, store: Callable[[to.Fragment, Expr | None], None]
+    ) -> None:
+        """Stores a tile, as many columns at a time as the schedule says: a loop over parts of its
+        registers. store: stores a fragment, with where it begins along the axis of the columns."""
+        held = self.fragments[self.variable(s.value)]  # type: ignore[arg-type]
+        columns = s.epilogue.columns if s.epilogue else 0
+        if not columns:
+            store(held, None)
+            return
+        axis = next(a for a in held.axes if a.index == along)
+        part, count = part_of(axis, columns)
+        self.subtiles += 1
+        number = self.fragment(Name("subtile", along, copy=self.subtiles), "i32")
+        name = self.temporary(held.dtype, (part if a is axis else a for a in held.axes))
+        outer, self.found = self.found, []
+        self.put(
+            to.Part(name, held.name, along, self.scalar(Apply("mul", (number, Number(count)))))
+        )
+        store(self.fragments[name], Apply("mul", (number, Number(columns))))
+        body, self.found = tuple(self.found), outer
+        parts = Number(int(axis.width.value) // columns)  # type: ignore[attr-defined]
+        self.put(to.Loop(number, Number(0), parts, 1, body, unrolled=True))
 
     def free_region(self) -> str:
         """Shared memory for a tile that is stored: outside of all loops that of a pipeline, which
@@ -141,7 +186,7 @@ class Staging(Matmuls):
         run, size = run_of(axis), DTYPES[held.dtype]
         enough = prod(widths) * size >= 2 * COPY_BYTES * self.threads
         wide = self.owners.widths[along] * size >= 2 * COPY_BYTES
-        if run * size >= COPY_BYTES or not enough or not wide:
+        if s.epilogue is None and (run * size >= COPY_BYTES or not enough or not wide):
             return ()
         order = (*(a.index for a in held.axes if a is not axis), along)
         return self.distributed(order, along, size)
@@ -157,7 +202,7 @@ class Staging(Matmuls):
             condition = aligned(s.place, along, count, self.tiles, self.ends)
             if condition is not None:
                 vector = to.Vector(along, count, self.flag(s.place, condition))
-        copy = to.Copy(tile.name, place, axes, stage, vector)
+        copy = to.Copy(tile.name, place, axes, stage, vector, s.cache)
         busy = 1 << sum(len(bits_of(a)) for a in axes)  # threads: the first, as bits go in order
         if busy < 1 << self.copying_bits:
             self.put(to.Guard(of.Check(to.Thread(), below=Number(busy)), (copy,)))
@@ -178,42 +223,53 @@ class Staging(Matmuls):
             extents = tuple(map(self.width, order))
             padding = _padding(self.owners.of(s.name, along), DTYPES[dtype])
             region = f"{name.stem}_{name.copy}"
-            self.shared[name] = to.Shared(
-                name, dtype, order, extents, region, stages, padding=padding
+            made = to.Shared(name, dtype, order, extents, region, stages, padding=padding)
+            self.shared[name] = (
+                self.in_rows(made, s.name, swizzle_of) if self.rows_of(s.name) else made
             )
         tile = self.shared[name]
         return tile, along, self.distributed(tile.axes, along, DTYPES[tile.dtype])
 
-    def place_copy(self, axis: to.Axis) -> None:
-        """The positions of an axis of a copy, unless its loop has them already."""
+    def place_copy(self, axis: to.Axis, start: Expr | None = None) -> None:
+        """The positions of an axis of a copy, unless its loop has them already. start: what they begin
+        after, beside the origin."""
         if axis in self.settled:
             return
         if axis not in self.distributions.get(axis.index, ()):
             self.passing.add(axis)
         for header in self.headers[axis.index]:
-            self.header(header, axis)
+            self.header(header, axis, start)
 
     def distributed(
-        self, order: tuple[str, ...], along: str, element_bytes: int
+        self,
+        order: tuple[str, ...],
+        along: str,
+        element_bytes: int,
+        parts: Mapping[str, Expr] = NO_PARTS,
     ) -> tuple[to.Axis, ...]:
         """The distribution of what moves between memories: neighbouring threads take neighbouring
-        runs along the contiguous axis."""
+        runs along the contiguous axis. parts: widths of what is a part of a tile."""
         most = COPY_BYTES // element_bytes
         bits, threads = list(range(self.copying_bits)), 1 << self.copying_bits
         found: dict[str, to.Axis] = {}
         for index in (along, *(i for i in reversed(order) if i != along)):
-            width = self.owners.widths[index]
+            given = parts.get(index)
+            known = isinstance(given, Number)
+            width = int(given.value) if known else self.owners.widths[index]  # type: ignore[union-attr]
             run = min(most, width & -width) if index == along else 1
             count = min(len(bits), (width // run).bit_length() - 1)
-            found[index] = spread(bits[:count], run).axis(index, self.width(index), threads)
+            found[index] = spread(bits[:count], run).axis(
+                index, given or self.width(index), threads
+            )
             bits = bits[count:]
         return tuple(found[i] for i in order)
 
-    def header(self, s: of.Statement, axis: to.Axis) -> None:
+    def header(self, s: of.Statement, axis: to.Axis, start: Expr | None = None) -> None:
         """The positions of an index in the distribution of a copy."""
         match s:
             case of.Positions(_, origin):
-                self.position(axis, origin)
+                both = origin is not None and start is not None
+                self.position(axis, Apply("add", (origin, start)) if both else origin or start)  # type: ignore[arg-type]
             case of.Bounds(_, _, end, even):
                 copy = self.positions(axis)
                 name = self.fragment(Name("mask", axis.index, copy=copy), "b8", (axis,))
@@ -259,9 +315,9 @@ class Staging(Matmuls):
 
     def _later(self, s: of.Loop) -> dict[Name, Name]:
         """The scalars of a loop's iteration, with names for those of the one that is copied."""
-        own = {s.name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))}
-        own |= {x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"}
-        later = {n: replace(n, copy=n.copy + 1) for n in own}
+        steps = [x.name for x in s.body if isinstance(x, of.StepOrigin)]
+        origins = [x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"]
+        later = {n: replace(n, copy=n.copy + 1) for n in (s.name, *steps, *origins)}
         for n in later.values():
             self.fragment(n, "i32")
         return later

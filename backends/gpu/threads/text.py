@@ -83,6 +83,15 @@ def statement_text(s: to.Statement) -> str:
             pairs = [(one, f"({', '.join(into)})") for one, into in groups]
             how = [f"{a} as {b}" if split else f"{b} as {a}" for a, b in pairs]
             return f"{text(name)} = {text(source)}, {', '.join(how)}"
+        case to.Part(name, source, axis, first):
+            return f"{text(name)} = {text(source)}, {axis} from register {text(first)}"
+    return _order(s)
+
+
+def _order(s: to.Statement) -> str:
+    """The line of a statement by which threads, copies and the engine wait for each other."""
+    text = expression_text
+    match s:
         case to.Commit():
             return "commit"
         case to.Wait(pending):
@@ -107,26 +116,29 @@ def _access(s: to.Statement) -> str:
     """What loads, stores and copies."""
     text = expression_text
     match s:
-        case to.Load(name, place, other, vector):
-            return f"{text(name)} = load {_place(place, other)}{_by(vector)}"
-        case to.Store(place, value, _, copies, reduction, vector):
+        case to.Load(name, place, other, vector, cache):
+            return f"{text(name)} = load {_place(place, other)}{_by(vector)}{_hint(cache)}"
+        case to.Store(place, value, _, copies, reduction, vector, cache):
             how = f" by atomic {reduction}" if reduction else ""
-            return f"store {_place(place)} = {text(value)}{how}{_by(vector)}{_copies(copies)}"
+            how += f"{_by(vector)}{_copies(copies)}{_hint(cache)}"
+            return f"store {_place(place)} = {text(value)}{how}"
         case to.SharedStore(tile, name, stage, copies):
             return f"{text(tile)}{_stage(stage)} = {text(name)}{_copies(copies)}"
         case to.SharedLoad(name, tile, stage, at, by):
             starts = "".join(f", {index} from {text(first)}" for index, first in at)
             how = f" by {by}" if by else ""
             return f"{text(name)} = {text(tile)}{_stage(stage)}{starts}{how}"
-        case to.Copy(tile, place, _, stage, vector):
-            return f"copy {text(tile)}{_stage(stage)} = {_place(place)}{_by(vector)}"
-        case to.BoxStore(tile, tensor, at):
-            return f"store box {text(tensor)}[{', '.join(map(text, at))}] = {text(tile)}"
-        case to.BoxCopy(tile, tensor, at, stage, signal, part):
+        case to.Copy(tile, place, _, stage, vector, cache):
+            how = f"{_by(vector)}{_hint(cache)}"
+            return f"copy {text(tile)}{_stage(stage)} = {_place(place)}{how}"
+        case to.BoxStore(tile, tensor, at, cache):
+            box = f"{text(tensor)}[{', '.join(map(text, at))}]"
+            return f"store box {box} = {text(tile)}{_hint(cache)}"
+        case to.BoxCopy(tile, tensor, at, stage, signal, part, cache):
             box = f"{text(tensor)}[{', '.join(map(text, at))}]"
             own = f", part {text(part)} of the cluster's" if part is not None else ""
             then = f"then {text(signal)}{_stage(stage)}"
-            return f"copy {text(tile)}{_stage(stage)} = box {box}{own}, {then}"
+            return f"copy {text(tile)}{_stage(stage)} = box {box}{own}, {then}{_hint(cache)}"
     raise AssertionError(f"no text for {type(s).__name__}")
 
 
@@ -223,6 +235,10 @@ def _copies(copies: int) -> str:
 
 def _stage(stage: Expr | None) -> str:
     return f"[{expression_text(stage)}]" if stage is not None else ""
+
+
+def _hint(cache: str) -> str:
+    return f", hint {cache}" if cache else ""
 
 
 def _nan(nan: bool) -> str:

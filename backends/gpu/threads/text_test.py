@@ -60,6 +60,7 @@ LINES = {
     "x = max(x over threads ^ 1, nan)": to.Shuffle(X, "max", (1,), True),
     "x += y[4:] @ z": to.Multiply(X, Y, Z, first=Number(4)),
     "x = y, m_n as (m, n)": to.Regroup(X, Y, (("m_n", ("m", "n")),), True),
+    "x = y, m from register 4": to.Part(X, Y, "m", Number(4)),
     "x = y, (m, n) as m_n": to.Regroup(X, Y, (("m_n", ("m", "n")),), False),
     "x = x_shared[1], k from 16 by matrix": to.SharedLoad(
         X, TILE, Number(1), (("k", Number(16)),), "matrix"

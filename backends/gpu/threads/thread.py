@@ -12,59 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backends.gpu.layout.layout import Layout
-from backends.gpu.layout.swizzle import Swizzle
+from backends.gpu.threads.fragments import Axis, Fragment, Shared
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.tile import Name, Place
 from ir.nest.nest import Parameter, Repeat
 from ir.spec import Equation, Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """How the positions of one axis of a tile are distributed over threads and registers.
-
-    position(t, r) = thread(t) + register(r % R) + (r // R) * span, where R = register.size and
-    r < R * ceil(width / span). A thread mode with stride 0 makes copies.
-    """
-
-    index: str  # of the spec, or a name of its own
-    thread: Layout  # number of the thread in its block -> position
-    register: Layout  # number of the register -> position
-    span: int  # positions that one repetition of the registers covers
-    width: Expr  # positions of the axis: a number, or a constant of the launch
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """A tile in registers: an array with a dimension of registers for each axis. No axes: a scalar,
-    the same in all threads unless it was made from `Thread`."""
-
-    name: Name
-    dtype: str
-    axes: tuple[Axis, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """A tile in shared memory, row-major with the last axis contiguous.
-
-    Its last axes make up a row. With a panel, rows are cut into panels of that many elements, and the
-    parts of all rows in one panel lie together: element (row, c) is at
-    (c // panel) * rows * panel + row * panel + c % panel.
-    """
-
-    name: Name  # of sort "shared"
-    dtype: str
-    axes: tuple[str, ...]
-    extents: tuple[Expr, ...]  # elements along each axis
-    region: str  # tiles of one region overlap: they are never alive together
-    stages: int = 1  # copies of the tile, for software pipelining
-    row: int = 1  # axes of a row
-    padding: int = 0  # elements between rows, of a tile without panels
-    panel: int = 0  # elements; 0: a row is whole
-    swizzle: Swizzle | None = None  # of the offset of an element in its stage, in elements
-
 
 # -- expressions ----------------------------------------------------------------------------------
 
@@ -130,6 +82,7 @@ class Load(Statement):
     place: Place
     other: Expr  # where the mask of the place does not hold
     vector: Vector | None = None
+    cache: str = ""  # a hint to the caches, of `ir.nest.nest.HINTS`
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +98,7 @@ class Store(Statement):
     copies: int = 0
     reduction: str = ""  # joined atomically with what is there
     vector: Vector | None = None
+    cache: str = ""  # as in `Load`
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +194,7 @@ class Copy(Statement):
     axes: tuple[Axis, ...]
     stage: Expr | None = None
     vector: Vector | None = None
+    cache: str = ""  # as in `Load`
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +226,7 @@ class BoxCopy(Statement):
     stage: Expr
     signal: Name
     part: Expr | None = None
+    cache: str = ""  # as in `Load`
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +237,7 @@ class BoxStore(Statement):
     tile: Name
     map: Name
     at: tuple[Expr, ...]  # as in `BoxCopy`
+    cache: str = ""  # as in `Load`
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,6 +361,17 @@ class Regroup(Statement):
     source: Name
     groups: tuple[tuple[str, tuple[str, ...]], ...]
     split: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Statement):
+    """A fragment = the registers of another one from some on along an axis. Its positions along it
+    begin at 0."""
+
+    name: Name
+    source: Name
+    axis: str
+    first: Expr  # a register of `source`
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ class _Role:
         """All tiles of one block."""
         self.block.number, self.block.active = number, None
         for v in self.block.variables.values():
-            v.value, v.partly, v.flies = None, None, False
+            v.value, v.partly, v.flies, v.feeds = None, None, False, False
         if self.launch.step is not None:
             self._put(self.launch.step, step)
         run_all(self.block, self.once)

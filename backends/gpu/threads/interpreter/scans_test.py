@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from backends.gpu.layout.layout import Layout
 from backends.gpu.plain_rules import RULES
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import bits_of
@@ -86,7 +87,7 @@ def test_parts_in_another_order_are_a_fault():
     (launch,) = given.launches
     after = next(s for s in launch.body if isinstance(s, to.ScanAfter))
     permuted = tuple(
-        replace(f, axes=(*f.axes[:-1], replace(f.axes[-1], thread=to.Layout((64, 2), (0, 1)))))
+        replace(f, axes=(*f.axes[:-1], replace(f.axes[-1], thread=Layout((64, 2), (0, 1)))))
         if f.name == after.totals
         else f
         for f in launch.fragments

@@ -32,6 +32,7 @@ class Variable:
     value: Any = None  # (threads, registers of each axis), or one number that all threads have
     partly: np.ndarray | None = None  # the threads that wrote it, where not all did
     flies: bool = False  # whether a matmul in flight adds to it
+    feeds: bool = False  # whether one takes it as operand
 
 
 @dataclass(slots=True)
@@ -46,6 +47,7 @@ class Block:
     number: int = 0
     first: int = 0  # the number of its first thread among those of all roles
     statement: Statement | None = None  # that is run
+    fed: list[Variable] = field(default_factory=list)  # by which matmuls are fed, the latest last
 
     def fault(
         self, kind: str, what: str, hint: str, threads: Sequence[int] | np.ndarray = ()
@@ -74,6 +76,9 @@ class Block:
 
     def write(self, v: Variable, value: Any, dtype: str) -> None:
         """Puts a value to the active threads of a variable, rounded to its dtype."""
+        if v.feeds:
+            what = f"`{v.name.stem or v.name.sort}` is written while a matmul in flight takes it"
+            raise self.fault(MATMUL_IN_FLIGHT, what, "wait for the warpgroup's matmuls first")
         value = converted(value, dtype, v.dtype)
         whole = v.shape if v.axes else v.shape if np.ndim(value) else ()
         value = spread(value, whole)
@@ -87,6 +92,15 @@ class Block:
         elif v.partly is not None:
             v.partly = v.partly | self.active
         v.value = np.where(threads, value, before)
+
+    def feed(self, v: Variable | None, pending: int) -> None:
+        """Notes the operand of a matmul, of which at most `pending` are in flight then; None: a tile."""
+        for one in self.fed:
+            one.feeds = False
+        self.fed = [*self.fed, *([v] if v else [])]
+        self.fed = self.fed[len(self.fed) - pending :] if pending else []
+        for one in self.fed:
+            one.feeds = True
 
     def whole(self, v: Variable) -> np.ndarray:
         """What a variable holds, with an entry for each thread."""

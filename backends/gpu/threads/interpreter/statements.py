@@ -171,6 +171,7 @@ class Statements:
             block.require_groups("a wait for matmuls", 4 * block.warp)
             self.memory.settle(0)
             v.flies = False
+            block.feed(None, 0)
 
         return run
 
@@ -195,6 +196,29 @@ class Statements:
         return lambda: block.write(
             v, block.whole(source).transpose(turn).reshape(v.shape), source.dtype
         )
+
+    def _part(self, s: to.Part) -> Run:
+        block, v, source = self.block, self._variable(s.name), self._variable(s.source)
+        if [a.index for a in v.axes] != [a.index for a in source.axes]:
+            raise BackendError("emit", f"`{s.name.stem}` has other axes than what it is a part of")
+        along = [a.index for a in v.axes].index(s.axis)
+        own, whole = v.axes[along], source.axes[along]
+        for one, other in zip(v.axes, source.axes, strict=True):
+            if one is not own:
+                require_same(f"`{s.name.stem}`", one, other)
+        first = self.compiler.of(s.first, ()).run
+
+        def run() -> None:
+            at = int(block.alike(first()))
+            held = whole.positions[:, at : at + own.count]
+            if held.shape != own.positions.shape or len(np.unique(held - own.positions)) > 1:
+                hint = "let a part have the first positions of all threads, and those after them"
+                what = f"registers of `{s.axis}` from {at} on are no part of {own.count}"
+                raise block.fault(FRAGMENT, what, hint)
+            data = block.whole(source).take(np.arange(at, at + own.count), along + 1)
+            block.write(v, data, source.dtype)
+
+        return run
 
     def _require_counted(self, axis: Held, into: Sequence[Held]) -> None:
         """ThreadFault where the registers of an axis do not count through those of several."""

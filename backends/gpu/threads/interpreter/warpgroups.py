@@ -74,6 +74,7 @@ def multiply(
         add(block, onto, sums.reshape(-1)[of_c.home].reshape(onto.shape))
         memory.settle(s.pending)
         onto.flies = s.pending > 0
+        block.feed(held, s.pending)
 
     return run
 

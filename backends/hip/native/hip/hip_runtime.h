@@ -71,6 +71,10 @@ inline unsigned atomicCAS(unsigned* to, unsigned old, unsigned x) {
   return found;
 }
 
+// Hints to caches, which there are none of here.
+#define __builtin_nontemporal_load(from) (*(from))
+#define __builtin_nontemporal_store(from, to) (*(to) = (from))
+
 inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }

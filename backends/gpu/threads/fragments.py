@@ -1,0 +1,56 @@
+"""Where elements lie: the axes of a tile, fragments in registers, tiles in shared memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backends.gpu.layout.layout import Layout
+from backends.gpu.layout.swizzle import Swizzle
+from backends.gpu.tile import Name
+from ir.spec import Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How the positions of one axis of a tile are distributed over threads and registers.
+
+    position(t, r) = thread(t) + register(r % R) + (r // R) * span, where R = register.size and
+    r < R * ceil(width / span). A thread mode with stride 0 makes copies.
+    """
+
+    index: str  # of the spec, or a name of its own
+    thread: Layout  # number of the thread in its block -> position
+    register: Layout  # number of the register -> position
+    span: int  # positions that one repetition of the registers covers
+    width: Expr  # positions of the axis: a number, or a constant of the launch
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A tile in registers: an array with a dimension of registers for each axis. No axes: a scalar,
+    the same in all threads unless it was made from `Thread`."""
+
+    name: Name
+    dtype: str
+    axes: tuple[Axis, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A tile in shared memory, row-major with the last axis contiguous.
+
+    Its last axes make up a row. With a panel, rows are cut into panels of that many elements, and the
+    parts of all rows in one panel lie together: element (row, c) is at
+    (c // panel) * rows * panel + row * panel + c % panel.
+    """
+
+    name: Name  # of sort "shared"
+    dtype: str
+    axes: tuple[str, ...]
+    extents: tuple[Expr, ...]  # elements along each axis
+    region: str  # tiles of one region overlap: they are never alive together
+    stages: int = 1  # copies of the tile, for software pipelining
+    row: int = 1  # axes of a row
+    padding: int = 0  # elements between rows, of a tile without panels
+    panel: int = 0  # elements; 0: a row is whole
+    swizzle: Swizzle | None = None  # of the offset of an element in its stage, in elements

@@ -1,0 +1,72 @@
+"""What the machine does to a candidate is not the candidate's fault, and the candidate is tried again."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from search.core.evaluation import Evaluation, Failure
+from search.evaluator import local as local_module
+from search.evaluator.local import LocalEvaluator
+from search.evaluator.testing.acting import HOURS, bench, outcomes
+
+
+@pytest.mark.parametrize("deaths", [1, local_module.TRIES])
+def test_a_candidate_whose_worker_dies_is_tried_again(monkeypatch, deaths):
+    killed = []
+
+    def killing(self, todo, hand_out=LocalEvaluator._hand_out):
+        hand_out(self, todo)
+        for worker in [w for w in self._pool if w.doing is not None]:
+            if len(killed) < deaths and worker.process.pid not in killed:
+                killed.append(worker.process.pid)
+                worker.process.kill()
+
+    monkeypatch.setattr(LocalEvaluator, "_hand_out", killing)
+    with LocalEvaluator([bench()], workers=1) as evaluator:
+        (found,) = outcomes(evaluator, "good")
+        if deaths < local_module.TRIES:
+            assert isinstance(found, Evaluation)
+        else:
+            assert found == Failure("verify", "machine", "the worker that had it died")
+            assert found.by_chance
+        assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
+
+
+def test_a_candidate_that_is_killed_from_outside_is_tried_again():
+    with LocalEvaluator([bench()], workers=1) as evaluator:
+        inner = evaluator.environment["sandbox"]["process namespace"].startswith("yes")
+        depth = 3 if inner else 1  # the one that waits, the first of the namespace, the candidate
+        pid = evaluator._pool[0].process.pid
+        over = threading.Event()
+        killer = threading.Thread(target=_kill_descendants, args=(pid, depth, over))
+        killer.start()
+        (found,) = outcomes(evaluator, f"wait {HOURS}")
+        over.set()
+        killer.join()
+        assert found.kind == "machine" and "it was killed" in found.reason
+        assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
+
+
+def _kill_descendants(worker, depth, over):
+    """Kills all processes so far below a worker until it is over."""
+    while not over.is_set():
+        below = [worker]
+        for _ in range(depth):
+            below = [child for process in below for child in _children_of(process)]
+        for process in below:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.001)
+
+
+def _children_of(process):
+    try:
+        text = Path(f"/proc/{process}/task/{process}/children").read_text()
+    except OSError:  # it has ended
+        return []
+    return [int(word) for word in text.split()]
