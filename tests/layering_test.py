@@ -188,7 +188,7 @@ TABLE = {
     "testing": (("ir",), None),
     "testing/conformance": (("ir", "backends", "testing/samples"), None),
     "tests": (ALL, None),
-    "tests/cheats": (("ir", "backends", "search/core", "search/evaluator"), None),
+    "tests/cheats": (("ir", "backends", "search/core", "search/evaluator", "search/cli"), None),
     "tests/device": (
         (
             "ir",

@@ -17,6 +17,7 @@ from ir.estimate.cost import roofline
 from ir.guards import FALLBACK, chosen
 from ir.spec import Spec
 from ir.workload import Sizes
+from search.cli.confirm import require_confirmed
 from search.cli.invocation import Interrupt
 from search.cli.models import RunModels, Sources, model_operators, models_of
 from search.cli.promote import Destination, promote, winner, winner_source, winner_texts
@@ -257,19 +258,7 @@ class Session:
 
     def _search(self, asked: Problem, equipment: Prepared) -> None:
         problem, settings = equipment.problem, equipment.problem.settings
-        benches = [
-            Bench(
-                spec=settings.spec,
-                machine=one.machine,
-                open=partial(backend_for, one.machine, name),
-                sizes=settings.sizes,
-                checks=settings.checks,
-                workload=settings.workload,
-                secret=settings.secret,
-                partly=settings.dispatch > 1,
-            )
-            for name, one in problem.served.items()
-        ]
+        benches = [_bench(problem, name) for name in problem.served]
         with LocalEvaluator(benches, self.plan.workers) as local:
             search = Search(
                 settings,
@@ -298,7 +287,10 @@ class Session:
         if outcome.best is None:
             return
         said = ended.here
+        promoted = wanted.checkout is not None and wanted.promotes(problem)
         try:
+            if promoted or (wanted.out is not None and wanted.writes(problem)):
+                self._confirm(problem, outcome)
             if wanted.checkout is not None and wanted.promotes(problem):
                 made = promote(problem, outcome, wanted.checkout, said)
                 ended.record = self._written(made, made.folder.relative_to(wanted.checkout))
@@ -308,6 +300,15 @@ class Session:
                 ended.out = self._written(made, made.folder)
         except KernelError as error:  # what was found is stored, and shown in the end
             self._note(problem, error)
+
+    def _confirm(self, problem: Problem, outcome: Outcome) -> None:
+        """KernelError where a kernel that was edited freely is right by chance alone."""
+        assert outcome.best is not None, "it was asked for"
+        kernels = [k.candidate for k in outcome.dispatch.kernels] if outcome.dispatch else []
+        bench = _bench(problem, outcome.best.backend)
+        settings = replace(problem.settings, secret="", spec=f"winner\n{problem.settings.spec}")
+        secret = _secret(settings, self.plan.store)
+        require_confirmed(bench, kernels or [outcome.best], secret)
 
     def _written(self, made: Written, folder: Path) -> str:
         """The folder of a record; empty, and told why, where it stays as it was."""
@@ -330,6 +331,21 @@ class Session:
     def _note(self, problem: Problem, error: KernelError) -> None:
         self.faults[problem.title] = error
         self.display.say(f"{problem.title}: {error}")
+
+
+def _bench(problem: Problem, name: str) -> Bench:
+    """What candidates of a backend are tried on."""
+    settings, machine = problem.settings, problem.served[name].machine
+    return Bench(
+        spec=settings.spec,
+        machine=machine,
+        open=partial(backend_for, machine, name),
+        sizes=settings.sizes,
+        checks=settings.checks,
+        workload=settings.workload,
+        secret=settings.secret,
+        partly=settings.dispatch > 1,
+    )
 
 
 def tried_at_held_out(
