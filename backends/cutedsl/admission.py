@@ -23,7 +23,7 @@ IMPORTS = frozenset(
 TYPES = frozenset("BFloat16 Boolean Float16 Float32 Float64 Int8 Int16 Int32 Int64 Uint8".split())
 CALLED = TYPES | frozenset(  # by their names alone
     """
-    add_to arrive_warp copy_async copy_run get init_signals load load_box load_matrices matrix mma
+    add_to arrive_warp assume copy_async copy_run get init_signals load load_box load_matrices matrix mma
     operand put rank result scan scan_after scan_one scan_one_after shuffle_xor store store_box vector warpgroup_mma where
     wide const_expr range max min
     """.split()

@@ -321,7 +321,8 @@ def causal_0(
         offs_n = cute.make_rmem_tensor(16, Int32)
         mask_n = cute.make_rmem_tensor(16, Boolean)
         x_a = cute.make_rmem_tensor(cute.make_layout((2, 16), stride=(16, 1)), Float32)
-        for n_at in cutlass.range(0, N, 64, at_least_once=True):
+        assume(N > 0)
+        for n_at in range(0, N, 64):
             cute.arch.mbarrier_wait(n_full_2 + n_read_2, n_read_parity_2)
             for n_i in cutlass.range(16, unroll_full=True):
                 offs_n[n_i] = Int32(n_at + n_axis((thread, n_i)))
@@ -369,7 +370,8 @@ def causal_0(
             n_read_parity_2 = Int32(where(n_read_2 == 1, 1 - n_read_parity_2, n_read_parity_2))
             n_read_2 = Int32(where(n_read_2 == 1, 0, n_read_2 + 1))
         x_p = cute.make_rmem_tensor(cute.make_layout((2, 16), stride=(16, 1)), Float32)
-        for n_at in cutlass.range(0, N, 64, at_least_once=True):
+        assume(N > 0)
+        for n_at in range(0, N, 64):
             cute.arch.mbarrier_wait(n_full_3 + n_read_3, n_read_parity_3)
             for n_i in cutlass.range(16, unroll_full=True):
                 offs_n[n_i] = Int32(n_at + n_axis((thread, n_i)))
@@ -481,7 +483,8 @@ def causal_0(
         l = cute.make_rmem_tensor(2, Float32)
         for m_i in cutlass.range(2, unroll_full=True):
             l[m_i] = Float32(0.0)
-        for n_at in cutlass.range(0, N, 64, at_least_once=True):
+        assume(N > 0)
+        for n_at in range(0, N, 64):
             cute.arch.mbarrier_wait(n_full_4 + n_read_4, n_read_parity_4)
             for n_i in cutlass.range(16, unroll_full=True):
                 offs_n[n_i] = Int32(n_at + n_axis((thread, n_i)))

@@ -170,7 +170,8 @@ def dense_0(
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(8, unroll_full=True):
                 acc[m_i, n_i] = Float32(0.0)
-        for k_at in cutlass.range(0, K, 32, at_least_once=True):
+        assume(K > 0)
+        for k_at in range(0, K, 32):
             cute.arch.mbarrier_wait(k_full_1 + k_read_1, k_read_parity_1)
             warpgroup.fence()
             for m_i in cutlass.range_constexpr(0, 2, 2):

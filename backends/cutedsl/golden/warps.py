@@ -115,7 +115,8 @@ def dense_0(
         k_at_1 = Int32(k_at_1 + 32)
     k_read_1 = Int32(0)
     k_write_1 = Int32(1)
-    for k_at in cutlass.range(0, K, 32, at_least_once=True):
+    assume(K > 0)
+    for k_at in range(0, K, 32):
         cute.arch.cp_async_wait_group(0)
         cute.arch.sync_threads()
         if k_at_1 < K:

@@ -12,6 +12,7 @@ from backends.cutedsl.kernel.matrices import (
 )
 from backends.cutedsl.kernel.memory import (
     add_to,
+    assume,
     copy_async,
     copy_run,
     get,
@@ -32,6 +33,7 @@ from backends.cutedsl.kernel.warps import scan, scan_after, scan_one, scan_one_a
 __all__ = [
     "add_to",
     "arrive_warp",
+    "assume",
     "copy_async",
     "copy_run",
     "fn",

@@ -9,11 +9,17 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import Boolean, Int32
 from cutlass._mlir.dialects import cute as cute_ir
-from cutlass._mlir.dialects import nvvm
+from cutlass._mlir.dialects import llvm, nvvm
 
 from backends.cutedsl.kernel.functions import where
 
 _EVERYWHERE = 1 << 30  # elements of a view that only its places bound
+
+
+def assume(holds: Any) -> None:
+    """Tells the compiler that a condition holds."""
+    if not isinstance(holds, bool):
+        llvm.intr_assume(Boolean(holds).ir_value(), [], [])
 
 
 def _view(pointer: Any) -> Any:

@@ -393,7 +393,7 @@ def modules() -> dict[str, ModuleType]:
         "cutlass._mlir.dialects",
         nvvm=nvvm,
         arith=arith,
-        llvm=None,
+        llvm=SimpleNamespace(intr_assume=lambda *_: None),
         cute=SimpleNamespace(apply_swizzle=_swizzled),
         cute_nvgpu=None,
     )
