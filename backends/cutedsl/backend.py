@@ -75,7 +75,11 @@ class CuteDsl(CubinBackend):
 
     def program(self, nest: LoopNest, machine: Machine) -> ThreadProgram:
         """The thread program of a nest with such names."""
-        return distinct(thread_program(nest, machine, RULES, self.rows(machine)))
+        found = distinct(thread_program(nest, machine, RULES, self.rows(machine)))
+        for launch in found.launches:
+            if launch.cluster is not None or launch.end:
+                raise BackendError("emit", f"`{launch.name}` has clusters of blocks: not here")
+        return found
 
     def rows(self, machine: Machine) -> tuple[MatrixInstruction, ...]:
         """The matrix instructions that its sources may have."""
