@@ -118,6 +118,15 @@ TABLE = {
     ),
     "backends/gpu/device": (("ir", "machines/gpu", "backends", "backends/gpu"), None),
     "backends/gpu/assembly": ((), ()),
+    "backends/gpu/cubins": (
+        (
+            *("ir", "machines/gpu", "backends", "backends/shared", "backends/gpu"),
+            *("backends/gpu/assembly", "backends/gpu/device", "backends/gpu/model"),
+            *("backends/gpu/source",),
+            *("backends/gpu/threads", "backends/gpu/threads/interpreter"),
+        ),
+        None,
+    ),
     "backends/*": (
         (
             "ir",
@@ -134,6 +143,7 @@ TABLE = {
             "backends/gpu/model",
             "backends/gpu/device",
             "backends/gpu/assembly",
+            "backends/gpu/cubins",
         ),
         None,
     ),

@@ -19,9 +19,9 @@ from typing import Any
 
 from backends.backend import BackendError, Built
 from backends.cuda import nvrtc
-from backends.gpu.assembly import cubin, sass
 from backends.gpu.assembly.mix import Code
 from backends.gpu.child import in_child
+from backends.gpu.cubins import code
 from backends.gpu.model.builds import CompiledLaunch, check_limits, figures
 from backends.gpu.source.launches import calls, constants, metadata
 from backends.gpu.threads.thread import ThreadProgram
@@ -57,12 +57,12 @@ def build(
     given = metadata(program)
     (folder / LAUNCHES).write_text(json.dumps(given, indent=1), encoding="utf-8")
     began = time.perf_counter()
-    code = programs(file, machine, sizes)
+    found = programs(file, machine, sizes)
     seconds = time.perf_counter() - began
     table, done = facts(machine), {}
     stages = {one.name: max((t.stages for t in one.shared), default=1) for one in program.launches}
     for call in calls(given, sizes):
-        if call.name not in code:
+        if call.name not in found:
             raise BackendError("build", f"the source has no kernel `{call.name}`")
         done.setdefault(
             call.name,
@@ -72,8 +72,8 @@ def build(
                 warps=call.block // machine.warp,
                 stages=stages[call.name],
                 shared=call.shared,
-                seconds=seconds / len(code),
-                code=code[call.name],
+                seconds=seconds / len(found),
+                code=found[call.name],
             ),
         )
     for one in done.values():
@@ -83,13 +83,9 @@ def build(
 
 def programs(file: Path, machine: Machine, sizes: Mapping[str, int]) -> dict[str, Code]:
     """The compiled programs of a source by name."""
-    image = compiled(file, machine, sizes)
     arch = int(str(machine.details["cuda"]["arch"]).rstrip("af"))
-    try:
-        return cubin.functions(image.read_bytes(), arch)
-    except cubin.Unknown:
-        names = [one["name"] for g in launches(file)["groups"] for one in g["launches"]]
-        return {n: sass.code(image, cuobjdump(), n) for n in names}
+    names = [one["name"] for g in launches(file)["groups"] for one in g["launches"]]
+    return code.programs(compiled(file, machine, sizes), arch, names, cuobjdump)
 
 
 def launches(file: Path) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import torch
 
 from backends.backend import BackendError, Enqueues
 from backends.cuda import backend as cuda
-from backends.cuda import driver
 from backends.cuda.testing.emulation import machine_of
 from backends.cuda.testing.samples import backend, emitted, nest_of
+from backends.gpu.cubins import driver
 from backends.gpu.device import timing
 from backends.gpu.device.fake import stand_in
 from backends.gpu.source.launches import Call

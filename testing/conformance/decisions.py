@@ -208,7 +208,9 @@ def _staging() -> Iterator[Case]:
     yield Case("pipelined operands", text, ("staging", "matmul"), deep)
     each = f"{MATRIX}pipeline(x, stages=3)\npipeline(w, stages=2)\npipeline(y, stages=2)\n"
     yield Case("stages of each tensor", text, ("staging", "matmul"), each, of_tensors=True)
-    bulk = f"{MATRIX}pipeline(x, stages=2)\ncopy(x, by=bulk)\npipeline(w, stages=2)\ncopy(w, by=bulk)\n"
+    # An engine fills rows of 32 bytes at least, and whole tiles.
+    bulk = f"{MATRIX.replace('=16', '=64')}pipeline(x, stages=2)\ncopy(x, by=bulk)\n"
+    bulk += "pipeline(w, stages=2)\ncopy(w, by=bulk)\n"
     yield Case("bulk copies", text, ("staging", "matmul"), bulk, registers=True)
     pair = f"{bulk}cluster(m, size=2)\n".replace("=16", "=64")
     checks = ({"M": 128, "K": 64, "N": 64}, {"M": 72, "K": 40, "N": 56}, {"M": 8, "K": 8, "N": 8})

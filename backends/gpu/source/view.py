@@ -128,18 +128,18 @@ def _named_apart(launch: Launch, meant: dict[Name, list[Expr]]) -> Launch:
             known.append(value)
         if number := known.index(value):
             changes[name] = replace(name, copy=number)
-    return _changed(launch, changes.get) if changes else launch
+    return changed(launch, changes.get) if changes else launch
 
 
 def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
     _require_held(launch)
     dtypes = {f.name: f for f in launch.fragments}
     wide = {n for n, f in dtypes.items() if f.dtype == "f64"}
-    launch = _changed(launch, lambda e: _doubled(e, wide))
+    launch = changed(launch, lambda e: _doubled(e, wide))
     parameters = {p.name: p for p in program.tensors}
-    launch = _changed(launch, lambda e: _spelled(e, dtypes))
+    launch = changed(launch, lambda e: _spelled(e, dtypes))
     counts: list[Counted] = []
-    launch = _changed(launch, lambda e: None, lambda a: _counted(a, counts))
+    launch = changed(launch, lambda e: None, lambda a: _counted(a, counts))
     written = frozenset(
         s.place.tensor.stem  # type: ignore[attr-defined]
         for s in of.statements((*launch.once, *launch.body))
@@ -315,16 +315,16 @@ def _counted(axis: Axis, known: list[Counted]) -> Axis:
     return known[-1]
 
 
-def _changed(node: Any, change: Change, of_axis: Callable[[Axis], Axis] = lambda a: a) -> Any:
+def changed(node: Any, change: Change, of_axis: Callable[[Axis], Axis] = lambda a: a) -> Any:
     """A value with the expressions and axes in it changed; see `rewritten`."""
     if isinstance(node, Expr):
         return rewritten(node, change)
     if isinstance(node, tuple):
-        return tuple(_changed(n, change, of_axis) for n in node)
+        return tuple(changed(n, change, of_axis) for n in node)
     if isinstance(node, (Parameter, Equation)) or not is_dataclass(node):
         return node
     own = {f.name: getattr(node, f.name) for f in fields(node)}
-    changes = {n: made for n, v in own.items() if (made := _changed(v, change, of_axis)) is not v}
+    changes = {n: made for n, v in own.items() if (made := changed(v, change, of_axis)) is not v}
     made = replace(node, **changes) if changes else node  # type: ignore[type-var]
     return of_axis(made) if isinstance(made, Axis) else made
 

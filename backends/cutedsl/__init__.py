@@ -1,0 +1,1 @@
+"""CuTe DSL: kernels as Python functions, compiled where no GPU need be."""

@@ -1,0 +1,77 @@
+"""Building without a GPU: cubins, their figures, and what is refused."""
+
+import subprocess
+
+import pytest
+
+from backends.backend import BackendError
+from backends.cutedsl import build as building
+from backends.cutedsl.testing.samples import CASES, backend, machine_of, nest_of
+
+ARCH = {"h200": 90, "b200": 100}
+
+
+def built(name, folder, machine="h200"):
+    served = machine_of(machine)
+    nest = nest_of(name, machine)
+    return backend().build(backend().emit(nest, served), nest, served, folder)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kernel_compiles_without_spills(name, tmp_path):
+    figures = built(name, tmp_path).figures
+    assert figures["spills"] == 0 and 0 < figures["registers"] <= 255
+    assert figures["occupancy"] > 0
+
+
+@pytest.mark.parametrize("machine", ARCH)
+def test_the_code_is_for_the_targets_architecture(machine, tmp_path):
+    built("rows", tmp_path, machine)
+    image = next(tmp_path.glob("*.cubin")).read_bytes()
+    assert (
+        image[:4] == b"\x7fELF"
+        and image[0x31] in (ARCH[machine], 0)
+        or image[0x30] == ARCH[machine]
+    )
+
+
+@pytest.mark.parametrize("name", ["produced", "fetched"])
+def test_matmuls_of_a_warpgroup_stay_in_flight(name, tmp_path):
+    built(name, tmp_path)
+    image = next(tmp_path.glob("*.cubin"))
+    text = subprocess.run(
+        [str(building.cuobjdump()), "-sass", str(image)], capture_output=True, text=True, check=True
+    ).stdout
+    # Where the compiler serializes them, each begins anew.
+    issues, begun = (text.count(word) for word in ("HGMMA", "WARPGROUP.ARRIVE"))
+    assert 0 < begun < issues and "UTMALDG" in text
+
+
+def test_a_launch_is_data_that_the_driver_takes(tmp_path):
+    file = built("produced", tmp_path).file
+    launch = building.launches(file)["groups"][0]["launches"][0]
+    assert (launch["block"], [m["tensor"] for m in launch["maps"]]) == (384, ["x", "w", "y"])
+    assert launch["arguments"] == ["M", "K", "N"]
+
+
+def test_constants_are_set_as_they_are():
+    text = "K_WIDTH = 1024\nEVEN_M = True\n# K_WIDTH = 3\nOTHER = 5\n"
+    found = building.with_constants(text, {"K_WIDTH": 256, "EVEN_M": 0})
+    assert found == "K_WIDTH = 256\nEVEN_M = False\n# K_WIDTH = 3\nOTHER = 5\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("def row_softmax_0(", "def row_softmax_1(", "has no kernel `row_softmax_0`"),
+        ("mask_m & mask_k[k_i]", "mask_m & mask_k", "unsupported operand"),
+        ("fn.exp2(", "fn.atan2(", "missing 1 required positional argument"),
+    ],
+)
+def test_what_the_compiler_refuses_is_a_fault_of_the_kernel(before, after, why, tmp_path):
+    served, nest = machine_of("h200"), nest_of("rows")
+    text = backend().emit(nest, served)
+    assert before in text
+    with pytest.raises(BackendError, match=why) as seen:
+        backend().build(text.replace(before, after, 1), nest, served, tmp_path)
+    assert seen.value.stage == "build"

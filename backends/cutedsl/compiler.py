@@ -1,0 +1,158 @@
+"""CuTe DSL's compiler as a library: a cubin of a module's kernels, with neither GPU nor driver.
+
+The DSL compiles a host function that launches the kernels; this one is never run. A kernel takes
+pointers, tensor maps of 128 bytes and numbers of 32 bits, in this order, as kernels of CUDA C++ do.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from backends.backend import BackendError
+
+PACKAGE, MODULE = "nvidia-cutlass-dsl-libs-cu13", "cutlass"
+FOLDER = "nvidia_cutlass_dsl"  # of the package; its modules are below it
+MISSING = f"there is no CuTe DSL; install {PACKAGE}"
+# Read while the library is imported, and when it compiles. Without an architecture it would ask the
+# driver, and silently take sm_100a where there is none.
+SETTINGS = {
+    "CUTE_DSL_ARCH": "",
+    "CUTE_DSL_KEEP": "ptx,cubin",
+    "CUTE_DSL_NO_CACHE": "1",
+    "CUTE_DSL_DISABLE_FILE_CACHING": "1",
+}
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_FROM = 128  # bytes that pointers are multiples of: torch's tensors are of 256
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel as its host function calls it."""
+
+    name: str
+    threads: int
+    shared: int  # bytes
+    pointers: tuple[str, ...]  # types of CuTe DSL
+    maps: int
+    numbers: int
+
+
+def version() -> str:
+    """Its name and version; empty where it is not installed."""
+    try:
+        return f"cutedsl {metadata.version(PACKAGE)}"
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def library(arch: str) -> Any:
+    """The library, for an architecture; BackendError where it is not installed."""
+    os.environ.update(SETTINGS | {"CUTE_DSL_ARCH": arch})
+    spec = importlib.util.find_spec(FOLDER)
+    for folder in spec.submodule_search_locations or () if spec else ():
+        modules = str(Path(folder) / "dsl_packages")
+        if modules not in sys.path:
+            sys.path.append(modules)
+    try:
+        return importlib.import_module(MODULE)
+    except ImportError as error:
+        raise BackendError("build", f"{MISSING}: {error}") from None
+
+
+def host(kernels: Sequence[Kernel]) -> str:
+    """The host function of a module, as text."""
+    parameters, lines = [], []
+    for n, kernel in enumerate(kernels):
+        pointers = [f"p{n}_{i}" for i in range(len(kernel.pointers))]
+        maps = [f"m{n}_{i}" for i in range(kernel.maps)]
+        numbers = [f"n{n}_{i}" for i in range(kernel.numbers)]
+        parameters += [f"{p}: cute.Pointer" for p in pointers]
+        parameters += [f"{m}: cute.Tensor" for m in maps]
+        parameters += [f"{x}: Int32" for x in numbers]
+        lines += [
+            f"    {m} = cute.nvgpu.cpasync.make_tiled_tma_atom("
+            "cute.nvgpu.cpasync.CopyBulkTensorTileG2SOp(), "
+            f"{m}, cute.make_layout((8, 64), stride=(64, 1)), (8, 64))[0]"
+            for m in maps
+        ]
+        lines.append(
+            f"    {kernel.name}({', '.join(pointers + maps + numbers)}).launch("
+            f"grid=[1, 1, 1], block=[{kernel.threads}, 1, 1], smem={kernel.shared})"
+        )
+    head = f"@cute.jit\ndef launch_all({', '.join(parameters)}):"
+    return "\n".join(["\n", head, *lines, ""])
+
+
+def compiled(file: Path, arch: str, kernels: Sequence[Kernel], folder: Path) -> bytes:
+    """The cubin of a module's kernels; BackendError("build") tells why there is none.
+
+    file: the module with the host function; folder: for what the compiler writes.
+    """
+    os.environ["CUTE_DSL_DUMP_DIR"] = str(folder)
+    cutlass = library(arch)
+    cute = importlib.import_module("cutlass.cute")
+    # The library may have been loaded for another architecture, by the process that forked this one.
+    settings = cutlass.cutlass_dsl.CuTeDSL._get_dsl().envar
+    settings.arch = arch
+    settings.dump_dir = str(folder)
+    os.chdir(folder)
+    try:
+        module = _module(file)
+        for n, kernel in enumerate(kernels):
+            prefix, _, number = kernel.name.rpartition("_")
+            if number != str(n):  # what the DSL appends to a kernel's name
+                raise BackendError("build", f"launch {n} is called `{kernel.name}`")
+            getattr(module, kernel.name).set_name_prefix(
+                prefix, remove_cutlass_symbol=True, keep_mangled_name=False
+            )
+        arguments = [a for kernel in kernels for a in _arguments(kernel, cutlass)]
+        return cute.compile(module.launch_all, *arguments).__cubin__
+    except BackendError:
+        raise
+    except Exception as error:
+        raise BackendError("build", _told(error)) from None
+
+
+def _told(error: Exception) -> str:
+    """What an error says, without colours and empty lines."""
+    text = _COLOURS.sub("", str(error) or type(error).__name__)
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())[:900]
+
+
+def _module(file: Path) -> Any:
+    """A module from its file, which the DSL reads again."""
+    spec = importlib.util.spec_from_file_location("kernels_" + file.stem, file)
+    if spec is None or spec.loader is None:
+        raise BackendError("build", f"{file.name} is no module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _arguments(kernel: Kernel, cutlass: Any) -> list[Any]:
+    """Arguments that stand for those of a kernel."""
+    runtime, cute = importlib.import_module("cutlass.cute.runtime"), cutlass.cute
+    gmem = cute.AddressSpace.gmem
+    pointers = [
+        runtime.make_ptr(getattr(cutlass, t), _FROM, gmem, assumed_align=_FROM)
+        for t in kernel.pointers
+    ]
+    maps = [
+        runtime.make_fake_compact_tensor(
+            cutlass.Float16,
+            (cute.sym_int(), cute.sym_int(divisibility=8)),
+            stride_order=(1, 0),
+            assumed_align=16,
+        )
+        for _ in range(kernel.maps)
+    ]
+    return [*pointers, *maps, *(cutlass.Int32(1) for _ in range(kernel.numbers))]

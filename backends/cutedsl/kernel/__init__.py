@@ -1,0 +1,62 @@
+"""What emitted kernels call beside CuTe DSL's own: functions, memory, warps, matrices, signals."""
+
+from backends.cutedsl.kernel import functions as fn
+from backends.cutedsl.kernel.functions import where, wide
+from backends.cutedsl.kernel.matrices import (
+    load_matrices,
+    matrix,
+    mma,
+    operand,
+    result,
+    warpgroup_mma,
+)
+from backends.cutedsl.kernel.memory import (
+    add_to,
+    assume,
+    copy_async,
+    copy_run,
+    get,
+    load,
+    put,
+    rank,
+    store,
+    vector,
+)
+from backends.cutedsl.kernel.signals import (
+    arrive_warp,
+    init_signals,
+    load_box,
+    store_box,
+)
+from backends.cutedsl.kernel.warps import scan, scan_after, scan_one, scan_one_after, shuffle_xor
+
+__all__ = [
+    "add_to",
+    "arrive_warp",
+    "assume",
+    "copy_async",
+    "copy_run",
+    "fn",
+    "get",
+    "init_signals",
+    "load",
+    "load_box",
+    "load_matrices",
+    "matrix",
+    "mma",
+    "operand",
+    "put",
+    "rank",
+    "result",
+    "scan",
+    "scan_after",
+    "scan_one",
+    "scan_one_after",
+    "shuffle_xor",
+    "store",
+    "store_box",
+    "vector",
+    "warpgroup_mma",
+    "where",
+    "wide",
+]

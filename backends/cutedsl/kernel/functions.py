@@ -1,0 +1,297 @@
+"""Functions of elements: CuTe DSL's where it has them, on the types that operands meet in.
+
+Short floats are computed with as f32, short integers and truth values as i32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Boolean, Float32, Float64, Int32, Int64, Uint32, Uint64
+
+INFINITY = float("inf")
+NAN = float("nan")
+LOG2_E = 1.4426950408889634
+_ENDS = {  # of integer types
+    t: (-(1 << bits - 1), (1 << bits - 1) - 1)
+    for t, bits in ((Int64, 64), (Int32, 32), (cutlass.Int16, 16), (cutlass.Int8, 8))
+} | {cutlass.Uint8: (0, 255)}
+
+
+def least_of(dtype: type) -> Any:
+    """The lower end of a type."""
+    return dtype(_ENDS[dtype][0]) if dtype in _ENDS else dtype(-INFINITY)
+
+
+def most_of(dtype: type) -> Any:
+    """The upper end of a type."""
+    return dtype(_ENDS[dtype][1]) if dtype in _ENDS else dtype(INFINITY)
+
+
+def wide(count: int, aligned: Any) -> int:
+    """How many elements move at once: as many where they are aligned, else one."""
+    return count if aligned else 1
+
+
+def _type(x: Any) -> type:
+    """The type that an operand is computed in."""
+    if isinstance(x, float):
+        return Float32
+    if isinstance(x, bool | int):
+        return Int32 if -(1 << 31) <= x < 1 << 31 else Int64
+    if x.dtype in (Float64, Float32, Int64, Uint64, Uint32):
+        return x.dtype
+    return Float32 if x.dtype.is_float else Int32
+
+
+def met(*operands: Any) -> tuple[Any, ...]:
+    """Operands in the type that they meet in."""
+    order = (Int32, Uint32, Int64, Uint64, Float32, Float64)
+    found = max((_type(x) for x in operands), key=order.index)
+    return tuple(found(x) for x in operands)
+
+
+def value(x: Any) -> Any:
+    """A number in the type that it is computed in."""
+    return met(x)[0]
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """a where a condition holds, else b."""
+    if isinstance(condition, bool | int):
+        return a if condition else b
+    truths = all(isinstance(x, bool) or getattr(x, "dtype", None) is Boolean for x in (a, b))
+    a, b = (Boolean(a), Boolean(b)) if truths else met(a, b)
+    return type(a)(cutlass.select_(Boolean(condition), a, b))
+
+
+def _floating(x: Any) -> Any:
+    """An operand as a float."""
+    return x if getattr(x, "dtype", None) is Float64 else Float32(x)
+
+
+def _of_floats(name: str) -> Callable[[Any], Any]:
+    def call(x: Any) -> Any:
+        return getattr(cute.math, name)(_floating(x))
+
+    return call
+
+
+floor, ceil, trunc = _of_floats("floor"), _of_floats("ceil"), _of_floats("trunc")
+round = _of_floats("roundeven")
+sqrt, rsqrt, exp, exp2 = map(_of_floats, ("sqrt", "rsqrt", "exp", "exp2"))
+expm1, log, log2, log10, log1p = map(_of_floats, ("expm1", "log", "log2", "log10", "log1p"))
+erf, erfc, tanh, sin, cos = map(_of_floats, ("erf", "erfc", "tanh", "sin", "cos"))
+tan, asin, acos, atan = map(_of_floats, ("tan", "asin", "acos", "atan"))
+sinh, cosh, asinh, acosh, atanh = map(_of_floats, ("sinh", "cosh", "asinh", "acosh", "atanh"))
+_absolute = _of_floats("abs")
+
+
+def abs(x: Any) -> Any:
+    """The size of a number."""
+    (x,) = met(x)
+    return _absolute(x) if x.dtype.is_float else where(x < 0, -x, x)
+
+
+def divide(a: Any, b: Any) -> Any:
+    """A quotient of floats, within two units of the last place."""
+    a, b = met(_floating(a), _floating(b))
+    return a / b if a.dtype is Float64 else cute.math.div(a, b, full=True)
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return divide(1.0, 1.0 + exp(-_floating(x)))
+
+
+def silu(x: Any) -> Any:
+    """x * sigmoid(x)."""
+    return divide(x, 1.0 + exp(-_floating(x)))
+
+
+def gelu(x: Any) -> Any:
+    """x times the normal distribution of x."""
+    x = _floating(x)
+    half, root = type(x)(0.5), type(x)(0.7071067811865476)
+    return half * x * (1.0 + erf(x * root))
+
+
+def atan2(a: Any, b: Any) -> Any:
+    """The angle of a point."""
+    return cute.math.atan2(*met(_floating(a), _floating(b)))
+
+
+def isnan(x: Any) -> Any:
+    """Whether a float is no number."""
+    x = _floating(x)
+    return x != x
+
+
+def isinf(x: Any) -> Any:
+    """Whether a float is infinite."""
+    return abs(_floating(x)) == INFINITY
+
+
+def isfinite(x: Any) -> Any:
+    """Whether a float is a finite number."""
+    return abs(_floating(x)) < INFINITY
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger operand; a NaN among them is the result."""
+    a, b = met(a, b)
+    return where(isnan(a) | (a > b), a, b) if a.dtype is Float64 else _extremum("max", a, b, True)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller operand; a NaN among them is the result."""
+    a, b = met(a, b)
+    return where(isnan(a) | (a < b), a, b) if a.dtype is Float64 else _extremum("min", a, b, True)
+
+
+def larger(a: Any, b: Any) -> Any:
+    """The larger operand, where NaN is of no account."""
+    return _extremum("max", *met(a, b), False)
+
+
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller operand, where NaN is of no account."""
+    return _extremum("min", *met(a, b), False)
+
+
+def _extremum(name: str, a: Any, b: Any, nan: bool) -> Any:
+    if a.dtype is Float32:
+        return (cute.arch.fmax if name == "max" else cute.arch.fmin)(a, b, nan=nan)
+    return getattr(cute.math, name)(a, b)
+
+
+def relu(x: Any) -> Any:
+    """The larger of x and 0."""
+    return maximum(x, 0)
+
+
+def square(x: Any) -> Any:
+    """x * x."""
+    (x,) = met(x)
+    return x * x
+
+
+def sign(x: Any) -> Any:
+    """-1, 0 or 1."""
+    (x,) = met(x)
+    return x.dtype(x > 0) - x.dtype(x < 0)
+
+
+def no(x: Any) -> Any:
+    """Whether a truth value does not hold."""
+    return not x if isinstance(x, bool | int) else ~Boolean(x)
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    """A quotient of integers, cut toward zero; b is neither 0 nor -1."""
+    return type(a)(cutlass._mlir.dialects.arith.divsi(a.ir_value(), b.ir_value()))
+
+
+def _cut(a: Any, b: Any) -> tuple[Any, Any]:
+    """The rest of a division of integers that cuts toward zero, and its quotient; 0 by 0 and -1."""
+    special = (b == 0) | (b == -1)
+    quotient = _quotient(a, where(special, type(b)(1), b))
+    return where(special, type(a)(0), a - quotient * b), quotient
+
+
+def fmod(a: Any, b: Any) -> Any:
+    """What a division leaves, with the sign of a; of integers, 0 by 0."""
+    a, b = met(a, b)
+    return cute.math.rem(a, b) if a.dtype.is_float else _cut(a, b)[0]
+
+
+def mod(a: Any, b: Any) -> Any:
+    """What a division leaves, with the sign of b; of integers, 0 by 0."""
+    a, b = met(a, b)
+    rest = fmod(a, b)
+    return where((rest != 0) & ((rest < 0) ^ (b < 0)), rest + b, rest)
+
+
+def floordiv(a: Any, b: Any) -> Any:
+    """A quotient rounded down; of integers, 0 by 0."""
+    a, b = met(a, b)
+    if not a.dtype.is_float:
+        rest, quotient = _cut(a, b)
+        less = (rest != 0) & ((rest < 0) ^ (b < 0))
+        found = where(b == -1, -a, quotient - where(less, type(a)(1), type(a)(0)))
+        return where(b == 0, type(a)(0), found)
+    rest = fmod(a, b)
+    opposite = (rest != 0) & ((rest < 0) ^ (b < 0))
+    quotient = (a - rest) / b - where(opposite, type(a)(1.0), type(a)(0.0))
+    low = floor(quotient)
+    return where(b == 0, a / b, where(quotient - low > 0.5, low + 1.0, low))
+
+
+def pow(a: Any, b: Any) -> Any:
+    """A power; of integers, to a negative one: 0, but for 1 and -1."""
+    a, b = met(a, b)
+    if a.dtype.is_float:
+        return cute.math.pow(a, b)
+    return _whole_pow(a, b)
+
+
+@cute.jit
+def _whole_pow(a: Any, b: Any) -> Any:
+    result, square_, left = type(a)(1), a, abs(b)
+    while left != 0:
+        result = where((left & 1) != 0, result * square_, result)
+        square_ = square_ * square_
+        left = left >> 1
+    return where((b < 0) & (a != 1) & (a != -1), type(a)(0), result)
+
+
+def shl(a: Any, b: Any) -> Any:
+    """A shift to the left by the lower six bits of b."""
+    return Int64(a) << (Int64(b) & 63)
+
+
+def shr(a: Any, b: Any) -> Any:
+    """A shift to the right by the lower six bits of b."""
+    return Int64(a) >> (Int64(b) & 63)
+
+
+def i32_from(x: Any) -> Any:
+    """An i32, cut toward zero; what it does not hold becomes its end, NaN 0."""
+    return _whole(x, Int32, 31)
+
+
+def i64_from(x: Any) -> Any:
+    """An i64, cut toward zero; what it does not hold becomes its end, NaN 0."""
+    return _whole(x, Int64, 63)
+
+
+def _whole(x: Any, dtype: type, bits: int) -> Any:
+    if isinstance(x, bool | int) or not x.dtype.is_float:
+        return dtype(x)
+    x = _floating(x)
+    beyond = x.dtype(float(1 << bits))
+    inside = (x < beyond) & (x >= -beyond)
+    cut = dtype(where(inside, x, x.dtype(0.0)))
+    ends = where(x > 0.0, dtype((1 << bits) - 1), dtype(-(1 << bits)))
+    return where(inside, cut, where(isnan(x), dtype(0), ends))
+
+
+def round_tf32(x: Any) -> Any:
+    """An f32 rounded to tf32: to the nearest, ties to even."""
+    bits = Uint32(cutlass.cute.arch.cvt_f32_tf32(Float32(x)).ir_value())
+    return bits.bitcast(Float32)
+
+
+def uniform(seed: Any, counter: Any) -> Any:
+    """A multiple of 2^-24 in [0, 1) of a seed and a counter: Philox4x32-10 (Salmon et al., SC 2011)."""
+    low, high = (lambda x: Uint32(Uint64(x) & 0xFFFFFFFF)), (lambda x: Uint32(Uint64(x) >> 32))
+    c0, c1, c2, c3 = low(Int64(counter)), high(Int64(counter)), Uint32(0), Uint32(0)
+    k0, k1 = low(Int64(seed)), high(Int64(seed))
+    for _ in range(10):
+        first, second = Uint64(c0) * 0xD2511F53, Uint64(c2) * 0xCD9E8D57
+        c0, c1, c2, c3 = high(second) ^ c1 ^ k0, low(second), high(first) ^ c3 ^ k1, low(first)
+        k0, k1 = k0 + Uint32(0x9E3779B9), k1 + Uint32(0xBB67AE85)
+    return Float32(c0 >> 8) * Float32(5.9604644775390625e-8)

@@ -1,0 +1,139 @@
+"""Matrix instructions of warps and warpgroups, on the registers of fragments and tiles in shared
+memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cutlass.cute as cute
+from cutlass import Float32, TFloat32, Uint32, Uint64
+from cutlass._mlir.dialects import llvm
+from cutlass.cute.nvgpu import OperandMajorMode, warp, warpgroup
+
+from backends.cutedsl.kernel.memory import layout_of
+
+
+def operand(fragment: Any, at: Any, offsets: Sequence[Any]) -> Any:
+    """The registers of an instruction's operand: one at `at`, the others at offsets from it. Two of
+    16 bits share a word, so the first two lie side by side."""
+    places = [cute.crd2idx(o, fragment.layout) for o in offsets]
+    if fragment.element_type.width == 16 and places[1] != 1:
+        raise ValueError("the registers of an operand do not lie in words")
+    found = layout_of([p - places[0] for p in places])
+    first = cute.crd2idx(at, fragment.layout)
+    layout = cute.make_layout((found.shape, 1, 1), stride=(found.stride, 0, 0))
+    return cute.make_tensor(fragment.iterator + first, layout)
+
+
+def result(fragment: Any, at: Any, columns: int) -> Any:
+    """The registers of a warpgroup's result from one on, which lie in the instruction's order."""
+    first = cute.crd2idx(at, fragment.layout)
+    return cute.make_tensor(
+        fragment.iterator + first, cute.make_layout(((2, 2, columns // 8), 1, 1))
+    )
+
+
+def _tf32(view: Any) -> Any:
+    pointer = cute.recast_ptr(view.iterator, dtype=TFloat32)
+    return cute.make_tensor(pointer, view.layout)
+
+
+def mma(acc: Any, a: Any, b: Any) -> None:
+    """acc += a * b of a warp: m16n8k16 of 16-bit operands, m16n8k8 of tf32."""
+    if a.element_type is Float32:
+        atom = cute.make_tiled_mma(warp.MmaTF32Op((16, 8, 8)))
+        a, b = _tf32(a), _tf32(b)
+    else:
+        atom = cute.make_tiled_mma(warp.MmaF16BF16Op(a.element_type, Float32, (16, 8, 16)))
+    cute.gemm(atom, acc, a, b, acc)
+
+
+def load_matrices(tile: Any, at: Any, to: Any, registers: Sequence[Any], transposed: bool) -> None:
+    """Matrices of 8 x 8 elements of 16 bits, whose rows begin where eight threads each say, into
+    pairs of registers."""
+    count = len(registers) // 2
+    atom = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transposed, count), tile.element_type)
+    held = cute.make_rmem_tensor((2 * count,), tile.element_type)
+    offset = cute.assume(cute.crd2idx(at, tile.layout), divby=8)
+    row = cute.make_tensor(tile.iterator + offset, cute.make_layout((8,)))
+    cute.copy_atom_call(atom, row, held)
+    for n, register in enumerate(registers):
+        to[register] = held[n]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """An operand in shared memory, M or N by K, in panels of so many elements."""
+
+    tensor: Any
+    by_k: bool  # whether K is the contiguous dimension
+    panel: int
+    rows: int  # of the tile
+
+
+def matrix(tile: Any, at: Any, shape: Sequence[int], by_k: bool, panel: int, rows: int) -> Matrix:
+    """The part of a tile from an element on, as a warpgroup's instruction reads it."""
+    mn, k = shape
+    if by_k:
+        layout = cute.make_layout((mn, k), stride=(panel, 1))
+    elif mn <= panel:
+        layout = cute.make_layout((mn, k), stride=(1, panel))
+    else:
+        layout = cute.make_layout(((panel, mn // panel), k), stride=((1, rows * panel), panel))
+    first = tile.iterator + cute.crd2idx(at, tile.layout)
+    return Matrix(cute.make_tensor(first, layout), by_k, panel, rows)
+
+
+def warpgroup_mma(acc: Any, a: Any, b: Matrix, shape: tuple[int, int, int]) -> None:
+    """acc += a * b of four warps, in flight until it is waited for. a: a matrix, or registers."""
+    held = not isinstance(a, Matrix)
+    dtype = b.tensor.element_type
+    if dtype is Float32:
+        _tf32_mma(acc, a, b, shape[1])
+        return
+    majors = [OperandMajorMode.K if k else OperandMajorMode.MN for k in (held or a.by_k, b.by_k)]
+    source = warpgroup.OperandSource.RMEM if held else warpgroup.OperandSource.SMEM
+    atom = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(dtype, Float32, shape, source, *majors))
+    atom.set(warpgroup.Field.ACCUMULATE, True)
+    own = atom.get_slice(0)
+    left = a if held else atom.make_fragment_A(own.partition_A(a.tensor))
+    cute.gemm(atom, acc, left, atom.make_fragment_B(own.partition_B(b.tensor)), acc)
+
+
+def _tf32_mma(acc: Any, a: Any, b: Matrix, columns: int) -> None:
+    """The same of tf32, for which CuTe DSL has no operation: K is contiguous in both operands."""
+    count = columns // 2  # registers of a thread
+    left = [_descriptor(a)] if isinstance(a, Matrix) else [a[n].ir_value() for n in range(4)]
+    results = ", ".join(f"${n}" for n in range(count))
+    operands = ", ".join(f"${2 * count + n}" for n in range(len(left)))
+    operands = operands if len(left) == 1 else "{" + operands + "}"
+    text = (
+        "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"
+        f"wgmma.mma_async.sync.aligned.m64n{columns}k8.f32.tf32.tf32 {{{results}}}, {operands}, "
+        f"${2 * count + len(left)}, p, 1, 1;\n}}"
+    )
+    constraints = ["=f"] * count + [str(n) for n in range(count)]
+    constraints += ["l" if len(left) == 1 else "f"] * len(left) + ["l"]
+    if len(left) == 4:  # registers of 32 bits whatever they hold
+        left = [Uint32(a[n].bitcast(Uint32)).ir_value() for n in range(4)]
+        constraints[2 * count : 2 * count + 4] = ["r"] * 4
+    made = llvm.inline_asm(
+        llvm.StructType.get_literal([Float32.mlir_type] * count),
+        [*(acc[n].ir_value() for n in range(count)), *left, _descriptor(b)],
+        text,
+        ",".join(constraints),
+        has_side_effects=True,
+    )
+    for n in range(count):
+        acc[n] = Float32(llvm.extractvalue(Float32.mlir_type, made, [n]))
+
+
+def _descriptor(m: Matrix) -> Any:
+    """Where a matrix begins, and how far apart panels and groups of 8 rows are, in 16 bytes."""
+    row = m.panel * m.tensor.element_type.width // 8
+    swizzle = {128: 1, 64: 2, 32: 3}[row]
+    fixed = (m.rows * row >> 4) << 16 | (8 * row >> 4) << 32 | swizzle << 62
+    start = Uint64(Uint32(m.tensor.iterator.toint())) >> 4
+    return (start | Uint64(fixed)).ir_value()

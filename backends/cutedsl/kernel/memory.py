@@ -1,0 +1,187 @@
+"""Memory: elements by their place after a pointer, runs of elements, copies that run ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Boolean, Int32
+from cutlass._mlir.dialects import cute as cute_ir
+from cutlass._mlir.dialects import llvm, nvvm
+
+from backends.cutedsl.kernel.functions import where
+
+_EVERYWHERE = 1 << 30  # elements of a view that only its places bound
+
+
+def assume(holds: Any) -> None:
+    """Tells the compiler that a condition holds."""
+    if not isinstance(holds, bool):
+        llvm.intr_assume(Boolean(holds).ir_value(), [], [])
+
+
+def _view(pointer: Any) -> Any:
+    return cute.make_tensor(pointer, cute.make_layout(_EVERYWHERE))
+
+
+def _held(pointer: Any, value: Any) -> Any:
+    """A value as memory holds it."""
+    return value.to(pointer.dtype) if hasattr(value, "to") else pointer.dtype(value)
+
+
+@cute.jit
+def get(pointer: Any, at: Any, inside: Any = True, other: Any = 0) -> Any:
+    """The element at a place where a condition holds, else another value."""
+    if cutlass.const_expr(inside is True):
+        return _view(pointer + at)[0]
+    found = pointer.dtype(other)
+    if Boolean(inside):
+        found = _view(pointer + at)[0]
+    return found
+
+
+@cute.jit
+def put(pointer: Any, at: Any, value: Any, inside: Any = True) -> None:
+    """Stores an element at a place where a condition holds."""
+    if cutlass.const_expr(inside is True):
+        _view(pointer + at)[0] = _held(pointer, value)
+    else:
+        if Boolean(inside):
+            _view(pointer + at)[0] = _held(pointer, value)
+
+
+def vector(tensor: Any, at: Any, count: int) -> Any:
+    """Consecutive elements of a tensor along its last mode from one on, aligned to all of them."""
+    offset = cute.crd2idx(at, tensor.layout)
+    whole = min(count, 128 // tensor.element_type.width)  # what one instruction moves at most
+    if tensor.memspace != cute.AddressSpace.rmem:
+        return cute.make_tensor(tensor.iterator + cute.assume(offset, divby=whole), count)
+    return cute.make_tensor(tensor.iterator + offset, _last_mode(tensor.layout, count))
+
+
+def _last_mode(layout: Any, count: int) -> Any:
+    """How the first elements along the last mode lie: those of operands not one after the other."""
+    rank = cute.rank(layout)
+    places = [
+        cute.crd2idx((0,) * (rank - 1) + (n,) if rank > 1 else n, layout) for n in range(count)
+    ]
+    if places == list(range(count)):
+        return cute.make_layout(count)
+    return layout_of(places)
+
+
+def layout_of(places: Sequence[int]) -> Any:
+    """The layout with these places, each bit of whose number has a distance of its own."""
+    shape, stride = [], []
+    for bit in range(len(places).bit_length() - 1):
+        shape.append(2)
+        stride.append(places[1 << bit])
+    for n, place in enumerate(places):
+        if place != sum(s for bit, s in enumerate(stride) if n >> bit & 1):
+            raise ValueError("registers do not lie as a layout")
+    return cute.make_layout(tuple(shape), stride=tuple(stride))
+
+
+def copy_run(source: Any, to: Any) -> None:
+    """Elements to others, by instructions as wide as memory has them one after the other."""
+    for side in (source, to):
+        if side.memspace == cute.AddressSpace.rmem and cute.rank(side.layout) > 1:
+            held = cute.make_rmem_tensor(cute.size(side), side.element_type)
+            if side is to:
+                copy_run(source, held)
+            _elementwise(*((held, to) if side is to else (source, held)))
+            if side is source:
+                copy_run(held, to)
+            return
+    cute.autovec_copy(source, to)
+
+
+def _elementwise(source: Any, to: Any) -> None:
+    for n in range(cute.size(source)):
+        to[n] = source[n]
+
+
+def _run(pointer: Any, at: Any, count: int) -> Any:
+    whole = min(count, 128 // pointer.dtype.width)
+    return cute.make_tensor(pointer + cute.assume(at, divby=whole), count)
+
+
+@cute.jit
+def load(registers: Any, pointer: Any, at: Any, inside: Any = True, other: Any = 0) -> None:
+    """Registers = consecutive elements from a place on, which are aligned to all of them."""
+    if cutlass.const_expr(registers.element_type is Boolean):
+        for n in cutlass.range_constexpr(cute.size(registers)):
+            registers[n] = Boolean(get(pointer, at + n, inside, other))
+    elif cutlass.const_expr(inside is True):
+        copy_run(_run(pointer, at, cute.size(registers)), registers)
+    else:
+        for n in cutlass.range_constexpr(cute.size(registers)):
+            registers[n] = registers.element_type(other)
+        if Boolean(inside):
+            copy_run(_run(pointer, at, cute.size(registers)), registers)
+
+
+@cute.jit
+def store(pointer: Any, at: Any, registers: Any, inside: Any = True) -> None:
+    """Consecutive elements from a place on, which are aligned to all of them = registers."""
+    if cutlass.const_expr(registers.element_type is Boolean):
+        for n in cutlass.range_constexpr(cute.size(registers)):
+            put(pointer, at + n, registers[n], inside)
+    elif cutlass.const_expr(inside is True):
+        copy_run(registers, _run(pointer, at, cute.size(registers)))
+    else:
+        if Boolean(inside):
+            copy_run(registers, _run(pointer, at, cute.size(registers)))
+
+
+def copy_async(to: Any, pointer: Any, at: Any, inside: Any = True) -> None:
+    """Global memory to shared memory, zeros where it is not inside; in flight until it is waited
+    for, unless elements are shorter than what the hardware copies."""
+    count = cute.size(to)
+    size = count * to.element_type.width // 8
+    if size < 4:
+        for n in range(count):
+            to[n] = get(pointer, at + n, inside, 0)
+        return
+    each = min(size, 16)
+    source, modifier = pointer + at, nvvm.LoadCacheModifierKind.CG if each == 16 else None
+    modifier = modifier or nvvm.LoadCacheModifierKind.CA
+    for n in range(size // each):
+        step = n * each * 8 // to.element_type.width
+        taken = None if inside is True else where(inside, Int32(each), Int32(0)).ir_value()
+        nvvm.cp_async_shared_global(
+            cute_ir.apply_swizzle((to.iterator + step).value).to_llvm_ptr(),
+            (source + step).to_llvm_ptr(),
+            each,
+            modifier,
+            cp_size=taken,
+        )
+
+
+@cute.jit
+def add_to(pointer: Any, at: Any, value: Any, inside: Any = True) -> None:
+    """Adds to an element in one step that no other thread comes between."""
+    if cutlass.const_expr(inside is True):
+        _added(pointer, at, value)
+    else:
+        if Boolean(inside):
+            _added(pointer, at, value)
+
+
+def _added(pointer: Any, at: Any, value: Any) -> None:
+    added, dtype = _held(pointer, value), pointer.dtype
+    cute.arch.red(pointer + at, added, op="add", dtype=dtype, sem="relaxed", scope="gpu")
+
+
+@cute.jit
+def rank(steps: cutlass.Constexpr, pointer: Any, count: Any, x: Any) -> Any:
+    """How many of sorted entries are less than x, found by halving as often as their number has
+    bits."""
+    low, high = Int32(0), Int32(count)
+    for _ in cutlass.range_constexpr(steps):
+        middle, open_ = (low + high) // 2, low < high
+        less = open_ & (get(pointer, middle, open_, 0) < x)
+        low, high = where(less, middle + 1, low), where(less | ~open_, high, middle)
+    return low

@@ -1,0 +1,58 @@
+"""Signals (mbarriers in shared memory) and boxes, which the DMA engine (TMA) moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Int8, Int32
+from cutlass._mlir.dialects import cute as cute_ir
+from cutlass._mlir.dialects import cute_nvgpu, nvvm
+
+TENSOR_MAP_ALIGNMENT = 64
+WARP = 32
+
+
+def init_signals(signal: Any, stages: int, arrivals: Any) -> None:
+    """Signals whose phases end with so many arrivals."""
+    for n in range(stages):
+        cute.arch.mbarrier_init(signal + n, arrivals)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.fence_proxy("async.shared", space="cta")
+
+
+@cute.jit
+def arrive_warp(signal: Any) -> None:
+    """One thread of a warp arrives, after the others have come here."""
+    cute.arch.sync_warp()
+    if cute.arch.thread_idx()[0] % WARP == 0:
+        cute.arch.mbarrier_arrive(signal)
+
+
+def _address(tensor_map: Any) -> Any:
+    """Where the 128 bytes of a tensor map lie among the kernel's arguments."""
+    where = cute_ir.PtrType.get(Int8.mlir_type, cutlass.AddressSpace.generic, TENSOR_MAP_ALIGNMENT)
+    made = cute_nvgpu.atom_make_exec_tma(tensor_map._trait.value)
+    return cute_nvgpu.get_tma_desc_addr(where, made).to_llvm_ptr()
+
+
+def load_box(to: Any, tensor_map: Any, at: Sequence[Any], signal: Any) -> None:
+    """A box of a tensor into shared memory; `at`: where it begins, the last dimension first. Its
+    bytes arrive at a signal."""
+    nvvm.cp_async_bulk_tensor_shared_cluster_global(
+        to.to_llvm_ptr(),
+        _address(tensor_map),
+        [Int32(a).ir_value() for a in at],
+        signal.to_llvm_ptr(),
+        [],
+        is_cta_only=True,
+    )
+
+
+def store_box(tensor_map: Any, source: Any, at: Sequence[Any]) -> None:
+    """Shared memory to a box of a tensor."""
+    nvvm.cp_async_bulk_tensor_global_shared_cta(
+        _address(tensor_map), source.to_llvm_ptr(), [Int32(a).ir_value() for a in at]
+    )

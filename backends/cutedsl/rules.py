@@ -1,0 +1,33 @@
+"""What CuTe DSL asks of tile programs and of names."""
+
+import builtins
+import keyword
+import re
+from dataclasses import replace
+
+from backends.cutedsl.admission import CALLED, FUNCTIONS, TYPES
+from backends.gpu.rules import Rules
+from backends.gpu.source import names
+
+RULES = Rules(
+    least_side=16,
+    least_depth=32,
+    unrolled=8,
+    box_aligned=16,
+    box_most=256,
+    repeated=frozenset(),
+    typed=frozenset(),
+    typed_but_f32=frozenset(),
+    warps=4,
+)
+WORDS = (  # of Python, of kernel/, and of the texts
+    frozenset(keyword.kwlist)
+    | frozenset(keyword.softkwlist)
+    | frozenset(dir(builtins))
+    | CALLED
+    | FUNCTIONS
+    | TYPES
+    | frozenset("cutlass cute cpasync warpgroup shared fn a b i p self cls launch_all".split())
+)
+# The layout of an axis, and the panel or step that a loop is at, besides what sources of all have.
+NAMES = replace(names.NAMES, made=re.compile(rf"{names.NAMES.made.pattern}|.+_axis(_\d+)?|.+_from"))

@@ -1,0 +1,181 @@
+"""Spelling: the templates of this language, and what they ask of values beside what all do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from backends.emit import Templates
+from backends.gpu.source.layouts import BYTES, overshoots
+from backends.gpu.source.spelling import FILTERS
+from backends.gpu.source.view import Kernel, changed
+from backends.gpu.threads import thread as of
+from backends.gpu.threads.thread import Axis, Element, Launch, Shared, ThreadProgram
+from backends.gpu.tile import CONSTANTS, Converted, Entry, FirstProgram, Name
+from ir.spec import Expr, Size
+
+LINE = 100  # columns
+_WIDER = dict.fromkeys(("f16", "bf16"), "f32") | dict.fromkeys(("i16", "i8", "u8"), "i32")
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted(Expr):
+    """An element as what it is computed with: a short float as f32, a short integer as i32."""
+
+    value: Expr
+    dtype: str
+
+
+@cache
+def templates() -> Templates:
+    """The templates of CuTe DSL."""
+    own = (axes, axis_name, results, named, fixed, broken, swizzle_bytes, documentation, ordered)
+    filters = {f.__name__: f for f in (*own, select_overshoots, cute_count)}
+    return Templates("cutedsl", filters=FILTERS | filters)
+
+
+def promoted(program: ThreadProgram) -> ThreadProgram:
+    """The program with short elements promoted where they are computed with."""
+    groups = [
+        (repeat, tuple(_promoted(launch) for launch in launches))
+        for repeat, launches in program.groups
+    ]
+    return replace(program, groups=tuple(groups))
+
+
+def _promoted(launch: Launch) -> Launch:
+    wider = {f.name: _WIDER[f.dtype] for f in launch.fragments if f.dtype in _WIDER}
+
+    def change(e: Expr) -> Expr | None:
+        match e:
+            case Promoted() | Converted(Element()):
+                return e
+            case Element(name) if name in wider:
+                return Promoted(e, wider[name])
+        return None
+
+    return changed(launch, change) if wider else launch
+
+
+def axes(kernel: Kernel) -> list[tuple[str, Axis]]:
+    """The axes whose layouts a kernel uses, with a name for each."""
+    found: list[tuple[str, Axis]] = []
+    for axis in _used(kernel):
+        if all(known != axis for _, known in found):
+            same = sum(known.index == axis.index for _, known in found)
+            found.append((f"{axis.index}_axis" + (f"_{same}" if same else ""), axis))
+    return found
+
+
+def _used(kernel: Kernel) -> Iterator[Axis]:
+    blocks = [kernel.once, kernel.body]
+    if kernel.producer:
+        blocks += [kernel.producer.once, kernel.producer.body]
+    for s in of.statements(tuple(s for b in blocks for s in b)):
+        inner = getattr(s, "statement", s)
+        match inner:
+            case of.Positions(name):
+                yield kernel.fragment(name).axes[0]
+            case of.SharedStore(name=name) | of.SharedLoad(name=name, by=""):
+                yield from kernel.fragment(name).axes
+            case of.Copy(axes=own):
+                yield from own
+
+
+def axis_name(kernel: Kernel, axis: Axis) -> str:
+    """What the layout of an axis is called."""
+    return next(name for name, known in axes(kernel) if known == axis)
+
+
+def results(kernel: Kernel) -> frozenset[Name]:
+    """Fragments that warpgroups multiply into, whose registers have the instruction's order."""
+    blocks = (*kernel.once, *kernel.body)
+    return frozenset(s.to for s in of.statements(blocks) if isinstance(s, of.WarpgroupMultiply))
+
+
+def ordered(kernel: Kernel, name: Name) -> tuple[Any, ...]:
+    """Of an operand of matrix instructions, how its registers lie, which are packed in the
+    instruction's order: for M or N and K each the modes of one issue, and how many registers of the
+    axis it covers; then how many registers it has. Empty for other fragments."""
+    for s in of.statements((*kernel.once, *kernel.body)):
+        i = getattr(s, "instruction", None)
+        if i is None or name not in (s.a, s.b):
+            continue
+        offsets, steps = (i.a, i.a_steps) if name == s.a else (i.b, i.b_steps)
+        bits = [(1 << n, offsets[1 << n]) for n in range(len(offsets).bit_length() - 1)]
+        parts = tuple(
+            ([(2, b) for b, at in sorted(bits, key=lambda bit: bit[1]) if at[axis]], steps[axis])
+            for axis in (0, 1)
+        )
+        return (*parts, len(offsets))
+    return ()
+
+
+def named(value: Expr) -> Name:
+    """The fragment of an element."""
+    while not isinstance(value, Element):
+        value = value.value  # type: ignore[attr-defined]
+    return value.name
+
+
+def fixed(condition: Expr) -> bool:
+    """Whether a build decides a condition."""
+    parts = list(condition.walk())
+    names = [e for e in parts if isinstance(e, Name)]
+    return all(e.sort in (*CONSTANTS, "aligned") for e in names) and not any(
+        isinstance(e, Size | Element | of.Thread | FirstProgram | Entry) for e in parts
+    )
+
+
+def select_overshoots(own: Sequence[Axis]) -> list[Axis]:
+    """The axes whose last registers may lie beyond them."""
+    return [a for a in own if overshoots(a)]
+
+
+def cute_count(axis: Axis, count: Any) -> str:
+    """How many registers an axis has, as text."""
+    return count(axis)
+
+
+def swizzle_bytes(swizzle: Any, tile: Shared) -> str:
+    """A swizzle of elements as one of bytes, as pointers have it."""
+    base = swizzle.base + BYTES[tile.dtype].bit_length() - 1
+    return f"cute.make_swizzle({swizzle.bits}, {base}, {swizzle.shift})"
+
+
+def documentation(text: str) -> str:
+    """A text that can stand within three quotes."""
+    return " ".join(text.split()).replace("\\", "/").replace('"', "'")
+
+
+def broken(line: str) -> str:
+    """A line, broken after commas of its outermost brackets where it is too long."""
+    if len(line) <= LINE or "#" in line:
+        return line
+    pad = line[: len(line) - len(line.lstrip())]
+    start = next(
+        (n for n, c in enumerate(line) if c in "([" and _closes(line, n) == len(line) - 1), -1
+    )
+    if start < 0:
+        return line
+    parts, depth, begin = [], 0, start + 1
+    for n in range(start + 1, len(line) - 1):
+        depth += (line[n] in _OPEN) - (line[n] in _CLOSE)
+        if line[n] == "," and depth == 0:
+            parts.append(line[begin:n].strip())
+            begin = n + 1
+    parts.append(line[begin:-1].strip())
+    inner = [broken(f"{pad}    {part},") for part in parts if part]
+    return "\n".join([line[: start + 1], *inner, pad + line[-1]])
+
+
+def _closes(line: str, start: int) -> int:
+    depth = 0
+    for n in range(start, len(line)):
+        depth += (line[n] in _OPEN) - (line[n] in _CLOSE)
+        if not depth:
+            return n
+    return -1

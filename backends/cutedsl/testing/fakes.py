@@ -1,0 +1,455 @@
+"""CuTe DSL's modules as far as emitted kernels and `kernel/` use them, for one thread of Python."""
+
+from __future__ import annotations
+
+import importlib
+import math as of_python
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from backends.cutedsl.testing import memory
+from backends.cutedsl.testing.machine import HERE, WARP, Signal, warp, warpgroup
+from backends.cutedsl.testing.memory import GMEM, RMEM, SMEM, Layout, Pointer, Swizzle, Tensor
+from backends.cutedsl.testing.numbers import NUMBERS, Float32, Int32, Number, TFloat32
+
+KERNEL = "backends.cutedsl.kernel"
+
+
+def _module(name: str, **members: Any) -> ModuleType:
+    made = ModuleType(name)
+    vars(made).update(members)
+    return made
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+def _range(*given: Any, **_: Any) -> range:
+    return range(*(int(x) for x in given))
+
+
+# -- arithmetic -----------------------------------------------------------------------------------
+
+
+def _unary(apply: Any) -> Any:
+    def call(x: Number) -> Number:
+        with np.errstate(all="ignore"):
+            return type(x)(apply(x.value))
+
+    return call
+
+
+def _by_element(apply: Any) -> Any:
+    def call(x: Any) -> Any:
+        try:
+            return apply(float(x))
+        except (ValueError, OverflowError):
+            return np.nan
+
+    return call
+
+
+def _binary(apply: Any) -> Any:
+    def call(a: Number, b: Number, **_: Any) -> Number:
+        with np.errstate(all="ignore"):
+            return type(a)(apply(a.value, b.value))
+
+    return call
+
+
+MATH = SimpleNamespace(
+    **{
+        name: _unary(getattr(np, known))
+        for name, known in {
+            **{n: n for n in "floor ceil trunc sqrt exp exp2 expm1 log log2 log10 log1p".split()},
+            **{n: n for n in "tanh sin cos tan sinh cosh abs".split()},
+            "roundeven": "rint",
+            **{f"a{n}": f"arc{n}" for n in "sin cos tan sinh cosh tanh".split()},
+        }.items()
+    },
+    rsqrt=_unary(lambda x: 1 / np.sqrt(x)),
+    erf=_unary(_by_element(of_python.erf)),
+    erfc=_unary(_by_element(of_python.erfc)),
+    div=_binary(lambda a, b: a / b),
+    atan2=_binary(np.arctan2),
+    pow=_binary(np.power),
+    rem=_binary(np.fmod),
+    max=_binary(np.maximum),
+    min=_binary(np.minimum),
+)
+
+
+def _extremum(plain: Any, keeps: Any) -> Any:
+    return lambda a, b, nan=False: Float32((keeps if nan else plain)(a.value, b.value))
+
+
+# -- threads --------------------------------------------------------------------------------------
+
+
+def _exchanged(x: Number, source: Any) -> Number:
+    """What another thread of the warp gives; source: of a thread's place in it, whose it is."""
+    own = HERE.number % WARP
+    given = warp().together(x, dict)
+    at = source(own)
+    return given[HERE.number - own + at] if 0 <= at < WARP else x
+
+
+def _block_barrier() -> None:
+    HERE.block.group("block", HERE.block.threads).together(None, _same)
+
+
+def _barrier(barrier_id: int, number_of_threads: int) -> None:
+    HERE.block.group(("barrier", barrier_id), number_of_threads).together(None, _same)
+
+
+def _signal(at: Pointer) -> Signal:
+    return HERE.block.signals[at.address()]
+
+
+def _init_signal(at: Pointer, arrivals: Any) -> None:
+    HERE.block.signals[at.address()] = Signal(int(arrivals))
+
+
+def _red(at: Pointer, x: Number, **_: Any) -> None:
+    at.store(at.dtype(at.load() + x))
+
+
+ARCH = SimpleNamespace(
+    thread_idx=lambda: (Int32(HERE.number), Int32(0), Int32(0)),
+    block_idx=lambda: (Int32(HERE.block.number), Int32(0), Int32(0)),
+    grid_dim=lambda: (Int32(HERE.block.grid), Int32(1), Int32(1)),
+    get_dyn_smem=lambda dtype, alignment: Pointer(HERE.block.memory, 0, dtype, SMEM),
+    fmax=_extremum(np.fmax, np.maximum),
+    fmin=_extremum(np.fmin, np.minimum),
+    cvt_f32_tf32=lambda x: _rounded_tf32(x),
+    shuffle_sync_bfly=lambda x, d: _exchanged(x, lambda own: own ^ int(d)),
+    shuffle_sync_up=lambda x, d, mask_and_clamp=0: _exchanged(x, lambda own: own - int(d)),
+    shuffle_sync=lambda x, at: _exchanged(x, lambda own: int(at)),
+    sync_threads=_block_barrier,
+    barrier=_barrier,
+    sync_warp=lambda: warp().together(None, _same),
+    red=_red,
+    mbarrier_init=_init_signal,
+    mbarrier_init_fence=lambda: None,
+    mbarrier_arrive=lambda at: _signal(at).arrive(),
+    mbarrier_arrive_and_expect_tx=lambda at, count: _signal(at).arrive(int(count)),
+    mbarrier_wait=lambda at, parity: _signal(at).wait(int(parity)),
+    fence_proxy=lambda kind, space: None,
+    setmaxregister_increase=lambda count: None,
+    setmaxregister_decrease=lambda count: None,
+    cp_async_commit_group=lambda: None,
+    cp_async_wait_group=lambda pending: None,
+    cp_async_bulk_commit_group=lambda: None,
+    cp_async_bulk_wait_group=lambda pending, read: None,
+)
+
+
+def _rounded_tf32(x: Number) -> Any:
+    bits = int(np.float32(x.value).view(np.uint32))
+    if bits & 0x7F800000 != 0x7F800000:
+        bits = (bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000
+    return SimpleNamespace(ir_value=lambda: bits & 0xFFFFFFFF)
+
+
+# -- matrices -------------------------------------------------------------------------------------
+
+
+def _atom(op: Any) -> Any:
+    own = SimpleNamespace(partition_A=_same, partition_B=_same)
+    return SimpleNamespace(
+        op=op,
+        set=lambda *_: None,
+        get_slice=lambda n: own,
+        make_fragment_A=_same,
+        make_fragment_B=_same,
+    )
+
+
+def _values(x: Tensor) -> list[Any]:
+    return [float(x[(n, 0, 0)]) for n in range(memory.size(x))]
+
+
+def _gemm(atom: Any, acc: Tensor, a: Tensor, b: Tensor, _: Tensor) -> None:
+    """acc += a * b by the threads of a warp or of a warpgroup."""
+    if atom.op.family == "warpgroup":
+        _warpgroup_mma(acc, a, b, atom.op.shape)
+        return
+    k = 8 if atom.op.dtype is TFloat32 else 16
+    given = warp().together((_values(a), _values(b), _values(acc)), lambda g: _warp_mma(g, k))
+    for n, x in enumerate(given[HERE.number % WARP]):
+        acc[(n, 0, 0)] = Float32(x)
+
+
+def a_place(thread: int, n: int, k: int) -> tuple[int, int]:
+    """The row and column of a register of operand A of 16 rows (PTX ISA, mma.m16n8k8 and k16)."""
+    if k == 8:
+        return thread // 4 + 8 * (n % 2), thread % 4 + 4 * (n // 2)
+    return thread // 4 + 8 * (n // 2 % 2), thread % 4 * 2 + n % 2 + 8 * (n // 4)
+
+
+def b_place(thread: int, n: int, k: int) -> tuple[int, int]:
+    """The same of operand B."""
+    row = thread % 4 + 4 * n if k == 8 else thread % 4 * 2 + n % 2 + 8 * (n // 2)
+    return row, thread // 4
+
+
+def c_place(thread: int, n: int) -> tuple[int, int]:
+    """The same of the result, of any number of columns."""
+    return thread // 4 + 8 * (n // 2 % 2), thread % 4 * 2 + n % 2 + 8 * (n // 4)
+
+
+def _warp_mma(given: dict[int, Any], k: int) -> list[list[float]]:
+    a, b, c = np.zeros((16, k)), np.zeros((k, 8)), np.zeros((16, 8))
+    for number, (left, right, acc) in given.items():
+        thread = number % WARP
+        for n, x in enumerate(left):
+            a[a_place(thread, n, k)] = x
+        for n, x in enumerate(right):
+            b[b_place(thread, n, k)] = x
+        for n, x in enumerate(acc):
+            c[c_place(thread, n)] = x
+    c += a @ b
+    return [[c[c_place(thread, n)] for n in range(4)] for thread in range(WARP)]
+
+
+def _warpgroup_mma(acc: Tensor, a: Any, b: Tensor, shape: tuple[int, int, int]) -> None:
+    held = a.memspace == RMEM
+    mine = (_values(a) if held else a, b, _values(acc))
+    given = warpgroup().together(mine, lambda g: _product(g, held, shape))
+    thread = HERE.number % 128
+    for n in range(shape[1] // 2):
+        row, column = c_place(thread % WARP, n)
+        acc[(n, 0, 0)] = Float32(given[16 * (thread // WARP) + row, column])
+
+
+def _product(given: dict[int, Any], held: bool, shape: tuple[int, int, int]) -> np.ndarray:
+    m, n, k = shape
+    first = given[min(given)]
+    a, c = np.zeros((m, k)), np.zeros((m, n))
+    for number, (left, _, acc) in given.items():
+        thread, base = number % WARP, 16 * (number % 128 // WARP)
+        for i, x in enumerate(acc):
+            row, column = c_place(thread, i)
+            c[base + row, column] = x
+        for i, x in enumerate(left if held else ()):
+            row, column = a_place(thread, i, k)
+            a[base + row, column] = x
+    if not held:
+        a = np.array([[float(first[0][(i, j)]) for j in range(k)] for i in range(m)])
+    right = np.array([[float(first[1][(j, i)]) for j in range(n)] for i in range(k)])
+    return c + a @ right
+
+
+def tf32_product(acc: Any, a: Any, b: Any, columns: int) -> None:
+    """What the inline assembly of `kernel/matrices.py` does."""
+    left = getattr(a, "tensor", a)
+    _warpgroup_mma(acc, left, b.tensor, (64, columns, 8))
+
+
+def _load_matrices(atom: Any, row: Tensor, to: Tensor) -> None:
+    """8 x 8 matrices whose rows begin where eight threads each say."""
+    count, transposed = memory.size(to) // 2, atom.op.transposed
+    given = warp().together(row, dict)
+    base, own = HERE.number // WARP * WARP, HERE.number % WARP
+    for n in range(2 * count):
+        i, j = own // 4, own % 4 * 2 + n % 2
+        i, j = (j, i) if transposed else (i, j)
+        to[n] = given[base + n // 2 * 8 + i][j]
+
+
+# -- boxes ----------------------------------------------------------------------------------------
+
+
+class TensorMap:
+    """A global tensor as the DMA engine is told of it."""
+
+    def __init__(
+        self, pointer: Pointer, sizes: tuple[int, ...], box: tuple[int, ...], swizzle: int
+    ):
+        self.pointer, self.sizes, self.box = pointer, sizes, box
+        bits = {0: 0, 32: 1, 64: 2, 128: 3}[swizzle]
+        self.swizzle = Swizzle(bits, 4, 3)
+
+    def elements(self, shared: Pointer, at: list[Any]) -> Iterator[tuple[Pointer, Pointer | None]]:
+        """Each element of a box in shared memory, with its own in the tensor where it has one."""
+        begin = [int(x) for x in at][::-1]
+        first = Pointer(shared.memory, shared.offset, self.pointer.dtype, SMEM, self.swizzle)
+        for n, place in enumerate(np.ndindex(self.box)):
+            where = [b + p for b, p in zip(begin, place, strict=True)]
+            inside = all(0 <= w < s for w, s in zip(where, self.sizes, strict=True))
+            flat = int(np.ravel_multi_index(where, self.sizes)) if inside else 0
+            yield first + n, self.pointer + flat if inside else None
+
+
+def load_box(to: Pointer, tensor_map: TensorMap, at: Any, signal: Pointer) -> None:
+    """What the engine does with `kernel/signals.py`'s instruction."""
+    moved = 0
+    for here, there in tensor_map.elements(to, at):
+        here.store(there.load() if there is not None else here.dtype(0))
+        moved += here.size
+    _signal(signal).received(moved)
+
+
+def store_box(tensor_map: TensorMap, source: Pointer, at: Any) -> None:
+    """The same of a store."""
+    for here, there in tensor_map.elements(source, at):
+        if there is not None:
+            there.store(here.load())
+
+
+# -- modules --------------------------------------------------------------------------------------
+
+
+def _copied(to: Pointer, source: Pointer, count: int, _: Any, cp_size: Any = None) -> None:
+    """An asynchronous copy of bytes, which arrives at once; zeros where it has none to read."""
+    if to.address() % count or (cp_size is None or int(cp_size)) and source.offset % count:
+        raise IndexError(f"a copy of {count} bytes is not aligned")
+    for n in range(count // to.size):
+        (to + n).store((source + n).load() if cp_size is None or int(cp_size) else to.dtype(0))
+
+
+def _swizzled(p: Pointer) -> Pointer:
+    """The place that a swizzled pointer means, as a plain one."""
+    return Pointer(p.memory, p.address(), p.dtype, p.space)
+
+
+def _op(family: str) -> Any:
+    def make(dtype: Any, acc: Any, shape: Any, *_: Any) -> Any:
+        return SimpleNamespace(family=family, dtype=dtype, shape=shape)
+
+    return make
+
+
+def _nvgpu() -> ModuleType:
+    return _module(
+        "cutlass.cute.nvgpu",
+        OperandMajorMode=SimpleNamespace(K="k", MN="mn"),
+        warp=SimpleNamespace(
+            MmaF16BF16Op=_op("warp"),
+            MmaTF32Op=lambda shape: SimpleNamespace(family="warp", dtype=TFloat32, shape=shape),
+            LdMatrix8x8x16bOp=lambda transposed, count: SimpleNamespace(transposed=transposed),
+        ),
+        warpgroup=SimpleNamespace(
+            MmaF16BF16Op=_op("warpgroup"),
+            OperandSource=SimpleNamespace(RMEM="rmem", SMEM="smem"),
+            Field=SimpleNamespace(ACCUMULATE="accumulate"),
+            fence=lambda: None,
+            commit_group=lambda: None,
+            wait_group=lambda pending: None,
+        ),
+    )
+
+
+def _cute(nvgpu: ModuleType) -> ModuleType:
+    return _module(
+        "cutlass.cute",
+        **dict.fromkeys(("kernel", "jit"), _same),
+        Pointer=Pointer,
+        CopyAtom=TensorMap,
+        math=MATH,
+        arch=ARCH,
+        nvgpu=nvgpu,
+        AddressSpace=SimpleNamespace(rmem=RMEM, smem=SMEM, gmem=GMEM),
+        make_layout=lambda shape, stride=None: Layout(shape, stride),
+        make_tensor=memory.tensor,
+        make_rmem_tensor=memory.registers,
+        make_swizzle=Swizzle,
+        recast_ptr=lambda p, swizzle=None, dtype=None: Pointer(
+            p.memory, p.offset, dtype or p.dtype, p.space, swizzle or p.swizzle
+        ),
+        crd2idx=lambda at, layout: layout(at),
+        assume=lambda x, divby: _divisible(x, divby),
+        ceil_div=lambda a, b: -(-int(a) // int(b)),
+        round_up=lambda a, b: -(-int(a) // int(b)) * int(b),
+        size=memory.size,
+        rank=memory.rank,
+        autovec_copy=memory.autovec_copy,
+        make_tiled_mma=_atom,
+        make_copy_atom=lambda op, dtype: SimpleNamespace(op=op),
+        copy_atom_call=_load_matrices,
+        gemm=_gemm,
+    )
+
+
+def modules() -> dict[str, ModuleType]:
+    """The modules by name."""
+    nvgpu = _nvgpu()
+    cute = _cute(nvgpu)
+    nvvm = SimpleNamespace(
+        LoadCacheModifierKind=SimpleNamespace(CG="cg", CA="ca"), cp_async_shared_global=_copied
+    )
+    arith = SimpleNamespace(
+        divsi=lambda a, b: type(a)(
+            int(int(a) / int(b)) if abs(int(a)) < 1 << 52 else _cut(int(a), int(b))
+        )
+    )
+    dialects = _module(
+        "cutlass._mlir.dialects",
+        nvvm=nvvm,
+        arith=arith,
+        llvm=SimpleNamespace(intr_assume=lambda *_: None),
+        cute=SimpleNamespace(apply_swizzle=_swizzled),
+        cute_nvgpu=None,
+    )
+    cutlass = _module(
+        "cutlass",
+        **{n.__name__: n for n in NUMBERS},
+        cute=cute,
+        Constexpr=Any,
+        const_expr=bool,
+        range=_range,
+        range_constexpr=_range,
+        select_=lambda c, a, b: a if c else b,
+        AddressSpace=SimpleNamespace(generic="generic"),
+        _mlir=SimpleNamespace(dialects=dialects),
+    )
+    return {
+        "cutlass": cutlass,
+        "cutlass.cute": cute,
+        "cutlass.cute.nvgpu": nvgpu,
+        "cutlass._mlir": _module("cutlass._mlir", dialects=dialects),
+        "cutlass._mlir.dialects": dialects,
+    }
+
+
+def _cut(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _divisible(x: Any, divby: int) -> Any:
+    if int(x) % divby:
+        raise ValueError(f"{int(x)} is no multiple of {divby}")
+    return x
+
+
+@contextmanager
+def installed() -> Iterator[ModuleType]:
+    """These modules in the place of CuTe DSL's, and `kernel/` on top of them."""
+    own = [n for n in sys.modules if n.split(".")[0] == "cutlass" or n.startswith(KERNEL)]
+    kept = {n: sys.modules.pop(n) for n in own}
+    package = sys.modules["backends.cutedsl"]
+    before = getattr(package, "kernel", None)
+    sys.modules.update(modules())
+    try:
+        found = importlib.import_module(KERNEL)
+        found.matrices._tf32_mma = tf32_product
+        found.load_box, found.store_box = load_box, store_box
+        found.init_signals = _init_signals
+        yield found
+    finally:
+        for n in [n for n in sys.modules if n.split(".")[0] == "cutlass" or n.startswith(KERNEL)]:
+            del sys.modules[n]
+        sys.modules.update(kept)
+        if before is not None:
+            package.kernel = before
+
+
+def _init_signals(signal: Pointer, stages: int, arrivals: Any) -> None:
+    for n in range(stages):
+        _init_signal(signal + n, arrivals)

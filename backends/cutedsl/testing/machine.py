@@ -1,0 +1,158 @@
+"""Threads of a block, which take turns: one runs until it waits for others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+WARP = 32
+
+
+class Deadlock(RuntimeError):
+    """All threads of a block wait, or have ended."""
+
+
+class Turn:
+    """A function that runs until it gives the turn back, and goes on when it gets it again."""
+
+    def __init__(self, work: Callable[[], None]):
+        self.mine, self.others = threading.Semaphore(0), threading.Semaphore(0)
+        self.ended = False
+        self.fault: BaseException | None = None
+        self.thread = threading.Thread(target=self._run, args=(work,), daemon=True)
+        self.thread.start()
+
+    def _run(self, work: Callable[[], None]) -> None:
+        self.mine.acquire()
+        try:
+            work()
+        except BaseException as fault:
+            self.fault = fault
+        self.ended = True
+        self.others.release()
+
+    def go(self) -> None:
+        """Gives it the turn, until it gives it back."""
+        self.mine.release()
+        self.others.acquire()
+        if self.fault is not None:
+            raise self.fault
+
+    def give_back(self) -> None:
+        """Gives the turn back, from within."""
+        self.others.release()
+        self.mine.acquire()
+
+
+class Here:
+    """The thread whose turn it is: its number, and its block."""
+
+    number: int = 0
+    block: Any = None
+
+
+HERE = Here()
+
+
+class Group:
+    """Threads that act together: each gives something, one of them computes, each gets its part."""
+
+    def __init__(self, count: int):
+        self.count, self.turn = count, 0
+        self.given: dict[int, Any] = {}
+        self.made: dict[int, Any] = {}  # by turn
+
+    def together(self, mine: Any, work: Callable[[dict[int, Any]], Any]) -> Any:
+        """What `work` makes of what all threads gave, by their numbers."""
+        turn = self.turn
+        self.given[HERE.number] = mine
+        if len(self.given) == self.count:
+            self.made = {turn: work(self.given)}
+            self.given, self.turn = {}, turn + 1
+        else:
+            HERE.block.wait(lambda: self.turn > turn)
+        return self.made[turn]
+
+
+class Signal:
+    """An mbarrier."""
+
+    def __init__(self, arrivals: int):
+        self.arrivals, self.left, self.bytes, self.phase = arrivals, arrivals, 0, 0
+
+    def arrive(self, expected: int = 0) -> None:
+        """A thread arrives; so many bytes more are to arrive."""
+        self.left -= 1
+        self.bytes += expected
+        self._settle()
+
+    def received(self, count: int) -> None:
+        """Bytes arrive."""
+        self.bytes -= count
+        self._settle()
+
+    def _settle(self) -> None:
+        if self.left < 0:
+            raise RuntimeError("more threads arrive than a phase counts")
+        if not self.left and not self.bytes:
+            self.left, self.phase = self.arrivals, self.phase + 1
+
+    def wait(self, parity: int) -> None:
+        """Until a phase of a parity is over: 0 is the first one's."""
+        HERE.block.wait(lambda: self.phase % 2 != parity)
+
+
+class Block:
+    """A thread block with its shared memory, which begins with bytes of NaN."""
+
+    def __init__(self, number: int, grid: int, threads: int, shared: int):
+        self.number, self.grid, self.threads = number, grid, threads
+        self.memory = np.full(shared, 0xFF, np.uint8)
+        self.signals: dict[int, Signal] = {}
+        self.groups: dict[Any, Group] = {}
+        self.waits: dict[int, Callable[[], bool]] = {}
+        self.turns: dict[int, Turn] = {}
+
+    def group(self, key: Any, count: int) -> Group:
+        """The threads of a key."""
+        if key not in self.groups:
+            self.groups[key] = Group(count)
+        return self.groups[key]
+
+    def wait(self, over: Callable[[], bool]) -> None:
+        """Lets other threads run until something holds."""
+        number = HERE.number
+        while not over():
+            self.waits[number] = over
+            self.turns[number].give_back()
+
+    def run(self, work: Callable[[], None]) -> None:
+        """Runs all threads, the last first; the first fault is raised."""
+        threads = self.turns = {n: Turn(work) for n in reversed(range(self.threads))}
+        while threads:
+            moved = False
+            for number in list(threads):
+                wait = self.waits.get(number)
+                if wait is not None and not wait():
+                    continue
+                moved = True
+                self.waits.pop(number, None)
+                HERE.number, HERE.block = number, self
+                threads[number].go()
+                if threads[number].ended:
+                    del threads[number]
+            if not moved:
+                raise Deadlock(f"threads {sorted(threads)[:8]} and others wait")
+
+
+def warp() -> Group:
+    """The warp of the thread."""
+    return HERE.block.group(("warp", HERE.number // WARP), WARP)
+
+
+def warpgroup() -> Group:
+    """The warpgroup of the thread."""
+    return HERE.block.group(("warpgroup", HERE.number // 128), 128)

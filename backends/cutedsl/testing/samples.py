@@ -1,0 +1,89 @@
+"""Kernels with schedules, one for each thing that emission knows how to do."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from backends.cutedsl.backend import CuteDsl
+from backends.registry import REGISTRY, served_by, target
+from ir.lower.lower import lower
+from ir.machine import Machine
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_schedule, parse_workload
+from ir.workload import Workload
+
+FOLDER = Path(__file__).parents[1] / "testdata"
+_MATMUL = (
+    "tile(m, size=64)\ntile(n, size=64)\ntile(k, size=32)\nplace(m.outer, level=grid)\n"
+    "place(n.outer, level=grid)\nplace(k.outer, level=loop)\ncompute(acc, unit=matrix)\n"
+)
+_STREAMED = (
+    "tile(h, size=1)\ntile(m, size=64)\ntile(n, size=64)\nplace(h.outer, level=grid)\n"
+    "place(m.outer, level=grid)\nplace(n.outer, level=loop)\ncompute(s, unit=matrix)\n"
+    "compute(o, unit=matrix)"
+)
+CASES = {  # decisions for the kernel of a case, which is in FOLDER
+    "rows": "tile(m, size=4)\nplace(m.outer, level=grid)\nthreads(y, count=128)",
+    "staged": f"{_MATMUL}pipeline(x, stages=3)\npipeline(w, stages=3)",
+    "warps": f"{_MATMUL}pipeline(x, stages=2)\npipeline(w, stages=2)\n"
+    "instruction(acc, shape=m16n8k16)\nthreads(y, count=128)",
+    "split": f"{_MATMUL}precision(acc, dtype=tf32x3)\npipeline(x, stages=2)\n"
+    "pipeline(w, stages=2)\nthreads(acc, count=128)",
+    "streamed": _STREAMED,
+    "scanned": "tile(m, size=4)\nplace(m.outer, level=grid)",
+    "parts": "tile(m, size=1)\nplace(m.outer, level=grid)\nthreads(y, count=128)",
+    "wide": "tile(m, size=4)\ntile(n, size=8)\nplace(m.outer, level=grid)\n"
+    "place(n.outer, level=grid)\nthreads(y, count=128)",
+    "jagged": "tile(b, size=1)\ntile(l, size=32)\nplace(b.outer, level=grid)",
+    "recurrent": "kernel(gx)\nkernel(a)\ntile(t, size=1)\ntile(b, size=1)\n"
+    "place(t.outer, level=grid)\nplace(b.outer, level=grid)",
+    "persistent": "tile(m, size=4)\nplace(m.outer, level=grid)\npersistent(y, programs=1)",
+    "produced": f"{_MATMUL}pipeline(x, stages=3)\npipeline(w, stages=3)\ncopy(x, by=bulk)\n"
+    "copy(w, by=bulk)\ncopy(y, by=bulk)\nrasterize(m, size=8, over=n)\nthreads(y, count=256)",
+    "fetched": f"{_STREAMED}\ncopy(q, by=bulk)\npipeline(k, stages=2)\npipeline(v, stages=2)\n"
+    "copy(k, by=bulk)\ncopy(v, by=bulk)",
+}
+SPECS = {"produced": "staged", "fetched": "streamed", "warps": "staged"}  # with another name
+# Sizes for the CPU, where threads are slow: odd ones, and those at which vectors and boxes are moved.
+SIZES = {
+    "rows": (dict(M=3, K=257), dict(M=5, K=256)),
+    "staged": (dict(M=9, K=35, N=11), dict(M=9, K=40, N=24)),
+    "warps": (dict(M=9, K=35, N=11), dict(M=9, K=40, N=24)),
+    "split": (dict(M=5, K=9, N=3), dict(M=10, K=16, N=24)),
+    "streamed": (dict(H=1, M=9, N=70, D=13), dict(H=1, M=9, N=70, D=16)),
+    "scanned": (dict(M=3, K=257),),
+    "parts": (dict(M=2, K=700),),
+    "wide": (dict(M=3, K=5, N=2), dict(M=5, K=8, N=7)),
+    "jagged": (dict(V=100, D=33, L=31, B=16),),
+    "recurrent": (dict(T=2, B=1, I=5, H=17),),
+    "persistent": (dict(M=9, K=128),),
+    "produced": (dict(M=9, K=35, N=11), dict(M=9, K=40, N=24)),
+    "fetched": (dict(H=1, M=9, N=70, D=13), dict(H=1, M=8, N=64, D=64)),
+}
+QUICK = ("rows", "staged", "scanned", "parts")  # those that take seconds there
+
+
+def backend() -> CuteDsl:
+    """This backend."""
+    return REGISTRY.backend("cutedsl")
+
+
+def machine_of(name: str) -> Machine:
+    """A target as this backend serves it."""
+    return served_by(target(name), backend())
+
+
+@cache
+def work_of(name: str) -> Workload:
+    """The kernel of a case, with its sizes."""
+    file = FOLDER / f"{SPECS.get(name, name)}.kir"
+    return parse_workload(file.read_text(encoding="utf-8"), name)
+
+
+@cache
+def nest_of(name: str, machine: str = "h200") -> LoopNest:
+    """A case lowered for a machine."""
+    work = work_of(name)
+    schedule = parse_schedule(f"schedule({work.spec.name})\n{CASES[name]}\n")
+    return lower(work.spec, schedule, machine_of(machine), work.tune)

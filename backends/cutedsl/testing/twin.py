@@ -1,0 +1,70 @@
+"""A kernel's source run on the CPU, thread by thread: what its text does, without a compiler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from backends.backend import Arrays, Sizes
+from backends.cutedsl.backend import CuteDsl
+from backends.cutedsl.build import with_constants
+from backends.cutedsl.spelling import templates
+from backends.cutedsl.testing import samples
+from backends.cutedsl.testing.fakes import TensorMap, installed
+from backends.cutedsl.testing.machine import Block
+from backends.cutedsl.testing.memory import GMEM, Pointer
+from backends.cutedsl.testing.numbers import NUMBERS, Int32
+from backends.gpu.source.launches import Call, calls, constants, metadata
+from backends.gpu.source.names import known_sizes
+from backends.measure import compare, reference
+from backends.parameters import parameters
+from backends.shared.arrays import from_device, poisoned, to_device
+from ir.machine import Machine
+from ir.nest.nest import LoopNest
+from ir.sizes import bind
+
+TYPES = {t.__name__: t for t in NUMBERS}
+
+
+def run(
+    backend: CuteDsl, source: str, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+) -> dict[str, np.ndarray]:
+    """The outputs of a source at sizes."""
+    one, bound = backend.lowered(nest, machine), bind(nest.spec, sizes)
+    known = known_sizes(nest, one.own, sizes)
+    given = metadata(one.program)
+    held = {
+        p.name: to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
+        for p in parameters(nest)
+    }
+    types = templates().table("names.j2", "MEMORY")
+    dtypes = [TYPES[types[p.dtype]] for p in one.program.tensors]
+    memories = [np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in held.values()]
+    pointers = [Pointer(m, 0, t, GMEM) for m, t in zip(memories, dtypes, strict=True)]
+    with installed():
+        kernels: dict[str, Any] = {}
+        exec(compile(with_constants(source, constants(given, known)), "kernel.py", "exec"), kernels)
+        for call in calls(given, known):
+            _launch(kernels[call.name], call, pointers)
+    for (name, array), memory in zip(list(held.items()), memories, strict=True):
+        held[name] = memory.view(array.dtype).reshape(array.shape)
+    return {t.name: from_device(held[t.name], t.dtype) for t in nest.spec.outputs}
+
+
+def _launch(kernel: Any, call: Call, pointers: list[Pointer]) -> None:
+    """Runs the blocks of a launch one after the other."""
+    arguments: list[Any] = [pointers[n] for n in call.tensors]
+    arguments += [m and TensorMap(pointers[m.tensor], m.sizes, m.box, m.swizzle) for m in call.maps]
+    arguments += [Int32(n) for n in call.arguments]
+    for number in reversed(range(call.grid)):
+        Block(number, call.grid, call.block, call.shared).run(lambda: kernel(*arguments))
+
+
+def require_right(name: str, sizes: Sizes, source: str = "") -> None:
+    """BackendError where a sample's text does not give what the reference gives."""
+    backend, machine, nest = samples.backend(), samples.machine_of("h200"), samples.nest_of(name)
+    known = reference(nest.spec, sizes, 7)
+    source = source or backend.emit(nest, machine)
+    for output, array in run(backend, source, nest, machine, sizes, known.inputs).items():
+        compare(nest.spec, sizes, output, array, known)

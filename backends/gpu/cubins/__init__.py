@@ -1,0 +1,1 @@
+"""Cubins: what the languages share whose kernels NVIDIA's driver launches from one."""
