@@ -125,6 +125,14 @@ def compiled(file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
     return image
 
 
+def compile_source(source: Path, machine: Machine, to: Path) -> None:
+    """The cubin of a source alone, for the sizes that it is tuned for."""
+    options = (f"--gpu-architecture=sm_{machine.details['cuda']['arch']}", *OPTIONS)
+    headers = {n: file.read_text(encoding="utf-8") for n, file in HEADERS.items()}
+    text = source.read_text(encoding="utf-8")
+    to.write_bytes(nvrtc.compiled(text, source.name, headers, options))
+
+
 def _address_space() -> int:
     """Bytes that this process has mapped."""
     pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])

@@ -19,7 +19,7 @@ from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_workload
 from ir.sizes import bind
 
-DENSE = ("staged", "ring", "streamed", "packed")
+DENSE = ("staged", "ring", "streamed", "packed", "taps")
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -78,6 +78,106 @@ inline i64 whole_i64(float x) {
 
 #include "prelude.h"
 
+// -- tensors --------------------------------------------------------------------------------------
+
+// Whether a tensor has 2 GB or more, which the 32 bits of a buffer's offsets do not reach.
+#ifndef FAR
+#define FAR 0
+#endif
+
+// Where elements of a tensor begin.
+template <class T, class At>
+struct Place {
+  T* tensor;
+  At at;
+};
+template <class T, class At>
+inline Place<T, At> place(T* tensor, At at) { return {tensor, at}; }
+
+#if defined(__AMDGCN__) && !FAR
+// A tensor as a buffer: an access beyond its end reads 0 or writes nothing, so that a mask moves an
+// offset there, and no branch.
+inline auto buffer(const void* tensor) {
+  return __builtin_amdgcn_make_buffer_rsrc(const_cast<void*>(tensor), 0, 0x7fffffff, 0x27000);
+}
+template <class T>
+inline int offset(int at, bool inside) { return inside ? at * int(sizeof(T)) : int(0x80000000u); }
+
+template <int kBytes>
+inline typename Word<kBytes>::Type read_buffer(const void* tensor, int offset) {
+  if constexpr (kBytes == 1) return __builtin_amdgcn_raw_buffer_load_b8(buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 2) return __builtin_amdgcn_raw_buffer_load_b16(buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 4) return __builtin_amdgcn_raw_buffer_load_b32(buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 8) return __builtin_amdgcn_raw_buffer_load_b64(buffer(tensor), offset, 0, 0);
+  else return __builtin_amdgcn_raw_buffer_load_b128(buffer(tensor), offset, 0, 0);
+}
+template <int kBytes>
+inline void write_buffer(typename Word<kBytes>::Type x, void* tensor, int offset) {
+  if constexpr (kBytes == 1) __builtin_amdgcn_raw_buffer_store_b8(x, buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 2) __builtin_amdgcn_raw_buffer_store_b16(x, buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 4) __builtin_amdgcn_raw_buffer_store_b32(x, buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 8) __builtin_amdgcn_raw_buffer_store_b64(x, buffer(tensor), offset, 0, 0);
+  else __builtin_amdgcn_raw_buffer_store_b128(x, buffer(tensor), offset, 0, 0);
+}
+
+template <int kCount, class T>
+inline void load(T* to, Place<const T, int> from, bool inside) {
+  Vector<kCount, T> read;
+#pragma unroll
+  for (int i = 0; i < read.kWords; ++i)
+    read.words[i] = read_buffer<read.kBytes>(from.tensor, offset<T>(from.at, inside) + i * read.kBytes);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) to[i] = read.elements[i];
+}
+template <int kCount, class T>
+inline void load(T* to, Place<const T, int> from, bool inside, typename Own<T>::Type other) {
+  load<kCount>(to, from, inside);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) to[i] = inside ? to[i] : other;
+}
+template <int kCount, class T>
+inline void store(Place<T, int> to, const T* from, bool inside) {
+  Vector<kCount, T> written;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) written.elements[i] = from[i];
+#pragma unroll
+  for (int i = 0; i < written.kWords; ++i)
+    write_buffer<written.kBytes>(written.words[i], to.tensor, offset<T>(to.at, inside) + i * written.kBytes);
+}
+#endif
+
+// Where a tensor is far, or its positions have 64 bits, and where no GPU runs this.
+template <int kCount, class T, class At>
+inline void load(T* to, Place<const T, At> from, bool inside, typename Own<T>::Type other) {
+  load<kCount>(to, from.tensor + from.at, inside, other);
+}
+template <int kCount, class T, class At>
+inline void load(T* to, Place<const T, At> from, bool inside) {
+  load<kCount>(to, from, inside, T(0));
+}
+template <int kCount, class T, class At>
+inline void store(Place<T, At> to, const T* from, bool inside) {
+  store<kCount>(to.tensor + to.at, from, inside);
+}
+
+// The element of a tensor where a mask holds, else another value, or 0.
+template <class T, class At>
+inline T read(const T* tensor, At at, bool inside, typename Own<T>::Type other) {
+  T found;
+  load<1>(&found, place(tensor, at), inside, other);
+  return found;
+}
+template <class T, class At>
+inline T read(const T* tensor, At at, bool inside) {
+  T found;
+  load<1>(&found, place(tensor, at), inside);
+  return found;
+}
+template <class T, class At>
+inline void write(T* tensor, At at, bool inside, typename Own<T>::Type x) {
+  store<1>(place(tensor, at), &x, inside);
+}
+
 // -- LDS ------------------------------------------------------------------------------------------
 
 extern __shared__ __attribute__((aligned(1024))) u8 shared_bytes[];

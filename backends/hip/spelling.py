@@ -15,10 +15,36 @@ MFMA = frozenset(  # shapes that kernel.h has functions of
 )
 
 
+_ZERO = re.compile(r"(?:[a-z]\w*\()?0(?:\.0f)?\)?|false")
+
+
+def read_where(tensor: str, at: str, mask: str, other: str) -> str:
+    """The element of a tensor where a mask holds, else another value."""
+    return f"read({tensor}, {at}, {mask}{f', {other}' if chosen(other) else ''})"
+
+
+def chosen(other: str) -> bool:
+    """Whether what a mask leaves out is another value than 0, which needs no second choice."""
+    return not _ZERO.fullmatch(other)
+
+
+def write_where(tensor: str, at: str, mask: str, value: str, pad: str) -> str:
+    """A value is stored where a mask holds."""
+    return f"{pad}write({tensor}, {at}, {mask}, {value});"
+
+
+def masked_place(tensor: str, at: str) -> str:
+    """Where the elements begin that `load` and `store` move under a mask."""
+    return f"place({tensor}, {at})"
+
+
+WHERE = {f.__name__: f for f in (read_where, chosen, write_where, masked_place)}
+
+
 @cache
 def templates() -> Templates:
     """The templates of HIP C++."""
-    return Templates("hip", filters=FILTERS | {"mma": mfma})
+    return Templates("hip", filters=FILTERS | {"mma": mfma} | WHERE)
 
 
 def mfma(name: str) -> str:
