@@ -142,7 +142,13 @@ class Hip:
 
     def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
         """Microseconds by the time model, of a nest that was not built."""
-        return modelled(nest, machine, RULES, sizes, {}).us
+        return self.model(nest, machine, sizes, {}).us
+
+    def model(
+        self, nest: LoopNest, machine: Machine, sizes: Sizes, figures: Mapping[str, float]
+    ) -> Timing:
+        """By the time model, with the figures of a build where there are any."""
+        return modelled(nest, machine, RULES, sizes, figures)
 
     def place(self, machine: Machine) -> str:
         """Where tensors for the kernels lie: on the target's GPU, else on the CPU."""

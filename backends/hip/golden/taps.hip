@@ -58,8 +58,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) transposed_conv_0(
     mask_l_1[l_i] = (offs_l_1[l_i] < P) | EVEN_L;
   int i_step_1 = 0;
   __syncthreads();
-  int i_at_1;
   int c_at_1;
+  int i_at_1;
   int offs_c_1[2];
   bool mask_c_1[2];
   float x_next[2][4];
