@@ -33,7 +33,10 @@ FILE, LAUNCHES = "kernel.cu", "launches.json"
 HERE = Path(__file__).parent
 HEADERS = {  # by the names that sources include
     f.name: f
-    for f in (HERE / "kernel.h", HERE / "ptx.h", HERE.parent / "gpu" / "source" / "prelude.h")
+    for f in (
+        *(HERE / "kernel.h", HERE / "ptx.h"),
+        *(HERE.parent / "gpu" / "source" / n for n in ("eight.h", "prelude.h")),
+    )
 }
 SECONDS = 60.0  # limit for one compilation
 MEMORY = 4 << 30  # bytes that it may take beside what the process has

@@ -7,8 +7,11 @@ import json
 import pytest
 
 from backends.backend import BackendError
+from backends.gpu.matrix.fragments import fragments
 from backends.hip import build as building
 from backends.hip import clang
+from backends.hip.instructions import with_functions
+from backends.hip.spelling import mfma
 from backends.hip.testing.samples import (
     CASES,
     backend,
@@ -139,3 +142,28 @@ def test_several_kernels_are_told_apart(tmp_path):
     assert set(found) == {"k", "j"}
     assert building.code(found["k"]).mix()["store"] == 1
     assert building.code(found["j"]).mix()["store"] == 0
+
+
+@pytest.mark.parametrize("target", ["mi300", "mi350"])
+def test_each_matrix_function_is_its_instruction(target, tmp_path):
+    rows = with_functions(machine_of(target))
+    names = {"f32": "float", "tf32": "float", "f64": "double", "i32": "i32"}
+    blocks = []
+    for row in rows:
+        counts = [fragments(row).c[1].size, fragments(row).a[1].size, fragments(row).b[1].size]
+        held = list(zip("cab", (row.c, row.a, row.b), counts, strict=True))
+        made = [
+            f"{names.get(o.dtype, o.dtype)} {x}[{n}]; load<{n}>(&{x}[0], reinterpret_cast<const "
+            f"{names.get(o.dtype, o.dtype)}*>(y_ptr) + thread * {n});"
+            for x, o, n in held
+        ]
+        words = ", ".join(f"{x}[{n}]" for x, _, count in held for n in range(count))
+        made.append(f"{mfma(row.name)}({words}); for (int n = 0; n < {counts[0]}; ++n)")
+        made.append("y_ptr[thread + n] = float(c[n]);")
+        blocks.append("{ " + " ".join(made) + " }")
+    source, to = tmp_path / "kernel.hip", tmp_path / "made.s"
+    source.write_text(source_of("\n".join(blocks)), encoding="utf-8")
+    text = clang.assembly(source, machine_of(target).details["hip"]["arch"], [], to)
+    assert len(rows) > 10
+    for row in rows:
+        assert row.name in text, f"{row.name} {row.a.dtype}"

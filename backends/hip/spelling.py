@@ -9,9 +9,14 @@ from backends.backend import BackendError
 from backends.emit import Templates
 from backends.gpu.source.spelling import FILTERS
 
-_SHAPE = re.compile(r"v_mfma_f32_(\d+x\d+x\d+)_(f16|bf16|f32|xf32)")
+_SHAPE = re.compile(
+    r"v_mfma_[fi]\d+_(\d+x\d+x\d+)_(f16|bf16|f32|xf32|f64|i8|f8f6f4|(?:fp8|bf8)_(?:fp8|bf8))"
+)
 MFMA = frozenset(  # shapes that kernel.h has functions of
-    "16x16x16 32x32x8 16x16x4 32x32x2 16x16x8 32x32x4 16x16x32 32x32x16".split()
+    """
+    16x16x16 32x32x8 16x16x4 32x32x2 16x16x8 32x32x4 16x16x32 32x32x16 16x16x64 32x32x32 16x16x128
+    32x32x64
+    """.split()
 )
 
 
