@@ -75,13 +75,17 @@ class Manifest:
     # `module:function` that validates the backend's own table of a target file
     # (`machines/fields/fields.py`); empty: no table.
     table: str = ""
+    # `module:function` that compiles a source file alone, as it is at its tuned sizes, to what a
+    # device loads: (file, machine, to). Empty: sources are compiled with their nests only.
+    compile: str = ""
 
     def __post_init__(self) -> None:
         _require_text(self, "name", _NAME, "lower case letters, digits and _")
         _require_text(self, "extension", _EXTENSION, "an extension without a dot")
         _require_text(self, "object", _OBJECT, "`module:Class`")
-        if self.table:
-            _require_text(self, "table", _OBJECT, "`module:function`")
+        for name in ("table", "compile"):
+            if getattr(self, name) != "":
+                _require_text(self, name, _OBJECT, "`module:function`")
         for name in ("title", "language", "toolchain"):
             _require_text(self, name, re.compile(r"(?s).*\S.*"), "a text")
         _require_words(self, "correct_by", CORRECT_BY)

@@ -58,6 +58,18 @@ class Registry:
         found = self.manifest(name)
         return self._loaded(found, found.object)(found)
 
+    def compile(self, name: str, file: Path, machine: Machine, to: Path) -> None:
+        """Compiles a source file of a backend alone, for the sizes that it is tuned for. Nothing else
+        of the backend is imported; KernelError where it compiles sources with their nests only."""
+        found = self.manifest(name)
+        if not found.compile:
+            raise KernelError(
+                f"backend `{name}` compiles no source by itself",
+                where=str(file),
+                hint="add `compile` to its backend.toml",
+            )
+        self._loaded(found, found.compile)(file, machine, to)
+
     def _loaded(self, found: Manifest, object: str) -> Any:
         """What a manifest names in its backend's folder, `module:name`."""
         module, _, name = object.partition(":")
@@ -183,5 +195,6 @@ backend_names = REGISTRY.backend_names
 backend = REGISTRY.backend
 backend_for = REGISTRY.backend_for
 served_by = REGISTRY.served_by
+compile_source = REGISTRY.compile
 target_names = REGISTRY.target_names
 target = REGISTRY.target

@@ -1,5 +1,6 @@
 """The tests of generated kernels, found by the folders of their records."""
 
+load(":code_object.bzl", "code_object")
 load(":pytest.bzl", "pytest_test")
 
 _CHECK = "//kernels_generated:record_check.py"
@@ -11,7 +12,8 @@ def kernel_records():
     their files.
 
     One process checks the records of a kernel, because the start of one takes about as long as
-    most of them. The package is kernels_generated/KERNEL, with its spec.kir. The search adds
+    most of them. Each source of a device's language is compiled by a target of its own,
+    TARGET/kernel_object, without the device. The package is kernels_generated/KERNEL, with its spec.kir. The search adds
     folders; this finds them.
     """
     native.filegroup(
@@ -24,6 +26,18 @@ def kernel_records():
         _check("records_test", records)
     for record in records:
         _check(record[:-len(_RECORD)] + "_test", [record], tags = ["manual"])
+
+    for source in native.glob(
+        ["*/kernel*"],
+        exclude = ["*/*.py", "*/*.cc"],  # which are compiled where they run
+        allow_empty = True,
+    ):
+        folder, _, file = source.rpartition("/")
+        code_object(
+            name = "%s/%s_object" % (folder, file.partition(".")[0]),
+            source = source,
+            record = folder + _RECORD,
+        )
 
 def _check(name, records, **kwargs):
     pytest_test(

@@ -19,10 +19,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from backends.registry import target
+from backends.backend import Backend
+from backends.registry import backend_for, served_by, target
 from benchmarks.results import read
 from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
+from ir.machine import Machine
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]  # what makes a row the same row
@@ -80,6 +82,13 @@ def noted(
             return {**known, "reason": str(error)}
 
 
+def serving(name: str, wanted: str | None) -> tuple[Machine, Backend]:
+    """A target as a backend serves it: the wanted one, else its first."""
+    machine = target(name)
+    backend = backend_for(machine, wanted)
+    return served_by(machine, backend), backend
+
+
 def suit(asked: argparse.Namespace, correct_by: str) -> None:
     """Takes the limit on memory off where attempts open a device: its driver reserves more addresses
     than there is memory."""
@@ -89,8 +98,9 @@ def suit(asked: argparse.Namespace, correct_by: str) -> None:
 
 def head(asked: argparse.Namespace, command: str) -> dict[str, Any]:
     """What a result file says of itself."""
+    chosen = f" --backend={asked.backend}" if asked.backend else ""
     return {
-        "command": f"python3 -m {command}",
+        "command": f"python3 -m {command}{chosen}",
         "date": date.today().isoformat(),
         "machine": target(asked.target).title,
         "versions": {
@@ -105,6 +115,7 @@ def options(parser: argparse.ArgumentParser, item: str, seconds: float, gigabyte
     """Adds what every suite's command takes. item: what it tries, such as a problem; the other
     two are what one may take."""
     parser.add_argument("--target", required=True, help="the chip")
+    parser.add_argument("--backend", help="one that the chip lists; without it the first")
     parser.add_argument("--out", required=True, type=Path, help="the result file")
     parser.add_argument("--workers", type=int, default=2, help=f"{item}s at a time")
     parser.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")

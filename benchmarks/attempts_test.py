@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from benchmarks.attempts import Attempts, noted, options, suit
+from benchmarks.attempts import Attempts, head, noted, options, serving, suit
+from ir.errors import KernelError
 
 
 def asked(tmp_path, *words):
@@ -78,3 +79,15 @@ def test_attempts_on_a_device_have_no_limit_on_addresses(correct_by, gigabytes):
     asked = argparse.Namespace(gigabytes=8)
     suit(asked, correct_by)
     assert asked.gigabytes == gigabytes
+
+
+def test_a_suite_may_name_one_of_several_backends(tmp_path):
+    machine, first = serving("h200", None)
+    assert first.manifest.name == machine.backends[0]
+    for name in machine.backends:
+        served, backend = serving("h200", name)
+        assert backend.manifest.name == name and served.rendering == backend.manifest.rendering
+    with pytest.raises(KernelError, match="is not served by backend `null`"):
+        serving("h200", "null")
+    named = asked(tmp_path, "--backend=null")
+    assert head(named, "x --out=FILE")["command"] == "python3 -m x --out=FILE --backend=null"

@@ -11,7 +11,7 @@ from search.evaluator.shapes import bounded
 from search.evaluator.stages import CLOCK
 from search.record.record import MEASURED, read_record
 
-RENEW = "./bazelw run //tools:renew_records -- {kernel}/{target}"
+RENEW = "./bazelw run //tools:renew_records -- {kernel}/{folder}"
 SAME = 1e-9  # relative: a time that is computed, written and read
 
 
@@ -104,4 +104,4 @@ def test_each_tuned_shape_is_given_the_kernel_that_the_record_says(made, tmp_pat
 
 def renew(stored) -> str:
     record = stored.record
-    return RENEW.format(kernel=record.kernel, target=record.target)
+    return RENEW.format(kernel=record.kernel, folder=record.folder)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.source_tree import ROOT
 
+RULES = ("pybind.bzl", "code_object.bzl")  # whose rules make no tests
 DATA = ("testdata", "golden")
 
 
@@ -62,7 +63,7 @@ class Package:
     def _load(self, rules: dict, label: str, *wanted: str) -> dict:
         """What a load() brings; a rule that makes no test does nothing."""
         file = ROOT / "bazel" / label.rpartition(":")[2]
-        if label.startswith("@") or file.name == "pybind.bzl":
+        if label.startswith("@") or file.name in RULES:
             return {name: rules.get(name, _nothing) for name in wanted}
         if file.name not in self._loaded:
             self._loaded[file.name] = self._run(file)

@@ -44,13 +44,13 @@ def table(records: Sequence[Record]) -> str:
     kinds = {_how(r) for r in records}
     if len(kinds) != 1:
         raise KernelError(f"records obtained in different ways stand in one table: {kinds}")
-    correct_by, time_kind, device = kinds.pop()
+    alone, correct_by, time_kind, device = kinds.pop()
     ratios = [r.first_us / r.us for r in records if r.first_us is not None]
     shares = [r.roofline_us / r.us for r in records if r.roofline_us is not None]
     lines = [*_HEAD, *(_row(r) for r in records)]
     lines.append("")
     lines.append(
-        f"Correct by {correct_by}, time {time_kind}{f' on {device}' if device else ''}. "
+        f"{f'By `{alone}` alone. ' if alone else ''}Correct by {correct_by}, time {time_kind}{f' on {device}' if device else ''}. "
         f"Over the first schedule: {_middle(ratios)}. Share of the roofline: {_middle(shares)}."
     )
     return "\n".join(lines) + "\n"
@@ -95,9 +95,10 @@ def _row(r: Record) -> str:
     return f"| {r.kernel} | {shape} | {' | '.join(cell or '-' for cell in (*times, *ratios))} |"
 
 
-def _how(r: Record) -> tuple[str, str, str]:
-    """What must be the same for all records of a table."""
-    return r.correct_by, r.time_kind, r.device or ""
+def _how(r: Record) -> tuple[str, str, str, str]:
+    """What must be the same for all records of a table: the backend where it searched alone, and how
+    results and times were obtained."""
+    return r.backend if r.narrowed else "", r.correct_by, r.time_kind, r.device or ""
 
 
 def _middle(ratios: Sequence[float]) -> str:

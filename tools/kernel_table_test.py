@@ -69,3 +69,10 @@ def test_records_of_one_target_obtained_in_two_ways_stand_in_two_tables():
     assert made.index("| two |") < made.index("measured on Chip 9") < made.index("| one |")
     assert "| two | M=4 K=8 | 9.00 | - | 1.00 | - | 9.00 | 1.99 |" in made
     assert page(made, [ONE, other], ["chip"]) == made
+
+
+def test_a_backend_that_searched_alone_has_a_table_of_its_own():
+    alone = replace(TWO, narrowed=True)
+    first, second = page(TEXT, [ONE, alone], ["chip"]).split("\n\n| kernel")
+    assert "| one |" in first and "| two |" not in first and " alone." not in first
+    assert "| two |" in second and "By `lang` alone. Correct by simulator" in second

@@ -21,6 +21,7 @@ from tools.languages_table import languages
 from tools.local_table import local
 from tools.markdown import cut, line
 from tools.pages import command
+from tools.published_table import published
 from tools.ranking_table import ranking
 from tools.static_table import static
 from tools.suite_table import suite
@@ -80,6 +81,8 @@ def table(result: Mapping[str, Any]) -> str:
     """
     if "checked_through" in result:
         return "\n\n".join(check_times(result)) + "\n"
+    if "published" in result:
+        return "\n\n".join(published(result)) + "\n"
     if "static" in result:
         return "\n\n".join(static(result)) + "\n"
     if "languages" in result:

@@ -33,7 +33,10 @@ FILE, LAUNCHES = "kernel.cu", "launches.json"
 HERE = Path(__file__).parent
 HEADERS = {  # by the names that sources include
     f.name: f
-    for f in (HERE / "kernel.h", HERE / "ptx.h", HERE.parent / "gpu" / "source" / "prelude.h")
+    for f in (
+        *(HERE / "kernel.h", HERE / "ptx.h"),
+        *(HERE.parent / "gpu" / "source" / n for n in ("eight.h", "prelude.h")),
+    )
 }
 SECONDS = 60.0  # limit for one compilation
 MEMORY = 4 << 30  # bytes that it may take beside what the process has
@@ -119,6 +122,14 @@ def compiled(file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
         part.write_bytes(made)
         part.replace(image)
     return image
+
+
+def compile_source(source: Path, machine: Machine, to: Path) -> None:
+    """The cubin of a source alone, for the sizes that it is tuned for."""
+    options = (f"--gpu-architecture=sm_{machine.details['cuda']['arch']}", *OPTIONS)
+    headers = {n: file.read_text(encoding="utf-8") for n, file in HEADERS.items()}
+    text = source.read_text(encoding="utf-8")
+    to.write_bytes(nvrtc.compiled(text, source.name, headers, options))
 
 
 def _address_space() -> int:

@@ -32,33 +32,7 @@ struct f16 {
   f16& operator=(float x) { return *this = f16(x); }
 };
 
-// 8 bits with kFraction of the significand, computed with as f32. Rounded to the nearest, ties to even;
-// what is beyond kLargest becomes kBeyond, the code of the largest number or of infinity.
-template <int kFraction, int kBias, int kLargest, int kBeyond>
-struct Eight {
-  static constexpr int kDropped = 23 - kFraction;
-  u8 bits;
-  Eight() = default;
-  explicit Eight(float x) {
-    const u32 b = __float_as_uint(x), size = b & 0x7fffffffu;
-    u32 code = (size + (1u << (kDropped - 1)) - 1 + (size >> kDropped & 1u)) >> kDropped;
-    code -= (127 - kBias) << kFraction;
-    if (size < u32(128 - kBias) << 23)  // a subnormal number: a multiple of the least
-      code = u32(rintf(fabsf(x) * __uint_as_float(u32(126 + kBias + kFraction) << 23)));
-    else if (code > kLargest)
-      code = kBeyond;
-    bits = u8((size > 0x7f800000u ? 0x7f : code) | b >> 24 & 0x80u);
-  }
-  operator float() const {
-    const u32 code = bits & 0x7fu, sign = u32(bits & 0x80u) << 24;
-    const float size = __uint_as_float(code << kDropped) * __uint_as_float(u32(254 - kBias) << 23);
-    if (code <= kLargest) return __uint_as_float(__float_as_uint(size) | sign);
-    return __uint_as_float((code << kDropped | 0x7f800000u | (kBeyond == kLargest) << 22) | sign);
-  }
-  Eight& operator=(float x) { return *this = Eight(x); }
-};
-using f8e4m3 = Eight<3, 7, 0x7e, 0x7e>;
-using f8e5m2 = Eight<2, 15, 0x7b, 0x7c>;
+#include "eight.h"
 
 using ptx::max_nan;
 using ptx::min_nan;

@@ -7,5 +7,5 @@ from backends.hip.spelling import MFMA
 
 ADMISSION = Admission(
     includes=("#include <hip/hip_runtime.h>", '#include "kernel.h"'),
-    called=frozenset(f"mfma_{shape}" for shape in MFMA),
+    called=frozenset(f"mfma_{shape}" for shape in MFMA) | {"read", "write", "place"},
 )

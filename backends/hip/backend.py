@@ -13,7 +13,7 @@ import torch
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.gpu.device import running
-from backends.gpu.device.gpu import nodes
+from backends.gpu.device.gpu import DEVICE, nodes
 from backends.gpu.model.model import modelled, modelled_build
 from backends.gpu.program import tile_program
 from backends.gpu.source.launches import Call, calls, constants
@@ -26,7 +26,7 @@ from backends.gpu.threads.thread import ThreadProgram
 from backends.hip import clang, driver, emulator
 from backends.hip.admission import ADMISSION
 from backends.hip.bounds import waves_per_eu
-from backends.hip.build import build, compiled, launches
+from backends.hip.build import build, compiled, far, launches, tensor_bytes
 from backends.hip.instructions import instructions
 from backends.hip.rules import RULES, WORDS
 from backends.hip.spelling import templates
@@ -57,7 +57,10 @@ class Hip:
         made, sizes = program(own, machine), bind(own.spec, dict(own.sizes))
         waves = {one.name: waves_per_eu(one, sizes, machine) for one in made.launches}
         return self.templates.render(
-            "kernel.hip.j2", waves=waves, **kernel_view(nest.spec, own, made)
+            "kernel.hip.j2",
+            waves=waves,
+            far=far(tensor_bytes(made), sizes),
+            **kernel_view(nest.spec, own, made),
         )
 
     def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
@@ -139,7 +142,23 @@ class Hip:
 
     def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
         """Microseconds by the time model, of a nest that was not built."""
-        return modelled(nest, machine, RULES, sizes, {}).us
+        return self.model(nest, machine, sizes, {}).us
+
+    def model(
+        self, nest: LoopNest, machine: Machine, sizes: Sizes, figures: Mapping[str, float]
+    ) -> Timing:
+        """By the time model, with the figures of a build where there are any."""
+        return modelled(nest, machine, RULES, sizes, figures)
+
+    def place(self, machine: Machine) -> str:
+        """Where tensors for the kernels lie: on the target's GPU, else on the CPU."""
+        return "cpu" if present(machine) else DEVICE
+
+    def enqueued(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
+    ) -> Callable[..., None]:
+        """What runs all launches on tensors on the GPU, in torch's stream."""
+        return _launcher(built, nest, machine, sizes)
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
         """On the target's GPU everything on it; elsewhere emulator and model."""

@@ -13,7 +13,7 @@ import os
 import re
 import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from backends.gpu.assembly import amdgcn
 from backends.gpu.assembly.mix import Code
 from backends.gpu.child import in_child
 from backends.gpu.model.builds import CompiledLaunch, check_limits, figures
-from backends.gpu.source.launches import calls, constants, metadata
+from backends.gpu.source.launches import calls, constants, metadata, text, value
+from backends.gpu.source.layouts import BYTES
 from backends.gpu.threads.thread import ThreadProgram
 from backends.hip import clang
 from ir.digest import text_digest
@@ -32,6 +33,7 @@ from machines.gpu.facts import facts
 FILE, LAUNCHES = "kernel.hip", "launches.json"
 SECONDS = 60.0  # limit for one compilation
 MEMORY = 8 << 30  # bytes of addresses that the compiler may take
+BUFFER = 2**31  # bytes of a tensor from which on offsets of buffers do not reach its end
 # Of each kernel, beside what `figures` has: registers of each file, and what was spilled of them.
 COUNTS = {
     "vector_registers": "vgpr_count",
@@ -61,7 +63,7 @@ def build(
     """
     file = folder / FILE
     file.write_text(source, encoding="utf-8")
-    given = metadata(program)
+    given = metadata(program) | {"bytes": tensor_bytes(program)}
     (folder / LAUNCHES).write_text(json.dumps(given, indent=1), encoding="utf-8")
     began = time.perf_counter()
     texts = kernels(compiled(file, machine, sizes).with_suffix(".s").read_text(encoding="utf-8"))
@@ -90,25 +92,38 @@ def build(
     return Built(file, figures(list(done.values()), table) | own)
 
 
-def kernels(text: str) -> dict[str, str]:
+def tensor_bytes(program: ThreadProgram) -> list[str]:
+    """The bytes of each tensor, as texts over sizes."""
+    return [
+        " * ".join((str(BYTES[p.dtype]), *(f"({text(e)})" for e in p.shape)))
+        for p in program.tensors
+    ]
+
+
+def far(bytes_of: Iterable[str], sizes: Mapping[str, int]) -> bool:
+    """Whether a tensor is too large for offsets of buffers."""
+    return any(value(each, sizes) >= BUFFER for each in bytes_of)
+
+
+def kernels(assembly: str) -> dict[str, str]:
     """The assembly of each kernel with its metadata, by name."""
     found = {}
-    for block in _METADATA.findall(text):
+    for block in _METADATA.findall(assembly):
         name = re.search(r"^    \.name: +(\S+)", block, re.MULTILINE)
         if name and (
-            body := re.search(rf"^{name[1]}:.*?^\.Lfunc_end", text, re.MULTILINE | re.DOTALL)
+            body := re.search(rf"^{name[1]}:.*?^\.Lfunc_end", assembly, re.MULTILINE | re.DOTALL)
         ):
             found[name[1]] = f"{body[0]}\n  {block}\n"
     return found
 
 
-def code(text: str) -> Code:
+def code(assembly: str) -> Code:
     """A kernel of `kernels`."""
-    return amdgcn.parsed(text)
+    return amdgcn.parsed(assembly)
 
 
-def _number(text: str, name: str) -> int:
-    found = re.search(rf"^\s+\.{name}:\s*(\d+)", text, re.MULTILINE)
+def _number(assembly: str, name: str) -> int:
+    found = re.search(rf"^\s+\.{name}:\s*(\d+)", assembly, re.MULTILINE)
     return int(found[1]) if found else 0
 
 
@@ -121,7 +136,9 @@ def compiled(file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
     """The code object of a built source for the constants at some sizes, made in a child where
     there is none yet; its assembly lies beside it."""
     arch = machine.details["hip"]["arch"]
-    defines = [f"-D{n}={v}" for n, v in constants(launches(file), sizes).items()]
+    given = launches(file)
+    defines = [f"-D{n}={v}" for n, v in constants(given, sizes).items()]
+    defines += ["-DFAR=1"] * far(given["bytes"], sizes)
     headers = [h for folder in (clang.DEVICE, *clang.INCLUDE) for h in sorted(folder.rglob("*.h"))]
     texts = [h.read_text(encoding="utf-8") for h in headers if clang.NATIVE not in h.parents]
     parts = (clang.version(), arch, *texts, file.read_text(encoding="utf-8"), *defines)

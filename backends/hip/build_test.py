@@ -7,9 +7,23 @@ import json
 import pytest
 
 from backends.backend import BackendError
+from backends.gpu.matrix.fragments import fragments
 from backends.hip import build as building
 from backends.hip import clang
-from backends.hip.testing.samples import backend, emitted, machine_of, nest_of, source_of
+from backends.hip.instructions import with_functions
+from backends.hip.spelling import mfma
+from backends.hip.testing.samples import (
+    CASES,
+    backend,
+    emitted,
+    machine_of,
+    nest_of,
+    source_of,
+    work_of,
+)
+from backends.registry import REGISTRY
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule
 
 MI300 = machine_of("mi300")
 
@@ -48,6 +62,38 @@ def test_a_compiler_that_hangs_is_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(clang, "assembly", hang)
     with pytest.raises(BackendError, match="still at it after 0.3 s"):
         built(emitted("rows"), tmp_path)
+
+
+def test_a_source_is_compiled_alone(tmp_path):
+    source, to = tmp_path / "kernel.hip", tmp_path / "made"
+    source.write_text(emitted("staged"), encoding="utf-8")
+    REGISTRY.compile("hip", source, MI300, to)
+    assert to.read_bytes()[:4] == b"\x7fELF" and b"gfx942" in to.read_bytes()
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["kernel.hip", "made"]
+    source.write_text(emitted("staged").replace("cdiv", "cdivided"), encoding="utf-8")
+    with pytest.raises(BackendError, match="kernel.hip, line"):
+        REGISTRY.compile("hip", source, MI300, to)
+
+
+def accesses(file, sizes):
+    """How many accesses of tensors have 32 bits of offset, and how many 64."""
+    text = building.compiled(file, MI300, sizes).with_suffix(".s").read_text(encoding="utf-8")
+    return text.count("\tbuffer_"), text.count("\tglobal_")
+
+
+def test_masks_move_offsets_of_buffers_where_these_reach_all_elements(tmp_path):
+    file = built(emitted("rows"), tmp_path).file
+    near, far = accesses(file, {"M": 8, "K": 1001}), accesses(file, {"M": 1 << 20, "K": 1001})
+    assert near[0] > 0 and near[1] == 0
+    assert far[0] == 0 and far[1] == near[0]
+
+
+def test_a_source_for_large_tensors_says_so():
+    work = work_of("rows")
+    schedule = parse_schedule(f"schedule({work.spec.name})\n{CASES['rows'][1]}\n")
+    large = lower(work.spec, schedule, MI300, {"M": 1 << 20, "K": 1000})
+    assert "#define FAR 1\n" in backend().emit(large, MI300)
+    assert "FAR" not in emitted("rows")
 
 
 def test_each_set_of_constants_has_its_code(tmp_path, monkeypatch):
@@ -96,3 +142,28 @@ def test_several_kernels_are_told_apart(tmp_path):
     assert set(found) == {"k", "j"}
     assert building.code(found["k"]).mix()["store"] == 1
     assert building.code(found["j"]).mix()["store"] == 0
+
+
+@pytest.mark.parametrize("target", ["mi300", "mi350"])
+def test_each_matrix_function_is_its_instruction(target, tmp_path):
+    rows = with_functions(machine_of(target))
+    names = {"f32": "float", "tf32": "float", "f64": "double", "i32": "i32"}
+    blocks = []
+    for row in rows:
+        counts = [fragments(row).c[1].size, fragments(row).a[1].size, fragments(row).b[1].size]
+        held = list(zip("cab", (row.c, row.a, row.b), counts, strict=True))
+        made = [
+            f"{names.get(o.dtype, o.dtype)} {x}[{n}]; load<{n}>(&{x}[0], reinterpret_cast<const "
+            f"{names.get(o.dtype, o.dtype)}*>(y_ptr) + thread * {n});"
+            for x, o, n in held
+        ]
+        words = ", ".join(f"{x}[{n}]" for x, _, count in held for n in range(count))
+        made.append(f"{mfma(row.name)}({words}); for (int n = 0; n < {counts[0]}; ++n)")
+        made.append("y_ptr[thread + n] = float(c[n]);")
+        blocks.append("{ " + " ".join(made) + " }")
+    source, to = tmp_path / "kernel.hip", tmp_path / "made.s"
+    source.write_text(source_of("\n".join(blocks)), encoding="utf-8")
+    text = clang.assembly(source, machine_of(target).details["hip"]["arch"], [], to)
+    assert len(rows) > 10
+    for row in rows:
+        assert row.name in text, f"{row.name} {row.a.dtype}"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from backends.backend import BackendError
 from backends.shared.compiler import require_not_killed
+from ir.machine import Machine
 
 HERE = Path(__file__).parent
 INCLUDE = (HERE, HERE.parent / "gpu" / "source")  # kernel.h, prelude.h
@@ -89,6 +90,15 @@ def code_object(assembly: Path, architecture: str, to: Path) -> None:
     )
     run("ld.lld", "-shared", str(part), "-o", str(to))
     part.unlink()
+
+
+def compile_source(source: Path, machine: Machine, to: Path) -> None:
+    """The code object of a source alone, for the sizes that it is tuned for."""
+    architecture = machine.details["hip"]["arch"]
+    text = to.with_suffix(".s")
+    assembly(source, architecture, (), text)
+    code_object(text, architecture, to)
+    text.unlink()
 
 
 def run(*words: str) -> None:

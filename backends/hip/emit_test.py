@@ -15,11 +15,12 @@ from backends.hip.testing.samples import CASES, backend, emitted, machine_of, ne
 from backends.measure import check, compare, reference
 from backends.parameters import parameters
 from backends.shared.arrays import from_device, poisoned, to_device
+from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_workload
 from ir.sizes import bind
 
-DENSE = ("staged", "ring", "streamed", "packed")
+DENSE = ("staged", "ring", "streamed", "packed", "taps")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -91,3 +92,26 @@ def test_what_is_not_held_is_refused():
     nest = lower(work.spec, parse_schedule("schedule(f)\n"), machine_of("mi300"), work.tune)
     with pytest.raises(BackendError, match="`x` is f64; held here: f32"):
         backend().emit(nest, machine_of("mi300"))
+
+
+@pytest.mark.parametrize("dtype", ["f8e4m3", "f8e5m2"])
+def test_operands_of_8_bits_are_multiplied_as_they_are_where_the_chip_has_their_values(
+    dtype, tmp_path
+):
+    work = parse_workload(
+        f"def f(x: {dtype}[M, K], w: {dtype}[K, N]) -> bf16[M, N]:\n"
+        '    """Multiply matrices of 8-bit floats."""\n'
+        "    y[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)\n    return y\n"
+        "tune(M=128, K=256, N=128)\ncheck(M=7, K=33, N=5)\ncheck(M=33, K=257, N=40)\n",
+        "f",
+    )
+    for target, function in (("mi350", "mfma_16x16x128("), ("mi300", "mfma_16x16x16(")):
+        machine, folder = machine_of(target), tmp_path / target
+        folder.mkdir()
+        nest = lower(work.spec, autoschedule(work.spec, machine, work.tune), machine, work.tune)
+        source = backend().emit(nest, machine)
+        assert function in source
+        built = backend().build(source, nest, machine, folder)
+        assert built.figures["spills"] == 0 < built.figures["f_0.mix.matrix"]
+        for sizes in work.checks:
+            check(backend(), built, nest, machine, work.spec, sizes, seed=3)

@@ -8,7 +8,7 @@ import pytest
 from backends.backend import BackendError
 from backends.gpu.matrix.fragments import fragments, multiply
 from backends.hip import emulator
-from backends.hip.instructions import instructions, transposed
+from backends.hip.instructions import transposed, with_functions
 from backends.hip.spelling import mfma
 from backends.hip.testing.samples import (
     backend,
@@ -20,13 +20,14 @@ from backends.hip.testing.samples import (
     work_of,
 )
 from backends.measure import check
+from backends.shared.arrays import to_device
 from machines.gpu.matrix_instructions import of_machine
 
-TYPES = {"f16": "f16", "bf16": "bf16", "f32": "float", "tf32": "float"}
+TYPES = {"f32": "float", "tf32": "float", "f64": "double", "i32": "i32"}
 MFMA = {
-    f"{target}-{row.name}": (target, row)
+    f"{target}-{row.name}-{row.a.dtype}-{row.b.dtype}": (target, row)
     for target in ("mi300", "mi350")
-    for row in instructions(machine_of(target))
+    for row in with_functions(machine_of(target))
 }
 
 
@@ -154,40 +155,37 @@ def test_operands_in_the_wrong_registers_give_wrong_results(tmp_path):
         check(backend(), built, nest, machine, work.spec, work.checks[-1], seed=1)
 
 
-def held(array, dtype):
-    """Numbers as a kernel's registers of a dtype."""
-    if dtype == "bf16":
-        return (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    return array.astype(np.float16 if dtype == "f16" else np.float32)
-
-
 @pytest.mark.parametrize("name", MFMA)
 def test_a_matrix_instruction_has_the_published_layout(name, tmp_path):
     """Each element of A alone, against all of B: as the layouts of the table multiply them."""
     target, row = MFMA[name]
     lies = fragments(row)
     counts = [lies.a[1].size, lies.b[1].size, lies.c[1].size]
-    kind, define = TYPES[row.a.dtype], "__gfx950__" if target == "mi350" else "__gfx942__"
+    kinds = [TYPES.get(x.dtype, x.dtype) for x in (row.a, row.b, row.c)]
+    define = "__gfx950__" if target == "mi350" else "__gfx942__"
     names = [
         [f"{x}[{n}]" for n in range(count)]
         for x, count in zip("cab", (counts[2], *counts[:2]), strict=True)
     ]
     body = f"""
-      {kind} a[{counts[0]}], b[{counts[1]}]; float c[{counts[2]}];
+      {kinds[0]} a[{counts[0]}]; {kinds[1]} b[{counts[1]}]; {kinds[2]} c[{counts[2]}];
       for (int n = 0; n < {counts[0]}; ++n) a[n] = a_ptr[(blockIdx.x * 64 + thread) * {counts[0]} + n];
       for (int n = 0; n < {counts[1]}; ++n) b[n] = b_ptr[thread * {counts[1]} + n];
       for (int n = 0; n < {counts[2]}; ++n) c[n] = thread + n;
       {mfma(row.name)}({", ".join(x for part in names for x in part)});
       for (int n = 0; n < {counts[2]}; ++n) y_ptr[(blockIdx.x * 64 + thread) * {counts[2]} + n] = c[n];"""
-    parameters = f"float* __restrict__ y_ptr, const {kind}* __restrict__ a_ptr, const {kind}* __restrict__ b_ptr"
+    parameters = (
+        f"{kinds[2]}* __restrict__ y_ptr, const {kinds[0]}* __restrict__ a_ptr, "
+        f"const {kinds[1]}* __restrict__ b_ptr"
+    )
     source = f"#define {define} 1\n" + source_of(body, parameters)
     number = row.m * row.k
     a = np.zeros((number, 64, counts[0]), np.float32)
     a.reshape(number, -1)[np.arange(number), np.arange(number)] = 3
     b = np.arange(64 * counts[1]).reshape(64, counts[1]) % 13 - 6.0
     c = np.arange(64)[:, None] + np.arange(counts[2]) + 0.0
-    y = np.zeros((number, 64, counts[2]), np.float32)
-    emulated(source, tmp_path, y, held(a, row.a.dtype), held(b, row.a.dtype), grid=number)
+    y = to_device(np.zeros((number, 64, counts[2])), row.c.dtype)
+    emulated(source, tmp_path, y, to_device(a, row.a.dtype), to_device(b, row.b.dtype), grid=number)
     for n in range(number):
         np.testing.assert_array_equal(
             y[n], multiply(lies, a[n], b.astype(np.float32), c.astype(np.float32))

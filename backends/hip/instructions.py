@@ -15,13 +15,21 @@ from backends.gpu.layout.layout import IntTuple, Layout
 from backends.gpu.layout.text import parse_layout
 from backends.hip.spelling import mfma
 from ir.machine import Machine
+from ir.spec import DTYPES
 from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 
 
 def instructions(machine: Machine) -> tuple[MatrixInstruction, ...]:
-    """Those of a machine; of each dtype small tiles first, and of these the ones of most K."""
-    found = (transposed(i) for i in of_machine(machine) if i.c.dtype == "f32" and _has(i.name))
+    """Those of a machine that sum in f32, as thread programs do; of each dtype small tiles first, and of
+    these the ones of most K."""
+    found = (i for i in with_functions(machine) if i.c.dtype == "f32")
     return tuple(sorted(found, key=lambda i: (i.m, -i.k)))
+
+
+def with_functions(machine: Machine) -> tuple[MatrixInstruction, ...]:
+    """All that kernel.h has functions of, on operands that the language has dtypes of."""
+    rows = (i for i in of_machine(machine) if i.a.dtype in DTYPES and _has(i.name))
+    return tuple(transposed(i) for i in rows)
 
 
 @cache

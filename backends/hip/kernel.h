@@ -47,6 +47,8 @@ struct f16 {
   f16& operator=(float x) { return *this = f16(x); }
 };
 
+#include "eight.h"
+
 inline float max_nan(float a, float b) { return __builtin_elementwise_maximum(a, b); }
 inline float min_nan(float a, float b) { return __builtin_elementwise_minimum(a, b); }
 
@@ -77,6 +79,106 @@ inline i64 whole_i64(float x) {
 }
 
 #include "prelude.h"
+
+// -- tensors --------------------------------------------------------------------------------------
+
+// Whether a tensor has 2 GB or more, which the 32 bits of a buffer's offsets do not reach.
+#ifndef FAR
+#define FAR 0
+#endif
+
+// Where elements of a tensor begin.
+template <class T, class At>
+struct Place {
+  T* tensor;
+  At at;
+};
+template <class T, class At>
+inline Place<T, At> place(T* tensor, At at) { return {tensor, at}; }
+
+#if defined(__AMDGCN__) && !FAR
+// A tensor as a buffer: an access beyond its end reads 0 or writes nothing, so that a mask moves an
+// offset there, and no branch.
+inline auto buffer(const void* tensor) {
+  return __builtin_amdgcn_make_buffer_rsrc(const_cast<void*>(tensor), 0, 0x7fffffff, 0x27000);
+}
+template <class T>
+inline int offset(int at, bool inside) { return inside ? at * int(sizeof(T)) : int(0x80000000u); }
+
+template <int kBytes>
+inline typename Word<kBytes>::Type read_buffer(const void* tensor, int offset) {
+  if constexpr (kBytes == 1) return __builtin_amdgcn_raw_buffer_load_b8(buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 2) return __builtin_amdgcn_raw_buffer_load_b16(buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 4) return __builtin_amdgcn_raw_buffer_load_b32(buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 8) return __builtin_amdgcn_raw_buffer_load_b64(buffer(tensor), offset, 0, 0);
+  else return __builtin_amdgcn_raw_buffer_load_b128(buffer(tensor), offset, 0, 0);
+}
+template <int kBytes>
+inline void write_buffer(typename Word<kBytes>::Type x, void* tensor, int offset) {
+  if constexpr (kBytes == 1) __builtin_amdgcn_raw_buffer_store_b8(x, buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 2) __builtin_amdgcn_raw_buffer_store_b16(x, buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 4) __builtin_amdgcn_raw_buffer_store_b32(x, buffer(tensor), offset, 0, 0);
+  else if constexpr (kBytes == 8) __builtin_amdgcn_raw_buffer_store_b64(x, buffer(tensor), offset, 0, 0);
+  else __builtin_amdgcn_raw_buffer_store_b128(x, buffer(tensor), offset, 0, 0);
+}
+
+template <int kCount, class T>
+inline void load(T* to, Place<const T, int> from, bool inside) {
+  Vector<kCount, T> read;
+#pragma unroll
+  for (int i = 0; i < read.kWords; ++i)
+    read.words[i] = read_buffer<read.kBytes>(from.tensor, offset<T>(from.at, inside) + i * read.kBytes);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) to[i] = read.elements[i];
+}
+template <int kCount, class T>
+inline void load(T* to, Place<const T, int> from, bool inside, typename Own<T>::Type other) {
+  load<kCount>(to, from, inside);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) to[i] = inside ? to[i] : other;
+}
+template <int kCount, class T>
+inline void store(Place<T, int> to, const T* from, bool inside) {
+  Vector<kCount, T> written;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) written.elements[i] = from[i];
+#pragma unroll
+  for (int i = 0; i < written.kWords; ++i)
+    write_buffer<written.kBytes>(written.words[i], to.tensor, offset<T>(to.at, inside) + i * written.kBytes);
+}
+#endif
+
+// Where a tensor is far, or its positions have 64 bits, and where no GPU runs this.
+template <int kCount, class T, class At>
+inline void load(T* to, Place<const T, At> from, bool inside, typename Own<T>::Type other) {
+  load<kCount>(to, from.tensor + from.at, inside, other);
+}
+template <int kCount, class T, class At>
+inline void load(T* to, Place<const T, At> from, bool inside) {
+  load<kCount>(to, from, inside, T(0));
+}
+template <int kCount, class T, class At>
+inline void store(Place<T, At> to, const T* from, bool inside) {
+  store<kCount>(to.tensor + to.at, from, inside);
+}
+
+// The element of a tensor where a mask holds, else another value, or 0.
+template <class T, class At>
+inline T read(const T* tensor, At at, bool inside, typename Own<T>::Type other) {
+  T found;
+  load<1>(&found, place(tensor, at), inside, other);
+  return found;
+}
+template <class T, class At>
+inline T read(const T* tensor, At at, bool inside) {
+  T found;
+  load<1>(&found, place(tensor, at), inside);
+  return found;
+}
+template <class T, class At>
+inline void write(T* tensor, At at, bool inside, typename Own<T>::Type x) {
+  store<1>(place(tensor, at), &x, inside);
+}
 
 // -- LDS ------------------------------------------------------------------------------------------
 
@@ -193,6 +295,17 @@ inline auto packed(T first, Elements... more) {
 #define TWO(T, x) T x##0, T x##1
 #define FOUR(T, x) TWO(T, x), T x##2, T x##3
 #define EIGHT(T, x) FOUR(T, x), T x##4, T x##5, T x##6, T x##7
+#define SIXTEEN(T, x)                                                                              \
+  EIGHT(T, x), T x##8, T x##9, T x##10, T x##11, T x##12, T x##13, T x##14, T x##15
+#define THIRTY_TWO(T, x)                                                                           \
+  SIXTEEN(T, x), T x##16, T x##17, T x##18, T x##19, T x##20, T x##21, T x##22, T x##23, T x##24,   \
+      T x##25, T x##26, T x##27, T x##28, T x##29, T x##30, T x##31
+#define OF_ONE(x) x##0
+#define OF_EIGHT(x) x##0, x##1, x##2, x##3, x##4, x##5, x##6, x##7
+#define OF_SIXTEEN(x) OF_EIGHT(x), x##8, x##9, x##10, x##11, x##12, x##13, x##14, x##15
+#define OF_THIRTY_TWO(x)                                                                           \
+  OF_SIXTEEN(x), x##16, x##17, x##18, x##19, x##20, x##21, x##22, x##23, x##24, x##25, x##26,       \
+      x##27, x##28, x##29, x##30, x##31
 #define ONE_OF(E, x) x##0
 #define TWO_OF(E, x) packed<E>(x##0, x##1)
 #define FOUR_OF(E, x) packed<E>(x##0, x##1, x##2, x##3)
@@ -219,6 +332,57 @@ MFMA(16x16x32, 4, bf16, EIGHT, __bf16, 16x16x32_bf16)
 MFMA(32x32x16, 16, f16, EIGHT, _Float16, 32x32x16_f16)
 MFMA(32x32x16, 16, bf16, EIGHT, __bf16, 32x32x16_bf16)
 #endif
+// Of 8 bits and of f64. `Words` is what the instruction takes an operand as.
+template <class Words, class... Elements>
+inline Words bytes_as(Elements... elements) {
+  const u8 found[] = {__builtin_bit_cast(u8, elements)...};
+  return __builtin_bit_cast(Words, found);
+}
+#define C4_OF(N) N &c0, N &c1, N &c2, N &c3
+#define C16_OF(N)                                                                                 \
+  C4_OF(N), N &c4, N &c5, N &c6, N &c7, N &c8, N &c9, N &c10, N &c11, N &c12, N &c13, N &c14, N &c15
+#define WIDE_MFMA(shape, count, N, A, B, operand, Words, instruction, ...)                        \
+  inline void mfma_##shape(C##count##_OF(N), operand(A, a), operand(B, b)) {                      \
+    const auto d = __builtin_amdgcn_mfma_##instruction(                                           \
+        bytes_as<Words>(OF_##operand(b)), bytes_as<Words>(OF_##operand(a)),                       \
+        Tuple<N, count>{ALL##count}, __VA_ARGS__);                                                \
+    SET##count(d);                                                                                \
+  }
+inline void mfma_16x16x4(C4_OF(double), double a0, double b0) {
+  const auto d = __builtin_amdgcn_mfma_f64_16x16x4f64(b0, a0, Tuple<double, 4>{ALL4}, 0, 0, 0);
+  SET4(d);
+}
+using Words2 = long;
+using Words4 = Tuple<int, 4>;
+using Words8 = Tuple<int, 8>;
+WIDE_MFMA(16x16x32, 4, i32, i8, i8, EIGHT, Words2, i32_16x16x32_i8, 0, 0, 0)
+WIDE_MFMA(32x32x16, 16, i32, i8, i8, EIGHT, Words2, i32_32x32x16_i8, 0, 0, 0)
+#if !defined(__gfx942__)  // there floats of 8 bits have other values
+WIDE_MFMA(16x16x64, 4, i32, i8, i8, SIXTEEN, Words4, i32_16x16x64_i8, 0, 0, 0)
+WIDE_MFMA(32x32x32, 16, i32, i8, i8, SIXTEEN, Words4, i32_32x32x32_i8, 0, 0, 0)
+// The last four are scales of blocks along K: without any, all are 1. Before them, the forms of B and A.
+#define EIGHT_BITS(A, B, a, b, form_a, form_b)                                                       \
+  WIDE_MFMA(16x16x32, 4, float, A, B, EIGHT, Words2, f32_16x16x32_##b##_##a, 0, 0, 0)                 \
+  WIDE_MFMA(32x32x16, 16, float, A, B, EIGHT, Words2, f32_32x32x16_##b##_##a, 0, 0, 0)                \
+  WIDE_MFMA(16x16x128, 4, float, A, B, THIRTY_TWO, Words8, scale_f32_16x16x128_f8f6f4, form_b, form_a, \
+            0, 0, 0, 0)                                                                              \
+  WIDE_MFMA(32x32x64, 16, float, A, B, THIRTY_TWO, Words8, scale_f32_32x32x64_f8f6f4, form_b, form_a,  \
+            0, 0, 0, 0)
+EIGHT_BITS(f8e4m3, f8e4m3, fp8, fp8, 0, 0)
+EIGHT_BITS(f8e4m3, f8e5m2, fp8, bf8, 0, 1)
+EIGHT_BITS(f8e5m2, f8e4m3, bf8, fp8, 1, 0)
+EIGHT_BITS(f8e5m2, f8e5m2, bf8, bf8, 1, 1)
+#undef EIGHT_BITS
+#endif
+#undef WIDE_MFMA
+#undef C4_OF
+#undef C16_OF
+#undef SIXTEEN
+#undef THIRTY_TWO
+#undef OF_ONE
+#undef OF_EIGHT
+#undef OF_SIXTEEN
+#undef OF_THIRTY_TWO
 #undef C4
 #undef C16
 #undef ALL4

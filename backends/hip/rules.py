@@ -17,6 +17,6 @@ WORDS = frozenset(  # of the compiler and of HIP's header
     """
     threadIdx blockIdx blockDim gridDim warpSize dim3 NULL INFINITY NAN assert clock printf malloc
     free memcpy memset uint2 uint4 float2 float4 Tuple packed word_xor max_nan min_nan bf16_of
-    whole_i32 whole_i64 add_short
+    whole_i32 whole_i64 add_short read write place buffer offset read_buffer write_buffer Place FAR
     """.split()
 )

@@ -9,16 +9,47 @@ from backends.backend import BackendError
 from backends.emit import Templates
 from backends.gpu.source.spelling import FILTERS
 
-_SHAPE = re.compile(r"v_mfma_f32_(\d+x\d+x\d+)_(f16|bf16|f32|xf32)")
-MFMA = frozenset(  # shapes that kernel.h has functions of
-    "16x16x16 32x32x8 16x16x4 32x32x2 16x16x8 32x32x4 16x16x32 32x32x16".split()
+_SHAPE = re.compile(
+    r"v_mfma_[fi]\d+_(\d+x\d+x\d+)_(f16|bf16|f32|xf32|f64|i8|f8f6f4|(?:fp8|bf8)_(?:fp8|bf8))"
 )
+MFMA = frozenset(  # shapes that kernel.h has functions of
+    """
+    16x16x16 32x32x8 16x16x4 32x32x2 16x16x8 32x32x4 16x16x32 32x32x16 16x16x64 32x32x32 16x16x128
+    32x32x64
+    """.split()
+)
+
+
+_ZERO = re.compile(r"(?:[a-z]\w*\()?0(?:\.0f)?\)?|false")
+
+
+def read_where(tensor: str, at: str, mask: str, other: str) -> str:
+    """The element of a tensor where a mask holds, else another value."""
+    return f"read({tensor}, {at}, {mask}{f', {other}' if chosen(other) else ''})"
+
+
+def chosen(other: str) -> bool:
+    """Whether what a mask leaves out is another value than 0, which needs no second choice."""
+    return not _ZERO.fullmatch(other)
+
+
+def write_where(tensor: str, at: str, mask: str, value: str, pad: str) -> str:
+    """A value is stored where a mask holds."""
+    return f"{pad}write({tensor}, {at}, {mask}, {value});"
+
+
+def masked_place(tensor: str, at: str) -> str:
+    """Where the elements begin that `load` and `store` move under a mask."""
+    return f"place({tensor}, {at})"
+
+
+WHERE = {f.__name__: f for f in (read_where, chosen, write_where, masked_place)}
 
 
 @cache
 def templates() -> Templates:
     """The templates of HIP C++."""
-    return Templates("hip", filters=FILTERS | {"mma": mfma})
+    return Templates("hip", filters=FILTERS | {"mma": mfma} | WHERE)
 
 
 def mfma(name: str) -> str:

@@ -12,11 +12,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from backends.registry import backend_for, target
 from benchmarks.aten.attempt import OperatorAttempt, attempt
 from benchmarks.aten.rows import key, write
 from benchmarks.aten.samples import NAMES, dtypes
-from benchmarks.attempts import Attempts, Row, head, noted, options, suit
+from benchmarks.attempts import Attempts, Row, head, noted, options, serving, suit
 from frontends.dtypes import NAMES as DTYPES
 from ir.errors import KernelError
 
@@ -32,8 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         chosen = list(wanted(asked.only, asked.dtypes))
-        machine = target(asked.target)
-        available = backend_for(machine).available(machine)
+        machine, backend = serving(asked.target, asked.backend)
+        available = backend.available(machine)
         if not available["correct_by"]:
             raise KernelError(f"nothing runs here: {available['why']}")
     except KernelError as error:
@@ -69,7 +68,9 @@ def _tried(asked: argparse.Namespace, known: Row, name: str, dtype: str) -> Row:
     began = time.monotonic()
     row = noted(
         attempt,
-        lambda notes: OperatorAttempt(name, dtype, asked.target, asked.samples, notes),
+        lambda notes: OperatorAttempt(
+            name, dtype, asked.target, asked.samples, notes, asked.backend
+        ),
         begun,
         asked,
     )

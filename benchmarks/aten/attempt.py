@@ -14,10 +14,10 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from backends.backend import BackendError
 from backends.compiled import compiled
-from backends.registry import backend_for, target
 from benchmarks.aten.agreement import PROPERTIES, fault
 from benchmarks.aten.call import OperatorCall
 from benchmarks.aten.samples import calls, op_tables
+from benchmarks.attempts import serving
 from frontends.aten.against import meta_of, tensors_of
 from frontends.aten.apply import apply
 from frontends.builder import Builder, Value
@@ -45,6 +45,7 @@ class OperatorAttempt:
     target: str
     samples: int
     notes: Path  # the file that its row is written into
+    backend: str | None = None  # None: the target's first
 
 
 def attempt(task: OperatorAttempt) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def _tried(task: OperatorAttempt, call: OperatorCall, seed: int) -> tuple[str, s
         run = (_direct if task.operator in DIRECT else _imported)(call, seed)
         stage = "lower"
         with tempfile.TemporaryDirectory(prefix="aten-") as folder:
-            got = run(task.target, Path(folder))
+            got = run(task, Path(folder))
         stage = "check"
         why = fault(task.operator, call, got)
     except BackendError as error:
@@ -84,7 +85,7 @@ def _tried(task: OperatorAttempt, call: OperatorCall, seed: int) -> tuple[str, s
     return ("fail", f"check: {why}") if why else ("pass", "")
 
 
-Run = Callable[[str, Path], Any]  # a target and a folder -> what a call gives
+Run = Callable[[OperatorAttempt, Path], Any]  # and a folder -> what a call gives
 
 
 def _imported(call: OperatorCall, seed: int) -> Run:
@@ -97,8 +98,8 @@ def _imported(call: OperatorCall, seed: int) -> Run:
             raise
         return lambda *_: call()
 
-    def run(name: str, folder: Path) -> Any:
-        kernels = _kernels(made.spec, made.aliases, name, folder)
+    def run(task: OperatorAttempt, folder: Path) -> Any:
+        kernels = _kernels(made.spec, made.aliases, task, folder)
         with torch.no_grad():
             return BoundCall(made, {}, kernels, seed)(*given)
 
@@ -129,8 +130,8 @@ def _direct(call: OperatorCall, seed: int) -> Run:
     made: tuple[Value, ...] = apply(builder, call.operator, args, kwargs, out)
     spec = builder.spec("call", list(made))
 
-    def run(name: str, folder: Path) -> Any:
-        found = _kernels(spec, builder.aliases, name, folder)(held)
+    def run(task: OperatorAttempt, folder: Path) -> Any:
+        found = _kernels(spec, builder.aliases, task, folder)(held)
         results = [tensor(a, t.dtype) for a, t in zip(found, spec.outputs, strict=True)]
         return [
             torch.view_as_complex(t) if theirs.is_complex() else t
@@ -140,6 +141,6 @@ def _direct(call: OperatorCall, seed: int) -> Run:
     return run
 
 
-def _kernels(spec: Spec, aliases: Mapping[str, str], name: str, folder: Path) -> Any:
-    machine = target(name)
-    return compiled(spec, {}, aliases, machine, backend_for(machine), folder)
+def _kernels(spec: Spec, aliases: Mapping[str, str], task: OperatorAttempt, folder: Path) -> Any:
+    machine, backend = serving(task.target, task.backend)
+    return compiled(spec, {}, aliases, machine, backend, folder)

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from backends.registry import backend_for, target
-from benchmarks.attempts import Attempts, Row, head, noted, options, suit
+from benchmarks.attempts import Attempts, Row, head, noted, options, serving, suit
 from benchmarks.kernelbench.attempt import ProblemAttempt, attempt
 from benchmarks.kernelbench.problems import ProblemFile, entries
 from benchmarks.kernelbench.rows import key, write
@@ -27,6 +26,8 @@ examples:
       --target=mi300 --out=r.json --reduced
   python3 -m benchmarks.kernelbench --problems=KernelBench/KernelBench --level=2 --target=npu \\
       --out=r.json --reduced --only=1,5-9 --again
+  python3 -m benchmarks.kernelbench --problems=KernelBench/KernelBench --level=1 --target=mi300 \\
+      --backend=hip --out=r.json --reduced
 """
 
 
@@ -35,8 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         chosen = [e for n in asked.level for e in entries(asked.problems, n, asked.only)]
-        machine = target(asked.target)
-        backend = backend_for(machine)
+        machine, backend = serving(asked.target, asked.backend)
         available = backend.available(machine)
         if not available["correct_by"]:
             raise KernelError(f"nothing runs here: {available['why']}")
@@ -74,7 +74,9 @@ def _tried(asked: argparse.Namespace, known: Row, entry: ProblemFile) -> Row:
         | about
         | noted(
             attempt,
-            lambda notes: ProblemAttempt(entry.path, asked.target, asked.reduced, notes),
+            lambda notes: ProblemAttempt(
+                entry.path, asked.target, asked.reduced, notes, asked.backend
+            ),
             begun,
             asked,
         )

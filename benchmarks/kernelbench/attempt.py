@@ -21,7 +21,7 @@ from torch.utils._pytree import tree_map
 
 from backends.backend import BackendError
 from backends.compiled import Compiled, Kernels, built
-from backends.registry import backend_for, target
+from benchmarks.attempts import serving
 from benchmarks.kernelbench.verdict import ThreeResults, verdict
 from frontends.kernelbench.problem import Problem, ProblemRun
 from frontends.kernelbench.scaled import scaled
@@ -49,6 +49,7 @@ class ProblemAttempt:
     target: str
     reduced: bool
     notes: Path  # the file that its row is written into
+    backend: str | None = None  # None: the target's first
 
 
 class Notes:
@@ -105,7 +106,7 @@ def _attempt(task: ProblemAttempt, notes: Notes, folder: Path) -> None:
         made = imported(problem.made(SEEDS[0]).model, calls[0].inputs, name=problem.name)
     against = "module" if made.seed is None else "module, with the draws of its equations"
     notes.note(equations=len(made.spec.equations), against=against)
-    compiled = _compiled(made, task.target, notes, folder)
+    compiled = _compiled(made, task, notes, folder)
     with notes.stage("run"), torch.no_grad():
         got = [_bound(made, call, compiled)(*_copied(call.inputs)) for call in calls]
     with notes.stage("check"):
@@ -120,9 +121,9 @@ def _attempt(task: ProblemAttempt, notes: Notes, folder: Path) -> None:
         notes.note(correct=True)
 
 
-def _compiled(made: Imported, name: str, notes: Notes, folder: Path) -> Compiled:
-    machine = target(name)
-    kernels = Kernels(machine, backend_for(machine))
+def _compiled(made: Imported, task: ProblemAttempt, notes: Notes, folder: Path) -> Compiled:
+    machine, backend = serving(task.target, task.backend)
+    kernels = Kernels(machine, backend)
     tried: list[Spec] = []
 
     def emitted(spec: Spec) -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from backends.registry import REGISTRY
 from frontends.compiled.module import compile_module
 from frontends.compiled.saved import load, save
 from ir.errors import KernelError
@@ -49,6 +50,17 @@ def joined(x, y):
 @pytest.mark.parametrize("work", [identities, joined])
 def test_what_is_computed_of_nothing(work, target, tmp_path):
     same(work, tmp_path, torch.randn(4, 0), torch.randn(0, 4), target=target)
+
+
+@pytest.mark.parametrize("backend", REGISTRY.target("mi300").backends)
+def test_a_module_runs_through_each_backend_of_a_target(backend, tmp_path):
+    module = nn.Sequential(nn.Linear(24, 17), nn.GELU(), nn.LayerNorm(17))
+    x = torch.randn(5, 24)
+    run = compile_module(module, (x,), target="mi300", backend=backend, folder=tmp_path / "built")
+    assert run.linked.backend.manifest.name == backend
+    torch.testing.assert_close(run(x), module(x), rtol=1e-4, atol=1e-5)
+    save(run, tmp_path / "saved")
+    torch.testing.assert_close(load(tmp_path / "saved")(x), run(x))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def command(settings: Settings, own: bool = True, listed: Sequence[str] = ()) ->
     """The command that gives a run with these settings again; where a schedule was given, one
     that starts from the record's own. own: that schedule is for the spec's own equations, which
     a run starts from.  listed: the target's backends, which are named where they did not all race."""
-    kept = f"{FOLDER}/{settings.kernel}/{settings.target}/{SCHEDULE}"
+    kept = f"{FOLDER}/{settings.kernel}/{_folder(settings, listed)}/{SCHEDULE}"
     options = {
         "target": settings.target,
         "kernel": settings.kernel,
@@ -88,6 +88,17 @@ def command(settings: Settings, own: bool = True, listed: Sequence[str] = ()) ->
         given += [f"--backend={name}" for name in settings.backends]
     given[2:2] = [f"--shape={_worded(shape)}" for shape in settings.shapes]
     return " ".join(("bazel run //search:evolve --", *given))
+
+
+def _narrowed(settings: Settings, listed: Sequence[str]) -> bool:
+    """Whether one backend searched alone, of several that the target lists."""
+    return len(settings.backends) == 1 < len(listed)
+
+
+def _folder(settings: Settings, listed: Sequence[str]) -> str:
+    """The folder of a run's record, below its kernel's."""
+    own = f".{settings.backends[0]}" if _narrowed(settings, listed) else ""
+    return f"{settings.target}{own}"
 
 
 def _worded(shape: WeightedShape) -> str:
@@ -145,6 +156,7 @@ def winner(
         lineage=lineage(outcome, outcome.best),
         freely_edited=outcome.best.source is not None,
         left_to_torch=settings.left_to_torch,
+        narrowed=_narrowed(settings, served.machine.backends),
         **_measured_on(outcome.evaluation, said),
         **_shared(problem, outcome, name),
     )
@@ -295,7 +307,7 @@ def _require_folder(out: Path, problems: Sequence[Problem], new: bool) -> None:
     """KernelError where winners could not be written. new: what is there may not be replaced."""
     for problem in problems:
         settings = problem.settings
-        folder = out / settings.kernel / settings.target
+        folder = out / settings.kernel / _folder(settings, problem.machine.backends)
         require_folder(OUT, folder)
         if new and folder.exists():
             raise KernelError(

@@ -124,6 +124,15 @@ def test_the_command_names_the_backends_where_not_all_of_the_target_raced():
     assert narrowed.endswith("--backend=dialect")
 
 
+def test_a_backend_that_searched_alone_has_a_record_of_its_own():
+    given = Settings(
+        "twice", spec_text(SPEC), NAME, ("dialect",), SIZES, schedule="schedule(twice)\n"
+    )
+    alone = command(given, listed=("tongue", "dialect"))
+    assert f"--schedule=kernels_generated/twice/{NAME}.dialect/schedule.sched" in alone
+    assert f"/twice/{NAME}/schedule.sched" in command(given, listed=("dialect",))
+
+
 def test_a_schedule_of_other_equations_is_nothing_to_start_from():
     given = Settings(
         "twice", spec_text(SPEC), NAME, ("tongue",), SIZES, schedule="schedule(twice)\n"

@@ -107,6 +107,8 @@ class Record:
     specializations: tuple[Specialization, ...] = ()
     # Operators of the kernel's module that are not kernels, as PyTorch computes them.
     left_to_torch: tuple[str, ...] = ()
+    # The user narrowed the search to this backend, of several that the target has.
+    narrowed: bool = False
     # Digest of all of the above as it was written; empty: it comes from no file.
     seal: str = field(default="", compare=False)
 
@@ -127,6 +129,12 @@ class Record:
         require_whole(self.specializations, self.guards, self.workload, self.shape)
 
     @property
+    def folder(self) -> str:
+        """The name of its folder, below its kernel's: a backend's own record stands beside that of
+        the race."""
+        return f"{self.target}.{self.backend}" if self.narrowed else self.target
+
+    @property
     def tuned(self) -> list[tuple[dict[str, int], float]]:
         """The shapes that it is for, with weights."""
         found = [(dict(t.shape), t.weight) for t in self.workload]
@@ -143,7 +151,7 @@ class Record:
     def _table(self) -> dict[str, Any]:
         table = asdict(self)
         del table["seal"]
-        several = ("workload", "guards", "specializations", "left_to_torch", "secret")
+        several = ("workload", "guards", "specializations", "left_to_torch", "secret", "narrowed")
         return {k: v for k, v in table.items() if v or k not in several}
 
     def better_than(self, other: Record) -> bool:
@@ -219,7 +227,7 @@ def parse_record(text: str, where: str = "") -> Record:
 
 
 def read_record(folder: Path) -> Stored:
-    """The record in `<root>/<kernel>/<target>/`; KernelError where a file is missing or wrong."""
+    """The record in `<root>/<kernel>/<its folder>/`; KernelError where a file is missing or wrong."""
     record = parse_record(_read(folder / RECORD), str(folder / RECORD))
     return Stored(
         record=record,
@@ -257,7 +265,7 @@ def write_record(root: Path, stored: Stored, replace: bool = False, tested: bool
     be written; then nothing has changed.
     """
     record = stored.record
-    folder = root / record.kernel / record.target
+    folder = root / record.kernel / record.folder
     try:
         recover(folder)
         require_same_spec(folder, stored.workload)

@@ -335,3 +335,13 @@ def test_a_record_that_is_edited_by_hand_is_noticed(tmp_path):
     lines = text.splitlines(keepends=True)
     file.write_text("".join(line for line in lines if not line.startswith("seal")))
     assert read_record(folder).edited_by_hand() == ["record.toml"]
+
+
+def test_the_record_of_one_backend_stands_beside_that_of_the_race(tmp_path):
+    write_record(tmp_path, stored())
+    alone = stored(us=20.0, narrowed=True)
+    written = write_record(tmp_path, alone)
+    assert written.written and written.folder.name == f"chip.{alone.record.backend}"
+    assert read_record(written.folder) == alone
+    assert record_folders(tmp_path) == (tmp_path / "scale" / "chip", written.folder)
+    assert "narrowed" not in stored().record.text()

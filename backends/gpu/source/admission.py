@@ -16,7 +16,7 @@ from backends.backend import BackendError
 from backends.shared.admission import WORDS
 
 _DIRECTIVE = re.compile(
-    r"#ifndef \w+|#define (?:\w+_WIDTH|EVEN|STEPS|ALIGNED|SIZE|BULK|CLUSTER)\w* \d+|#endif|#pragma unroll( \d+)?"
+    r"#ifndef \w+|#define (?:\w+_WIDTH|EVEN|STEPS|ALIGNED|SIZE|BULK|CLUSTER|FAR)\w* \d+|#endif|#pragma unroll( \d+)?"
 )
 _TRICKS = ("\0", "\\", "??", "<:", ":>", "<%", "%>", "%:")  # other spellings of what is refused
 _TOKEN = re.compile(

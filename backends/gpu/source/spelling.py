@@ -52,10 +52,30 @@ def titles(equations: tuple[Equation, ...]) -> Iterator[str]:
         yield from textwrap.wrap(equation, TITLE, subsequent_indent="    ")
 
 
+def read_where(tensor: str, at: str, mask: str, other: str) -> str:
+    """The element of a tensor where a mask holds, else another value."""
+    return f"{mask} ? {tensor}[{at}] : {other}"
+
+
+def chosen(other: str) -> bool:
+    """Whether `load` is told what stands for elements that a mask leaves out."""
+    return bool(other)
+
+
+def write_where(tensor: str, at: str, mask: str, value: str, pad: str) -> str:
+    """A value is stored where a mask holds."""
+    return f"{pad}if ({mask})\n  {pad}{tensor}[{at}] = {value};"
+
+
+def masked_place(tensor: str, at: str) -> str:
+    """Where the elements begin that `load` and `store` move under a mask."""
+    return f"{tensor} + {at}"
+
+
 FILTERS: dict[str, Any] = spelling.FILTERS | {
     f.__name__: f
     for f in (
-        *(whole, one, added, onto, tile, titles),
+        *(whole, one, added, onto, tile, titles, read_where, chosen, write_where, masked_place),
         *(layouts.registers, layouts.kept, layouts.thread_modes, layouts.register_modes),
         *(
             layouts.overshoots,

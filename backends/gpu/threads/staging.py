@@ -315,9 +315,10 @@ class Staging(Matmuls):
 
     def _later(self, s: of.Loop) -> dict[Name, Name]:
         """The scalars of a loop's iteration, with names for those of the one that is copied."""
-        steps = [x.name for x in s.body if isinstance(x, of.StepOrigin)]
-        origins = [x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"]
-        later = {n: replace(n, copy=n.copy + 1) for n in (s.name, *steps, *origins)}
+        # In the order of the text: a set's order is another one in each process.
+        own = [s.name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))]
+        own += [x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"]
+        later = {n: replace(n, copy=n.copy + 1) for n in own}
         for n in later.values():
             self.fragment(n, "i32")
         return later

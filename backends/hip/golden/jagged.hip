@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) bags_0(
     int idx[2];
     #pragma unroll
     for (int l_i = 0; l_i < 2; ++l_i)
-      idx[l_i] = mask_l[l_i] ? idx_ptr[offs_l[l_i]] : 0;
+      idx[l_i] = read(idx_ptr, offs_l[l_i], mask_l[l_i]);
     float table[2][d_n];
     #pragma unroll
     for (int l_i = 0; l_i < 2; ++l_i)
@@ -61,8 +61,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) bags_0(
       for (int d_i = 0; d_i < d_n; d_i += ALIGNED_TABLE ? 4 : 1)
         load<ALIGNED_TABLE ? 4 : 1>(
             &table[l_i][d_i],
-            table_ptr + idx[l_i] * D + offs_d[d_i],
-            mask_l[l_i] && mask_d[d_i], 0.0f);
+            place(table_ptr, idx[l_i] * D + offs_d[d_i]),
+            mask_l[l_i] && mask_d[d_i]);
     float part_1[d_n];
     #pragma unroll
     for (int d_i = 0; d_i < d_n; ++d_i) {
@@ -108,5 +108,5 @@ extern "C" __global__ void __launch_bounds__(256, 1) bags_0(
   if ((thread & 240) == 0)
     #pragma unroll
     for (int d_i = 0; d_i < d_n; d_i += ALIGNED_TABLE ? 4 : 1)
-      store<ALIGNED_TABLE ? 4 : 1>(y_ptr + b_at * D + offs_d[d_i], &y[d_i], mask_d[d_i]);
+      store<ALIGNED_TABLE ? 4 : 1>(place(y_ptr, b_at * D + offs_d[d_i]), &y[d_i], mask_d[d_i]);
 }

@@ -98,8 +98,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
   for (int d_i = 0; d_i < d_n; d_i += ALIGNED_Q ? 8 : 1)
     load<ALIGNED_Q ? 8 : 1>(
         &q_next[d_i],
-        q_ptr + h_at * M * D + offs_m_1 * D + offs_d[d_i],
-        mask_m_1 && mask_d[d_i], bf16(0.0f));
+        place(q_ptr, h_at * M * D + offs_m_1 * D + offs_d[d_i]),
+        mask_m_1 && mask_d[d_i]);
   #pragma unroll
   for (int d_i = 0; d_i < d_n; d_i += 8)
     store<8>(
@@ -127,8 +127,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
     for (int d_i = 0; d_i < d_n; d_i += ALIGNED_K ? 8 : 1)
       load<ALIGNED_K ? 8 : 1>(
           &k_next[n_i][d_i],
-          k_ptr + h_at * N * D + offs_n_1[n_i] * D + offs_d[d_i],
-          mask_n_1[n_i] && mask_d[d_i], bf16(0.0f));
+          place(k_ptr, h_at * N * D + offs_n_1[n_i] * D + offs_d[d_i]),
+          mask_n_1[n_i] && mask_d[d_i]);
   #pragma unroll
   for (int n_i = 0; n_i < n_n1; ++n_i)
     #pragma unroll
@@ -237,8 +237,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
   for (int n_i = 0; n_i < n_n; ++n_i)
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
-      if (mask_n[n_i] && mask_m[m_i])
-        p_ptr[h_at * N * M + offs_n[n_i] * M + offs_m[m_i]] = p[n_i][m_i];
+      write(p_ptr, h_at * N * M + offs_n[n_i] * M + offs_m[m_i], mask_n[n_i] && mask_m[m_i], p[n_i][m_i]);
   float l[2];
   #pragma unroll
   for (int m_i = 0; m_i < 2; ++m_i) {
@@ -278,8 +277,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
   if ((thread & 240) == 0)
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
-      if (mask_m[m_i])
-        l_ptr[h_at * M + offs_m[m_i]] = l[m_i];
+      write(l_ptr, h_at * M + offs_m[m_i], mask_m[m_i], l[m_i]);
 }
 
 // o[h, m, d] = sum(p[h, n, m] * f32(v[h, n, d]), n)
@@ -334,7 +332,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_1(
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       p[n_i][m_i] =
-          mask_n[n_i] && mask_m[m_i] ? p_ptr[h_at * N * M + offs_n[n_i] * M + offs_m[m_i]] : 0.0f;
+          read(p_ptr, h_at * N * M + offs_n[n_i] * M + offs_m[m_i], mask_n[n_i] && mask_m[m_i]);
   bf16 o_a[n_n][2];
   #pragma unroll
   for (int n_i = 0; n_i < n_n; ++n_i)
@@ -364,8 +362,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_1(
     for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_V ? 8 : 1)
       load<ALIGNED_V ? 8 : 1>(
           &v_next[n_i][d_i],
-          v_ptr + h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
-          mask_n_1[n_i] && mask_d_1[d_i], bf16(0.0f));
+          place(v_ptr, h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i]),
+          mask_n_1[n_i] && mask_d_1[d_i]);
   bf16 part_1[d_n1][n_n1];
   #pragma unroll
   for (int d_i = 0; d_i < d_n1; ++d_i)
@@ -426,7 +424,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_1(
   float l[2];
   #pragma unroll
   for (int m_i = 0; m_i < 2; ++m_i)
-    l[m_i] = mask_m[m_i] ? l_ptr[h_at * M + offs_m[m_i]] : 0.0f;
+    l[m_i] = read(l_ptr, h_at * M + offs_m[m_i], mask_m[m_i]);
   bf16 y[2][d_n];
   #pragma unroll
   for (int m_i = 0; m_i < 2; ++m_i)
@@ -438,7 +436,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_1(
     #pragma unroll
     for (int d_i = 0; d_i < d_n; d_i += ALIGNED_Y ? 4 : 1)
       store<ALIGNED_Y ? 4 : 1>(
-          y_ptr + h_at * M * D + offs_m[m_i] * D + offs_d[d_i],
+          place(y_ptr, h_at * M * D + offs_m[m_i] * D + offs_d[d_i]),
           &y[m_i][d_i],
           mask_m[m_i] && mask_d[d_i]);
 }

@@ -42,17 +42,17 @@ extern "C" __global__ void __launch_bounds__(256, 1) row_norm_0(
   float g[k_n];
   #pragma unroll
   for (int k_i = 0; k_i < k_n; k_i += ALIGNED_G ? 4 : 1)
-    load<ALIGNED_G ? 4 : 1>(&g[k_i], g_ptr + offs_k[k_i], mask_k[k_i], 0.0f);
+    load<ALIGNED_G ? 4 : 1>(&g[k_i], place(g_ptr, offs_k[k_i]), mask_k[k_i]);
   float b[k_n];
   #pragma unroll
   for (int k_i = 0; k_i < k_n; k_i += ALIGNED_G ? 4 : 1)
-    load<ALIGNED_G ? 4 : 1>(&b[k_i], b_ptr + offs_k[k_i], mask_k[k_i], 0.0f);
+    load<ALIGNED_G ? 4 : 1>(&b[k_i], place(b_ptr, offs_k[k_i]), mask_k[k_i]);
   for (int tile = blockIdx.x; tile < M; tile += gridDim.x) {
     const int m_at = tile;
     float x[k_n];
     #pragma unroll
     for (int k_i = 0; k_i < k_n; k_i += ALIGNED_G ? 4 : 1)
-      load<ALIGNED_G ? 4 : 1>(&x[k_i], x_ptr + m_at * K + offs_k[k_i], mask_k[k_i], 0.0f);
+      load<ALIGNED_G ? 4 : 1>(&x[k_i], place(x_ptr, m_at * K + offs_k[k_i]), mask_k[k_i]);
     float s;
     s = 0;
     #pragma unroll
@@ -107,6 +107,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) row_norm_0(
       y[k_i] = (((x[k_i] - mean) * r) * g[k_i]) + b[k_i];
     #pragma unroll
     for (int k_i = 0; k_i < k_n; k_i += ALIGNED_G ? 4 : 1)
-      store<ALIGNED_G ? 4 : 1>(y_ptr + m_at * K + offs_k[k_i], &y[k_i], mask_k[k_i]);
+      store<ALIGNED_G ? 4 : 1>(place(y_ptr, m_at * K + offs_k[k_i]), &y[k_i], mask_k[k_i]);
   }
 }

@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) row_softmax_0(
   float x[k_n];
   #pragma unroll
   for (int k_i = 0; k_i < k_n; k_i += ALIGNED_X ? 4 : 1)
-    load<ALIGNED_X ? 4 : 1>(&x[k_i], x_ptr + offs_m * K + offs_k[k_i], mask_m && mask_k[k_i], 0.0f);
+    load<ALIGNED_X ? 4 : 1>(&x[k_i], place(x_ptr, offs_m * K + offs_k[k_i]), mask_m && mask_k[k_i]);
   float mx;
   mx = least_of<float>();
   #pragma unroll
@@ -70,5 +70,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) row_softmax_0(
     y[k_i] = e[k_i] / s;
   #pragma unroll
   for (int k_i = 0; k_i < k_n; k_i += ALIGNED_X ? 4 : 1)
-    store<ALIGNED_X ? 4 : 1>(y_ptr + offs_m * K + offs_k[k_i], &y[k_i], mask_m && mask_k[k_i]);
+    store<ALIGNED_X ? 4 : 1>(
+        place(y_ptr, offs_m * K + offs_k[k_i]),
+        &y[k_i],
+        mask_m && mask_k[k_i]);
 }

@@ -42,8 +42,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) row_scan_0(
   for (int k_i = 0; k_i < k_n; k_i += ALIGNED_X ? 4 : 1)
     load<ALIGNED_X ? 4 : 1>(
         &x[k_i],
-        x_ptr + offs_m_1 * K + offs_k[k_i],
-        mask_m_1 && mask_k[k_i], 0.0f);
+        place(x_ptr, offs_m_1 * K + offs_k[k_i]),
+        mask_m_1 && mask_k[k_i]);
   float part_1[k_n];
   {  // part_1 along k
     float carry = 0;
@@ -61,5 +61,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) row_scan_0(
     y[k_i] = part_1[k_i];
   #pragma unroll
   for (int k_i = 0; k_i < k_n; k_i += ALIGNED_X ? 4 : 1)
-    store<ALIGNED_X ? 4 : 1>(y_ptr + offs_m_1 * K + offs_k[k_i], &y[k_i], mask_m_1 && mask_k[k_i]);
+    store<ALIGNED_X ? 4 : 1>(
+        place(y_ptr, offs_m_1 * K + offs_k[k_i]),
+        &y[k_i],
+        mask_m_1 && mask_k[k_i]);
 }

@@ -91,8 +91,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) dense_0(
     for (int k_i = 0; k_i < 8; k_i += ALIGNED_X ? 8 : 1)
       load<ALIGNED_X ? 8 : 1>(
           &x_next[k_i],
-          x_ptr + offs_m_1 * K + offs_k[k_i],
-          mask_m_1 && mask_k[k_i], bf16(0.0f));
+          place(x_ptr, offs_m_1 * K + offs_k[k_i]),
+          mask_m_1 && mask_k[k_i]);
     #pragma unroll
     for (int k_i = 0; k_i < 4; ++k_i)
       offs_k_1[k_i] = k_at_1 + thread % 8 * 4 + k_i;
@@ -105,8 +105,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) dense_0(
       for (int n_i = 0; n_i < 2; n_i += ALIGNED_W ? 2 : 1)
         load<ALIGNED_W ? 2 : 1>(
             &w_next[k_i][n_i],
-            w_ptr + offs_k_1[k_i] * N + offs_n_1[n_i],
-            mask_k_1[k_i] && mask_n_1[n_i], bf16(0.0f));
+            place(w_ptr, offs_k_1[k_i] * N + offs_n_1[n_i]),
+            mask_k_1[k_i] && mask_n_1[n_i]);
   }
   k_at_1 = k_at_1 + 32;
   for (int k_at = 0; k_at < K; k_at += 32) {
@@ -140,8 +140,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) dense_0(
       for (int k_i = 0; k_i < 8; k_i += ALIGNED_X ? 8 : 1)
         load<ALIGNED_X ? 8 : 1>(
             &x_next[k_i],
-            x_ptr + offs_m_1 * K + offs_k[k_i],
-            mask_m_1 && mask_k[k_i], bf16(0.0f));
+            place(x_ptr, offs_m_1 * K + offs_k[k_i]),
+            mask_m_1 && mask_k[k_i]);
       #pragma unroll
       for (int k_i = 0; k_i < 4; ++k_i)
         offs_k_1[k_i] = k_at_1 + thread % 8 * 4 + k_i;
@@ -154,8 +154,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) dense_0(
         for (int n_i = 0; n_i < 2; n_i += ALIGNED_W ? 2 : 1)
           load<ALIGNED_W ? 2 : 1>(
               &w_next[k_i][n_i],
-              w_ptr + offs_k_1[k_i] * N + offs_n_1[n_i],
-              mask_k_1[k_i] && mask_n_1[n_i], bf16(0.0f));
+              place(w_ptr, offs_k_1[k_i] * N + offs_n_1[n_i]),
+              mask_k_1[k_i] && mask_n_1[n_i]);
     }
     k_at_1 = k_at_1 + 32;
     __syncthreads();
@@ -201,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) dense_0(
   bf16 b[8];
   #pragma unroll
   for (int n_i = 0; n_i < 8; n_i += ALIGNED_B ? 4 : 1)
-    load<ALIGNED_B ? 4 : 1>(&b[n_i], b_ptr + offs_n[n_i], mask_n[n_i], bf16(0.0f));
+    load<ALIGNED_B ? 4 : 1>(&b[n_i], place(b_ptr, offs_n[n_i]), mask_n[n_i]);
   bf16 y[2][8];
   #pragma unroll
   for (int m_i = 0; m_i < 2; ++m_i)
@@ -213,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) dense_0(
     #pragma unroll
     for (int n_i = 0; n_i < 8; n_i += ALIGNED_B ? 4 : 1)
       store<ALIGNED_B ? 4 : 1>(
-          y_ptr + offs_m[m_i] * N + offs_n[n_i],
+          place(y_ptr, offs_m[m_i] * N + offs_n[n_i]),
           &y[m_i][n_i],
           mask_m[m_i] && mask_n[n_i]);
 }

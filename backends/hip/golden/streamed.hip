@@ -99,8 +99,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
     for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_Q ? 8 : 1)
       load<ALIGNED_Q ? 8 : 1>(
           &q_next[m_i][d_i],
-          q_ptr + h_at * M * D + offs_m_1[m_i] * D + offs_d_1[d_i],
-          mask_m_1[m_i] && mask_d_1[d_i], bf16(0.0f));
+          place(q_ptr, h_at * M * D + offs_m_1[m_i] * D + offs_d_1[d_i]),
+          mask_m_1[m_i] && mask_d_1[d_i]);
   #pragma unroll
   for (int m_i = 0; m_i < 2; ++m_i)
     #pragma unroll
@@ -148,8 +148,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_K ? 8 : 1)
         load<ALIGNED_K ? 8 : 1>(
             &k_next[n_i][d_i],
-            k_ptr + h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
-            mask_n_1[n_i] && mask_d_1[d_i], bf16(0.0f));
+            place(k_ptr, h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i]),
+            mask_n_1[n_i] && mask_d_1[d_i]);
     __syncthreads();
     #pragma unroll
     for (int n_i = 0; n_i < 2; ++n_i)
@@ -243,8 +243,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_K ? 8 : 1)
         load<ALIGNED_K ? 8 : 1>(
             &k_next[n_i][d_i],
-            k_ptr + h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
-            mask_n_1[n_i] && mask_d_1[d_i], bf16(0.0f));
+            place(k_ptr, h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i]),
+            mask_n_1[n_i] && mask_d_1[d_i]);
     #pragma unroll
     for (int n_i = 0; n_i < 2; ++n_i)
       #pragma unroll
@@ -304,8 +304,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_K ? 8 : 1)
         load<ALIGNED_K ? 8 : 1>(
             &v[n_i][d_i],
-            v_ptr + h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
-            mask_n_1[n_i] && mask_d_1[d_i], bf16(0.0f));
+            place(v_ptr, h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i]),
+            mask_n_1[n_i] && mask_d_1[d_i]);
     float o_b[2][d_n1];
     #pragma unroll
     for (int n_i = 0; n_i < 2; ++n_i)
@@ -377,8 +377,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_K ? 8 : 1)
         load<ALIGNED_K ? 8 : 1>(
             &k_next[n_i][d_i],
-            k_ptr + h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
-            mask_n_1[n_i] && mask_d_1[d_i], bf16(0.0f));
+            place(k_ptr, h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i]),
+            mask_n_1[n_i] && mask_d_1[d_i]);
     __syncthreads();
     #pragma unroll
     for (int n_i = 0; n_i < 2; ++n_i)
@@ -449,7 +449,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
   #pragma unroll
   for (int d_i = 0; d_i < d_n; d_i += ALIGNED_Y ? 4 : 1)
     store<ALIGNED_Y ? 4 : 1>(
-        y_ptr + h_at * M * D + offs_m * D + offs_d[d_i],
+        place(y_ptr, h_at * M * D + offs_m * D + offs_d[d_i]),
         &y[d_i],
         mask_m && mask_d[d_i]);
 }

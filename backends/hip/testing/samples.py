@@ -36,6 +36,13 @@ CASES = {  # by name, a kernel of FOLDER and the decisions for it
         "place(h.outer, level=grid)\nplace(m.outer, level=grid)\nonline(mx, into=l)\n"
         "compute(s, unit=matrix)\ncompute(o, unit=matrix)\nprecision(o, dtype=bf16)",
     ),
+    "taps": (  # a matrix instruction with one register of B along K, and A in registers
+        "taps",
+        "tile(c, size=64)\ntile(i, size=1)\ntile(b, size=1)\ntile(o, size=32)\ntile(l, size=32)\n"
+        "place(b.outer, level=grid)\nplace(o.outer, level=grid)\nplace(l.outer, level=grid)\n"
+        "place(c.outer, level=loop)\nplace(i.outer, level=loop)\ncompute(y, unit=matrix)\n"
+        "pipeline(x, stages=3)\npipeline(w, stages=3)\nthreads(y, count=256)",
+    ),
     "scanned": ("scanned", "tile(m, size=4)\nplace(m.outer, level=grid)"),
     "jagged": ("jagged", "tile(b, size=1)\ntile(l, size=32)\nplace(b.outer, level=grid)"),
     "persistent": (

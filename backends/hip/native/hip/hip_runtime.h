@@ -105,37 +105,63 @@ HIDDEN inline float number(T x) { return float(x); }
 HIDDEN inline float number(__bf16 x) {
   return __builtin_bit_cast(float, unsigned(__builtin_bit_cast(unsigned short, x)) << 16);
 }
+// Eight bits of which kFraction are of the significand, at any place of a word.
+template <int kFraction, int kBias, int kCount>
+struct Eights {
+  unsigned char bytes[kCount];
+  HIDDEN float operator[](int n) const {
+    const int code = bytes[n] & 0x7f, exponent = code >> kFraction, part = code & ((1 << kFraction) - 1);
+    const float sign = bytes[n] & 0x80 ? -1.0f : 1.0f;
+    if (kFraction == 2 && exponent == 31) return part ? __builtin_nanf("") : sign * __builtin_inff();
+    if (kFraction == 3 && code == 0x7f) return __builtin_nanf("");
+    const int whole = exponent ? part + (1 << kFraction) : part;
+    return sign * __builtin_ldexpf(float(whole), (exponent ? exponent : 1) - kBias - kFraction);
+  }
+};
+template <int kCount>
+struct Whole {
+  signed char bytes[kCount];
+  HIDDEN int operator[](int n) const { return bytes[n]; }
+};
+
 HIDDEN inline float number(short bf16) {
   return __builtin_bit_cast(float, unsigned(static_cast<unsigned short>(bf16)) << 16);
 }
 
 // D = A * B + C of kSide x kSide, K = kDepth. A thread holds kEach elements along K of row (A) or column
-// (B) thread % kSide, from K = thread / kSide * kEach on. Of D it holds column thread % kSide, in groups
-// of four rows, 4 * (64 / kSide) rows apart. CDNA 3 instruction set guide, "Matrix instructions".
-template <int kSide, int kDepth, bool kRounded, class In, class Out>
+// (B) thread % kSide, from K = thread / kSide * kEach on, or in runs of kRun. Of D it holds column
+// thread % kSide, in groups of kRows rows, which threads kSide apart have one after the other. CDNA 3 instruction set guide, "Matrix instructions".
+template <int kSide, int kDepth, bool kRounded, int kRuns, int kRows, class A, class B, class Out>
 struct Multiplied {
-  static constexpr int kEach = kDepth * kSide / kWave, kGroup = 4 * (kWave / kSide);
-  struct Given { In a, b; Out c; };
+  static constexpr int kEach = kDepth * kSide / kWave, kGroup = kRows * (kWave / kSide);
+  static constexpr int kRun = kEach / kRuns;
+  using Number = decltype(Out()[0] + 0);
+  struct Given { A a; B b; Out c; };
 
-  HIDDEN static float part(const In& operand, int n) {
-    float x;
-    if constexpr (kEach == 1) x = number(operand);
-    else x = number(operand[n]);
-    return kRounded ? rounded(x) : x;
+  template <class In>
+  HIDDEN static Number part(const In& operand, int n) {
+    if constexpr (sizeof(Number) == 8) return operand;
+    else if constexpr (Number(0.5f) == 0) return operand[n];
+    else {
+      float x;
+      if constexpr (kEach == 1) x = number(operand);
+      else x = number(operand[n]);
+      return kRounded ? rounded(x) : x;
+    }
   }
   HIDDEN static void all(void** given) {
-    static float left[kSide][kDepth], right[kDepth][kSide];
+    static Number left[kSide][kDepth], right[kDepth][kSide];
     for (int thread = 0; thread < kWave; ++thread) {
       const Given& one = *static_cast<const Given*>(given[thread]);
       for (int n = 0; n < kEach; ++n) {
-        const int k = thread / kSide * kEach + n;
+        const int k = n / kRun * kRun * (kWave / kSide) + thread / kSide * kRun + n % kRun;
         left[thread % kSide][k] = part(one.a, n);
         right[k][thread % kSide] = part(one.b, n);
       }
     }
     for (int row = 0; row < kSide; ++row) {
-      float sums[kSide];
-      const int held = row / kGroup * 4 + row % 4, first = row % kGroup / 4 * kSide;
+      Number sums[kSide];
+      const int held = row / kGroup * kRows + row % kRows, first = row % kGroup / kRows * kSide;
       for (int n = 0; n < kSide; ++n) sums[n] = static_cast<Given*>(given[first + n])->c[held];
       for (int k = 0; k < kDepth; ++k)
         for (int n = 0; n < kSide; ++n) sums[n] += left[row][k] * right[k][n];
@@ -143,9 +169,9 @@ struct Multiplied {
     }
   }
 };
-template <int kSide, int kDepth, bool kRounded, class In, class Out>
-HIDDEN inline Out multiplied(In a, In b, Out c) {
-  using Way = Multiplied<kSide, kDepth, kRounded, In, Out>;
+template <int kSide, int kDepth, bool kRounded, int kRuns = 1, int kRows = 4, class A, class B, class Out>
+HIDDEN inline Out multiplied(A a, B b, Out c) {
+  using Way = Multiplied<kSide, kDepth, kRounded, kRuns, kRows, A, B, Out>;
   typename Way::Given mine{a, b, c};
   collective(&mine, Way::all);
   return mine.c;
@@ -176,7 +202,62 @@ MFMA(16x16x32_f16, 16, 32, 4, 8, _Float16, false)
 MFMA(32x32x16_f16, 32, 16, 16, 8, _Float16, false)
 MFMA(16x16x32_bf16, 16, 32, 4, 8, __bf16, false)
 MFMA(32x32x16_bf16, 32, 16, 16, 8, __bf16, false)
+inline emulated::Tuple<double, 4> __builtin_amdgcn_mfma_f64_16x16x4f64(
+    double a, double b, emulated::Tuple<double, 4> c, int, int, int) {
+  return emulated::multiplied<16, 4, false, 1, 1>(a, b, c);
+}
+#define MFMA_OF_I8(name, side, depth, count, Words)                                               \
+  inline emulated::Tuple<int, count> __builtin_amdgcn_mfma_i32_##name##_i8(                       \
+      Words a, Words b, emulated::Tuple<int, count> c, int, int, int) {                           \
+    using In = emulated::Whole<sizeof(Words)>;                                                    \
+    return emulated::multiplied<side, depth, false>(                                              \
+        __builtin_bit_cast(In, a), __builtin_bit_cast(In, b), c);                                 \
+  }
+#define WORDS(count) emulated::Tuple<int, count>
+MFMA_OF_I8(16x16x32, 16, 32, 4, long)
+MFMA_OF_I8(32x32x16, 32, 16, 16, long)
+MFMA_OF_I8(16x16x64, 16, 64, 4, WORDS(4))
+MFMA_OF_I8(32x32x32, 32, 32, 16, WORDS(4))
+#define MFMA_OF_EIGHT(name, side, depth, count, A, B)                                             \
+  inline emulated::Tuple<float, count> __builtin_amdgcn_mfma_f32_##name(                          \
+      long a, long b, emulated::Tuple<float, count> c, int, int, int) {                           \
+    return emulated::multiplied<side, depth, false>(                                              \
+        __builtin_bit_cast(A, a), __builtin_bit_cast(B, b), c);                                   \
+  }
+#define FP8(count) emulated::Eights<3, 7, count>
+#define BF8(count) emulated::Eights<2, 15, count>
+#define MFMA_OF_EIGHTS(shape, side, depth, count)                                                 \
+  MFMA_OF_EIGHT(shape##_fp8_fp8, side, depth, count, FP8(8), FP8(8))                              \
+  MFMA_OF_EIGHT(shape##_fp8_bf8, side, depth, count, FP8(8), BF8(8))                              \
+  MFMA_OF_EIGHT(shape##_bf8_fp8, side, depth, count, BF8(8), FP8(8))                              \
+  MFMA_OF_EIGHT(shape##_bf8_bf8, side, depth, count, BF8(8), BF8(8))
+MFMA_OF_EIGHTS(16x16x32, 16, 32, 4)
+MFMA_OF_EIGHTS(32x32x16, 32, 16, 16)
+// Forms: 0 is f8e4m3, 1 f8e5m2. Without scales of blocks.
+#define MFMA_OF_FORMS(name, side, depth, count)                                                   \
+  inline emulated::Tuple<float, count> __builtin_amdgcn_mfma_scale_f32_##name##_f8f6f4(           \
+      WORDS(8) a, WORDS(8) b, emulated::Tuple<float, count> c, int form_a, int form_b, int, int,  \
+      int, int) {                                                                                 \
+    const auto left = [&](auto kind) { return __builtin_bit_cast(decltype(kind), a); };           \
+    const auto right = [&](auto kind) { return __builtin_bit_cast(decltype(kind), b); };          \
+    const auto with = [&](auto x, auto y) {                                                       \
+      return emulated::multiplied<side, depth, false, 2>(left(x), right(y), c);                   \
+    };                                                                                            \
+    const FP8(32) fp8{};                                                                          \
+    const BF8(32) bf8{};                                                                          \
+    if (form_a) return form_b ? with(bf8, bf8) : with(bf8, fp8);                                  \
+    return form_b ? with(fp8, bf8) : with(fp8, fp8);                                              \
+  }
+MFMA_OF_FORMS(16x16x128, 16, 128, 4)
+MFMA_OF_FORMS(32x32x64, 32, 64, 16)
 #undef MFMA
 #undef MFMA_OF_ONE
+#undef MFMA_OF_I8
+#undef MFMA_OF_EIGHT
+#undef MFMA_OF_EIGHTS
+#undef MFMA_OF_FORMS
+#undef WORDS
+#undef FP8
+#undef BF8
 
 #endif  // BACKENDS_HIP_NATIVE_HIP_RUNTIME_H_
