@@ -20,8 +20,9 @@ import numpy as np
 import torch
 
 from backends.backend import Arrays, BackendError, Built, Sizes
-from backends.cuda import driver, nvrtc
+from backends.cuda import nvrtc
 from backends.cuda.build import HEADERS, OPTIONS
+from backends.gpu.cubins import driver
 from backends.gpu.device import running
 from backends.gpu.source.launches import calls, constants
 from backends.gpu.source.names import known_sizes

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from backends.backend import BackendError
-from backends.cuda import driver
+from backends.gpu.cubins import driver
 from backends.gpu.device import fake
 from backends.hip import backend as hip
 from backends.measure import check
