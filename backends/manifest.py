@@ -71,6 +71,7 @@ class Manifest:
     refuses: tuple[str, ...] = ()  # those of `FEATURES` that its `emit` refuses
     # Targets that the language suite runs on, one of each kind; empty: all.
     tried_on: tuple[str, ...] = ()
+    imported: bool = True  # sources in Python: whether a module of a user's calls them on tensors
     for_tests: bool = False  # proves nothing about a kernel, so it is never a default
     # `module:function` that validates the backend's own table of a target file
     # (`machines/fields/fields.py`); empty: no table.

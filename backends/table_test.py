@@ -82,7 +82,10 @@ def test_a_figure_that_is_none_is_refused_by_its_name(tmp_path_factory, number, 
 @pytest.mark.parametrize("name, path", NUMBERS)
 def test_a_figure_of_a_backend_must_be_there(name, path, tmp_path):
     backend = path.partition(".")[0]
-    optional = path.endswith(("programs_of_one_warp", ".i64", ".b8")) or backend == "null"
+    optional = (
+        path.endswith(("programs_of_one_warp", "cluster_blocks", ".i64", ".b8"))
+        or backend == "null"
+    )
     peaks = ("lanes.", "depth_per_cycle.")  # of dtypes for which no peak is stated
     if (
         backend not in (*TABLES[name]["backends"], TABLES[name]["class"])

@@ -9,7 +9,7 @@ from ir.lower.lower import lower
 from search.evaluator.served import Served
 
 CHIP = target("h200")
-TRITON, CUDA = (Served(b, served_by(CHIP, b)) for b in map(backend, CHIP.backends))
+TRITON, CUDA = (Served(b, served_by(CHIP, b)) for b in map(backend, CHIP.backends[:2]))
 
 
 def test_every_kernel_of_the_library_has_sizes():

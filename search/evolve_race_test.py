@@ -12,7 +12,7 @@ from testing.cli.place import Place
 # A target with two backends, of which no device is here: times are modelled, and equal each time.
 TARGET = "h200"
 ROWS = ("--kernel=rows.kir", "--policy=evolutionary", "--seed=3")
-RACED = ["triton", "cuda"]
+RACED = ["triton", "cuda", "cutedsl"]
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ def results(found):
 
 
 def test_a_race_has_one_budget_one_winner_and_a_row_for_each_backend(place):
-    words = (*ROWS, "--evaluations=14", "--out=out", "--report=report.html", "--workers=2")
+    words = (*ROWS, "--evaluations=21", "--out=out", "--report=report.html", "--workers=2")
     (found,) = place.evolve(*words)["runs"]
     rows = {row["backend"]: row for row in found["backends"]}
     assert list(rows) == RACED
-    assert sum(row["evaluations"] for row in rows.values()) == found["evaluations"] == 14
+    assert sum(row["evaluations"] for row in rows.values()) == found["evaluations"] == 21
     assert all(row["correct"] >= 2 and row["evaluations"] >= 5 for row in rows.values())
     assert found["best_us"] == min(row["best_us"] for row in rows.values())
     won = rows[found["backend"]]
@@ -92,7 +92,7 @@ def test_a_model_new_takes_the_backends_that_python_can_import(tmp_path):
     words = (f"--target={TARGET}", "--problem=model.py", "--model-new=new.py", "--evaluations=2")
     done = evolve_here(tmp_path, *words, "--no-store")
     assert done.returncode == 0, done.stderr
-    why = "its sources are CUDA C++, which a file of Python cannot hold"
+    why = "its sources are CUDA C++, which a module of Python cannot call"
     assert done.stderr.count(f"{TARGET}: without `cuda`: {why}") == 1
     assert "class ModelNew" in (tmp_path / "new.py").read_text()
     done = evolve_here(tmp_path, *words, "--no-store", "--backend=cuda", "--overwrite")

@@ -230,9 +230,9 @@ def require_own(left: Sequence[str]) -> None:
 
 def not_imported(manifest: Manifest) -> str:
     """Why Python cannot import sources of a backend; empty where it can."""
-    if manifest.extension == IMPORTED:
+    if manifest.extension == IMPORTED and manifest.imported:
         return ""
-    return f"its sources are {manifest.language}, which a file of Python cannot hold"
+    return f"its sources are {manifest.language}, which a module of Python cannot call"
 
 
 def require_imported(served: Mapping[str, Sequence[Served]]) -> None:

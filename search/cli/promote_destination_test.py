@@ -17,13 +17,13 @@ SPEC = '''def twice(x: f32[M]) -> f32[M]:
 
 
 def problem(library=True, ours=True, for_tests=False):
-    settings = SimpleNamespace(kernel="twice", target="chip", spec=SPEC)
+    settings = SimpleNamespace(kernel="twice", target="chip", spec=SPEC, backends=("tongue",))
     return SimpleNamespace(
         library=library,
         ours=ours,
         for_tests=for_tests,
         settings=settings,
-        machine=SimpleNamespace(name="chip"),
+        machine=SimpleNamespace(name="chip", backends=("tongue",)),
     )
 
 

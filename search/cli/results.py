@@ -278,7 +278,8 @@ def _profile(problem: Problem, outcome: Outcome, folder: Path) -> None:
     inputs = random_inputs(spec, sizes, np.random.default_rng(SEED))
     nest = nest_of(outcome.best, machine, sizes)
     source = winner_source(problem, outcome)
-    enter(folder, Limits().suited(backend.available(machine)))
+    # The trace is read from the folder afterwards, so no other file system may hide it.
+    enter(folder, Limits(files=None).suited(backend.available(machine)))
     os.environ.update(homes(folder))
     tempfile.tempdir = None  # what it was is no longer writable
     try:

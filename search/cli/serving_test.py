@@ -27,6 +27,7 @@ class Known:
         return SimpleNamespace(
             name=self.name,
             language=f"language {self.name}",
+            imported=True,
             extension="py" if self.name == "one" else "cc",
             rendering=self.name,
         )
@@ -107,7 +108,7 @@ def test_a_use_takes_those_that_have_what_it_needs(known):
     found = serving(TARGET, ()).narrowed(not_imported)
     assert names(found) == ["one"]
     assert found.notes[0] == (
-        "chip: without `two`: its sources are language two, which a file of Python cannot hold"
+        "chip: without `two`: its sources are language two, which a module of Python cannot call"
     )
     require_imported({"chip": found.served})
     named = serving(TARGET, ("two",)).narrowed(not_imported)
