@@ -113,7 +113,9 @@ def compiled(file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
         nvrtc.library()  # loaded here, so that no child loads it again
 
         def work() -> bytes:
-            limit = _address_space() + MEMORY
+            _, most = resource.getrlimit(resource.RLIMIT_AS)
+            wanted = _address_space() + MEMORY
+            limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
             return nvrtc.compiled(source, file.name, headers, options)
 

@@ -106,7 +106,9 @@ def compiled(file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
                 raise BackendError("build", f"the source has no kernel `{kernel.name}`")
 
         def work() -> bytes:
-            limit = _address_space() + MEMORY
+            _, most = resource.getrlimit(resource.RLIMIT_AS)
+            wanted = _address_space() + MEMORY
+            limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
             own = Path(tempfile.gettempdir())
             module = own / FILE
