@@ -129,7 +129,8 @@ def test_every_result_file_has_a_table():
     other pages; notes of backends cite what single decisions do, which their test checks."""
     text = "".join((ROOT / path).read_text(encoding="utf-8") for path in PAGES)
     operators = (ROOT / aten_table.PAGE).read_text(encoding="utf-8")
-    others = [p.read_text(encoding="utf-8") for p in (ROOT / PAGE).parent.glob("search*.md")]
+    pages = (p for each in ("search*.md", "hip.md") for p in (ROOT / PAGE).parent.glob(each))
+    others = [p.read_text(encoding="utf-8") for p in pages]
     for file in (ROOT / RESULTS).glob("*/*.json"):
         name = file.relative_to(ROOT / RESULTS).with_suffix("")
         of_operators = name.name == "aten" and file.parent.name in operators
