@@ -26,8 +26,8 @@ from backends.gpu.cubins import driver
 from backends.gpu.device import running
 from backends.gpu.source.launches import calls, constants
 from backends.gpu.source.names import known_sizes
-from backends.hip.backend import spelled
-from backends.hip.build import launches
+from backends.hip.backend import program, spelled
+from backends.hip.build import launches, written
 from backends.measure import check
 from backends.registry import REGISTRY, backend, served_by, target
 from benchmarks.device import require
@@ -102,7 +102,8 @@ def row(kernel: str, witness: Witness, dry: bool) -> Row:
     try:
         nest = lower(work.spec, schedule, machine, work.tune)
         with tempfile.TemporaryDirectory() as folder:
-            built = serving.build(serving.emit(nest, machine), nest, machine, Path(folder))
+            made = program(spelled(nest), machine)
+            built = Built(written(serving.emit(nest, machine), made, Path(folder)))
             for sizes in work.checks:
                 if dry:
                     witness.image(built, known_sizes(nest, spelled(nest), sizes))
@@ -141,8 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"--out={given.out.name}{flag}",
             "date": date.today().isoformat(),
             "machine": available.get("device") or machine.title,
-            "toolchains": {LANGUAGE: backend(LANGUAGE).available(target(SOURCE))["toolchain"]}
-            | {"nvrtc": nvrtc.version()},
+            "toolchains": {"nvrtc": nvrtc.version()},
             "emitted_for": SOURCE,
             "correct_by": available.get("correct_by"),
             "summary": {"kernels": len(run), done: sum(bool(r.get(done)) for r in run)},

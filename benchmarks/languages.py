@@ -30,7 +30,7 @@ from backends.registry import backend, served_by, target
 from benchmarks.results import read, save
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.machine import NOTED
+from ir.machine import NOTED, Machine
 from ir.parse.parse import parse_workload
 from ir.parse.schedule import parse_schedule
 from ir.reference.inputs import random_inputs
@@ -42,6 +42,7 @@ SCHEDULES = ROOT / "benchmarks" / "schedules_of_languages"
 TOGETHER = 12  # builds
 LIBRARY_OF = "library"  # stands for PyTorch's function among the backends
 SECONDS = 0.3  # of measured calls of it
+LEAST = 2  # backends of a race
 BUILD_SECONDS, RUN_SECONDS = 90.0, 45.0
 SHARED_FIGURES = ("registers", "spills", "shared_bytes", "occupancy")
 EXAMPLES = """
@@ -219,6 +220,14 @@ def ratios(rows: Sequence[Row], one: str, other: str) -> dict[str, Any]:
     return {"geometric_mean": mean, "min": min(found.values(), default=None), "failed": lost}
 
 
+def _measured(machine: Machine) -> tuple[list[str], list[str]]:
+    """The backends whose times are measured here, and of the others why not."""
+    can = {name: backend(name).available(machine) for name in machine.backends}
+    found = [name for name, said in can.items() if said["time_kind"] == "measured"]
+    others = [(name, said["why"]) for name, said in can.items() if name not in found]
+    return found, [f"`{n}`, which is not measured here{': ' * bool(why)}{why}" for n, why in others]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Races, and writes the file."""
     made = argparse.ArgumentParser(
@@ -236,11 +245,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := [n for n in names if n not in every]:
         raise KernelError(f"there is no kernel `{unknown[0]}`", allowed=", ".join(every))
     machine = target(given.target)
-    languages = machine.backends
-    for language in languages:
-        can = backend(language).available(machine)
-        if can["time_kind"] != "measured":
-            raise KernelError(f"`{language}` is not measured here: {can['why']}")
+    languages, lacking = _measured(machine)
+    if len(languages) < LEAST:
+        raise KernelError("there is no race without " + "; ".join(lacking))
+    for why in lacking:
+        print(f"benchmarks.languages: without {why}", file=sys.stderr)
     rows = raced(names, given.target, languages, lambda row: print(json.dumps(row), flush=True))
     from benchmarks.device import facts  # opens the GPU, after which no child could
 

@@ -47,6 +47,15 @@ _METADATA = re.compile(
 )
 
 
+def written(source: str, program: ThreadProgram, folder: Path) -> Path:
+    """The file of a source, beside which is what it is launched with."""
+    file = folder / FILE
+    file.write_text(source, encoding="utf-8")
+    given = metadata(program) | {"bytes": tensor_bytes(program)}
+    (folder / LAUNCHES).write_text(json.dumps(given, indent=1), encoding="utf-8")
+    return file
+
+
 def build(
     source: str,
     program: ThreadProgram,
@@ -61,10 +70,8 @@ def build(
     BackendError("build") where the compiler refuses, hangs or dies, where the source lacks a launch,
     and where no device would run the result.
     """
-    file = folder / FILE
-    file.write_text(source, encoding="utf-8")
-    given = metadata(program) | {"bytes": tensor_bytes(program)}
-    (folder / LAUNCHES).write_text(json.dumps(given, indent=1), encoding="utf-8")
+    file = written(source, program, folder)
+    given = launches(file)
     began = time.perf_counter()
     texts = kernels(compiled(file, machine, sizes).with_suffix(".s").read_text(encoding="utf-8"))
     seconds = time.perf_counter() - began
