@@ -152,7 +152,7 @@ def prepare(
             reference(spec, sizes, seed + OTHER)
         for sizes in once:
             reference(spec, sizes, seed)
-        for draw in draws(spec):
+        for draw in _made(spec, drawn_at):
             reference(spec, drawn_at, seed, draw)
 
 
@@ -231,10 +231,7 @@ def check_draws(
     Where plain arithmetic in the spec's own formats loses a value, a kernel may lose it too.
     """
     run = _Runner(backend, built, nest, machine, sizes)
-    names = draws(spec)
-    if _numbers(spec, sizes) > DRAWN:  # of a spec with these sizes alone
-        names = tuple(name for name in names if name in AFFORDABLE)
-    for draw in names:
+    for draw in _made(spec, sizes):
         known = reference(spec, sizes, seed, draw)
         try:
             got = run(known)
@@ -245,6 +242,12 @@ def check_draws(
                 raise
             kind = draw.replace("_", " ")
             raise BackendError("check", f"of the draw `{kind}`, {error.reason}") from None
+
+
+def _made(spec: Spec, sizes: Sizes) -> tuple[str, ...]:
+    """The draws that are made at some sizes. Large ones are those of a spec that has no others."""
+    few = _numbers(spec, sizes) <= DRAWN
+    return tuple(name for name in draws(spec) if few or name in AFFORDABLE)
 
 
 def draw_sizes(spec: Spec, checks: Sequence[Sizes]) -> Sizes:
