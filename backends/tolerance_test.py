@@ -81,7 +81,8 @@ def whys(dtype, exact, got, error):
     return " ".join(allowance(dtype, dtype, got, exact, [error]))
 
 
-@pytest.mark.parametrize("dtype, factor", [("bf16", 1.004), ("f16", 1.0005), ("f32", 1.0000004)])
+# In f32 the factor may be off by all of the floor, as the mean error may.
+@pytest.mark.parametrize("dtype, factor", [("bf16", 1.004), ("f16", 1.0005)])
 def test_a_common_factor_is_seen_that_the_mean_error_hides(dtype, factor):
     exact, error = rounded((64, 96), dtype)
     assert whys(dtype, exact, exact + error, error) == ""

@@ -58,7 +58,7 @@ def test_a_kernel_has_a_row_with_the_time_of_each_backend(tmp_path):
     words = ("--target=h200", "--kernels=map_id", "--rounds=1", f"--out={out}")
     assert main(words) == 0
     found = json.loads(out.read_text())
-    assert found["checked_through"] == ["triton", "cuda"]
+    assert found["checked_through"] == ["triton", "cuda", "cutedsl"]
     (row,) = found["rows"]
     assert row["kernel"] == "map_id" and len(row["checks"]) > 1
     assert row["triton"]["cpu_s"] > 0 and row["cuda"]["cpu_s"] > 0

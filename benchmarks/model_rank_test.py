@@ -68,14 +68,16 @@ def test_all_backends_of_a_target_are_ranked_in_one_file(tmp_path, monkeypatch):
     monkeypatch.setattr(model_rank, "_head", lambda asked: {"machine": "none"})
     assert command(out, backend="") == 0
     rows = read(out)
-    count = {name: sum(r["backend"] == name for r in rows) for name in ("triton", "cuda")}
-    assert count == {"triton": 4, "cuda": 4}
+    count = {
+        name: sum(r["backend"] == name for r in rows) for name in ("triton", "cuda", "cutedsl")
+    }
+    assert count == {"triton": 4, "cuda": 4, "cutedsl": 4}
     # One kernel's schedules are timed one after the other, and compared with the first of all.
-    assert [r["backend"] for r in rows] == ["triton"] * 4 + ["cuda"] * 4
+    assert [r["backend"] for r in rows] == ["triton"] * 4 + ["cuda"] * 4 + ["cutedsl"] * 4
     wrong = [r for r in rows if r["correct"] is False and "lie 0.5" in r["reason"]]
     assert len(wrong) == 1
     table = json.loads(out.read_text())["summary"]
-    assert set(table["backends"]) == {"triton", "cuda"}
+    assert set(table["backends"]) == {"triton", "cuda", "cutedsl"}
     parts = [part["kernels"]["softmax"]["timed"] for part in table["backends"].values()]
     assert sum(parts) == table["kernels"]["softmax"]["timed"]
 

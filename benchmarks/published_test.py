@@ -6,7 +6,7 @@ import pytest
 
 from backends.registry import target
 from benchmarks import published
-from benchmarks.published import FIGURES, SPECS, figures, main, summary
+from benchmarks.published import FIGURES, figures, main, spec_text, summary
 from ir.errors import KernelError
 from ir.parse.parse import parse_workload
 from ir.sizes import free_sizes
@@ -16,7 +16,7 @@ from ir.sizes import free_sizes
 def test_each_figure_has_a_source_a_spec_and_all_sizes(name):
     assert target(name).name == name
     for one in figures(name):
-        text = (SPECS / f"{one['spec']}.kir").read_text(encoding="utf-8")
+        text = spec_text(one["spec"])
         assert set(free_sizes(parse_workload(text, one["spec"]).spec)) == set(one["sizes"])
         assert one["source"] and one["url"].startswith("https://")
         assert ("us" in one) != ("tflops" in one)
