@@ -122,8 +122,8 @@ inline void write_buffer(typename Word<kBytes>::Type x, void* tensor, int offset
   else __builtin_amdgcn_raw_buffer_store_b128(x, buffer(tensor), offset, 0, 0);
 }
 
-template <int kCount, class T>
-inline void load(T* to, Place<const T, int> from, bool inside) {
+template <int kCount, class T, class From>
+inline void load(T* to, Place<From, int> from, bool inside) {
   Vector<kCount, T> read;
 #pragma unroll
   for (int i = 0; i < read.kWords; ++i)
@@ -131,8 +131,8 @@ inline void load(T* to, Place<const T, int> from, bool inside) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) to[i] = read.elements[i];
 }
-template <int kCount, class T>
-inline void load(T* to, Place<const T, int> from, bool inside, typename Own<T>::Type other) {
+template <int kCount, class T, class From>
+inline void load(T* to, Place<From, int> from, bool inside, typename Own<T>::Type other) {
   load<kCount>(to, from, inside);
 #pragma unroll
   for (int i = 0; i < kCount; ++i) to[i] = inside ? to[i] : other;
@@ -149,12 +149,12 @@ inline void store(Place<T, int> to, const T* from, bool inside) {
 #endif
 
 // Where a tensor is far, or its positions have 64 bits, and where no GPU runs this.
-template <int kCount, class T, class At>
-inline void load(T* to, Place<const T, At> from, bool inside, typename Own<T>::Type other) {
+template <int kCount, class T, class From, class At>
+inline void load(T* to, Place<From, At> from, bool inside, typename Own<T>::Type other) {
   load<kCount>(to, from.tensor + from.at, inside, other);
 }
-template <int kCount, class T, class At>
-inline void load(T* to, Place<const T, At> from, bool inside) {
+template <int kCount, class T, class From, class At>
+inline void load(T* to, Place<From, At> from, bool inside) {
   load<kCount>(to, from, inside, T(0));
 }
 template <int kCount, class T, class At>
