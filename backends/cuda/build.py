@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import resource
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -20,7 +19,7 @@ from typing import Any
 from backends.backend import BackendError, Built
 from backends.cuda import nvrtc
 from backends.gpu.assembly.mix import Code
-from backends.gpu.child import in_child
+from backends.gpu.child import in_child, limit_memory
 from backends.gpu.cubins import code
 from backends.gpu.model.builds import CompiledLaunch, check_limits, figures
 from backends.gpu.source.launches import calls, constants, metadata
@@ -113,10 +112,7 @@ def compiled(file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
         nvrtc.library()  # loaded here, so that no child loads it again
 
         def work() -> bytes:
-            _, most = resource.getrlimit(resource.RLIMIT_AS)
-            wanted = _address_space() + MEMORY
-            limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+            limit_memory(MEMORY)
             return nvrtc.compiled(source, file.name, headers, options)
 
         made = in_child(work, SECONDS, "build", file.parent)
@@ -132,12 +128,6 @@ def compile_source(source: Path, machine: Machine, to: Path) -> None:
     headers = {n: file.read_text(encoding="utf-8") for n, file in HEADERS.items()}
     text = source.read_text(encoding="utf-8")
     to.write_bytes(nvrtc.compiled(text, source.name, headers, options))
-
-
-def _address_space() -> int:
-    """Bytes that this process has mapped."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
-    return pages * resource.getpagesize()
 
 
 @cache

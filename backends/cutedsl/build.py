@@ -11,7 +11,6 @@ import importlib.util
 import json
 import os
 import re
-import resource
 import tempfile
 import time
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ from backends.cutedsl import compiler
 from backends.cutedsl.compiler import Kernel
 from backends.cutedsl.spelling import templates
 from backends.gpu.assembly.mix import Code
-from backends.gpu.child import in_child
+from backends.gpu.child import in_child, limit_memory
 from backends.gpu.cubins.code import programs
 from backends.gpu.model.builds import CompiledLaunch, check_limits, figures
 from backends.gpu.source.launches import Call, calls, constants, metadata
@@ -106,10 +105,7 @@ def compiled(file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
                 raise BackendError("build", f"the source has no kernel `{kernel.name}`")
 
         def work() -> bytes:
-            _, most = resource.getrlimit(resource.RLIMIT_AS)
-            wanted = _address_space() + MEMORY
-            limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+            limit_memory(MEMORY)
             own = Path(tempfile.gettempdir())
             module = own / FILE
             module.write_text(text, encoding="utf-8")
@@ -160,12 +156,6 @@ def with_constants(source: str, set_to: Mapping[str, int]) -> str:
 def support() -> str:
     """The texts of what kernels call."""
     return "".join(f.read_text(encoding="utf-8") for f in sorted(SUPPORT.glob("*.py")))
-
-
-def _address_space() -> int:
-    """Bytes that this process has mapped."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
-    return pages * resource.getpagesize()
 
 
 @cache

@@ -180,6 +180,16 @@ def _death(status: int, said: str) -> tuple[str, str]:
     return f"it ended with exit code {number} and no result{words}", kind
 
 
+def limit_memory(more: int) -> None:
+    """Limits the address space of this process to what it has mapped and so many bytes more, or to the
+    limit that it has, where that is less."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
+    wanted = pages * resource.getpagesize() + more
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
 def fault(error: BaseException) -> str:
     """An exception as text: its type and the end of its message, where compilers give the
     reason."""

@@ -112,6 +112,18 @@ def test_a_death_says_how(tmp_path, work, words, kind):
     assert seen.value.kind == kind
 
 
+def test_memory_is_limited_to_what_is_left(tmp_path):
+    def work(first, then):
+        limit_memory(first)
+        limit_memory(then)  # more than the process may have is no fault
+        return len(bytearray(1 << 28))
+
+    assert in_child(lambda: work(1 << 30, 1 << 40), GUARD, "build", tmp_path) == 1 << 28
+    with pytest.raises(ChildEnded) as seen:
+        in_child(lambda: work(1 << 24, 1 << 40), GUARD, "build", tmp_path)
+    assert seen.value.kind == "memory"
+
+
 def test_a_death_tells_what_was_said_before(tmp_path):
     def work():
         print("LLVM ERROR: out of registers", file=sys.stderr)
