@@ -23,8 +23,7 @@ def test_every_sort_of_name_and_statement_has_a_spelling():
     assert set(SORTS) - {"descriptor", "bulk"} <= set(names)
     statements = templates().table("cutedsl/statements.j2", "STATEMENTS")
     own = {s.__name__ for s in thread.Statement.__subclasses__()}
-    # No verb of the manifest makes clusters, or parts of what is stored.
-    assert own - {"ClusterBarrier", "Part"} <= set(statements)
+    assert own - {"ClusterBarrier"} <= set(statements)  # no verb of the manifest makes clusters
 
 
 def test_a_dtype_that_kernels_do_not_hold_is_refused():

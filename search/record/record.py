@@ -330,7 +330,7 @@ def require_same_spec(folder: Path, workload: str) -> None:
 
 
 def _place(folder: Path, stored: Stored, tested: bool) -> None:
-    """Writes all files of a record, and what stands beside its folder."""
+    """Writes all files of a record, and what is beside its folder."""
     record = stored.record
     names = [record.source, *(s.source for s in record.specializations)]
     files = {RECORD: record.text()}

@@ -1,7 +1,7 @@
 """Salvage: what can still be read of a damaged store, copied to a new one.
 
 The damaged file is not written. Its tables are read from both ends, so one damaged page loses only
-what lies on it. A row counts as readable where a search could use it.
+what is on it. A row counts as readable where a search could use it.
 """
 
 from __future__ import annotations
