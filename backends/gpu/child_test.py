@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from backends.backend import BackendError
-from backends.gpu.child import ChildEnded, fault, in_child
+from backends.gpu.child import ChildEnded, fault, in_child, limit_memory
 
 HOURS = 7200.0  # seconds: longer than a test may take
 GUARD = 1800.0  # seconds: only what hangs waits so long
