@@ -110,6 +110,25 @@ def test_one_wrong_element_is_named_with_position_and_values():
     assert "1 of 403 elements are off" in text
 
 
+@pytest.mark.parametrize("squared", [False, True])
+def test_a_long_sum_may_be_taken_in_long_loops(squared):
+    """Its one element says little of the errors that plain arithmetic may make."""
+    body = "x[m] * x[m]" if squared else "minimum(x[m], 1.0)"
+    text = f'def total(x: f32[M]) -> f32[()]:\n    """Add."""\n    y[()] = sum({body}, m)\n    return y\n'
+    spec = parse_spec(text)
+
+    def serial(outputs, inputs):
+        terms = np.square(inputs["x"]) if squared else np.minimum(inputs["x"], np.float32(1))
+        rows = np.add.accumulate(terms.reshape(64, -1), axis=1)[:, -1]
+        return {"y": np.add.accumulate(rows)[-1:].reshape(())}
+
+    def short(outputs, inputs):
+        return {"y": np.asarray(outputs["y"] * np.float32(1 - 2**-12))}
+
+    assert verdict(spec, serial, {"M": 1 << 20}).max_err > 2e-7
+    assert "output `y`" in reason(spec, short, sizes={"M": 1 << 20})
+
+
 def test_a_skipped_term_of_a_sum_is_seen():
     def spoil(outputs, inputs):
         outputs["y"][-1, -1] -= inputs["x"][-1, -1] * inputs["w"][-1, -1]

@@ -126,8 +126,8 @@ class Dtypes:
             case Cast(dtype, value):
                 self.of(value)
                 return dtype
-            case Bucketize(value, _):
-                self.of(value)
+            case Bucketize(value, borders):
+                self._key(self.of(value), self.tensors[borders], expr)
                 return "i32"
             case Reduce():
                 return self._reduce(expr)
@@ -167,6 +167,15 @@ class Dtypes:
                 hint=f"cast the read, `f32({expr.tensor}[...])`, in an equation of its own",
             )
         return dtype
+
+    def _key(self, dtype: str, borders: str, expr: Bucketize) -> None:
+        if is_float(dtype) and not is_float(borders):
+            raise KernelError(
+                f"`bucketize` searches for {strong(dtype)} in `{expr.borders}`, which holds {borders}",
+                place=expr.place,
+                allowed="integers, or borders that are floats",
+                hint=f"cast the borders in an equation of their own: `f32({expr.borders}[...])`",
+            )
 
     def _reduce(self, expr: Reduce) -> str:
         for r in expr.ranges:

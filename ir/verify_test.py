@@ -307,6 +307,7 @@ REFUSED = [
         "pad(i[m - 1], 0.5)",
     ),
     ("y[m] = pad(i[m - 1], -inf)", "i32[M]", "", "`i` holds i32 and is padded with -inf", "pad("),
+    ("y[m] = bucketize(a[m], i)", "i32[M]", "", "searches for f16 in `i`, which holds i32", "buck"),
     (
         "y[m] = where(a[m], 1.0, 0.0)",
         "f32[M]",

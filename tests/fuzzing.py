@@ -63,21 +63,21 @@ LAUNCH_TEXTS = (
 )
 ANSWER = """The store is the slow part.
 
-schedule.sched
-<<<<<<< SEARCH
+<<<<<<< SEARCH schedule.sched
 tile(m, size=16)
 =======
 tile(m, size=32)
 >>>>>>> REPLACE
 
+<<<<<<< SEARCH kernel.cc
 ```
-kernel.cc
-<<<<<<< SEARCH
 int kernel;
-=======
-int other;
->>>>>>> REPLACE
 ```
+=======
+```
+int other;
+```
+>>>>>>> REPLACE
 """
 FILES = {"schedule.sched": "schedule(scale)\ntile(m, size=16)\n", "kernel.cc": "int kernel;\n"}
 

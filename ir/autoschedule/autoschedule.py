@@ -14,6 +14,7 @@ from ir.machine import Cost, Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from ir.variant.atomic import facts_with_places
+from ir.variant.variant import formulate
 
 
 def autoschedule(
@@ -38,7 +39,9 @@ def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
 
     A row that does not fit becomes a loop over tiles, first along reduction axes.
     """
-    ends = tuple(Decision("kernel", e.target) for e in spec.equations[:-1])
+    # A scan that runs backwards may have taken the equations that it reads into its own body.
+    left = {e.target for e in formulate(spec, Schedule(spec.name)).equations}
+    ends = tuple(Decision("kernel", e.target) for e in spec.equations[:-1] if e.target in left)
     taps = machine.model.single_indices(spec)
     facts = facts_with_places(spec)
     reduced = {i for e in spec.equations for i in reduced_by(e.value)}

@@ -48,6 +48,15 @@ def test_a_plain_schedule_has_a_launch_for_each_equation():
     assert len(nest.launches) == len(w.spec.equations)
 
 
+def test_a_plain_schedule_has_no_launch_for_what_a_backward_scan_takes_in():
+    spec = parse_spec(
+        'def back(x: f32[M]) -> f32[M]:\n    """Add from the end."""\n'
+        "    a[m] = x[m] * 2.0\n    y[m] = cumsum(a[m], m, reverse=True)\n    return y\n"
+    )
+    nest = lower(spec, plain(spec, SMALL, {"M": 9}), SMALL, {"M": 9})
+    assert [launch.name for launch in nest.launches] == ["back_0", "back_1"]
+
+
 def test_rows_that_do_not_fit_are_walked_in_tiles():
     w = workload("softmax")
     sizes = {"M": 4, "K": 100_000}

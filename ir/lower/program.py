@@ -36,6 +36,7 @@ from ir.nest.steps import promote
 from ir.recurrence import lagging, step_before
 from ir.schedule import Schedule
 from ir.spec import (
+    FLOATS,
     INNER,
     Apply,
     Bucketize,
@@ -314,7 +315,12 @@ class Program:
         return Tile(self.tensor(read.tensor, scope))
 
     def _search(self, expr: Bucketize, scope: Scope) -> Tile:
-        source = self.operand(f"{expr.borders}_key", expr.value, scope, self._dtype_of(expr.value))
+        dtype, ends = self._dtype_of(expr.value), self.facts.tensors[expr.borders].dtype
+        key = expr.value
+        if ends in FLOATS and dtype not in FLOATS:
+            dtype = "f64" if ends == "f64" else "f32"
+            key = Cast(dtype, key, place=expr.place)
+        source = self.operand(f"{expr.borders}_key", key, scope, dtype)
         borders, size = self._resident(expr.borders)
         indices = self.values[source.value].names
         value = self.new(f"{expr.borders}_rank", expr.borders, "i32", indices, stages=1)

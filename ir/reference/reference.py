@@ -19,6 +19,8 @@ from ir.spec import EIGHT, FLOATS, Equation, Expr, Index, Range, Reduce, Scan, S
 from ir.verify import facts
 
 LARGEST_BLOCK = 2**22  # elements of one temporary array: 32 MB of float64
+# Terms that one loop adds: the error of more would hide terms that a kernel leaves out.
+SERIAL = 2**14
 _NARROWEST = ("bf16", "f16", "f32", "f64")
 _SEGMENT = "*"  # axis of a jagged index: all segments one after another
 _REDUCTIONS = {
@@ -63,9 +65,10 @@ def evaluate_storage(
     than f32.
 
     noise: perturbs each input by up to one unit in the last place of f32 or of its own wider
-    format, and each equation's result by up to one unit of the storage precision. Several such runs
-    show how much roundings as good as those of plain arithmetic change a result (Monte Carlo
-    arithmetic).
+    format, and each equation's result by up to one unit of the storage precision. SERIAL terms of
+    f32 sums are added one after another, as a loop adds them; numpy's pairwise sums err less than
+    a kernel does. Several such runs show how much roundings as good as those of plain arithmetic
+    change a result (Monte Carlo arithmetic).
     """
     storage = storage_dtype(spec)
     real = np.float32 if storage == "f32" else np.float64
@@ -242,13 +245,21 @@ class _Run:
             return self.values.of(expr, inner)
         if any(r.jagged or r.partial for r in expr.ranges):
             return self._jagged(expr, outer, inner, long)
-        if expr.reduction == "sum" and len(factors(expr.body)) > 1:
+        serial = expr.reduction == "sum" and self._is_serial(expr, inner)
+        if expr.reduction == "sum" and len(factors(expr.body)) > 1 and not serial:
             parts = [self.values.of(f, inner) for f in factors(expr.body)]
             kinds = {p.data.dtype.kind for p in parts}
             alike = self.real if "f" in kinds else np.int64
             parts = [Labelled(p.axes, p.data.astype(alike, copy=False)) for p in parts]
             return product_sum(parts, expr.over)
-        return _reduced(expr.reduction, self.values.of(expr.body, inner), expr.over)
+        return _reduced(expr.reduction, self.values.of(expr.body, inner), expr.over, serial)
+
+    def _is_serial(self, expr: Reduce, inner: Spans) -> bool:
+        """Whether a sum is taken term after term: of f32, where its terms fit one temporary array."""
+        if self.noise is None or self.real is not np.float32:
+            return False
+        free = {n.name for n in expr.body.walk() if isinstance(n, Index)} | set(expr.over)
+        return math.prod(inner[i].values.size for i in free) <= LARGEST_BLOCK
 
     def _segments(self, r: Range, spans: Spans) -> Span:
         """A jagged index as one axis with the values of all segments, one segment after another."""
@@ -300,7 +311,9 @@ def _widest(e: Equation, spans: Spans) -> tuple[list[str], int]:
     return indices, size
 
 
-def _reduced(reduction: str, body: Labelled, over: tuple[str, ...]) -> Labelled:
+def _reduced(
+    reduction: str, body: Labelled, over: tuple[str, ...], serial: bool = False
+) -> Labelled:
     kept = tuple(a for a in body.axes if a not in over)
     data = body.along(kept + over)
     if reduction in _ARGUMENTS:
@@ -308,8 +321,19 @@ def _reduced(reduction: str, body: Labelled, over: tuple[str, ...]) -> Labelled:
         return Labelled(kept, np.asarray(_ARGUMENTS[reduction](flat, axis=-1)))
     if reduction in ("sum", "prod"):
         data = counted(data)
+    if serial and data.size:
+        return Labelled(kept, _serial_sum(data.reshape(*data.shape[: len(kept)], -1)))
     axis = tuple(range(len(kept), data.ndim))
     return Labelled(kept, np.asarray(_REDUCTIONS[reduction].reduce(data, axis=axis)))
+
+
+def _serial_sum(data: np.ndarray) -> np.ndarray:
+    """The sum along the last axis of runs of SERIAL terms, each added one after another."""
+    runs = [
+        np.add.accumulate(data[..., at : at + SERIAL], axis=-1)[..., -1]
+        for at in range(0, data.shape[-1], SERIAL)
+    ]
+    return np.asarray(np.sum(runs, axis=0, dtype=data.dtype))
 
 
 def _by_segment(reduction: str, data: np.ndarray, lengths: np.ndarray, long: bool) -> np.ndarray:

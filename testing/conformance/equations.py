@@ -15,6 +15,11 @@ from testing.samples.samples import RECURRENT, workload
 
 ROWS = ({"M": 5, "K": 67}, {"M": 1, "K": 1}, {"M": 33, "K": 16})
 TILED = "tile(m, size=4)\ntile(k, size=16)\nplace(m.outer, level=grid)"
+# Formats of what is searched for, and of the sorted borders.
+SEARCHED = (
+    *(("f32", "f32"), ("i32", "i32"), ("i64", "i64")),
+    *(("bf16", "f32"), ("f16", "f16"), ("i32", "f32")),
+)
 ACROSS = "tile(m, size=2)\nplace(m.outer, level=grid)"
 FLAGS = {
     "": "",
@@ -191,11 +196,12 @@ def _ranges() -> Iterator[Case]:
     most = equations({"y": f"max(w[l], {bounds})"}, "f32", "b", "B")
     text = kernel("w: f32[L], offsets: i32[B + 1]", most, ({"B": 5, "L": 23},))
     yield Case("a maximum over ranges of data", text, ("jagged",))
-    for dtype in ("f32", "i32", "i64"):
+    for dtype, borders in SEARCHED:
         outputs = equations({"place": "bucketize(x[m, k], borders)"}, "i32", "m, k", "M, K")
-        text = kernel(f"x: {dtype}[M, K], borders: {dtype}[U]", outputs, ())
+        text = kernel(f"x: {dtype}[M, K], borders: {borders}[U]", outputs, ())
         sizes = ({"M": 5, "K": 19, "U": 13}, {"M": 1, "K": 1, "U": 1})
-        yield Case(f"a search in {dtype}", text + check_lines(sizes), ("search",))
+        of = "" if dtype == borders else f" for {dtype}"
+        yield Case(f"a search in {borders}{of}", text + check_lines(sizes), ("search",))
     found = workload("map_id")
     blocks = "tile(b, size=16)\nplace(b.outer, level=grid)"
     text = workload_text(type(found)(found.spec, None, found.checks))

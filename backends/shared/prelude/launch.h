@@ -41,13 +41,21 @@ constexpr T most_of() {
   return T(~u64(least_of<T>()));
 }
 
-// How many of sorted entries are less than x.
+// What has an order: formats of 16 bits as f32, others as they are.
 template <class T>
-inline i32 rank(Array<T> borders, Index count, T x) {
+inline T ordered(T x) {
+  return x;
+}
+inline float ordered(bf16 x) { return float(x); }
+inline float ordered(f16 x) { return float(x); }
+
+// How many of sorted entries are less than x, which may have another type.
+template <class T, class X>
+inline i32 rank(Array<T> borders, Index count, X x) {
   Index low = 0, high = count;
   while (low < high) {
     const Index middle = (low + high) / 2;
-    if (borders(middle) < x)
+    if (ordered(borders(middle)) < ordered(x))
       low = middle + 1;
     else
       high = middle;
