@@ -58,6 +58,7 @@ BIAS = {"f64": 1.0, "f32": 1.0, "f16": 0.25, "bf16": 0.25, "f8e4m3": 0.25, "f8e5
 # Quantiles of the errors of rows, each with how many times the limit is allowed there.
 QUANTILES = ((0.5, 1.0), (0.9, 1.5), (1.0, SPREAD))
 SAMPLE = 1 << 16  # elements of which equal ones are counted
+LEAST_SCALE, MOST_SCALE = 1e-250, 1e250  # of sums of squares that neither vanish nor overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +123,16 @@ def _biased(
     scaled = (exact / top).ravel()
     square = float(scaled @ scaled)
     # How many elements the factor is of: those that are small, or equal others, say nothing new.
-    count = min(square**2 / float(np.sum(scaled**4)), _distinct(scaled))
+    fourth = float(np.square(scaled) @ np.square(scaled))
+    count = min(square**2 / fourth, _distinct(scaled))
 
     def factor(error: np.ndarray) -> float:
+        if LEAST_SCALE < top < MOST_SCALE:
+            return float(error.ravel() @ scaled) / top / square
         return float((error / top).ravel() @ scaled) / square
 
     unit = FLOOR_ULPS[dtype] * EPSILON[dtype]
-    relative = FACTOR[precision] * max(rms(e / top) for e in errors) / rms(scaled) + unit
+    relative = FACTOR[precision] * max(rms(e) for e in errors) / top / rms(scaled) + unit
     plain = max(abs(factor(e)) for e in errors)
     most = FACTOR[precision] * plain + BIAS[dtype] * unit + SPREAD * relative / np.sqrt(count)
     found = factor(got - exact)
@@ -170,17 +174,32 @@ def _uneven(
 
 def _row_rms(values: np.ndarray) -> np.ndarray:
     rows = values.reshape(-1, values.shape[-1])
+    with np.errstate(over="ignore"):
+        squares = np.einsum("ij,ij->i", rows, rows)
+    found = np.sqrt(squares / rows.shape[1])
+    odd = ~((squares > LEAST_SCALE) & (squares < MOST_SCALE))
+    if odd.any():
+        found[odd] = _scaled_row_rms(rows[odd])
+    return found
+
+
+def _scaled_row_rms(rows: np.ndarray) -> np.ndarray:
     top = np.max(np.abs(rows), axis=1, initial=0.0)
     safe = np.where(top > 0, top, 1.0)
     return np.asarray(top * np.sqrt(np.mean(np.square(rows / safe[:, None]), axis=1)))
 
 
 def rms(values: np.ndarray) -> float:
-    """Root mean square, scaled so that large values do not overflow; 0 of nothing."""
-    top = float(np.max(np.abs(values), initial=0.0))
+    """Root mean square, scaled where large values would overflow or small ones vanish; 0 of nothing."""
+    flat = values.ravel()
+    with np.errstate(over="ignore"):
+        square = float(flat @ flat)
+    if LEAST_SCALE < square < MOST_SCALE:
+        return float(np.sqrt(square / flat.size))
+    top = float(np.max(np.abs(flat), initial=0.0))
     if top == 0 or not np.isfinite(top):
         return top
-    return top * float(np.sqrt(np.mean(np.square(values / top))))
+    return top * float(np.sqrt(np.mean(np.square(flat / top))))
 
 
 def norm_ratio(error: np.ndarray, of: np.ndarray) -> float:

@@ -26,6 +26,7 @@ WORDS = frozenset(
     """.split()
 )
 NUMBERS = frozenset("auto bool char double float int long short signed unsigned void const".split())
+DEEPEST = 100  # brackets in brackets
 _TRICKS = ("\\", "??", "<:", ":>", "<%", "%>", "%:")  # other spellings of what is refused
 _TOKEN = re.compile(
     r'(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<text>"[\w ]*")|(?P<word>[A-Za-z_]\w*)'
@@ -67,6 +68,7 @@ def require_admissible(source: str, rules: Rules) -> None:
             if trick in line.partition("//")[0] or line.endswith("\\"):
                 _refuse(number, trick, "it is another spelling of something")
     tokens = list(_tokens(source, rules))
+    _require_shallow(tokens)
     _require_words(tokens, rules)
     _require_declarations(tokens, rules.starts)
     if rules.called is not None:
@@ -76,15 +78,27 @@ def require_admissible(source: str, rules: Rules) -> None:
 def _tokens(source: str, rules: Rules) -> Iterator[_Token]:
     """Each token but comments and directives."""
     text = re.sub(r"(?m)^[ \t]*#.*$", lambda found: " " * len(found[0]), source)
+    line, counted = 1, 0
     for found in _TOKEN.finditer(text):
         if found.lastgroup != "comment":
-            line = source.count("\n", 0, found.start()) + 1
+            line += source.count("\n", counted, found.start())
+            counted = found.start()
             yield found.lastgroup or "", found[0], line
+
+
+def _require_shallow(tokens: list[_Token]) -> None:
+    """Brackets are not nested so deep that a compiler takes minutes, or ends by its stack."""
+    depth = 0
+    for _, text, line in tokens:
+        depth += (text in ("(", "{")) - (text in (")", "}"))
+        if depth > DEEPEST:
+            _refuse(line, text, f"brackets are nested at most {DEEPEST} deep")
 
 
 def _require_words(tokens: list[_Token], rules: Rules) -> None:
     """No word, mark or sequence of them that reaches beyond the interface."""
-    ends = [("", "", 0)]
+    end = ("", "", 0)
+    around = [end, *tokens, end, end]
     texts = [text for _, text, _ in tokens]
     own = {
         texts[n + 1]
@@ -93,7 +107,7 @@ def _require_words(tokens: list[_Token], rules: Rules) -> None:
     }
     own |= rules.namespaces
     for number, now in enumerate(tokens):
-        before, after = (ends + tokens)[number], (tokens[number + 1 :] or ends)[0]
+        before, after, next_after = around[number], around[number + 2], around[number + 3]
         kind, text, line = now
         constant = number > 1 and tokens[number - 2][1] == "const" and before[1] in rules.types
         if kind == "word" and (text in WORDS or "__" in text and text not in BUILTINS):
@@ -103,7 +117,7 @@ def _require_words(tokens: list[_Token], rules: Rules) -> None:
         if text in rules.members and before[1] == ".":
             _refuse(line, f".{text}", "it is the interface's own")
         if text == "using" and after[1] == "namespace":
-            if (tokens[number + 2 :] or ends)[0][1] not in own:
+            if next_after[1] not in own:
                 _refuse(line, "using namespace", "only the interface's own, and those of the text")
         if text in ("#", "[", "]", "->", "'", '"', "@", "$", "`") or not text.isascii():
             _refuse(

@@ -85,9 +85,11 @@ def _require_directives(source: str, includes: tuple[str, ...]) -> None:
 def _tokens(source: str) -> Iterator[_Token]:
     """Each token but comments and directives."""
     text = re.sub(r"(?m)^[ \t]*#.*$", lambda found: " " * len(found[0]), source)
+    line, counted = 1, 0
     for found in _TOKEN.finditer(text):
         if found.lastgroup != "comment":
-            line = source.count("\n", 0, found.start()) + 1
+            line += source.count("\n", counted, found.start())
+            counted = found.start()
             yield found.lastgroup or "", found[0], line
 
 
