@@ -59,6 +59,9 @@ class Timing:
     # were busy.
     figures: Mapping[str, float] = field(default_factory=dict)
     engines: Mapping[str, float] = field(default_factory=dict)  # the busy share of each, 0 to 1
+    # By name, what a timed call gave for the inputs: always where the time is measured, else where
+    # a run of its own was made for it.
+    outputs: Arrays = field(default_factory=dict, compare=False, repr=False)
 
 
 class Backend(Protocol):

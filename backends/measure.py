@@ -216,6 +216,19 @@ def check_once(
     )
 
 
+def check_timed(spec: Spec, sizes: Sizes, seed: int, outputs: Arrays) -> None:
+    """Compares what a timed call gave for the inputs that a seed draws with the reference;
+    BackendError("check") names what `check` names."""
+    known = reference(spec, sizes, seed)
+    try:
+        for name, expected in known.storage.items():
+            got = outputs.get(name)
+            _require_form(sizes, name, got, known.shape(name), expected.dtype)
+            compare(spec, sizes, name, outputs[name], known)
+    except BackendError as error:
+        raise BackendError("check", f"of a timed call, {error.reason}") from None
+
+
 def check_draws(
     backend: Runs,
     built: Built,

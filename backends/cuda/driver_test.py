@@ -16,6 +16,7 @@ from backends.cuda.testing.samples import backend, emitted, nest_of
 from backends.gpu.cubins import driver
 from backends.gpu.device import timing
 from backends.gpu.device.fake import stand_in
+from backends.gpu.device.running import MOST_SETS
 from backends.gpu.source.launches import Call
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
@@ -109,14 +110,17 @@ def test_a_run_launches_the_code_for_its_sizes(fake, on_cpu, tmp_path):
 def test_a_time_is_of_all_launches(fake, on_cpu, tmp_path, monkeypatch):
     seen = fake()
 
-    def measured(call, sets, gpu, seconds):
-        call(sets[0])
+    def measured(call, sets, gpu, seconds, clear):
+        for tensors in sets:
+            clear(tensors)
+            call(tensors)
         return timing.Times(12.0, 11.0, 11.5, 13.0, 20, 5.0, 20.0)
 
     monkeypatch.setattr(timing, "measure", measured)
     timed = backend().time(*given(tmp_path))
     assert (timed.us, timed.kind) == (12.0, "measured")
-    assert [s[0] for s in seen.seen].count("launch") == 1
+    # Each set is timed; all but the first are compared with another call.
+    assert [s[0] for s in seen.seen].count("launch") == 2 * MOST_SETS - 1
     trace = tmp_path / "trace.json"
     backend().profile(*given(tmp_path), trace)
     assert '"row_softmax_0"' in trace.read_text()

@@ -1,10 +1,11 @@
-"""Arrays between numpy and the device: bf16 and 8-bit floats as their bits, outputs poisoned before a run, fences and
-inputs looked at after it."""
+"""Arrays between numpy and the device: bf16 and 8-bit floats as their bits, outputs poisoned before a
+run, fences and inputs looked at after it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind, value
 from ir.spec import EIGHT
 
+Held = TypeVar("Held")
 _DTYPES = {
     "f64": np.float64,
     "f32": np.float32,
@@ -115,13 +117,27 @@ class Fenced:
 
 def placed(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[str, Fenced]:
     """All tensors of a nest between fences: inputs as given, the rest poisoned."""
+    given = {p.name: to_device(inputs[p.name], p.dtype) for p in tensors(nest) if p.role == "input"}
+    return {name: Fenced(array) for name, array in _ordered(nest, given | unwritten(nest, sizes))}
+
+
+def unwritten(nest: LoopNest, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    """What every tensor of a nest but its inputs holds before a run."""
     bound = bind(nest.spec, sizes)
-    return {
-        p.name: Fenced(
-            to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
-        )
-        for p in tensors(nest)
-    }
+    return {p.name: poisoned(p, bound) for p in tensors(nest) if p.role != "input"}
+
+
+def beside(
+    nest: LoopNest, sizes: Mapping[str, int], buffers: Mapping[str, Fenced]
+) -> dict[str, Fenced]:
+    """Other buffers for what a run writes; the inputs are those of `buffers`."""
+    own = {name: Fenced(array) for name, array in unwritten(nest, sizes).items()}
+    return dict(_ordered(nest, {**buffers, **own}))
+
+
+def _ordered(nest: LoopNest, held: Mapping[str, Held]) -> list[tuple[str, Held]]:
+    """By name, in the order of the nest's tensors."""
+    return [(p.name, held[p.name]) for p in tensors(nest)]
 
 
 def results(nest: LoopNest, buffers: Mapping[str, Fenced], inputs: Arrays) -> dict[str, np.ndarray]:

@@ -13,6 +13,15 @@ FEWEST, MOST = 7, 400
 SHORTEST = 20e-6  # seconds that one reading takes at least: several calls where one is shorter
 
 
+def at_once(call: Callable[[], None]) -> int:
+    """How many calls a reading needs to be long enough."""
+    for _ in range(WARM):
+        began = time.perf_counter()
+        call()
+        once = time.perf_counter() - began
+    return max(1, round(SHORTEST / max(once, 1e-9)))
+
+
 @dataclass(frozen=True, slots=True)
 class Times:
     """Readings of a call, in microseconds."""
@@ -32,16 +41,30 @@ class Times:
 
 def measured(call: Callable[[], None], seconds: float = SECONDS) -> Times:
     """The times of a call; what it needs is in caches as far as it fits."""
-    for _ in range(WARM):
-        began = time.perf_counter()
-        call()
-        once = time.perf_counter() - began
-    together = max(1, round(SHORTEST / max(once, 1e-9)))
+    count = at_once(call)
+
+    def together() -> None:
+        for _ in range(count):
+            call()
+
+    return readings(together, count, seconds)
+
+
+def readings(
+    together: Callable[[], None],
+    count: int,
+    seconds: float = SECONDS,
+    before: Callable[[], None] = lambda: None,
+) -> Times:
+    """The times of one call of `count` that are made together.
+
+    before: comes before each reading, and is no part of it.
+    """
     found: list[float] = []
     until = time.perf_counter() + seconds
     while len(found) < FEWEST or len(found) < MOST and time.perf_counter() < until:
+        before()
         began = time.perf_counter()
-        for _ in range(together):
-            call()
-        found.append(1e6 * (time.perf_counter() - began) / together)
+        together()
+        found.append(1e6 * (time.perf_counter() - began) / count)
     return Times(tuple(found))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.backend import Backend, BackendError, Built, CountsSource, Timing, Warms
-from backends.measure import check, check_draws, check_once, draw_sizes, prepare
+from backends.measure import check, check_draws, check_once, check_timed, draw_sizes, prepare
 from ir.autoschedule.autoschedule import plain
 from ir.digest import text_digest
 from ir.errors import KernelError
@@ -309,7 +309,9 @@ class Stages:
                 built, fit.nest, self.bench.machine, where.shape.sizes, where.inputs
             )
         _require_possible(timing, where.least_us)
-        return timing
+        if timing.outputs or timing.kind == "measured":
+            check_timed(self.spec, where.shape.sizes, self.bench.seed, timing.outputs)
+        return replace(timing, outputs={})
 
     def _timed(self, fit: _Fit, edited: str | None, timing: Timing) -> Timed:
         shape = fit.where.shape

@@ -5,6 +5,7 @@ import os
 import threading
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from backends.backend import Built, Timing
@@ -82,7 +83,8 @@ class Tongue:
         return dict(evaluate_storage(nest.spec, inputs, sizes))
 
     def time(self, built, nest, machine, sizes, inputs):
-        return Timing(self.us, self.can["time_kind"])
+        outputs = self.run(built, nest, machine, sizes, inputs)
+        return Timing(self.us, self.can["time_kind"], outputs=outputs)
 
     def available(self, machine):
         return self.can
@@ -138,6 +140,31 @@ def test_a_rewrite_does_not_hide_an_operand_that_f16_may_not_hold(tmp_path):
     assert "`a1` may not round `h[m, k]` to f16" in found.reason
 
 
+def test_what_a_timed_call_gave_is_compared(tmp_path):
+    class Late(Tongue):
+        """Its timed calls leave out the last element."""
+
+        def time(self, built, nest, machine, sizes, inputs):
+            timing = super().time(built, nest, machine, sizes, inputs)
+            y = timing.outputs["y"].copy()
+            y[-1] = np.nan
+            return replace(timing, outputs={"y": y})
+
+    class Silent(Tongue):
+        """Does not say what its timed calls gave."""
+
+        def time(self, built, nest, machine, sizes, inputs):
+            return replace(super().time(built, nest, machine, sizes, inputs), outputs={})
+
+    for backend, words in (
+        (Late(), "of a timed call, at M=64: output `y`[64] at [63] is nan"),
+        (Silent(), "of a timed call, at M=64: there is no output `y`"),
+    ):
+        found = outcome(backend, tmp_path)
+        assert (found.kind, found.stage) == ("wrong", "check")
+        assert found.reason.startswith(words)
+
+
 class Reader(Tongue):
     """Says that every text goes over its data five times; of engines, what it is told."""
 
@@ -145,7 +172,8 @@ class Reader(Tongue):
         return {"passes": 5.0, "launches": 7.0} if source == "edited" else {}
 
     def time(self, built, nest, machine, sizes, inputs):
-        return Timing(self.us, self.can["time_kind"], {"busy_memory": 0.0})
+        timing = super().time(built, nest, machine, sizes, inputs)
+        return replace(timing, figures={"busy_memory": 0.0})
 
 
 def test_figures_are_of_the_nest_and_of_what_was_seen(tmp_path):
@@ -335,7 +363,7 @@ class Counting(Tongue):
         return super().run(built, nest, machine, sizes, inputs)
 
     def time(self, built, nest, machine, sizes, inputs):
-        return Timing(float(sizes["M"]), self.can["time_kind"])
+        return replace(super().time(built, nest, machine, sizes, inputs), us=float(sizes["M"]))
 
 
 SMALL, LARGE, HUGE = (

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from backends.gpu.child import fault, in_child
 from backends.gpu.device import timing
 from backends.gpu.device.gpu import DEVICE, CudaDevice, alone, lack
 from backends.gpu.device.nvml import clocks
-from backends.gpu.device.tensors import array, placed, poisoned, same_bits
+from backends.gpu.device.tensors import array, placed, poison, poisoned, same_bits
 from backends.parameters import parameters
 from backends.timeline import Bar
 from ir.nest.nest import LoopNest
@@ -72,11 +73,48 @@ def time(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> Timing
     """The median time of one call by device events, all launches of the kernel together."""
     with faults("time"):
         rotated = sets(nest, sizes, inputs)
+        written = [p.role != "input" for p in parameters(nest)]
+
+        def clear(tensors: Sequence[torch.Tensor]) -> None:
+            for tensor in compress(tensors, written):
+                poison(tensor)
+
         with alone():
             gpu = CudaDevice()
-            times = timing.measure(lambda tensors: launch(*tensors), rotated, gpu, SECONDS)
+            times = timing.measure(lambda tensors: launch(*tensors), rotated, gpu, SECONDS, clear)
             figures = times.figures() | clocks(gpu.uuid)
-        return Timing(times.us, "measured", figures)
+        for tensors in rotated[1:]:
+            _require_same(launch, nest, tensors, clear)
+        given = {name: array(t) for name, t in _outputs(nest, rotated[0]).items()}
+        return Timing(times.us, "measured", figures, outputs=given)
+
+
+def _outputs(nest: LoopNest, tensors: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The outputs among all tensors of a launch."""
+    held = dict(zip((p.name for p in parameters(nest)), tensors, strict=True))
+    return {t.name: held[t.name] for t in nest.spec.outputs}
+
+
+def _require_same(
+    launch: Launch,
+    nest: LoopNest,
+    tensors: Sequence[torch.Tensor],
+    clear: Callable[[Sequence[torch.Tensor]], None],
+) -> None:
+    """A timed call gave what a call on copies of its inputs gives, where calls give the same bits."""
+    if nest.unordered:
+        return
+    others = [t.clone() for t in tensors]
+    clear(others)
+    launch(*others)
+    torch.cuda.synchronize()
+    again = _outputs(nest, others)
+    for name, one in _outputs(nest, tensors).items():
+        if not same_bits(one, again[name]):
+            raise BackendError(
+                "check",
+                f"a timed call gave another output `{name}` than a later one on the same inputs",
+            )
 
 
 @dataclass(frozen=True, slots=True)

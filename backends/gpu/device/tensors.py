@@ -43,7 +43,7 @@ def poison(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor, filled so; integers wrap."""
     if tensor.dtype.is_floating_point or tensor.dtype == torch.bool:
         return tensor.fill_(float("nan") if tensor.dtype.is_floating_point else True)
-    return tensor.copy_(torch.tensor(_BAD_INTEGER).to(tensor.dtype))
+    return tensor.fill_(int(torch.tensor(_BAD_INTEGER).to(tensor.dtype)))
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:

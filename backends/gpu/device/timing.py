@@ -2,7 +2,8 @@
 
 Before the first event of a call, the device's queue gets a wait as long as the host needs to issue
 the call, and a pass over a buffer larger than the cache. So events span the device's work only, and
-data comes from memory. Calls rotate through several sets of tensors.
+data comes from memory. Calls rotate through several sets of tensors. What a call writes is cleared
+before it, so that a kernel that finds its results there gains nothing.
 """
 
 from __future__ import annotations
@@ -72,9 +73,17 @@ class Times:
         }
 
 
-def measure(call: TimedCall, sets: Sequence[Any], device: Device, seconds: float) -> Times:
-    """Times `call` on sets of tensors in turn, for about `seconds` of device time.
+def measure(
+    call: TimedCall,
+    sets: Sequence[Any],
+    device: Device,
+    seconds: float,
+    clear: TimedCall = lambda tensors: None,
+) -> Times:
+    """Times `call` on sets of tensors in turn, for about `seconds` of device time. Afterwards each
+    set holds what a timed call gave.
 
+    clear: enqueues what comes before each timed call on a set, and is no part of it.
     BackendError("time") where the host's clock shows work that the events do not, such as a kernel
     that goes on in a queue of its own.
     """
@@ -82,10 +91,11 @@ def measure(call: TimedCall, sets: Sequence[Any], device: Device, seconds: float
         call(sets[n % len(sets)])
     device.wait()
     host_us = host_time(call, sets, device)
-    first = cold_runs(call, sets, device, FIRST_RUNS, host_us)
+    wall_us = median(wall_times(call, sets, device))
+    first = cold_runs(call, sets, device, FIRST_RUNS, host_us, clear)
     runs = int(1e6 * seconds / max(median(first), 1.0))
     runs = min(MOST_RUNS, max(LEAST_RUNS, runs))
-    found = sorted(cold_runs(call, sets, device, runs, host_us))
+    found = sorted(cold_runs(call, sets, device, runs, host_us, clear))
     times = Times(
         us=median(found),
         least=found[0],
@@ -93,20 +103,26 @@ def measure(call: TimedCall, sets: Sequence[Any], device: Device, seconds: float
         p80=found[int(0.8 * (runs - 1))],
         runs=runs,
         host_us=host_us,
-        wall_us=median(wall_times(call, sets, device)),
+        wall_us=wall_us,
     )
     _require_agreement(times)
     return times
 
 
 def cold_runs(
-    call: TimedCall, sets: Sequence[Any], device: Device, runs: int, host_us: float
+    call: TimedCall,
+    sets: Sequence[Any],
+    device: Device,
+    runs: int,
+    host_us: float,
+    clear: TimedCall = lambda tensors: None,
 ) -> list[float]:
-    """Microseconds of each of `runs` cold calls."""
+    """Microseconds of each of `runs` cold calls. clear: as in `measure`."""
     found: list[float] = []
     while len(found) < runs:
         marks = []
         for n in range(min(AT_ONCE, runs - len(found))):
+            clear(sets[n % len(sets)])
             # The wait outlasts issuing the call, so the device does not idle between the events.
             device.spin(1.5 * host_us + 10)
             device.flush()

@@ -131,9 +131,10 @@ def test_a_read_past_the_end_is_nan(case):
 def test_a_time_is_measured_on_shifted_inputs(case, monkeypatch):
     seen = []
 
-    def measured(call, sets, gpu, seconds):
+    def measured(call, sets, gpu, seconds, clear):
         seen.extend(sets)
-        call(sets[0])
+        for tensors in sets:
+            call(tensors)
         return timing.Times(12.0, 11.0, 11.5, 13.0, 20, 5.0, 20.0)
 
     monkeypatch.setattr(timing, "measure", measured)
@@ -146,6 +147,24 @@ def test_a_time_is_measured_on_shifted_inputs(case, monkeypatch):
     np.testing.assert_array_equal(seen[0][0].numpy(), x)
     np.testing.assert_array_equal(np.sort(seen[1][0].numpy(), axis=None), np.sort(x, axis=None))
     assert not np.array_equal(seen[1][0].numpy(), x)
+    np.testing.assert_allclose(timed.outputs["y"], 2 * x + 1)
+
+
+def test_a_kernel_that_finds_its_results_there_gains_nothing(case):
+    """It computes only where its output was not written yet, as a check and a warm-up need it."""
+    text = "def launch(x, y):\n    if y.isnan().any():\n        y.copy_(2 * x + 1)\n    else:\n        y.zero_()\n"
+    given = case(text)
+    np.testing.assert_allclose(device.time(*given).outputs["y"], 2 * given[-1]["x"] + 1)
+
+
+def test_a_timed_call_that_gives_something_else_is_seen(case):
+    text = (
+        "calls = []\n\n\ndef launch(x, y):\n    calls.append(1)\n"
+        "    y.copy_(2 * x + 1)\n    if len(calls) > 20:\n        y[0] = len(calls)\n"
+    )
+    with pytest.raises(BackendError, match="another output `y` than a later one") as seen:
+        device.time(*case(text))
+    assert seen.value.stage == "check"
 
 
 def test_sets_fit_the_memory(case, monkeypatch):
