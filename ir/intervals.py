@@ -48,11 +48,17 @@ def ranged(spec: Spec) -> Facts:
     return replace(known, tensors=tensors)
 
 
+def limits(tensor: Tensor) -> Interval:
+    """The interval that a float tensor's declaration gives."""
+    ends = [end.value for end in tensor.range if isinstance(end, Number)]
+    return (ends[0], ends[1]) if ends else EVERY
+
+
 def of_tensor(tensor: Tensor, sizes: Mapping[str, float]) -> Interval:
     """The interval that a tensor's declaration gives."""
     if is_bool(tensor.dtype):
         return _TRUTH
-    if not tensor.range:
+    if not tensor.range or is_float(tensor.dtype):
         return (0, 255) if tensor.dtype == "u8" else EVERY
     low, high = (value(end, sizes) for end in tensor.range)
     return (low, high - 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ir.dtypes import is_float
 from ir.sizes import bind, value
 from ir.spec import Equation, Expr, Number, Range, Size, Spec, Tensor
 from ir.visit import rebuilt
@@ -32,7 +33,9 @@ def literal(spec: Spec, sizes: Mapping[str, int]) -> Spec:
         return tuple(Number(value(size, numbers)) for size in shape)
 
     def tensor(t: Tensor) -> Tensor:
-        return replace(t, shape=sized(t.shape), range=sized(t.range))
+        return replace(
+            t, shape=sized(t.shape), range=t.range if is_float(t.dtype) else sized(t.range)
+        )
 
     def equation(e: Equation) -> Equation:
         at = tuple(map(visit, e.at))

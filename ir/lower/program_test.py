@@ -94,10 +94,15 @@ def test_borders_lie_whole_before_the_grid_and_serve_search_and_look_up():
 
 
 @pytest.mark.parametrize(
-    ("value", "dtype"), [("m + 1", "i32"), ("m * 2.0", "f32"), ("i64(m)", "i64"), ("m", "i32")]
+    ("value", "borders", "dtype"),
+    [
+        *(("m + 1", "i32", "i32"), ("i64(m)", "i32", "i64"), ("m", "i32", "i32")),
+        # Integers among floats become floats, for machines that compare one dtype alone.
+        *(("m * 2.0", "bf16", "f32"), ("m + 1", "f32", "f32"), ("m", "f64", "f64")),
+    ],
 )
-def test_what_is_searched_for_has_its_own_dtype(value, dtype):
-    spec = spec_of(f"y[m] = bucketize({value}, b)", inputs="b: i32[K]", result="i32[M]")
+def test_what_is_searched_for_has_its_own_dtype(value, borders, dtype):
+    spec = spec_of(f"y[m] = bucketize({value}, b)", inputs=f"b: {borders}[K]", result="i32[M]")
     nest = lowered(spec, sizes={"M": 2, "K": 3})
     (search,) = statements(nest, Search)
     (launch,) = nest.launches

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from math import isfinite
 from typing import cast
 
 from ir.dtypes import is_bool, is_float
@@ -202,30 +203,46 @@ class _Reader:
 
     def _with_range(self, call: ast.Call, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """The inputs, one of which gets the range that a line declares."""
-        names = [t.name for t in inputs if not is_float(t.dtype) and not is_bool(t.dtype)]
+        numbers = {t.name: t for t in inputs if not is_bool(t.dtype)}
         first = call.args[0] if call.args else None
         if len(call.args) != 3 or call.keywords or not isinstance(first, ast.Name):
             raise self.source.fault(
                 call,
                 f"`{self.source.written(call)}` declares no range",
-                allowed="`range(i, 0, N)`: an integer input, the least entry, one above the greatest",
+                allowed="`range(i, 0, N)`: an integer input, the least entry, one above the greatest; "
+                "`range(x, -8.0, 8.0)`: a float input, the least and the greatest entry",
                 hint="write it right below the docstring",
             )
-        if first.id not in names:
+        if first.id not in numbers:
             raise self.source.fault(
                 first,
-                f"`{first.id}` is no integer input",
-                allowed=", ".join(names) or "none",
-                hint=near(first.id, names, "ranges are of integer inputs"),
+                f"`{first.id}` is no input with numbers",
+                allowed=", ".join(numbers) or "none",
+                hint=near(first.id, numbers, "ranges are of inputs that are integers or floats"),
             )
-        low, high = (self.expressions.size(end) for end in call.args[1:])
+        of_floats = is_float(numbers[first.id].dtype)
+        end = self._end if of_floats else self.expressions.size
+        low, high = map(end, call.args[1:])
         if isinstance(low, Number) and isinstance(high, Number) and low.value >= high.value:
+            greatest = "the greatest entry" if of_floats else "one above the greatest entry"
             raise self.source.fault(
                 call,
                 f"`{self.source.written(call)}` is empty",
-                hint="the second number is one above the greatest entry",
+                hint=f"the second number is {greatest}",
             )
         return tuple(replace(t, range=(low, high)) if t.name == first.id else t for t in inputs)
+
+    def _end(self, node: ast.expr) -> Number:
+        """An end of a range of floats: a finite number."""
+        number = float(self.expressions.number(node))
+        if not isfinite(number):
+            raise self.source.fault(
+                node,
+                f"`{self.source.written(node)}` is no end of a range of floats",
+                allowed="a finite number",
+                hint="leave the line out where every number is allowed",
+            )
+        return Number(number)
 
     def _equation(self, node: ast.stmt) -> Equation:
         accumulate = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)

@@ -39,7 +39,10 @@ SPECS = [
         "def T(x: f32[M, K], eps=1e-06) -> f32[M, K]:",
     ),
     (GOOD + "tune(M=1, K=1)\n", "a spec ends with its `return`", "tune(M=1, K=1)"),
-    (line("range(x, 0, 4)"), "`x` is no integer input", "x"),
+    (line("range(x, 4.0, -4)"), "`range(x, 4.0, -4)` is empty", "range(x, 4.0, -4)"),
+    (line("range(x, 0, inf)"), "`inf` is no end of a range of floats", "inf"),
+    (line("range(x, 0, M)"), "`M` is no number", "M"),
+    (line("range(m, 0, 4)"), "`m` is no input with numbers", "m"),
     (line("range(0, 4)"), "`range(0, 4)` declares no range", "range(0, 4)"),
     (
         signature("x: i32[M, K]", "i32[M, K]").replace("    y[m", "    range(x, 4, 4)\n    y[m"),

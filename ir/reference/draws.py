@@ -1,7 +1,7 @@
 """Inputs other than normally distributed ones, which expose range faults of a kernel.
 
 The scales are mild: plain arithmetic in a spec's formats stays finite in most of these draws, small
-as the range of 16 bits is. What a spec excludes it says itself: `range(i, 0, N)`.
+as the range of 16 bits is. What a spec excludes it says itself: `range(i, 0, N)`, `range(x, -8.0, 8.0)`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ _Change = Callable[[list[Tensor], _Arrays, Use], dict[str, np.ndarray]]
 def draws(spec: Spec) -> tuple[str, ...]:
     """The names of a spec's draws besides the normal one, those that change something."""
     found: list[str] = []
-    if any(t.dtype in FLOATS for t in spec.inputs):
-        left = {NAN, INFINITE, POSITIVE} if set(EIGHT) & _dtypes(spec) else set()
+    floats = [t for t in spec.inputs if t.dtype in FLOATS]
+    if floats:
+        numbers = bool(floats[0].range) or set(EIGHT) & _dtypes(spec)
+        left = {NAN, INFINITE, POSITIVE} if numbers else set()
         if not _functions(spec) <= _PLAIN:
             left.add(POSITIVE)
         if any(contraction(e) for e in spec.equations):
@@ -82,7 +84,10 @@ def drawn(
         tensors = [t for t in spec.inputs if t.name in use.within and t.name not in use.bounds]
     else:
         tensors = [t for t in spec.inputs if t.dtype in FLOATS]
-    changed = _ALL[draw](tensors, made, use)
+    changed = {
+        name: np.clip(a, *use.limits[name]) if name in use.limits else a
+        for name, a in _ALL[draw](tensors, made, use).items()
+    }
     dtypes = {t.name: t.dtype for t in tensors}
     return {**made, **{name: round_to(a, dtypes[name]) for name, a in changed.items()}}
 
@@ -110,7 +115,7 @@ def _has_positions(spec: Spec) -> bool:
     places = [x for n in reads if isinstance(n, Read) for x in n.at]
     places += [x for e in spec.equations for x in e.at]
     read = any(isinstance(n, Read) for x in places for n in x.walk())
-    return read or any(t.range for t in spec.inputs)
+    return read or any(t.range and t.dtype not in FLOATS for t in spec.inputs)
 
 
 def _free_integers(spec: Spec) -> list[Tensor]:

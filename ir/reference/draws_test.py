@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ir.parse.parse import parse_spec
 from ir.reference.draws import LARGE, SHIFT, drawn, draws
 from ir.reference.inputs import random_inputs
 from ir.reference.rounding import round_to
@@ -99,3 +100,24 @@ def test_rows_differ_in_scale_and_all_elements_may_be_alike():
 def test_the_same_seed_draws_the_same():
     one, other = of("large"), of("large")
     assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+RANGED = parse_spec(
+    "def ranged(x: f32[M, K], p: f16[K], v: f32[M]) -> f32[M, K]:\n"
+    '    """Floats of which the spec says something."""\n'
+    "    range(x, -0.5, 3.0)\n    range(p, 2.0, 4.0)\n"
+    "    y[m, k] = x[m, k] * f32(p[k]) + v[m]\n    return y\n"
+)
+
+
+def test_floats_keep_to_the_range_that_the_spec_declares():
+    sizes = {"M": 40, "K": 50}
+    normal = random_inputs(RANGED, sizes, np.random.default_rng(2))
+    every = [normal, *(of(draw, RANGED, sizes) for draw in draws(RANGED))]
+    for found in every:
+        assert found["x"].min() >= -0.5 and found["x"].max() <= 3.0
+        assert found["p"].min() >= 2.0 and found["p"].max() <= 4.0
+    assert normal["p"].min() < 2.5 and normal["p"].max() > 3.5
+    assert any(np.abs(found["v"]).max() > 10 for found in every)
+    assert {"large", "shifted"} < set(draws(RANGED))
+    assert not {"nan", "infinite", "positive_infinite"} & set(draws(RANGED))

@@ -8,7 +8,7 @@ from math import ceil, floor, inf, isfinite, prod
 
 import numpy as np
 
-from ir.intervals import Interval, Intervals
+from ir.intervals import Interval, Intervals, limits
 from ir.reference.rounding import HELD_AS, round_to
 from ir.sizes import bind, free_sizes, shape, value
 from ir.spec import (
@@ -40,6 +40,8 @@ class Use:
 
     # By integer tensor, read as a position or with a declared range: first entry and end.
     within: dict[str, tuple[int, int]] = field(default_factory=dict)
+    # By float input with a declared range: the least and the greatest entry.
+    limits: dict[str, tuple[float, float]] = field(default_factory=dict)
     # By offsets tensor of jagged ranges: the size that its entries run to.
     bounds: dict[str, int] = field(default_factory=dict)
     # By tensor of starts: that of ends, where these are two tensors.
@@ -77,7 +79,9 @@ def uses(spec: Spec, sizes: Mapping[str, int]) -> Use:
     """How a spec uses its inputs at the given sizes (derived ones included)."""
     use = Use()
     for t in spec.inputs:
-        if t.range:
+        if t.range and t.dtype in FLOATS:
+            use.limits[t.name] = limits(t)
+        elif t.range:
             use.within[t.name] = (value(t.range[0], sizes), value(t.range[1], sizes))
     finder = _Finder(spec, sizes, use)
     for e in spec.equations:
@@ -224,7 +228,12 @@ def _plain(
     if t.dtype not in FLOATS:
         return rng.integers(-WHOLE, WHOLE + 1, dims)
     drawn = rng.standard_normal(dims) * scale
-    return np.abs(drawn) + _LEAST if t.name in use.positive else drawn
+    drawn = np.abs(drawn) + _LEAST if t.name in use.positive else drawn
+    low, high = use.limits.get(t.name, (-inf, inf))
+    if low < 0 < high:
+        return np.clip(drawn, low, high)
+    with np.errstate(over="ignore"):
+        return low + (high - low) / (1 + np.exp(-drawn))  # in every part of the range
 
 
 def _offsets(

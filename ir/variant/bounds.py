@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import inf, isnan, pi
 
 from ir.dtypes import is_float
-from ir.intervals import EVERY, Interval, union
+from ir.intervals import EVERY, Interval, limits, union
 from ir.spec import Apply, Cast, Equation, Expr, Index, Number, Read, Reduce, Size, Spec
 from ir.variant.variant import pointwise
 from ir.verify import facts
@@ -97,7 +97,8 @@ class _Bounds:
             case Read(tensor, _, pad) if pad is None or pad > 0:
                 if tensor not in self.signs:
                     e = _definition(self.spec, tensor)
-                    self.signs[tensor] = e is not None and self.positive(e.value)
+                    least = self._declared(tensor)[0]
+                    self.signs[tensor] = least > 0 if e is None else self.positive(e.value)
                 return self.signs[tensor]
             case Reduce(reduction, body, _, ranges) if reduction in ("sum", "prod", "max", "min"):
                 return not any(r.jagged for r in ranges) and self.positive(body)
@@ -133,8 +134,13 @@ class _Bounds:
 
     def _tensor(self, name: str) -> Interval:
         e = _definition(self.spec, name)
-        found = EVERY if e is None else self.interval(e.value)
+        found = self._declared(name) if e is None else self.interval(e.value)
         return self._within(found, facts(self.spec).tensors[name].dtype) if self.held else found
+
+    def _declared(self, name: str) -> Interval:
+        """What the spec says of a float input."""
+        found = (t for t in self.spec.inputs if t.name == name and is_float(t.dtype))
+        return next(map(limits, found), EVERY)
 
     def _within(self, found: Interval, dtype: str) -> Interval:
         """The bounds of a value after it is rounded to a dtype."""

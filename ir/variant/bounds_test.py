@@ -4,7 +4,9 @@ from math import inf
 
 import pytest
 
-from ir.variant.bounds import LARGEST, held_interval, interval
+from ir.parse.parse import parse_spec
+from ir.print import spec_text
+from ir.variant.bounds import LARGEST, held_interval, interval, positive
 from testing.samples.samples import spec_of
 
 HELD = {
@@ -49,3 +51,17 @@ def test_without_dtypes_an_input_has_no_bound():
 def test_each_narrow_float_has_its_own_range(dtype, most):
     spec = spec_of("y[m, k] = f32(x[m, k])", inputs=f"x: {dtype}[M, K]", result="f32[M, K]")
     assert held_interval(spec, spec.equations[0].value) == (-most, most)
+
+
+def test_a_declared_range_bounds_a_float():
+    text = (
+        "def ranged(\n    x: f32[M],\n    p: f32[M],\n) -> f32[M]:\n"
+        '    """Floats of which the spec says something."""\n'
+        "    range(x, -2.0, 3.0)\n    range(p, 0.5, 4.0)\n"
+        "    y[m] = x[m] * p[m]\n    return y\n"
+    )
+    spec = parse_spec(text)
+    (equation,) = spec.equations
+    assert interval(spec, equation.value) == (-8.0, 12.0)
+    assert [positive(spec, factor) for factor in equation.value.args] == [False, True]
+    assert spec_text(spec) == text

@@ -297,3 +297,22 @@ def f(
     return y
 ''')
     assert accepted(spec, "hoist(c, into=y)", "precision(a, dtype=f16)")
+
+
+def test_a_declared_range_shows_that_a_format_holds_what_hoisting_leaves():
+    """The factor that is hoisted out leaves sums of what the spec bounds."""
+    equations = (
+        "r[m] = 1.0 / (1.0 + abs(f32(g[m])))\n"
+        "    a[m, n] = sum(x[m, k] * r[m] * f32(w[k, n]), k)\n    y[m, n] = f16(a[m, n])\n"
+    )
+
+    def spec(ranges):
+        return parse_spec(
+            "def ranged(x: f32[M, K], g: f16[M], w: f16[K, N]) -> f16[M, N]:\n"
+            f'    """Scaled rows."""\n{ranges}    {equations}    return y\n'
+        )
+
+    lines = ("hoist(r, into=y)", "precision(a, dtype=f16)")
+    assert "largest f16" in refused(spec(""), *lines).what
+    assert accepted(spec("    range(x, -100.0, 100.0)\n"), *lines)
+    assert "largest f16" in refused(spec("    range(x, -1e5, 1.0)\n"), *lines).what
