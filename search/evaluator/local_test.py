@@ -83,6 +83,19 @@ def test_a_fault_becomes_a_failure_and_the_next_is_evaluated(local, source, stag
     assert not OUTSIDE.exists()
 
 
+@pytest.mark.parametrize(
+    "source, kind, reason",
+    [("swarm", "memory", "than 536870912 bytes of memory"), ("multiply", "crash", "temporarily")],
+)
+def test_totals_hold_for_all_processes_of_a_candidate(local, source, kind, reason):
+    layer = local.environment["sandbox"]["control group"]
+    if layer.startswith("no"):
+        pytest.skip(layer)
+    bad, good = outcomes(local, source, "good")
+    assert isinstance(bad, Failure) and isinstance(good, Evaluation)
+    assert bad.kind == kind and reason in bad.reason
+
+
 @pytest.fixture(scope="module")
 def hasty():
     with LocalEvaluator([bench(limits=HASTY)], workers=1) as evaluator:

@@ -1,7 +1,7 @@
 """The sandbox: a process that may write in one folder, and has no network, for good.
 
 Layers, each applied where the kernel permits and told where not: a namespace of processes, with
-which all of them end (`namespaces.py`), no new privileges, an empty network namespace, mounts made
+which all of them end (`namespaces.py`), a control group with totals (`groups.py`), no new privileges, an empty network namespace, mounts made
 read-only (against what Landlock lets through: modes, owners, times), a view of its own processes
 alone, a file system of limited size for its folder, Landlock
 (https://docs.kernel.org/userspace-api/landlock.html), limits on memory, file size and processes.
@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from search.evaluator import groups
+from search.evaluator.groups import Group
 from search.evaluator.namespaces import LIBC, call, descend, die_with_parent, unshare_as_oneself
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
@@ -54,7 +56,8 @@ class Limits:
     memory: int | None = 4 << 30  # bytes of address space beyond what was mapped before
     file: int | None = 256 << 20  # bytes of one file
     files: int | None = 2 << 30  # bytes of all its files
-    processes: int | None = 4096  # of the user at a time
+    total: int | None = 8 << 30  # bytes of memory of all its processes, and of files in memory
+    processes: int | None = 1024  # and threads at a time
     # Device files that it may write to and control. With any, it may also name its threads.
     devices: tuple[str, ...] = ()
 
@@ -62,7 +65,9 @@ class Limits:
         """These limits with what a backend says that its candidates need: `devices`, device
         files, and `memory`, None where the address space must not be limited."""
         memory = can["memory"] if "memory" in can else self.memory
-        return replace(self, memory=memory, devices=(*self.devices, *can.get("devices", ())))
+        total = self.total if memory is not None else None  # what a device maps counts, too
+        devices = (*self.devices, *can.get("devices", ()))
+        return replace(self, memory=memory, total=total, devices=devices)
 
     def times(self, count: int) -> Limits:
         """These limits with the time to do so many times the work."""
@@ -70,13 +75,24 @@ class Limits:
         return replace(self, cpu=cpu, seconds=self.seconds * count)
 
 
-def enter(folder: Path, limits: Limits) -> dict[str, str]:
+def grouped(limits: Limits) -> Group | None:
+    """A control group for one evaluation, where this process can make one."""
+    try:
+        return groups.made(limits.total, limits.processes)
+    except OSError:
+        return None
+
+
+def enter(folder: Path, limits: Limits, group: Group | None = None) -> dict[str, str]:
     """Shuts this process in, and all that it starts; what was applied, by layer.
 
-    folder: the only place that can be written afterwards. Each layer says `yes`, with what it
-    covers, or `no`, with the reason.
+    folder: the only place that can be written afterwards.  group: from `grouped`. Each layer says
+    `yes`, with what it covers, or `no`, with the reason.
     """
-    told = {"process namespace": _told(_descend)}
+    told = {
+        "control group": _told(group.enter) if group else "no: none can be made here",
+        "process namespace": _told(_descend),
+    }
     inner = told["process namespace"].startswith("yes")
     return told | {
         "killed with its parent": _told(die_with_parent),
@@ -93,16 +109,19 @@ def enter(folder: Path, limits: Limits) -> dict[str, str]:
 def applied(folder: Path, limits: Limits) -> dict[str, str]:
     """What `enter` can apply on this machine, found by a child that tries and ends."""
     read, write = os.pipe()
+    group = grouped(limits)
     child = os.fork()
     if child == 0:
         try:
-            os.write(write, json.dumps(enter(folder, limits)).encode())
+            os.write(write, json.dumps(enter(folder, limits, group)).encode())
         finally:
             os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
         text = pipe.read()
     os.waitpid(child, 0)
+    if group:
+        group.remove()
     return json.loads(text) if text else {"sandbox": "no: a process that entered it died"}
 
 

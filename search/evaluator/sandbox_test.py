@@ -18,6 +18,7 @@ from search.evaluator import sandbox
 from search.evaluator.sandbox import Limits
 
 LAYERS = (
+    "control group",
     "process namespace",
     "killed with its parent",
     "limits",

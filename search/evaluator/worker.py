@@ -23,6 +23,7 @@ from ir.errors import KernelError
 from search.core.candidate import Candidate, candidate
 from search.core.evaluation import Evaluated, Failure, from_json, to_json
 from search.evaluator import sandbox
+from search.evaluator.groups import Group, sweep
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench, Stages
 
@@ -47,6 +48,7 @@ def main(socket: int) -> None:
     """
     connection = Connection(socket)
     become_reaper()
+    sweep()
     benches, folder = pickle.loads(connection.recv_bytes())
     home = Path(folder)
     try:
@@ -89,14 +91,17 @@ def attempt(stages: Stages, asked: Candidate, home: Path, wanted: Connection) ->
     """What becomes of a candidate in a child of its own; Gone where `wanted` is closed first."""
     folder = Path(tempfile.mkdtemp(dir=home))
     read, write = os.pipe()
+    group = sandbox.grouped(stages.setup.limits)
     child = os.fork()
     if child == 0:
         os.close(read)
-        _child(stages, asked, folder, write)
+        _child(stages, asked, folder, write, group)
     os.close(write)
     try:
-        return _watch(_Child(child, read, stages.setup.limits, folder), wanted)
+        return _watch(_Child(child, read, stages.setup.limits, folder, group), wanted)
     finally:
+        if group:
+            group.remove()
         os.close(read)
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -109,6 +114,7 @@ class _Child:
     pipe: int
     limits: Limits
     folder: Path
+    group: Group | None = None
     began: float = field(default_factory=time.monotonic)
     stages: list[tuple[str, float]] = field(default_factory=list)
     buffer: bytes = b""
@@ -224,6 +230,9 @@ def _death(child: _Child, status: int, used: float, in_time: bool) -> Failure:
     if number == -signal.SIGXCPU or (number == -signal.SIGKILL and most and used >= most):
         limit = f"it was still at it after {child.limits.cpu} s of processor time"
         return Failure(child.stage, "timeout", limit)
+    if child.group and child.group.out_of_memory():
+        limit = f"it and what it started used more than {child.limits.total} bytes of memory"
+        return Failure(child.stage, "memory", limit)
     if "bad_alloc" in tail or "MemoryError" in tail:
         return Failure(child.stage, "memory", f"it ran out of memory{said}")
     if number == -signal.SIGKILL:  # as by a machine that is out of memory
@@ -242,13 +251,13 @@ def _tail(file: Path) -> str:
         return ""
 
 
-def _child(stages: Stages, asked: Candidate, folder: Path, pipe: int) -> None:
+def _child(stages: Stages, asked: Candidate, folder: Path, pipe: int, group: Group | None) -> None:
     """The child: shuts itself in, evaluates, sends, ends. Does not return."""
     try:
         gc.freeze()  # to look through what the worker has would copy all of it
         os.setsid()
         _detach(folder, pipe)
-        sandbox.enter(folder, stages.setup.limits)
+        sandbox.enter(folder, stages.setup.limits, group)
 
         def enter(stage: str) -> None:
             os.write(pipe, f"stage {stage}\n".encode())

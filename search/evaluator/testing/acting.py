@@ -39,7 +39,9 @@ CHIP = Machine(
     units={"vector": Unit({"f32": 1e9})},
     model=TILES,
 )
-LIMITS = Limits(seconds=1800.0, memory=2 << 30, file=1 << 20)  # only what hangs takes so long
+LIMITS = Limits(  # only what hangs takes so long
+    seconds=1800.0, memory=2 << 30, file=1 << 20, total=512 << 20, processes=64
+)
 HASTY = replace(LIMITS, seconds=2.0)
 HOURS = 7200  # seconds: longer than a test may take
 OUTSIDE = Path("/tmp/speciate-local-test-outside")
@@ -109,6 +111,23 @@ def eat(source):
     kept = []
     while True:
         kept.append(np.empty(1 << 24))
+
+
+def swarm(source):
+    """Many processes, each of which has little memory."""
+    for _ in range(24):
+        if os.fork() == 0:
+            kept = os.urandom(32 << 20)
+            time.sleep(HOURS * len(kept))
+    os.wait()
+    os.abort()
+
+
+def multiply(source):
+    """Processes until there may be no more."""
+    while True:
+        if os.fork() == 0:
+            time.sleep(HOURS)
 
 
 def abort(source):
@@ -191,6 +210,8 @@ ACTS = {
         off,
         loop,
         eat,
+        swarm,
+        multiply,
         abort,
         segfault,
         write,
