@@ -136,6 +136,7 @@ class Sim:
                 tensors=[buffer.array for buffer in buffers.values()],
                 dtypes=[p.dtype for p in parameters],
                 names=[p.name for p in parameters],
+                inputs=[p.name for p in parameters if p.role == "input"],
                 max_cycles=MAX_CYCLES,
                 trace=trace,
             )

@@ -15,11 +15,12 @@ class Barrier {
     count_ = count;
     waiting_.clear();
   }
-  // One more has come; when it is the last, all are let go in cycle `go`.
-  void arrive(Events& events, Event resume, Time go) {
+  // One more has come; when it is the last, all are let go in cycle `go`, and it is true.
+  bool arrive(Events& events, Event resume, Time go) {
     waiting_.push_back(resume);
-    if (waiting_.size() < count_) return;
+    if (waiting_.size() < count_) return false;
     for (const Event& event : std::exchange(waiting_, {})) events.at(go, event);
+    return true;
   }
   std::size_t arrived() const { return waiting_.size(); }
   std::size_t expected() const { return count_; }

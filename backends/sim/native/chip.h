@@ -13,6 +13,7 @@
 #include "backends/sim/native/memory.h"
 #include "backends/sim/native/mesh.h"
 #include "backends/sim/native/options.h"
+#include "backends/sim/native/races.h"
 #include "backends/sim/native/spec.h"
 #include "backends/sim/native/tables.h"
 #include "backends/sim/native/trace.h"
@@ -53,6 +54,7 @@ struct Chip {
   CommandPool commands;
   GroupTable groups;
   Barrier barrier;
+  Races races;
   std::unique_ptr<Trace> trace;
   std::vector<std::unique_ptr<Element>> elements;
   Time last_done = 0;  // when the last command or program was done

@@ -36,7 +36,7 @@ void transfer_values(Chip& chip, const Command& command, Positions& positions) {
     const bool in = command.unit == Unit::dma_in;
     if (!in) check_written(command.walk, 0, memory);
     move(transfer, positions, in ? Move::load : command.kind == Kind::add ? Move::add : Move::store,
-         data_of(command.walk, 0, memory));
+         data_of(command.walk, 0, memory), chip.races, element.id());
     if (in) mark_written(command.walk, 0, memory);
   });
 }

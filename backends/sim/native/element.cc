@@ -175,6 +175,12 @@ void Element::request_number(void* what) {
 void Element::number_ready(void* what) {
   auto& element = *static_cast<Element*>(what);
   const TensorInfo& tensor = *element.number_tensor_;
+  try {
+    element.chip_.races.touch(tensor, element.number_element_, 1, Move::load, element.id_);
+  } catch (const SimulationError& error) {
+    throw SimulationError(place(element.id_, element.chip_.events.now(), "number: ") +
+                          error.what());
+  }
   read_integers(tensor.dtype, tensor.data + element.number_element_ * size_of(tensor.dtype), 1, 1,
                 &element.number_->value);
   element.advance();
@@ -194,8 +200,8 @@ void Element::try_barrier() {
     Chip& chip = element.chip_;
     const Time go = chip.events.now() +
                     (chip.spec.rows + chip.spec.columns) * chip.spec.mesh.hop_cycles;
-    chip.barrier.arrive(chip.events,
-                        {[](void* w) { static_cast<Element*>(w)->advance(); }, what}, go);
+    const Event resume{[](void* w) { static_cast<Element*>(w)->advance(); }, what};
+    if (chip.barrier.arrive(chip.events, resume, go)) chip.races.begin_phase();
   }, this});
 }
 

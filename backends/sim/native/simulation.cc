@@ -18,6 +18,7 @@ Index place_tensors(std::vector<TensorInfo>& tensors, const Spec& spec) {
   Index end = 0;
   for (TensorInfo& tensor : tensors) {
     tensor.address = end;
+    tensor.number = static_cast<std::size_t>(&tensor - tensors.data());
     end += (tensor.bytes + align - 1) / align * align;
   }
   return end;
@@ -68,6 +69,7 @@ void Run::launch(const LaunchCall& call) {
                                      chip_.spec.launch_cycles;
   chip_.events.reset(start);
   chip_.groups.clear();
+  chip_.races.begin_phase();
   chip_.barrier.expect(chip_.elements.size());
   chip_.last_done = start;
   for (std::size_t i = 0; i < chip_.elements.size(); ++i) {

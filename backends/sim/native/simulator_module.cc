@@ -3,6 +3,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include <optional>
 #include <string>
 #include <tuple>
@@ -140,7 +142,7 @@ py::dict dict_of(const Result& result) {
 py::dict run(const py::dict& machine, const std::string& library,
              const std::vector<PyLaunch>& launches, const std::vector<py::array>& tensors,
              const std::vector<std::string>& names, const std::vector<std::string>& dtypes,
-             bool functional, bool check, Time max_cycles, std::int64_t max_events,
+             const std::vector<std::string>& inputs, bool functional, bool check, Time max_cycles, std::int64_t max_events,
              const std::optional<std::string>& trace) {
   const Spec spec = read_machine(fields_of(machine));
   if (names.size() != tensors.size() || dtypes.size() != tensors.size())
@@ -149,6 +151,8 @@ py::dict run(const py::dict& machine, const std::string& library,
   std::vector<TensorInfo> infos;
   for (std::size_t i = 0; i < tensors.size(); ++i)
     infos.push_back(tensor_of(tensors[i], names[i], dtypes[i]));
+  for (TensorInfo& info : infos)
+    info.input = std::find(inputs.begin(), inputs.end(), info.name) != inputs.end();
   std::vector<LaunchCall> calls;
   for (const auto& [kernel, arguments, sizes] : launches)
     calls.push_back({kernel, arguments, sizes});
@@ -170,11 +174,11 @@ PYBIND11_MODULE(_simulator, module) {
   py::register_exception<sim::SpecError>(module, "SpecError", PyExc_ValueError);
   module.def("simulate", &sim::run, py::arg("machine"), py::arg("library"), py::arg("launches"),
              py::arg("tensors"), py::kw_only(), py::arg("names"), py::arg("dtypes"),
-             py::arg("functional") = true, py::arg("check") = true, py::arg("max_cycles") = 0,
+             py::arg("inputs") = std::vector<std::string>{}, py::arg("functional") = true, py::arg("check") = true, py::arg("max_cycles") = 0,
              py::arg("max_events") = 0, py::arg("trace") = py::none(),
              "Runs the launches (kernel name, tensors by number, sizes) of a kernel library on a\n"
              "machine (local_bytes and the [sim] table of a target). The arrays are changed in\n"
-             "place. Gives cycles, microseconds, counters by engine and bytes by space. Raises\n"
+             "place, but for those that `inputs` names. Gives cycles, microseconds, counters by engine and bytes by space. Raises\n"
              "SimulationError for what the machine refuses, ValueError for a wrong description.");
   module.def("event_rate", &sim::event_rate, py::arg("events"),
              py::call_guard<py::gil_scoped_release>(),

@@ -18,6 +18,8 @@ struct TensorInfo {
   std::byte* data = nullptr;
   device::Index bytes = 0;
   device::Index address = 0;  // in global memory; the simulation sets it
+  std::size_t number = 0;     // among the tensors of a run; the simulation sets it
+  bool input = false;         // which no kernel may store to
 };
 
 }  // namespace sim

@@ -342,13 +342,15 @@ void accumulate(Dtype dtype, std::byte* to, const std::byte* from, Index from_st
 
 }  // namespace
 
-void move(const Transfer& transfer, const Positions& positions, Move how, std::byte* tile) {
+void move(const Transfer& transfer, const Positions& positions, Move how, std::byte* tile,
+          Races& races, Index pe) {
   const TensorInfo& tensor = *transfer.tensor;
   const int size = size_of(tensor.dtype);
   const Index stride = inner_tile_stride(transfer, positions);
   Pieces(transfer, positions, [&](Index n, Index element, Index at) {
     std::byte* local = tile + at * size;
     std::byte* global = tensor.data + element * size;
+    if (element >= 0) races.touch(tensor, element, n, how, pe);
     if (how == Move::load && element < 0) {
       fill(tensor.dtype, local, stride, n, transfer.pad);
     } else if (how == Move::load) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backends/sim/native/races.h"
 #include "backends/sim/native/spec.h"
 #include "backends/sim/native/tensor.h"
 #include "backends/sim/native/walk.h"
@@ -48,9 +49,9 @@ struct Positions {
 };
 void find_positions(const Transfer& transfer, LocalMemory* memory, Positions& out);
 
-// Moves the values. `tile` is the tile's first element.
-enum class Move { load, store, add };
-void move(const Transfer& transfer, const Positions& positions, Move how, std::byte* tile);
+// Moves the values. `tile` is the tile's first element; `pe` has it.
+void move(const Transfer& transfer, const Positions& positions, Move how, std::byte* tile,
+          Races& races, Index pe);
 
 // One request to memory: bytes of one block.
 struct Chunk {
