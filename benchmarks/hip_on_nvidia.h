@@ -9,6 +9,8 @@
 #include "cuda_kernel.h"
 #undef shuffle_xor
 #undef scan
+#undef __maxnreg__
+#define __maxnreg__(registers)  // of another chip
 
 constexpr int kWave = 64, kMostWaves = 15;  // barrier 0 is that of the block, and there are 16
 

@@ -25,6 +25,9 @@ def waves_per_eu(launch: Launch, sizes: Mapping[str, float], machine: Machine) -
     table = facts(machine)
     waves, simds = launch.threads // launch.warp, table["partitions"]
     least = max(1, waves // simds)
+    if launch.registers:  # which the schedule decides
+        most = table["warps_per_unit"] // simds
+        return max(least, min(most, table["registers_per_thread"] // launch.registers))
     matmuls = [
         s
         for s in statements((*launch.once, *launch.body))

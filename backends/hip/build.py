@@ -91,12 +91,22 @@ def build(
                 code=code(texts[call.name]),
             ),
         )
+    limits = {one.name: one.registers for one in program.launches if one.registers}
     for one in done.values():
         check_limits(one, table)
+        _require_kept(one, limits.get(one.name, 0))
     own = {
         f"{n}.{fact}": float(_number(texts[n], word)) for n in done for fact, word in COUNTS.items()
     }
     return Built(file, figures(list(done.values()), table) | own)
+
+
+def _require_kept(one: CompiledLaunch, limit: int) -> None:
+    """BackendError where a launch has more registers than its schedule lets it have."""
+    if limit and one.code.registers > limit:
+        raise BackendError(
+            "build", f"{one.name} has {one.code.registers} registers; its schedule allows {limit}"
+        )
 
 
 def tensor_bytes(program: ThreadProgram) -> list[str]:

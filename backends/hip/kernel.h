@@ -16,6 +16,14 @@ using u32 = unsigned;
 using u16 = unsigned short;
 using u8 = unsigned char;
 
+// The most registers of a thread, those of both files together.
+#undef __maxnreg__
+#if defined(__AMDGCN__)
+#define __maxnreg__(registers) __attribute__((amdgpu_num_vgpr((registers) / 2)))  // of each file
+#else
+#define __maxnreg__(registers)
+#endif
+
 #define kInfinity __builtin_inff()
 #define kNan __builtin_nanf("")
 

@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _HEAD = re.compile(
-    r'extern "C" __global__ void (?:__launch_bounds__ \( \d+(?: , \d+)? \)|__maxnreg__ \( \d+ \)) \w+ \( (?P<parameters>[^()]*) \) {'
+    r'extern "C" __global__ void (?:__launch_bounds__ \( \d+(?: , \d+)? \)(?: __maxnreg__ \( \d+ \))?|__maxnreg__ \( \d+ \)) \w+ \( (?P<parameters>[^()]*) \) {'
 )
 PARAMETER = r"(?:const )?\w+ \* __restrict__ \w+|int \w+"
 TYPES = frozenset(
