@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backends.backend import BackendError
 from ir.errors import KernelError
-from ir.machine import MOVES, NOTED, Rendering
+from ir.machine import ENGINES, MOVES, NOTED, Rendering
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
 from ir.spec import DTYPES
@@ -42,6 +42,7 @@ _WORDS = (
     "refuses",
     "tried_on",
     "hints_of",
+    "engines",
 )  # fields that are lists
 STAGES_OF = ("tensor", "loop")
 _GUIDE = "docs/add_a_backend.md lists the fields of a backend.toml"
@@ -68,6 +69,7 @@ class Manifest:
     # Whether each tensor has a number of pipeline stages of its own or each loop has one.
     stages_of: str = "tensor"
     hints_of: tuple[str, ...] = ("access",)  # of `ir.machine.MOVES`, what takes hints to the caches
+    engines: tuple[str, ...] = ("bulk",)  # of `ir.machine.ENGINES`, those that it has copies by
     refuses: tuple[str, ...] = ()  # those of `FEATURES` that its `emit` refuses
     # Targets that the language suite runs on, one of each kind; empty: all.
     tried_on: tuple[str, ...] = ()
@@ -97,6 +99,7 @@ class Manifest:
         if self.stages_of not in STAGES_OF:
             raise _fault("stages_of", f"is {self.stages_of!r}", " or ".join(STAGES_OF))
         _require_words(self, "hints_of", MOVES)
+        _require_words(self, "engines", ENGINES)
         if self.refuses:
             _require_words(self, "refuses", FEATURES)
         if not isinstance(self.for_tests, bool):
@@ -105,7 +108,7 @@ class Manifest:
     @property
     def rendering(self) -> Rendering:
         """What it renders of a schedule."""
-        return Rendering(self.name, self.verbs, self.stages_of, self.hints_of)
+        return Rendering(self.name, self.verbs, self.stages_of, self.hints_of, self.engines)
 
     def require_dtypes(self, nest: LoopNest) -> None:
         """BackendError("emit") at a dtype of a nest's tensors that the backend's kernels cannot hold."""

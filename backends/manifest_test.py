@@ -26,7 +26,9 @@ def test_a_manifest_holds_its_table_and_a_word_stands_for_a_list():
     assert made.time_kind == ("measured",)
     assert made.object == "backend:X" and made.table == ""
     assert not made.for_tests
-    assert made.rendering == Rendering("x", ("multicast", "pipeline"), "tensor", ("access",))
+    assert made.rendering == Rendering(
+        "x", ("multicast", "pipeline"), "tensor", ("access",), ("bulk",)
+    )
     assert manifest(GOOD | {"verbs": []}).rendering.verbs == ()
 
 

@@ -29,6 +29,9 @@ NOTED = (
         "roles",
     ),
 )
+# What copies tensors past the registers: `bulk` boxes of them, `lds` a few bytes of each thread.
+DIRECT = "lds"
+ENGINES = ("bulk", DIRECT)
 # What moves a tensor: a thread's loads and stores, copies that run ahead, the DMA engine.
 MOVES = ("access", "copy", "bulk")
 
@@ -59,6 +62,7 @@ class Rendering:
     verbs: tuple[str, ...] = NOTED  # of these, those that it renders
     stages_of: str = "tensor"  # what has a number of pipeline stages of its own: "tensor", "loop"
     hints_of: tuple[str, ...] = MOVES  # of what moves tensors, what takes a hint to the caches
+    engines: tuple[str, ...] = ENGINES  # that it has copies by
 
 
 Nest = Any  # an `ir.nest` LoopNest, and one of its Launches: `ir.nest` imports this module
@@ -216,7 +220,7 @@ class Machine:
     model: MachineClass = field(repr=False)  # follows from the figures, so no key needs it
     launch_us: float = 0.0  # what a launch costs
     step_us: float = 0.0  # from a load to the result that needs it, when nothing overlaps
-    engines: tuple[str, ...] = ()  # `bulk`: async bulk copies of boxes of tensors
+    engines: tuple[str, ...] = ()  # of `ENGINES`, those of the chip
     # The most elements of such a box along one dimension, 0 for no limit
     box: int = 0
     atomics: tuple[str, ...] = ATOMICS  # dtypes that memory adds to
@@ -233,6 +237,11 @@ class Machine:
     def stages_of_loops(self) -> bool:
         """Whether all loads of a loop have the same number of pipeline stages."""
         return self.rendering.stages_of == "loop"
+
+    @property
+    def rendered_engines(self) -> tuple[str, ...]:
+        """The engines that the backend has copies by."""
+        return tuple(e for e in self.engines if e in self.rendering.engines)
 
     def renders(self, verb: str) -> bool:
         """Whether decisions of a verb change what the backend emits."""

@@ -162,7 +162,7 @@ def test_threads_and_engines_are_those_of_the_table():
 def test_an_unknown_engine_is_refused_with_those_there_are():
     found = fault("engines", ["dma"])
     assert "field `engines` has 'dma', which is not known" in str(found)
-    assert found.allowed == "bulk"
+    assert found.allowed == "bulk, lds"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from ir.errors import KernelError
-from ir.machine import ATOMICS, MOST_THREADS, Machine, MachineClass, Space, Unit
+from ir.machine import ATOMICS, ENGINES, MOST_THREADS, Machine, MachineClass, Space, Unit
 from ir.source import near
 from ir.spec import DTYPES
 from machines.fields import faults
@@ -16,7 +16,6 @@ from machines.fields import faults
 LEVELS = ("grid", "thread", "warp", "loop")
 SPACES = ("global", "cache", "register")  # beside that of tiles; a cache is only costed
 UNITS = ("matrix", "vector", "special")
-ENGINES = ("bulk",)
 GUIDE = "docs/add_a_chip.md lists the fields of a target file"
 
 

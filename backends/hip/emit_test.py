@@ -20,7 +20,7 @@ from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_workload
 from ir.sizes import bind
 
-DENSE = ("staged", "ring", "streamed", "packed", "taps")
+DENSE = ("staged", "ring", "streamed", "packed", "taps", "direct")
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -86,6 +86,9 @@ inline i64 whole_i64(float x) {
   return x >= 0x1p63f ? i64(~0ull >> 1) : x < -0x1p63f ? i64(1ull << 63) : i64(x);
 }
 
+// The compiler takes it for true.
+inline void assume(bool condition) { __builtin_assume(condition); }
+
 #include "prelude.h"
 
 // -- tensors --------------------------------------------------------------------------------------
@@ -198,8 +201,70 @@ inline T* shared_at(int byte) {
   return reinterpret_cast<T*>(shared_bytes + byte);
 }
 
+// Bytes of global memory to LDS past the registers, kBytes of each thread of a wavefront to consecutive
+// places. Written as assembly: of a builtin the compiler thinks that each read of LDS behind it may read
+// what it brings, and waits for it. The hardware wants a cycle between M0 and its use, and more after
+// scalars that came from a vector register.
+#if defined(__AMDGCN__)
+#define WORDS_TO_LDS(form, ...)                                                            \
+  if constexpr (kBytes == 4) asm volatile("s_mov_b32 m0, %0\n\ts_nop 4\n\t" form("") ::__VA_ARGS__ : "memory", "m0"); \
+  else asm volatile("s_mov_b32 m0, %0\n\ts_nop 4\n\t" form("x4") ::__VA_ARGS__ : "memory", "m0");
+#define OF_BUFFER(words) "buffer_load_dword" words " %1, %2, 0 offen lds"
+#define OF_BUFFER_ONCE(words) "buffer_load_dword" words " %1, %2, 0 offen nt lds"
+#define OF_GLOBAL(words) "global_load_lds_dword" words " %1, off"
+// The byte of LDS that the wavefront's first thread fills.
+template <int kBytes>
+inline u32 first_byte(const void* own) {
+  return __builtin_amdgcn_readfirstlane(u32(reinterpret_cast<u64>(own)) - place_in_wave() * kBytes);
+}
+#if !FAR
+template <int kBytes, class Hint, class T, class From>
+inline void words_to_lds(T* to, Place<From, int> from, bool inside) {
+  const u64 address = reinterpret_cast<u64>(from.tensor);
+  const Tuple<u32, 4> tensor = {u32(address), u32(address >> 32), 0x7fffffffu, 0x27000u};  // as `buffer`
+  if constexpr (Hint::kOnce) { WORDS_TO_LDS(OF_BUFFER_ONCE, "s"(first_byte<kBytes>(to)), "v"(offset<T>(from.at, inside)), "s"(tensor)) }
+  else { WORDS_TO_LDS(OF_BUFFER, "s"(first_byte<kBytes>(to)), "v"(offset<T>(from.at, inside)), "s"(tensor)) }
+}
+#endif
+template <int kBytes, class Hint, class T, class From, class At>
+inline void words_to_lds(T* to, Place<From, At> from, bool inside) {
+  const u32 first = first_byte<kBytes>(to);
+  if (inside) { WORDS_TO_LDS(OF_GLOBAL, "s"(first), "v"(from.tensor + from.at)) }
+  else *reinterpret_cast<typename Word<kBytes>::Type*>(to) = {};
+}
+inline void wait_for_words() { asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); }
+#else
+template <int kBytes, class Hint, class T, class From, class At>
+inline void words_to_lds(T* to, Place<From, At> from, bool inside) {
+  copy_to_lds<kBytes>(to, from.tensor + from.at, inside);
+}
+#endif
+
+// kCount elements to a tile, in the background where they are the kThread bytes that a thread copies at
+// once. Elements where a mask does not hold become 0.
+template <int kCount, int kThread, class Hint = NoHint, class T, class From, class At>
+inline void copy_async(T* to, Place<From, At> from, bool inside) {
+  if constexpr (kCount * sizeof(T) == kThread) words_to_lds<kThread, Hint>(to, from, inside);
+  else {
+    T held[kCount];
+    load<kCount>(&held[0], from, inside);
+    store<kCount>(to, &held[0]);
+  }
+}
+template <int kCount, int kThread, class Hint = NoHint, class T, class From>
+inline void copy_async(T* to, const From* from) {
+  copy_async<kCount, kThread, Hint>(to, place(from, i64(0)), true);
+}
+inline void commit_copies() {}  // a wavefront counts its copies, and waits for all of them
+template <int kPending>
+inline void wait_copies() {
+  static_assert(kPending == 0);
+  wait_for_words();
+}
+
 // A hint to the caches: lines that are used once, which leave them first.
 struct EvictFirst {
+  static constexpr bool kOnce = true;
   template <class Word>
   static void load(Word& to, const Word* from) { to = __builtin_nontemporal_load(from); }
   template <class Word>

@@ -41,3 +41,10 @@ def test_what_is_wrong_is_named(fields, said):
     with pytest.raises(KernelError) as seen:
         check(changed(**fields))
     assert said in str(seen.value)
+
+
+def test_an_engine_that_fills_lds_says_how_many_bytes_a_thread_moves():
+    table = tomllib.loads((TARGETS / "mi300.toml").read_text(encoding="utf-8"))
+    del table["gpu"]["lds_copy_bytes"]
+    with pytest.raises(KernelError, match="field `gpu.lds_copy_bytes` is missing"):
+        read(table)

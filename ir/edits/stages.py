@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 
-from ir.machine import Machine
+from ir.machine import DIRECT, Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Index, Read, Reduce, Spec
 
@@ -50,7 +50,9 @@ def stage_changes(
         loaded = [*inputs, *(e.target for e in spec.equations if e.target in ends)]
         buffered, most = loaded if loops else [], MOST_STAGES
         for name in dict.fromkeys((*loaded, *(t.name for t in spec.outputs))):
-            made_by = [copy(name, by) for by in machine.engines if machine.renders("copy")]
+            stored = name not in inputs  # which only engines do that move whole boxes
+            engines = [e for e in machine.rendered_engines if not stored or e != DIRECT]
+            made_by = [copy(name, by) for by in engines if machine.renders("copy")]
             yield from _among(schedule, "copy", name, made_by)
     if not machine.renders("pipeline"):
         return

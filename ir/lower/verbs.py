@@ -12,7 +12,7 @@ from ir.dtypes import is_float
 from ir.errors import KernelError
 from ir.lower.available import require_of_class, require_rendered
 from ir.lower.verb_table import VERBS
-from ir.machine import Machine
+from ir.machine import DIRECT, Machine
 from ir.nest.nest import HINTS, WAYS
 from ir.nest.steps import promote
 from ir.schedule import Decision, Schedule
@@ -78,7 +78,7 @@ class _Checker:
             "level": [n for n in ("grid", "loop") if n == "loop" or n in machine.levels],
             "unit": list(machine.units),
             "dtype": [*DTYPES, TRIPLE],
-            "engine": list(machine.engines),
+            "engine": list(machine.rendered_engines),
             "hint": list(HINTS),
             "way": list(WAYS),
             "place": ["grid", *(f"{i}.outer" for i in tiled)],
@@ -294,6 +294,15 @@ class _Checker:
 
     def _laid(self, decision: Decision) -> None:
         self._of_machine(decision)
+        copy = self.schedule.find("copy", decision.subject)
+        if copy is not None and copy.option("by") == DIRECT:
+            raise KernelError(
+                f"`{decision.subject}` is copied past the registers: a warp fills memory without gaps, "
+                "in the order of its threads",
+                place=decision.place,
+                allowed="no `swizzle` and no `pad`",
+                hint=f"drop {decision}, or {copy}",
+            )
         other = "pad" if decision.verb == "swizzle" else "swizzle"
         if self.schedule.find(other, decision.subject):
             raise KernelError(

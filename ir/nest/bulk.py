@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from ir.errors import KernelError
-from ir.machine import Machine
+from ir.machine import DIRECT, Machine
 from ir.nest.nest import Epilogue, Launch, Load, Loop, Rows, Slice, Store
 from ir.schedule import Decision, Schedule
 from ir.sizes import power_of_two
@@ -14,6 +14,7 @@ from ir.sizes import value as number
 from ir.spec import DTYPES, Index, Number
 
 ALIGNED = 16  # bytes: rows of a box and of its tensor are multiples of it
+DIRECT_PANEL = 16  # bytes of the panels of tiles that copies fill past the registers
 
 
 def bulk(schedule: Schedule, tensor: str) -> bool:
@@ -42,6 +43,9 @@ def depends(one: Slice, index: str) -> bool:
 
 def rows_of(schedule: Schedule, tensor: str) -> Rows | None:
     """How a schedule lays a tensor's tile out in shared memory; None where it does not."""
+    copy = schedule.find("copy", tensor)
+    if copy is not None and copy.option("by") == DIRECT:
+        return Rows(panel=DIRECT_PANEL, direct=True)
     if decision := schedule.find("swizzle", tensor):
         return Rows(panel=decision.number("bytes"))
     decision = schedule.find("pad", tensor)
@@ -68,14 +72,31 @@ def require_boxes(
         ]
         if not moves:
             raise KernelError(
-                f"`{decision.subject}` is neither loaded nor stored, so nothing moves it in bulk",
+                f"`{decision.subject}` is neither loaded nor stored, so nothing moves it",
                 place=decision.place,
                 hint=f"drop {decision}",
             )
+        if decision.option("by") == DIRECT:
+            _require_direct(decision, [move for _, move in moves])
+            continue
         for launch, move in moves:
             steps = machine.model.box_steps
             if fault := _fault(launch, move, sizes, steps) or _shape(launch, move, machine, sizes):
                 raise _refused(decision, fault)
+
+
+def _require_direct(decision: Decision, moves: Sequence[Load | Store]) -> None:
+    """KernelError where a copy past the registers is no load, or puts another value than 0 where
+    something lies out of bounds."""
+    stored = any(isinstance(move, Store) for move in moves)
+    if stored or any(isinstance(move, Load) and move.pad for move in moves):
+        what = "is stored" if stored else "has another value than 0 out of bounds"
+        raise KernelError(
+            f"`{decision.subject}` {what}, and such copies fill shared memory",
+            place=decision.place,
+            allowed="tensors that are loaded, with 0 out of bounds",
+            hint=f"drop {decision}",
+        )
 
 
 def _refused(decision: Decision, fault: str) -> KernelError:

@@ -115,6 +115,7 @@ def _value(value: Value) -> str:
     if value.rows is not None:
         panel, padding = value.rows.panel, value.rows.padding
         rows = f", swizzled in {panel} bytes" if panel else f", rows padded by {padding} bytes"
+        rows = f", copied past the registers in {panel} bytes" if value.rows.direct else rows
     return f"{value.name}: {value.dtype}[{axes}]{of}{loaded}{stages}{rows}"
 
 

@@ -67,6 +67,7 @@ FIELDS = {
         RATE,
     ),
     "copy_threads_per_cycle": replace(RATE, optional=True),
+    "lds_copy_bytes": replace(SIZE, optional=True),
     "step_cycles": AMOUNT,
     "barrier_cycles": AMOUNT,
     "copies_async": FLAG,
@@ -108,6 +109,8 @@ def check(machine: Machine) -> None:
     table = found.table
     if table["copies_async"] and "copy_threads_per_cycle" not in table:
         found.refuse("copy_threads_per_cycle", "is missing", RATE.allowed)
+    if "lds" in machine.engines and "lds_copy_bytes" not in table:
+        found.refuse("lds_copy_bytes", "is missing, and `engines` has 'lds'", SIZE.allowed)
     for field, there in (
         ("spaces.cache", "cache" in machine.spaces),  # the time model counts what it takes
         ("units.matrix", "matrix" in machine.units),  # seed schedules of matmuls start there

@@ -38,7 +38,8 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
     for tensor in _named(spec, schedule, "persistent") if "persistent" in verbs else ():
         yield from _values(schedule, "persistent", tensor, "programs", RESIDENT)
     for tensor in _named(spec, schedule, "registers") if "registers" in verbs else ():
-        threads, bulk = _threads(spec, schedule, tensor), bool(schedule.of("copy"))
+        threads = _threads(spec, schedule, tensor)
+        bulk = any(d.option("by") == "bulk" for d in schedule.of("copy"))
         limits = register_limits(machine, threads, _held(spec, schedule, tensor), bulk)
         yield from _values(schedule, "registers", tensor, "limit", limits)
     roles = "roles" in verbs and "bulk" in machine.engines and schedule.of("copy")

@@ -127,7 +127,9 @@ class _SharedMemory:
             if not s.bulk and (stages == 1 or self._alone(s)):
                 return 0
             # A unit that reads shared memory holds one slot while the next tiles are in flight.
-            slots = stages if self.reads and copies == 1 else max(1, stages - 1)
+            rows = self.values[s.value].rows
+            direct = rows is not None and rows.direct
+            slots = stages if (self.reads or direct) and copies == 1 else max(1, stages - 1)
             return self.bytes[s.value] * slots * copies
         if s.bulk:
             return own * max(1, stages - 1)

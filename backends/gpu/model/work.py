@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, log2, prod
 from typing import Any
 
@@ -231,6 +231,10 @@ class _Counter:
 
     def _moved(self, s: Load | Store, around: tuple[tuple[str, float], ...]) -> dict[str, float]:
         found = move(s, self.ext, self.table["sector_bytes"], self.threads, around)
+        rows = self.values[s.value].rows if isinstance(s, Load) else None
+        if rows is not None and rows.direct:  # each thread asks for so many bytes at once
+            most = self.table["lds_copy_bytes"]
+            found = replace(found, requests=max(found.requests, found.bytes / most))
         self.work.moves.append(found)
         cycles = max(
             found.requests / self.table[self._asked_at(s, found)],

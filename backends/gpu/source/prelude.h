@@ -233,6 +233,7 @@ struct Own { using Type = T; };
 // How words of memory are accessed where the caches are told nothing. A language's header has types
 // with the same functions that tell them something (EvictFirst).
 struct NoHint {
+  static constexpr bool kOnce = false;
   template <class Word>
   static void load(Word& to, const Word* from) { to = *from; }
   template <class Word>

@@ -95,7 +95,7 @@ def _launch(
     if machine.details.get("gpu", {}).get("copies_async", True):
         lowering = Producers(_registers(launch, source.roles, machine), source.roles, boxes, *given)
     else:
-        lowering = RegisterStaging(*given)
+        lowering = RegisterStaging(machine.details["gpu"].get("lds_copy_bytes", 0), *given)
     fixed = _fixed(launch, known)
     lowering.widths |= {i: Number(widths[i]) for i in fixed}
     for name in known.typing.known:

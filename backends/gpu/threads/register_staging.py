@@ -4,6 +4,11 @@ memory.
 A loop with S stages has S - 1 buffers in shared memory, and one tile on its way in registers. Each
 iteration stores the tile that the iteration before has loaded, starts the loads of the next one, and
 multiplies while these are in flight.
+
+Where a schedule has all loads of a loop copied past the registers (`copy(x, by=lds)`), the loop has S
+buffers and waits for its copies as on other machines. A warp fills memory without gaps there, in the
+order of its threads, so tiles lie in panels of 16 bytes: the same part of neighbouring rows lies in
+neighbouring banks, without a swizzle.
 """
 
 from __future__ import annotations
@@ -11,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
+from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import spread
@@ -21,6 +27,7 @@ from backends.gpu.threads.products import UNROLLED
 from backends.gpu.threads.staging import COPY_BYTES, Staging, advanced, renamed, run_of
 from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name
+from ir.nest.bulk import DIRECT_PANEL
 from ir.spec import DTYPES, Apply, Expr, Number
 
 RUN = 4  # elements along K that a thread stores at once where it transposes a tile
@@ -39,8 +46,9 @@ class _Held:
 class RegisterStaging(Staging):
     """Lowering where no copy passes the registers."""
 
-    def __init__(self, *args: Any):
+    def __init__(self, thread_bytes: int, *args: Any):
         super().__init__(*args)
+        self.thread_bytes = thread_bytes  # that a thread copies at once past the registers
         self.held: list[_Held] = []  # what a loop's iteration loads for a later one
         self.depth_of = {  # of staged variables, the axes along which their matmul sums
             self.source(o): m.k for m in self.facts.matmuls.values() for o in (m.a, m.b)
@@ -66,6 +74,8 @@ class RegisterStaging(Staging):
         which it stores transposed.
         """
         along = contiguous(s.place) or self.facts.indices(s.name)[-1]
+        if self.direct(s.name):
+            return self._direct_target(s, along, stages)
         inner = self._transposed(s.name, along)
         if not inner:
             return super().target(s, max(1, stages - 1))
@@ -105,6 +115,9 @@ class RegisterStaging(Staging):
     def copy(self, s: of.Load, stage: Expr | None, stages: int = 1) -> None:
         """The load of a region in the distribution of a copy, and its store where no loop runs
         ahead."""
+        if self.direct(s.name):
+            super().copy(s, stage, stages)
+            return
         tile, _, axes = self.target(s, stages)
         for axis in axes:
             self.place_copy(axis)
@@ -173,7 +186,58 @@ class RegisterStaging(Staging):
         """Whether a load runs ahead: those of operands alone, as others need no shared memory."""
         return x.name in self.facts.staged
 
+    def direct(self, name: Name) -> int:
+        """What the machine copies at once, of variables that the schedule has copied so."""
+        rows = self.facts.rows.get(name.stem)
+        return self.thread_bytes if rows is not None and rows.direct else 0
+
+    def _direct_target(
+        self, s: of.Load, along: str, stages: int
+    ) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
+        """The tile that copies past the registers fill, in panels, and which thread copies what: the
+        runs of the threads of a warp lie in its order."""
+        name = Name("shared", s.name.stem, copy=s.name.copy)
+        if s.name not in self.operands or self.depth_of[s.name] != (along,):
+            _refuse_direct(s.name, "matmul operands that are contiguous along one axis K")
+        if stages == 1:
+            _refuse_direct(s.name, "loads of loops with 2 stages")
+        operand, plan = self.operands[s.name]
+        self.tile(name, s.name, operand, plan, along, stages)
+        tile, widths = self.shared[name], self.owners.widths
+        size = DTYPES[tile.dtype]
+        run, panel = self.thread_bytes // size, DIRECT_PANEL // size
+        fixed = all(
+            isinstance(e, Number) and e.value == widths[i] for i, e in zip(tile.axes, tile.extents)
+        )
+        if not fixed or any(widths[i] & (widths[i] - 1) for i in tile.axes) or not run:
+            _refuse_direct(
+                s.name, f"tiles of powers of two, of elements of up to {self.thread_bytes} bytes"
+            )
+        if prod(widths[i] for i in tile.axes) < run << self.owners.warp_bits:
+            _refuse_direct(
+                s.name,
+                f"tiles of {self.thread_bytes << self.owners.warp_bits} bytes, a copy of a warp",
+            )
+        order = [(along, panel // run), *((i, widths[i]) for i in reversed(tile.axes[:-1]))]
+        order.append((along, widths[along] // panel))
+        bits, own = list(range(self.copying_bits)), {i: [] for i in tile.axes}  # type: ignore[var-annotated]
+        for index, count in order:
+            taken = count.bit_length() - 1
+            own[index] += bits[:taken]
+            bits = bits[taken:]
+        axes = (self.axis(i, spread(own[i], run if i == along else 1)) for i in tile.axes)
+        return tile, along, tuple(axes)
+
     def _pipelined(self, s: of.Loop, ahead: list[of.Load], stages: int, flies: Name | None) -> None:
+        direct = [x.name for x in ahead if self.direct(x.name)]
+        if direct and stages != 2:
+            _refuse_direct(direct[0], "loads of loops with 2 stages: a wait is for all copies")
+        if direct:
+            others = [x.name.stem for x in ahead if x.name not in direct]
+            if others:
+                _refuse_direct(direct[0], f"all loads of a loop, and `{others[0]}` is not")
+            super()._pipelined(s, ahead, stages, flies)
+            return
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
         later = self._later(s)
         fetched, buffers = to.Element(later[name]), stages - 1
@@ -213,3 +277,9 @@ class RegisterStaging(Staging):
         body += self.block(s.body)
         body += [advanced(read, buffers)] if ring else []
         self.put(to.Loop(name, low, high, s.tile, tuple(body)))
+
+
+def _refuse_direct(name: Name, allowed: str) -> NoReturn:
+    """BackendError where a tensor cannot be copied past the registers."""
+    what = f"`{name.stem}` is not copied to shared memory past the registers: such copies are of {allowed}"
+    raise BackendError("emit", f"{what}; drop copy({name.stem}, by=lds)")

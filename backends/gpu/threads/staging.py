@@ -202,12 +202,17 @@ class Staging(Matmuls):
             condition = aligned(s.place, along, count, self.tiles, self.ends)
             if condition is not None:
                 vector = to.Vector(along, count, self.flag(s.place, condition))
-        copy = to.Copy(tile.name, place, axes, stage, vector, s.cache)
+        copy = to.Copy(tile.name, place, axes, stage, vector, s.cache, self.direct(s.name))
         busy = 1 << sum(len(bits_of(a)) for a in axes)  # threads: the first, as bits go in order
         if busy < 1 << self.copying_bits:
             self.put(to.Guard(of.Check(to.Thread(), below=Number(busy)), (copy,)))
         else:
             self.put(copy)
+
+    def direct(self, name: Name) -> int:
+        """Bytes that a thread of a warp copies at once to the place after that of the thread before;
+        0: copies of a variable go where each thread says."""
+        return 0
 
     def target(self, s: of.Load, stages: int) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
         """The tile that a load is copied to, its contiguous axis, and which thread copies what."""

@@ -128,8 +128,8 @@ def _access(s: to.Statement) -> str:
             starts = "".join(f", {index} from {text(first)}" for index, first in at)
             how = f" by {by}" if by else ""
             return f"{text(name)} = {text(tile)}{_stage(stage)}{starts}{how}"
-        case to.Copy(tile, place, _, stage, vector, cache):
-            how = f"{_by(vector)}{_hint(cache)}"
+        case to.Copy(tile, place, _, stage, vector, cache, direct):
+            how = f"{_by(vector)}{_hint(cache)}{f', {direct} bytes of each thread' * bool(direct)}"
             return f"copy {text(tile)}{_stage(stage)} = {_place(place)}{how}"
         case to.BoxStore(tile, tensor, at, cache):
             box = f"{text(tensor)}[{', '.join(map(text, at))}]"

@@ -195,6 +195,9 @@ class Copy(Statement):
     stage: Expr | None = None
     vector: Vector | None = None
     cache: str = ""  # as in `Load`
+    # Bytes that a thread moves at once, those of the threads of a warp to consecutive places; others
+    # pass through registers. 0: each thread says where its elements go.
+    direct: int = 0
 
 
 @dataclass(frozen=True, slots=True)

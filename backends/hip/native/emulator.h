@@ -53,6 +53,13 @@ constexpr u32 kThreads = 2047, kMany = 2047;
 inline u32 writer[sizeof(shared_bytes)], reader[sizeof(shared_bytes)];
 inline u32 epoch, first_epoch;
 
+// What a thread copies to LDS past the registers, until it waits for it. The hardware counts to 63.
+constexpr int kMostFlights = 63;
+struct Flight { u32 at, bytes; unsigned char data[16]; };
+inline Flight flights[kMostThreads][kMostFlights];
+inline int flight_count[kMostThreads], in_flight;
+inline u16 flying[sizeof(shared_bytes)];  // of each byte of LDS, the thread whose copy will fill it, and 1
+
 // Leaves a stack and goes on with another.
 __attribute__((naked, noinline)) HIDDEN inline void switch_to(void** from, void* to) {
 #if defined(__x86_64__)
@@ -134,6 +141,9 @@ HIDDEN inline void touch_shared(u64 at, int bytes) {
     fault("LDS overrun", "byte %llu of %d of LDS", at + bytes - 1, shared_size);
   const u32 mine = epoch << 11 | now.thread.x;
   u32 bad = 0, never = 0;
+  for (int n = 0; in_flight && n < bytes; ++n)
+    if (flying[at + n])
+      fault("copy in flight", "%s byte %llu of LDS, which a copy of thread %d will fill: it waits for the copy, then a barrier", kWrites ? "writes" : "reads", at + n, flying[at + n] - 1);
   for (int n = 0; n < bytes; ++n) {
     const u32 w = writer[at + n] ^ mine, r = reader[at + n] ^ mine;
     bad |= w != 0 && w <= kThreads;
@@ -166,6 +176,62 @@ HIDDEN inline void touch(const void* address, int bytes) {
   }
   fault("out of bounds", "%s byte %lld of `%s`, which has %llu", kWrites ? "writes" : "reads", offset,
         tensor_count ? tensors[nearest].name : "", tensor_count ? tensors[nearest].bytes : 0);
+}
+
+// -- copies past the registers ----------------------------------------------------------------------
+
+// The places that the threads of a wavefront copy to: the hardware takes the first, and puts the bytes
+// of each thread behind those of the thread before.
+struct Places {
+  u64 at;
+  int bytes, wrong;
+  HIDDEN static void all(void** given) {
+    const Places& first = *static_cast<Places*>(given[0]);
+    for (int thread = 0; thread < kWave; ++thread) {
+      Places& one = *static_cast<Places*>(given[thread]);
+      one.wrong = one.at != first.at + u64(thread) * first.bytes;
+    }
+  }
+};
+
+HIDDEN inline void land_oldest() {
+  const int own = now.thread.x;
+  const Flight& one = flights[own][0];
+  for (u32 n = 0; n < one.bytes; ++n) {
+    shared_bytes[one.at + n] = one.data[n];
+    flying[one.at + n] = 0;
+    writer[one.at + n] = epoch << 11 | own;
+  }
+  --flight_count[own], --in_flight;
+  for (int n = 0; n < flight_count[own]; ++n) flights[own][n] = flights[own][n + 1];
+}
+HIDDEN inline void land() {
+  while (flight_count[now.thread.x]) land_oldest();
+}
+
+// from: nullptr where a mask does not hold.
+HIDDEN inline void copied_to_shared(void* to, const void* from, int bytes) {
+  const u64 at = static_cast<unsigned char*>(to) - shared_bytes;
+  Places own{at, bytes, 0};
+  collective(&own, Places::all);
+  if (own.wrong)
+    fault("layout", "copies to byte %llu of LDS, which is not behind what the thread before copies", at);
+  if (from) touch<false>(from, bytes);
+  touch<true>(to, bytes);
+  if (flight_count[now.thread.x] == kMostFlights) land_oldest();
+  Flight& one = flights[now.thread.x][flight_count[now.thread.x]++];
+  one.at = at, one.bytes = bytes;
+  __builtin_memset(one.data, 0, sizeof(one.data));
+  if (from) __builtin_memcpy(one.data, from, bytes);
+  for (int n = 0; n < bytes; ++n) flying[at + n] = now.thread.x + 1;
+  ++in_flight;
+}
+
+HIDDEN inline void forget_flights() {
+  if (!in_flight) return;
+  __builtin_memset(flying, 0, sizeof(flying));
+  __builtin_memset(flight_count, 0, sizeof(flight_count));
+  in_flight = 0;
 }
 
 // -- launches ---------------------------------------------------------------------------------------
@@ -227,6 +293,7 @@ HIDDEN inline void run_wave(int first, bool reversed) {
 
 HIDDEN inline void run_block(int count, bool reversed) {
   first_epoch = ++epoch;
+  forget_flights();
   __builtin_memset(shared_bytes, 0xff, shared_size);
   prepare(count);
   for (;;) {

@@ -43,6 +43,11 @@ CASES = {  # by name, a kernel of FOLDER and the decisions for it
         "place(c.outer, level=loop)\nplace(i.outer, level=loop)\ncompute(y, unit=matrix)\n"
         "pipeline(x, stages=3)\npipeline(w, stages=3)\nthreads(y, count=256)",
     ),
+    "direct": (
+        "linear",
+        f"{TILES.replace('acc', 'y')}pipeline(x, stages=2)\npipeline(w, stages=2)\n"
+        "copy(x, by=lds)\ncopy(w, by=lds)\nthreads(y, count=256)",
+    ),
     "scanned": ("scanned", "tile(m, size=4)\nplace(m.outer, level=grid)"),
     "jagged": ("jagged", "tile(b, size=1)\ntile(l, size=32)\nplace(b.outer, level=grid)"),
     "persistent": (

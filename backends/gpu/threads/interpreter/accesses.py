@@ -45,6 +45,9 @@ class View:
     copies: np.ndarray | None  # the threads that access, where others hold the same
     by: str
     most: int  # elements that move at once
+    direct: (
+        int  # elements of each thread that a copy moves to consecutive places; 0: it is none such
+    )
     known: dict[tuple[int, ...], Elements] = field(default_factory=dict)
 
     def find(self) -> Elements:
@@ -95,6 +98,8 @@ class View:
         numbers = np.arange(block.first, block.first + block.threads)
         threads = np.broadcast_to(numbers.reshape(-1, *ones), shape)
         elements = offsets + stage * self.tile.stage
+        if self.direct:
+            self._require_consecutive(elements, inside)
         cost = self._cost(elements, inside)
         access = Access.of(self.tile, elements[inside], threads[inside])
         return Elements(access, None if inside.all() else inside, cost)
@@ -111,6 +116,21 @@ class View:
             "let the positions of the axes, and the stage, lie in the tile",
             thread,
         )
+
+    def _require_consecutive(self, elements: np.ndarray, inside: np.ndarray) -> None:
+        """ThreadFault where the threads of a warp do not copy to places one after the other."""
+        block = self.compiler.block
+        runs = elements.reshape(len(elements) // block.warp, block.warp, -1, self.direct)
+        place = np.arange(block.warp).reshape(-1, 1, 1) * self.direct + np.arange(self.direct)
+        wrong = (runs != runs[:, :1, :, :1] + place).reshape(inside.shape) | ~inside
+        if wrong.any():
+            raise block.fault(
+                faults.LAYOUT,
+                f"`{self.tile.shared.name.stem}`: a warp copies past the registers, and its threads' "
+                f"runs of {self.direct} elements are not one after the other",
+                "let the tile lie in the order of the threads, without padding or swizzle",
+                np.argwhere(wrong)[:1, 0],
+            )
 
     def _unfit(self, what: str) -> faults.ThreadFault:
         hint = "let the registers be elements of the tile, as the instruction moves them"
@@ -248,6 +268,8 @@ def view_of(
             s.vector.aligned is None or compiler.constants[s.vector.aligned]
         )
         most = s.vector.count if s.vector is not None and holds else 1
+    size = DTYPES[tile.shared.dtype]
+    direct = most if isinstance(s, Copy) and most * size == s.direct else 0
     return View(
         compiler,
         memory,
@@ -258,6 +280,7 @@ def view_of(
         copies,
         s.by if isinstance(s, SharedLoad) else "",
         most,
+        direct,
     )
 
 

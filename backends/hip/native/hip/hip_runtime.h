@@ -58,6 +58,13 @@ inline int __builtin_amdgcn_ds_swizzle(int x, int mask) {
   return emulated::exchanged(x, (own & 32) + (((in & (mask & 31)) | (mask >> 5 & 31)) ^ (mask >> 10 & 31)));
 }
 
+// From global memory to LDS past the registers: arrives when the thread waits for it.
+template <int kBytes>
+inline void copy_to_lds(void* to, const void* from, bool inside) {
+  emulated::copied_to_shared(to, inside ? from : nullptr, kBytes);
+}
+inline void wait_for_words() { emulated::land(); }
+
 template <class T>
 inline T atomicAdd(T* to, T x) {
   const T old = *to;
