@@ -8,5 +8,14 @@ from backends.hip.spelling import MFMA
 ADMISSION = Admission(
     includes=("#include <hip/hip_runtime.h>", '#include "kernel.h"'),
     called=frozenset(f"mfma_{shape}" for shape in MFMA)
-    | {"read", "write", "place", "copy_async", "assume", "commit_copies", "wait_copies"},
+    | {
+        "read",
+        "write",
+        "place",
+        "copy_async",
+        "assume",
+        "interleave",
+        "commit_copies",
+        "wait_copies",
+    },
 )

@@ -28,6 +28,7 @@ from backends.hip.admission import ADMISSION
 from backends.hip.bounds import waves_per_eu
 from backends.hip.build import build, compiled, far, launches, tensor_bytes
 from backends.hip.instructions import instructions
+from backends.hip.interleave import interleaved
 from backends.hip.rules import RULES, WORDS
 from backends.hip.spelling import templates
 from backends.manifest import Manifest
@@ -202,7 +203,7 @@ def spelled(nest: LoopNest) -> LoopNest:
 
 def program(nest: LoopNest, machine: Machine) -> ThreadProgram:
     """The thread program of a nest under its source's names."""
-    return distinct(thread_program(nest, machine, RULES, instructions(machine)))
+    return interleaved(distinct(thread_program(nest, machine, RULES, instructions(machine))))
 
 
 def _same(

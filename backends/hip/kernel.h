@@ -352,6 +352,19 @@ inline auto packed(T first, Elements... more) {
   else return Tuple<E, 1 + sizeof...(more)>{__builtin_bit_cast(E, first), __builtin_bit_cast(E, more)...};
 }
 
+// How the instructions before it, up to the beginning of the loop, follow each other: a read of LDS, then
+// kMatrix matrix instructions, kReads times.
+template <int kReads, int kMatrix>
+inline void interleave() {
+#if defined(__AMDGCN__)
+#pragma unroll
+  for (int n = 0; n < kReads; ++n) {
+    __builtin_amdgcn_sched_group_barrier(0x100, 1, 0);
+    __builtin_amdgcn_sched_group_barrier(0x8, kMatrix, 0);
+  }
+#endif
+}
+
 // c += a * b of a wavefront, of some registers of C, of A and of B. The instruction gets B before A, so
 // that it computes C transposed: a work-item's registers of C are runs of four columns of a row.
 #define C4 float &c0, float &c1, float &c2, float &c3

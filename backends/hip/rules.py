@@ -18,6 +18,6 @@ WORDS = frozenset(  # of the compiler and of HIP's header
     threadIdx blockIdx blockDim gridDim warpSize dim3 NULL INFINITY NAN assert clock printf malloc
     free memcpy memset uint2 uint4 float2 float4 Tuple packed word_xor max_nan min_nan bf16_of
     whole_i32 whole_i64 add_short read write place buffer offset read_buffer write_buffer Place FAR
-    copy_async assume commit_copies wait_copies wait_for_words words_to_lds first_byte copy_to_lds
+    interleave copy_async assume commit_copies wait_copies wait_for_words words_to_lds first_byte copy_to_lds
     """.split()
 )

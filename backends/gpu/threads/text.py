@@ -92,6 +92,10 @@ def _order(s: to.Statement) -> str:
     """The line of a statement by which threads, copies and the engine wait for each other."""
     text = expression_text
     match s:
+        case to.Interleave(reads, matrix):
+            return (
+                f"interleave {reads} reads of shared memory with {matrix} matrix instructions each"
+            )
         case to.Commit():
             return "commit"
         case to.Wait(pending):

@@ -66,6 +66,7 @@ LINES = {
         X, TILE, Number(1), (("k", Number(16)),), "matrix"
     ),
     "wait until 1 in flight": to.Wait(1),
+    "interleave 8 reads of shared memory with 2 matrix instructions each": to.Interleave(8, 2),
     "barrier, for the asynchronous proxy too": to.Barrier(proxy=True),
     "x += y @ x_shared[2] by mma": MATMUL,
     "x += y @ x_shared[2] by mma, 1 in flight": replace(MATMUL, pending=1),

@@ -325,6 +325,15 @@ class Multiply(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Interleave(Statement):
+    """Tells the compiler how instructions of the loop that ends here follow each other: `reads` times a
+    read of shared memory, then `matrix` matrix instructions. Nothing else changes."""
+
+    reads: int
+    matrix: int
+
+
+@dataclass(frozen=True, slots=True)
 class WarpgroupMultiply(Statement):
     """to[m, n] += sum over k of a[m, k] * b[k, n], by four warps together, over all of K.
 

@@ -174,6 +174,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) linear_0(
                 part_2[k_i + 3][n_i / 4]);
     }
     k_read_1 = ((k_read_1 == 1) ? 0 : k_read_1 + 1);
+    interleave<8, 1>();
   }
   bf16 y_out[2][8];
   #pragma unroll

@@ -257,6 +257,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) dense_0(
                 part_3[k_i + 3][n_i / 4]);
     }
     k_read_1 = ((k_read_1 == 1) ? 0 : k_read_1 + 1);
+    interleave<8, 1>();
   }
   bf16 b[8];
   #pragma unroll

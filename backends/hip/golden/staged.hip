@@ -197,6 +197,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) dense_0(
                 part_3[k_i][n_i / 4], part_3[k_i + 1][n_i / 4], part_3[k_i + 2][n_i / 4],
                 part_3[k_i + 3][n_i / 4]);
     }
+    interleave<8, 1>();
   }
   bf16 b[8];
   #pragma unroll

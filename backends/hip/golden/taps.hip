@@ -169,6 +169,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) transposed_conv_0(
         mfma_16x16x4(y[l_i], y[l_i + 1], y[l_i + 2], y[l_i + 3], part_1[c_issue_1 / 4 * 1], part_2);
     }
     i_read_1 = ((i_read_1 == 1) ? 0 : i_read_1 + 1);
+    interleave<16, 1>();
   }
   #pragma unroll
   for (int l_i = 0; l_i < 4; l_i += ALIGNED_Y ? 4 : 1)

@@ -292,6 +292,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) attention_0(
                 part_2[m_i][d_i], part_2[m_i][d_i + 1], part_2[m_i][d_i + 2], part_2[m_i][d_i + 3],
                 part_3[d_i][n_i / 4], part_3[d_i + 1][n_i / 4], part_3[d_i + 2][n_i / 4],
                 part_3[d_i + 3][n_i / 4]);
+      interleave<8, 2>();
     }
     float part_5[4];
     #pragma unroll

@@ -364,6 +364,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) attention_0(
                 part_3[d_i][n_i / 4], part_3[d_i + 1][n_i / 4], part_3[d_i + 2][n_i / 4],
                 part_3[d_i + 3][n_i / 4], part_3[d_i + 4][n_i / 4], part_3[d_i + 5][n_i / 4],
                 part_3[d_i + 6][n_i / 4], part_3[d_i + 7][n_i / 4]);
+      interleave<6, 1>();
     }
     float part_5[2];
     #pragma unroll

@@ -224,6 +224,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_bias_gelu_0(
                 part_3[k_i][n_i / 4], part_3[k_i + 1][n_i / 4], part_3[k_i + 2][n_i / 4],
                 part_3[k_i + 3][n_i / 4]);
     }
+    interleave<32, 2>();
   }
   bf16 b[16];
   #pragma unroll

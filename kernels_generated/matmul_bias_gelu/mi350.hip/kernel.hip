@@ -275,6 +275,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_bias_gelu_0(
                   part_3[k_i + 6][n_i / 4], part_3[k_i + 7][n_i / 4]);
       }
       k_read_1 = ((k_read_1 == 1) ? 0 : k_read_1 + 1);
+      interleave<12, 2>();
     }
     bf16 b[16];
     #pragma unroll

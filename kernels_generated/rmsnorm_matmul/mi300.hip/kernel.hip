@@ -210,6 +210,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) rmsnorm_matmul_0(
                 part_3[k_i][n_i / 4], part_3[k_i + 1][n_i / 4], part_3[k_i + 2][n_i / 4],
                 part_3[k_i + 3][n_i / 4]);
     }
+    interleave<64, 2>();
   }
   float r[2];
   #pragma unroll

@@ -260,6 +260,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) rmsnorm_matmul_0(
                 part_3[k_i + 6][n_i / 4], part_3[k_i + 7][n_i / 4]);
     }
     k_read_1 = ((k_read_1 == 1) ? 0 : k_read_1 + 1);
+    interleave<32, 2>();
   }
   float r[2];
   #pragma unroll

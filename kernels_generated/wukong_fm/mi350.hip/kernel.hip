@@ -337,6 +337,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) wukong_fm_0(
                 part_4[i_i][k_i / 4], part_4[i_i + 1][k_i / 4], part_4[i_i + 2][k_i / 4],
                 part_4[i_i + 3][k_i / 4], part_4[i_i + 4][k_i / 4], part_4[i_i + 5][k_i / 4],
                 part_4[i_i + 6][k_i / 4], part_4[i_i + 7][k_i / 4]);
+      interleave<6, 1>();
     }
     f16 out_b[2][16];
     #pragma unroll

@@ -275,6 +275,9 @@ class Statements:
     def _commit(self, s: to.Commit) -> Run:
         return self._by_all("a commit", self.memory.commit)
 
+    def _interleave(self, s: to.Interleave) -> Run:
+        return lambda: None  # the order of instructions is none of statements
+
     def _wait(self, s: to.Wait) -> Run:
         return self._by_all("a wait", lambda: self.memory.wait(s.pending))
 
