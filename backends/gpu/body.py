@@ -15,7 +15,7 @@ from backends.gpu.flatten import origins, steps
 from backends.gpu.masks import Masks
 from backends.gpu.peel import peeled, without
 from backends.gpu.places import Places
-from backends.gpu.products import Operand, matmul
+from backends.gpu.products import Operand, matmul, summed_in
 from backends.gpu.rules import Rules
 from backends.gpu.shapes import permuted, spread
 from backends.gpu.tile import Assign, Name
@@ -218,8 +218,10 @@ class BodyBuilder:
     def _dot(self, s: Dot) -> None:
         a, b = (self._operand(t, s.over) for t in (s.a, s.b))
         value, axes, name = self.values[s.value], self.axes_of(s.value), Name("value", s.value)
-        if value.dtype != "f32":
-            raise BackendError("emit", f"products are summed in f32, `{s.value}` is {value.dtype}")
+        if value.dtype not in self.rules.sums or value.dtype != summed_in(a.dtype):
+            sums = " or ".join(sorted(self.rules.sums))
+            what = f"products of {a.dtype} are summed in {summed_in(a.dtype)}, here in {sums}"
+            raise BackendError("emit", f"{what}, `{s.value}` is {value.dtype}")
         self._assign(s.value, matmul(self.blocks, name, axes, a, b, s.accumulate))
 
     def _operand(self, tile: Tile, over: tuple[str, ...]) -> Operand:

@@ -10,6 +10,13 @@ from backends.gpu.tile import Joined, Product, Reshaped
 from backends.gpu.values import product
 from ir.spec import Expr
 
+_SUMS = {"i8": "i32", "i32": "i32", "f64": "f64"}
+
+
+def summed_in(dtype: str) -> str:
+    """The dtype in which products of operands of a dtype are summed."""
+    return _SUMS.get(dtype, "f32")
+
 
 @dataclass(frozen=True, slots=True)
 class Operand:

@@ -23,4 +23,6 @@ class Rules:
     # loop, which it pipelines as the launch says; else each has stages of its own.
     persistent_is_one_loop: bool = False
     box_steps: int = 1  # how far apart positions of a box may be along a dimension
+    # Dtypes in which matmuls are summed.
+    sums: frozenset[str] = frozenset({"f32"})
     clusters: bool = False  # whether thread blocks of a cluster reach each other's shared memory

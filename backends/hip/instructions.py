@@ -20,10 +20,8 @@ from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 
 
 def instructions(machine: Machine) -> tuple[MatrixInstruction, ...]:
-    """Those of a machine that sum in f32, as thread programs do; of each dtype small tiles first, and of
-    these the ones of most K."""
-    found = (i for i in with_functions(machine) if i.c.dtype == "f32")
-    return tuple(sorted(found, key=lambda i: (i.m, -i.k)))
+    """Those of a machine; of each dtype small tiles first, and of these the ones of most K."""
+    return tuple(sorted(with_functions(machine), key=lambda i: (i.m, -i.k)))
 
 
 def with_functions(machine: Machine) -> tuple[MatrixInstruction, ...]:

@@ -37,6 +37,7 @@ from ir.visit import inline
 # Initial running maximum where sums are rescaled by exp(old - new maximum). With -inf, a row that
 # is masked so far would give exp(-inf + inf) = NaN. Differences of this value are finite, also when
 # exp is computed as a power of two.
+WHOLE = "i8"  # operands whose products matrix units sum in i32
 LOWEST = -1.0e38
 
 
@@ -224,9 +225,20 @@ class Reductions:
         if isinstance(expr, Cast) and isinstance(expr.value, Read) and expr.dtype == "f32":
             if self._natural(expr) == dtype:
                 expr = expr.value
+        elif (read := self._whole(expr)) is not None and dtype == WHOLE:
+            expr = read
         return self.program.operand(name, expr, scope, dtype)
 
+    def _whole(self, expr: Expr) -> Read | None:
+        """The tensor of bytes that a factor is, widened to i32; None for others."""
+        inner = expr.value if isinstance(expr, Cast) and expr.dtype == "i32" else None
+        known = self.program.facts.tensors
+        return inner if isinstance(inner, Read) and known[inner.tensor].dtype == WHOLE else None
+
     def _operand_dtype(self, equation: Equation, found: Contraction) -> str:
+        whole = self._whole(found.a) and self._whole(found.b)
+        if whole and self.program.machine.has_matrix(WHOLE):
+            return WHOLE
         a, b = self._natural(found.a), self._natural(found.b)
         asked = decided(self.schedule, owner(self.schedule, equation.target))
         if asked == NARROW and a in EXACT and b in EXACT:

@@ -28,6 +28,7 @@ from ir.sizes import value as number
 from ir.spec import DTYPES, Expr
 
 LEAST_SIDE = 16  # of a product's operands
+WHOLE = ("i8",)  # what the estimate of operands was fitted without
 OPERAND_SIDE = 32  # products narrower than twice this wait for their operands
 SYNC_US = 0.05  # a product or a reduction across threads, when nothing else runs
 HIT = 0.3  # what a load from the cache waits, in terms of one from memory
@@ -125,7 +126,8 @@ class ThreadsCounter(Counter):
         self._busy("matrix", times * 2 * rows * columns * depth * batch / rate)
         width = DTYPES[dtype]
         operands = OPERAND_SIDE * width * (rows + columns) * depth * batch
-        widest = max(self.machine.units["matrix"].flops.values()) / self.machine.parallel
+        peaks = self.machine.units["matrix"].flops
+        widest = max(v for d, v in peaks.items() if d not in WHOLE) / self.machine.parallel
         self._busy("operands", times * operands / widest)
 
     def _probe(self, s: Search | Take, times: float) -> None:

@@ -9,6 +9,7 @@ from math import log2, prod
 from backends.backend import BackendError
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.text import parse_layout
+from backends.gpu.products import summed_in
 from backends.gpu.threads.decided import NONE, Decided
 from backends.gpu.threads.distribution import Spread, replicated, spread
 from backends.gpu.threads.facts import Facts, Matmul, bare
@@ -58,7 +59,11 @@ def plans(
         made = None
         own = decided.get(one.name.stem, Decided())
         for row in own.rows(table):
-            if (row.a.dtype, row.b.dtype, row.c.dtype) != (one.dtype, one.dtype, "f32"):
+            if (row.a.dtype, row.b.dtype, row.c.dtype) != (
+                one.dtype,
+                one.dtype,
+                summed_in(one.dtype),
+            ):
                 continue
             if depth % row.k:
                 continue

@@ -10,6 +10,7 @@ from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.swizzle import Swizzle
+from backends.gpu.products import summed_in
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, binary, replicated
 from backends.gpu.threads.expressions import rewritten
@@ -67,7 +68,7 @@ class Matmuls(Lowering):
         if anchored and plain:
             to_name = held
         else:
-            to_name = self.temporary("f32", axes)
+            to_name = self.temporary(summed_in(m.dtype), axes)
         if anchored and not plain and m.adds:
             self.regroup(held, to_name, m, gather=True)
         elif not m.adds or not anchored:
@@ -78,7 +79,7 @@ class Matmuls(Lowering):
         if anchored:
             self.regroup(to_name, held, m, gather=False)
             return
-        own = self.temporary("f32", self.fragments[held].axes)
+        own = self.temporary(summed_in(m.dtype), self.fragments[held].axes)
         self.convert(to_name, own, (m.batch, m.m, m.n))
         value: Expr = to.Element(own, tuple(a.index for a in self.fragments[held].axes))
         if m.adds:

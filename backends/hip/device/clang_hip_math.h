@@ -69,6 +69,52 @@ LIBRARY(fmod)
 LIBRARY(pow)
 #undef LIBRARY
 
+// Of f64. Only those that take an operand's bits apart are instructions.
+#define INSTRUCTION(name) \
+  inline double name(double x) { return __builtin_##name(x); }
+INSTRUCTION(fabs)
+INSTRUCTION(floor)
+INSTRUCTION(ceil)
+INSTRUCTION(rint)
+INSTRUCTION(trunc)
+INSTRUCTION(sqrt)
+#undef INSTRUCTION
+inline double fmax(double a, double b) { return __builtin_fmax(a, b); }
+inline double fmin(double a, double b) { return __builtin_fmin(a, b); }
+#define LIBRARY(name)                                                     \
+  extern "C" __attribute__((device)) double __ocml_##name##_f64(double);  \
+  inline double name(double x) { return __ocml_##name##_f64(x); }
+LIBRARY(rsqrt)
+LIBRARY(exp)
+LIBRARY(exp2)
+LIBRARY(log)
+LIBRARY(log2)
+LIBRARY(log10)
+LIBRARY(expm1)
+LIBRARY(log1p)
+LIBRARY(erf)
+LIBRARY(erfc)
+LIBRARY(tanh)
+LIBRARY(sin)
+LIBRARY(cos)
+LIBRARY(tan)
+LIBRARY(asin)
+LIBRARY(acos)
+LIBRARY(atan)
+LIBRARY(sinh)
+LIBRARY(cosh)
+LIBRARY(asinh)
+LIBRARY(acosh)
+LIBRARY(atanh)
+#undef LIBRARY
+#define LIBRARY(name)                                                            \
+  extern "C" __attribute__((device)) double __ocml_##name##_f64(double, double); \
+  inline double name(double a, double b) { return __ocml_##name##_f64(a, b); }
+LIBRARY(atan2)
+LIBRARY(fmod)
+LIBRARY(pow)
+#undef LIBRARY
+
 #pragma clang force_cuda_host_device end
 
 #endif  // BACKENDS_HIP_DEVICE_CLANG_HIP_MATH_H_

@@ -93,6 +93,19 @@ OF_ONE(exp) OF_ONE(exp2) OF_ONE(expm1) OF_ONE(log) OF_ONE(log2) OF_ONE(log10) OF
 OF_ONE(erf) OF_ONE(erfc) OF_ONE(tanh) OF_ONE(sin) OF_ONE(cos) OF_ONE(tan) OF_ONE(asin) OF_ONE(acos)
 OF_ONE(atan) OF_ONE(sinh) OF_ONE(cosh) OF_ONE(asinh) OF_ONE(acosh) OF_ONE(atanh)
 #undef OF_ONE
+#define OF_ONE(name) \
+  inline double name(double x) { return __builtin_##name(x); }
+OF_ONE(fabs) OF_ONE(floor) OF_ONE(ceil) OF_ONE(rint) OF_ONE(trunc) OF_ONE(sqrt)
+OF_ONE(exp) OF_ONE(exp2) OF_ONE(expm1) OF_ONE(log) OF_ONE(log2) OF_ONE(log10) OF_ONE(log1p)
+OF_ONE(erf) OF_ONE(erfc) OF_ONE(tanh) OF_ONE(sin) OF_ONE(cos) OF_ONE(tan) OF_ONE(asin) OF_ONE(acos)
+OF_ONE(atan) OF_ONE(sinh) OF_ONE(cosh) OF_ONE(asinh) OF_ONE(acosh) OF_ONE(atanh)
+#undef OF_ONE
+inline double atan2(double a, double b) { return __builtin_atan2(a, b); }
+inline double fmod(double a, double b) { return __builtin_fmod(a, b); }
+inline double pow(double a, double b) { return __builtin_pow(a, b); }
+inline double fmax(double a, double b) { return __builtin_fmax(a, b); }
+inline double fmin(double a, double b) { return __builtin_fmin(a, b); }
+inline double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 inline float atan2f(float a, float b) { return __builtin_atan2f(a, b); }
 inline float fmodf(float a, float b) { return __builtin_fmodf(a, b); }
 inline float powf(float a, float b) { return __builtin_powf(a, b); }
