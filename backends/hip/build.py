@@ -42,6 +42,8 @@ COUNTS = {
     "vector_spills": "vgpr_spill_count",
     "scalar_spills": "sgpr_spill_count",
 }
+# Instructions of two elements: arithmetic of pairs of f32 or of halves, and conversions to halves.
+_PACKED = re.compile(r"^\tv_(?:pk_(?:add|mul|fma|max|min)_f|cvt_(?:\w+_)?pk)\w+", re.MULTILINE)
 _METADATA = re.compile(
     r"\n  - (?=\.agpr_count)(.*?)(?=\n  - \.agpr_count|\namdhsa\.target)", re.DOTALL
 )
@@ -98,6 +100,7 @@ def build(
     own = {
         f"{n}.{fact}": float(_number(texts[n], word)) for n in done for fact, word in COUNTS.items()
     }
+    own |= {f"{n}.packed": float(packed(texts[n])) for n in done}
     return Built(file, figures(list(done.values()), table) | own)
 
 
@@ -132,6 +135,11 @@ def kernels(assembly: str) -> dict[str, str]:
         ):
             found[name[1]] = f"{body[0]}\n  {block}\n"
     return found
+
+
+def packed(assembly: str) -> int:
+    """How many instructions of a kernel compute or convert two elements at once."""
+    return len(_PACKED.findall(assembly))
 
 
 def code(assembly: str) -> Code:

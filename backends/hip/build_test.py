@@ -131,6 +131,52 @@ def test_spills_are_seen_and_not_modelled(tmp_path):
     assert building.code(text).spills > 0
 
 
+PAIRS = """  float a[8], b[8];
+  load<8>(&a[0], y_ptr + thread * 8);
+  load<8>(&b[0], y_ptr + 1024 + thread * 8);
+  #pragma unroll
+  for (int n = 0; n < 8; ++n) a[n] = {each};
+  store<8>(y_ptr + thread * 8, &a[0]);"""
+
+
+@pytest.mark.parametrize(
+    ("each", "least", "kind"),
+    [
+        ("a[n] * 0.5f + b[n]", 4, "v_pk_fma_f32"),
+        ("a[n] * b[n]", 4, "v_pk_mul_f32"),
+        ("a[n] + b[n]", 4, "v_pk_add_f32"),
+        ("fn::maximum(a[n], b[n])", 0, "v_max"),  # there is no packed maximum of f32
+        ("fn::exp2(a[n])", 0, "v_exp_f32"),
+    ],
+)
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_pairs_of_f32_are_packed_where_there_is_such_an_instruction(
+    arch, each, least, kind, tmp_path
+):
+    file = tmp_path / "kernel.hip"
+    file.write_text(source_of(PAIRS.format(each=each)), encoding="utf-8")
+    clang.assembly(file, arch, (), tmp_path / "k.s")
+    (text,) = building.kernels((tmp_path / "k.s").read_text(encoding="utf-8")).values()
+    assert kind in text and building.packed(text) >= least
+    assert least or "v_pk_max_f32" not in text and "v_pk_exp" not in text
+
+
+def test_halves_are_not_computed_with_as_halves(tmp_path):
+    """f16 and bf16 are computed with in f32: sums and products of 11 bits would be other numbers."""
+    both = "  f16 h[8];\n  load<8>(&h[0], reinterpret_cast<const f16*>(y_ptr) + thread * 8);\n"
+    both += "  for (int n = 0; n < 8; ++n) h[n] = float(h[n]) * float(h[n]) + 1.0f;\n"
+    both += "  store<8>(reinterpret_cast<f16*>(y_ptr) + thread * 8, &h[0]);"
+    file = tmp_path / "kernel.hip"
+    file.write_text(source_of(both), encoding="utf-8")
+    text = clang.assembly(file, "gfx942", (), tmp_path / "k.s")
+    assert "v_pk_fma_f16" not in text and "v_pk_mul_f16" not in text
+
+
+def test_packed_instructions_are_figures(tmp_path):
+    figures = built(emitted("rows"), tmp_path).figures
+    assert figures[f"{nest_of('rows').launches[0].name}.packed"] > 0
+
+
 def test_several_kernels_are_told_apart(tmp_path):
     file = tmp_path / "kernel.hip"
     one = source_of("  y_ptr[thread] = 1.0f;")
