@@ -147,3 +147,14 @@ def test_languages_that_sum_in_f32_alone_refuse_it(backend_name, target):
     machine = REGISTRY.served_by(REGISTRY.target(target), other)
     with pytest.raises((BackendError, KernelError), match="summed in|takes no"):
         other.emit(lowered("i8", machine), machine)
+
+
+@pytest.mark.parametrize("target", ["mi300", "mi350"])
+def test_the_peak_of_i8_changes_no_estimate_of_floats(target):
+    machine = machine_of(target)
+    matrix = machine.units["matrix"]
+    without = {d: v for d, v in matrix.flops.items() if d != "i8"}
+    plain = replace(machine, units={**machine.units, "matrix": replace(matrix, flops=without)})
+    nest, sizes = lowered("f64", machine), work_of("f64").tune
+    quick = [m.model.quick_us(nest, m, sizes) for m in (machine, plain)]
+    assert quick[0] == quick[1]
