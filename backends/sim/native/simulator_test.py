@@ -325,25 +325,6 @@ KERNEL(k) {
 """
 
 
-def test_sums_and_stores_of_one_pe_are_no_races() -> None:
-    """All add to one row; each stores a row and adds to it; what is stored is loaded later."""
-    source = """KERNEL(k) {
-    auto a = pe.buffer("a", Dtype::f32, {{N, 8}}, 1);
-    co_await pe.fill(a.tile(), 1, {{N, 8}});
-    co_await pe.add(args.tensor(0), {{7}, {0, N, 8}}, a.tile());
-    co_await pe.store(args.tensor(0), {{pe.id()}, {0, N, 8}}, a.tile());
-    co_await pe.add(args.tensor(0), {{pe.id()}, {0, N, 8}}, a.tile());
-    co_await pe.barrier();
-    co_await pe.load(a.tile(), args.tensor(0), {{7}, {0, N, 8}});
-    co_await pe.load(a.tile(), args.tensor(0), {{3 - pe.id()}, {0, N, 8}});
-    co_await pe.barrier();
-    co_await pe.store(args.tensor(0), {{3 - pe.id()}, {0, N, 8}}, a.tile());
-    }"""
-    x = np.ones((8, 8), np.float32)
-    run(source, {"x": x})
-    assert (x[:4] == 2).all() and (x[4:7] == 1).all() and (x[7] == 5).all()
-
-
 def test_a_barrier_makes_earlier_stores_visible() -> None:
     x = np.zeros((16, 4), np.int32)
     run(_BARRIER, {"x": x}, machine=machine())
