@@ -70,14 +70,17 @@ class Tolerance:
     relative: float
 
 
-def tolerance(dtype: str, precision: str, exact: np.ndarray, storage: np.ndarray) -> Tolerance:
+def tolerance(
+    dtype: str, precision: str, exact: np.ndarray, storage: np.ndarray, times: float = 1.0
+) -> Tolerance:
     """Limits for an output of a dtype.
 
     precision: the narrowest float of the spec.  exact, storage: what float64 and plain
-    arithmetic in the spec's formats give, finite, of any one shape.
+    arithmetic in the spec's formats give, finite, of any one shape.  times: what is allowed, in
+    limits of one kernel.
     """
-    factor = FACTOR[precision]
-    unit = FLOOR_ULPS[dtype] * EPSILON[dtype]
+    factor = times * FACTOR[precision]
+    unit = times * FLOOR_ULPS[dtype] * EPSILON[dtype]
     error = storage - exact
     rmse = factor * rms(error) + unit * rms(exact)
     worst = float(np.max(np.abs(error), initial=0.0))
@@ -102,19 +105,27 @@ def allowance(
     got: np.ndarray,
     exact: np.ndarray,
     errors: Sequence[np.ndarray],
+    times: float = 1.0,
 ) -> Iterator[str]:
     """Why an output is off as a whole though its elements are not: in words, nothing where it is not.
 
-    dtype, precision: as in `tolerance`.  got, exact: finite float64.  errors: of runs of plain
+    dtype, precision, times: as in `tolerance`.  got, exact: finite float64.  errors: of runs of plain
     arithmetic.
     """
     if got.size >= FEW:
-        yield from _biased(dtype, precision, got, exact, errors)
-        yield from _uneven(dtype, precision, got, exact, errors)
+        unit = times * FLOOR_ULPS[dtype] * EPSILON[dtype]
+        factor = times * FACTOR[precision]
+        yield from _biased(BIAS[dtype] * unit, unit, factor, got, exact, errors)
+        yield from _uneven(spacing(dtype) / EPSILON[dtype], unit, factor, got, exact, errors)
 
 
 def _biased(
-    dtype: str, precision: str, got: np.ndarray, exact: np.ndarray, errors: Sequence[np.ndarray]
+    floor: float,
+    unit: float,
+    times: float,
+    got: np.ndarray,
+    exact: np.ndarray,
+    errors: Sequence[np.ndarray],
 ) -> Iterator[str]:
     """A common factor. Independent errors of n elements average out to 1/sqrt(n)."""
     top = float(np.max(np.abs(exact), initial=0.0))
@@ -131,10 +142,9 @@ def _biased(
             return float(error.ravel() @ scaled) / top / square
         return float((error / top).ravel() @ scaled) / square
 
-    unit = FLOOR_ULPS[dtype] * EPSILON[dtype]
-    relative = FACTOR[precision] * max(rms(e) for e in errors) / top / rms(scaled) + unit
+    relative = times * max(rms(e) for e in errors) / top / rms(scaled) + unit
     plain = max(abs(factor(e)) for e in errors)
-    most = FACTOR[precision] * plain + BIAS[dtype] * unit + SPREAD * relative / np.sqrt(count)
+    most = times * plain + floor + SPREAD * relative / np.sqrt(count)
     found = factor(got - exact)
     if abs(found) > most:
         yield (
@@ -149,21 +159,25 @@ def _distinct(values: np.ndarray) -> int:
 
 
 def _uneven(
-    dtype: str, precision: str, got: np.ndarray, exact: np.ndarray, errors: Sequence[np.ndarray]
+    least: float,
+    unit: float,
+    times: float,
+    got: np.ndarray,
+    exact: np.ndarray,
+    errors: Sequence[np.ndarray],
 ) -> Iterator[str]:
     """Rows, along the last axis, that are less exact than the rows of plain arithmetic are: by
     quantiles, so that small rows beside large ones count."""
     if exact.ndim < 2 or exact.shape[-1] < FEW:
         return
     size = _row_rms(exact)
-    some = size > spacing(dtype) / EPSILON[dtype]
+    some = size > least
     if not some.any():
         return
     off = _row_rms(got - exact)[some] / size[some]
     plain = np.max([_row_rms(e)[some] / size[some] for e in errors], axis=0)
-    unit = FLOOR_ULPS[dtype] * EPSILON[dtype]
-    for share, times in QUANTILES:
-        most = times * (FACTOR[precision] * float(np.quantile(plain, share)) + unit)
+    for share, more in QUANTILES:
+        most = more * (times * float(np.quantile(plain, share)) + unit)
         found = float(np.quantile(off, share))
         if found > most:
             yield (

@@ -1,153 +1,126 @@
-"""The judge: a kernel's outputs on the device against float64's, large shapes included."""
+"""Judges anybody's solution of a KernelBench-style problem.
+
+    bazel run //benchmarks:judge -- --problem P.py --solution S.py
+    python3 -m benchmarks.judge --problem P.py --solution S.py --json
+
+P.py defines `Model`, `get_inputs` and `get_init_inputs`, S.py defines `ModelNew`. The problem says what is
+right and runs in the judge's process; the solution is foreign code and runs in a sandbox. Inputs and
+shapes are drawn by a secret, which is told afterwards: `--secret` repeats them.
+
+Exit codes: 0 accepted, 1 refused, 2 bad input.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import argparse
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
 
-from backends.tolerance import EPSILON, FACTOR, FLOOR_ULPS, spread
-from benchmarks.baselines import Baseline
-from ir.spec import EIGHT, FLOATS, Spec
+from benchmarks.foreign.judging import Options, Report, digests, judged_solution
+from frontends.kernelbench.problem import Problem
+from ir.errors import KernelError
 
-PIECES = 16  # into which a large reference is cut
-PIECE = 1 << 26  # elements that are judged at a time
-FEW = 32  # elements of which a root mean square says no more than one does
-NARROWEST = ("bf16", "f16", "f32", "f64")
+ACCEPTED, REFUSED, BAD_INPUT = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether a result is right, and how far it is off."""
+def main(argv: list[str] | None = None) -> int:
+    """The command."""
+    options = _parser().parse_args(argv)
+    os.chdir(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
+    try:
+        problem, source = Problem.read(options.problem), _text(options.solution)
+        # What the problem prints is no part of the answer.
+        with contextlib.redirect_stdout(sys.stderr):
+            report = judged_solution(problem, source, _options(options))
+    except KernelError as error:
+        print(_told_bad(error, options.json))
+        return BAD_INPUT
+    table = report.table() | {"versions": _versions(), "sha256": dict(digests(problem, source))}
+    print(json.dumps(table, indent=1) if options.json else _told(report))
+    return ACCEPTED if report.accepted else REFUSED
 
-    rel_err: float  # norm of the difference over the norm of float64's result
-    reference_rel_err: float  # the same for the plain baseline
-    reason: str = ""  # why it is not correct, else empty
 
-    @property
-    def correct(self) -> bool:
-        return not self.reason
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="judge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--problem", required=True, help="a file with Model")
+    parser.add_argument("--solution", required=True, help="a file with ModelNew")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    parser.add_argument("--secret", default="", help="repeat the draws of an earlier run")
+    parser.add_argument("--own", action="store_true", help="refuse what launches no own kernel")
+    parser.add_argument(
+        "--listed-shape", action="store_true", help="compare at the problem's own sizes alone"
+    )
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each answer")
+    parser.add_argument("--memory", type=float, default=8.0, help="GiB, without a GPU")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="the GPU, where there is one")
+    return parser
 
 
-def exact(baseline: Baseline, spec: Spec, inputs: Sequence[Tensor]) -> Tensor:
-    """The baseline's function in float64; integers as they are. Cut along the first dimension
-    of the output where its rows are independent, so that little memory is needed."""
-    wide = [t.double() if t.is_floating_point() else t for t in inputs]
-    if not baseline.rows or any(t.dtype not in FLOATS for t in spec.inputs):
-        return baseline.call(*wide)
-    first = spec.outputs[0].shape[0]
-    cut = [bool(t.shape) and t.shape[0] == first for t in spec.inputs]
-    count = next(t.shape[0] for t, along in zip(wide, cut, strict=True) if along)
-    step = -(-count // PIECES)
-    parts = [
-        baseline.call(
-            *(t[at : at + step] if along else t for t, along in zip(wide, cut, strict=True))
+def _options(given: argparse.Namespace) -> Options:
+    for name in ("seconds", "memory"):
+        if not 0 < getattr(given, name) < float("inf"):
+            raise KernelError(
+                f"it is {getattr(given, name)}", where=f"--{name}", allowed="a positive number"
+            )
+    return Options(
+        secret=given.secret,
+        seconds=given.seconds,
+        memory=int(given.memory * 2**30),
+        own=given.own,
+        listed=given.listed_shape,
+        place=given.device or ("cuda" if torch.cuda.is_available() else "cpu"),
+    )
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise KernelError(f"cannot read the solution: {error}", where=path) from error
+
+
+def _versions() -> dict[str, str]:
+    return {"torch": torch.__version__, "python": sys.version.split()[0]}
+
+
+def _told_bad(error: KernelError, as_json: bool) -> str:
+    if not as_json:
+        return f"bad input: {error}"
+    return json.dumps({"accepted": None, "kind": "bad input", "reason": str(error)}, indent=1)
+
+
+def _told(report: Report) -> str:
+    """Lines for a person."""
+    lines = [f"refused ({report.kind}): {report.reason}" if report.reason else "accepted"]
+    if report.calls:
+        worst = max(report.calls, key=lambda c: c["rel_err"])
+        lines.append(
+            f"  {len(report.calls)} calls compared with float64, at {'; '.join(report.shapes) or 'none'}; "
+            f"largest relative error {worst['rel_err']:.2g} (PyTorch's own {worst['reference_rel_err']:.2g})"
         )
-        for at in range(0, count, step)
-    ]
-    return torch.cat(parts)
+    lines += [f"  not drawn: {why}" for why in report.skipped]
+    kernels = ", ".join(report.own_kernels) or "none (no own kernel)"
+    lines.append(f"  correct by: {report.correct_by} ({report.device}); own kernels: {kernels}")
+    lines.append(f"  time: {_time(report)}")
+    lines += [f"  sandbox lacks {k}: {v}" for k, v in report.sandbox.items() if v.startswith("no")]
+    lines.append(f"  repeat with --secret {report.secret}")
+    return "\n".join(lines)
 
 
-def judge(spec: Spec, got: Tensor, reference: Tensor, truth: Tensor) -> Verdict:
-    """The verdict on the only output of a spec; see `judged`."""
-    used = {t.dtype for t in (*spec.inputs, *spec.outputs)}
-    used |= {"bf16"} if used & set(EIGHT) else set()  # as `ir.reference` counts them
-    precision = next((d for d in NARROWEST if d in used), "f32")
-    return judged(spec.outputs[0].dtype, precision, got, reference, truth)
+def _time(report: Report) -> str:
+    found: dict[str, Any] = report.time
+    if not found:
+        return f"no time{': ' if report.no_time else ''}{report.no_time}"
+    return f"{found['us']:.1f} us measured ({found['wall_us']:.1f} us by the judge's clock)"
 
 
-def judged(
-    dtype: str, precision: str, got: Tensor, reference: Tensor, truth: Tensor, times: float = 1.0
-) -> Verdict:
-    """The gate of `backends.tolerance`: the root mean square error at most twice (f32) or three
-    times (16-bit) the reference's plus a floor, one element's likewise, which alone counts where
-    there are few; integers equal, and what is not finite.
-
-    dtype: of the result.  precision: the narrowest float that it is computed in.  reference: the
-    plain baseline at that precision.  truth: float64's.  times: what is allowed, in such gates.
-    """
-    if got.shape != truth.shape:
-        return Verdict(float("inf"), 0.0, f"the shape is {list(got.shape)}")
-    if not truth.is_floating_point():
-        wrong = int((got != truth).sum())
-        return Verdict(0.0, 0.0, f"{wrong} integers differ" if wrong else "")
-    sums = _Sums.of(got, reference, truth)
-    factor = times * FACTOR[precision]
-    unit = times * FLOOR_ULPS[dtype] * EPSILON[dtype]
-    ratio = _over(sums.plain, sums.truth)
-    if sums.lost:
-        return Verdict(float("inf"), ratio, f"{sums.lost} elements are not finite")
-    most = factor * sums.rms(sums.plain) + unit * sums.rms(sums.truth)
-    one = most * spread(sums.rms(sums.plain), sums.worst_plain)
-    reason = ""
-    if sums.rms(sums.off) > most and truth.numel() >= FEW:
-        reason = f"a root mean square error of {sums.rms(sums.off):.3g}; {most:.3g} is allowed"
-    elif any(
-        bool((_off(g, t) > one + unit * _finite(t).abs()).any()) for g, t in _pieces(got, truth)
-    ):
-        reason = f"an element is off by {sums.worst:.3g}; about {one:.3g} is allowed"
-    return Verdict(_over(sums.off, sums.truth), ratio, reason)
-
-
-@dataclass(slots=True)
-class _Sums:
-    """Of a result, over all elements: squares of how far it is off, and plain arithmetic is, and of
-    the truth; the largest of the first two; how many elements are not finite but should be."""
-
-    count: int = 0
-    off: float = 0.0
-    plain: float = 0.0
-    truth: float = 0.0
-    worst: float = 0.0
-    worst_plain: float = 0.0
-    lost: int = 0
-
-    @staticmethod
-    def of(got: Tensor, reference: Tensor, truth: Tensor) -> _Sums:
-        sums = _Sums(count=truth.numel())
-        for g, r, t in _pieces(got, reference, truth):
-            off, plain = _off(g, t), _off(r, t)
-            sums.lost += int((~off.isfinite()).sum())
-            sums.off += float(off.square().sum())
-            sums.plain += float(plain.square().sum())
-            sums.truth += float(_finite(t).double().square().sum())
-            sums.worst = max(sums.worst, float(off.max()))
-            sums.worst_plain = max(sums.worst_plain, float(plain.max()))
-        return sums
-
-    def rms(self, squares: float) -> float:
-        return (squares / self.count) ** 0.5 if self.count else 0.0
-
-
-def same_bits(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors hold the same bits."""
-    return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
-
-
-def named(spec: Spec, inputs: Sequence[Tensor]) -> Mapping[str, Tensor]:
-    """The inputs by name."""
-    return dict(zip((t.name for t in spec.inputs), inputs, strict=True))
-
-
-def _off(values: Tensor, truth: Tensor) -> Tensor:
-    """How far values are off: 0 where both are the same infinity, or NaN."""
-    same = (values == truth) | (values.isnan() & truth.isnan())
-    return (values.double() - truth).abs_().masked_fill_(same, 0.0)
-
-
-def _finite(values: Tensor) -> Tensor:
-    return values.where(values.isfinite(), 0.0)
-
-
-def _pieces(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Tensors of one shape, flat, some elements at a time: large ones leave room so."""
-    flat = [t.detach().reshape(-1) for t in tensors]
-    for at in range(0, flat[0].numel(), PIECE):
-        yield tuple(t[at : at + PIECE] for t in flat)
-
-
-def _over(error: float, truth: float) -> float:
-    """The norm of an error over that of a result, from their squares."""
-    return (error / truth) ** 0.5 if truth else (float("inf") if error else 0.0)
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -14,10 +14,10 @@ import torch
 from backends.gpu.device.gpu import DEVICE
 from backends.gpu.device.timing import Device
 from benchmarks import device as machine_room
+from benchmarks.against_float64 import exact, judge, same_bits
 from benchmarks.baselines import BASELINES, COMPILE_MODES, Baseline
 from benchmarks.entrant import Entrant
 from benchmarks.inputs import draw, input_bytes
-from benchmarks.judge import exact, judge, same_bits
 from benchmarks.results import Table, settle
 from benchmarks.shapes import Row
 from benchmarks.timing import RaceTimes, TimedCall, measure

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from backends.registry import backend_for, target
-from benchmarks.judge import judged
+from benchmarks.against_float64 import judged
 from benchmarks.kernelbench import venue as venues
 from benchmarks.kernelbench.opponents import opponents, time_fields
 from benchmarks.results import Table, read, write

@@ -191,6 +191,7 @@ TABLE = {
     ),
     "benchmarks": (ALL, None),
     "benchmarks/aten": (ALL, None),
+    "benchmarks/foreign": (ALL, None),
     "benchmarks/kernelbench": (ALL, None),
     "benchmarks/search": (ALL, None),
     "examples": (ALL, None),

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
+from benchmarks.against_float64 import judged
 from benchmarks.aten.call import OperatorCall
-from benchmarks.judge import judged
 from frontends.dtypes import NAMES
 
 DEVIATIONS = 6.0  # standard deviations by which a mean may be off

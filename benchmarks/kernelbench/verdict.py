@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten
 
-from benchmarks.judge import NARROWEST, Verdict, judged
+from benchmarks.against_float64 import NARROWEST, Verdict, judged
 from frontends.dtypes import NAMES
 
 TIMES = 2.0  # what `backends/tolerance.py` allows

@@ -64,6 +64,10 @@ class Problem:
         with _on(place):
             return executed(self.source, self.path, drawn)
 
+    def arguments(self) -> list[Any]:
+        """What the model is made with; the file runs anew."""
+        return executed(self.source, self.path, lambda names: list(names["get_init_inputs"]()))
+
     def _made(self, names: dict[str, Any], seed: int) -> ProblemRun:
         torch.manual_seed(seed)
         model = names["Model"](*names["get_init_inputs"]())

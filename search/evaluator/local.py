@@ -174,7 +174,7 @@ def _start(benches: Sequence[Bench]) -> _Worker:
     here, there = socket.socketpair()
     with there:
         process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT, str(there.fileno()), *_path()],
+            [sys.executable, "-c", _BOOT, str(there.fileno()), *module_path()],
             cwd=home,
             env=environment(os.environ),
             pass_fds=[there.fileno()],
@@ -187,7 +187,7 @@ def _start(benches: Sequence[Bench]) -> _Worker:
     return _Worker(process, connection, home)
 
 
-def _path() -> list[str]:
+def module_path() -> list[str]:
     """Where modules are found; not this package's own folder, which is there when a file in it
     runs as a program, and in which `operator` would hide Python's."""
     own = Path(search.__file__).parent

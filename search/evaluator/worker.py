@@ -162,7 +162,7 @@ def _watch(child: _Child, wanted: Connection) -> Evaluated:
         in_time = _receive_all(child, end, wanted, deadline)
     finally:
         os.close(end)
-        status, used = _kill(child.pid)
+        status, used = end_all(child.pid)
     outcome = child.outcome or _death(child, status, used, in_time)
     return replace(outcome, seconds=child.seconds())
 
@@ -192,7 +192,7 @@ def _close(child: _Child, end: int) -> None:
         child.outcome = Failure(child.stage, "crash", "it does not keep to sending one result")
 
 
-def _kill(child: int) -> tuple[int, float]:
+def end_all(child: int) -> tuple[int, float]:
     """Ends a child and all that descends from it; the child's wait status, and the seconds of
     processor time that it had."""
     for send, whom in ((os.killpg, child), (os.kill, child)):

@@ -1,0 +1,289 @@
+"""A solution judged: secret draws, several shapes, float64, and a time where a device is free."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from statistics import median
+from typing import Any
+
+import torch
+
+from backends.gpu.device.gpu import alone, nodes
+from benchmarks.foreign.draws import DRAWS, changed
+from benchmarks.foreign.process import Refused, SolutionProcess
+from benchmarks.foreign.shapes import Shaped, drawn_shapes
+from benchmarks.foreign.truth import Truth, require_certain, still
+from frontends.kernelbench.problem import Problem, ProblemRun
+from ir.errors import KernelError
+from search.evaluator.sandbox import Limits
+
+DRAWN_ELEMENTS = 1 << 22  # of all inputs, up to which each draw is made
+CALLS = 50  # that are timed
+WARM_UP = 5
+SLACK, SLACK_US = 0.25, 250.0  # what the host may add to a call, as a share and in microseconds
+NO_KERNEL = "no own kernel: PyTorch's operators do all of the work"
+_MOVES = frozenset(
+    """
+    aten.empty aten.empty_like aten.empty_strided aten.new_empty aten.view aten._unsafe_view aten.reshape
+    aten.expand aten.permute aten.transpose aten.t aten.detach aten.alias aten.as_strided aten.slice
+    aten.select aten.unsqueeze aten.squeeze aten.clone aten.copy_ aten._to_copy aten.lift_fresh
+    """.split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a solution is judged."""
+
+    secret: str = ""  # what inputs and shapes are drawn by; empty: a fresh one
+    seconds: float = 60.0  # for each answer
+    memory: int = 8 << 30  # bytes
+    own: bool = False  # whether it has to launch a kernel of its own
+    listed: bool = False  # whether only the listed shape counts
+    place: str = "cpu"
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of it. `accepted` holds where there is no `reason`."""
+
+    kind: str = ""  # of the refusal, a word
+    reason: str = ""
+    secret: str = ""
+    device: str = "cpu"
+    correct_by: str = "device"
+    shapes: list[str] = field(default_factory=list)  # at which it was compared
+    calls: list[dict[str, Any]] = field(default_factory=list)  # each that was right
+    skipped: list[str] = field(default_factory=list)  # draws that the problem is not defined at
+    weights: str = ""
+    own_kernels: list[str] = field(default_factory=list)  # by the word of its process
+    torch_operators: list[str] = field(default_factory=list)  # likewise
+    time_kind: str = "no time"
+    time: dict[str, Any] = field(default_factory=dict)
+    no_time: str = ""  # why there is none
+    sandbox: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def accepted(self) -> bool:
+        return not self.reason
+
+    def table(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"accepted": self.accepted, **asdict(self)}
+
+
+def judged_solution(problem: Problem, source: str, options: Options) -> Report:
+    """What a solution's text comes to; KernelError where the problem cannot be judged by."""
+    report = Report(secret=options.secret or secrets.token_hex(16), device=options.place)
+    _Judge(problem, source, options, report).run()
+    return report
+
+
+@dataclass(slots=True)
+class _Judge:
+    problem: Problem
+    source: str
+    options: Options
+    report: Report
+    process: SolutionProcess | None = None
+
+    def run(self) -> None:
+        made = self._made(Shaped("listed", self.problem, True))
+        self._require_alone()
+        require_certain(made.model, made.inputs, self.problem.path)
+        shapes = []
+        if not self.options.listed:
+            shapes = drawn_shapes(self.problem, self._seed("shapes"))
+        self.process = SolutionProcess(self._limits(), self.options.place, self.options.seconds)
+        try:
+            self.process.start()
+            self.report.sandbox = dict(self.process.sandbox)
+            self.process.load(self.source)
+            self._listed(made)
+            for shaped in shapes:
+                self._at(shaped)
+            self._draws(shapes[0] if shapes else Shaped("listed", self.problem, True))
+            self._own()
+            self._time(made)
+        except Refused as refused:
+            self.report.kind, self.report.reason = refused.kind, refused.reason
+        finally:
+            self.process.end()
+
+    def _listed(self, made: ProblemRun) -> None:
+        """Two calls on the same inputs, one on others."""
+        self._make(made, Shaped("listed", self.problem, True))
+        first = Truth.of(made.model, self._inputs(self.problem, "first"))
+        other = Truth.of(made.model, self._inputs(self.problem, "other"))
+        got = self._compared(first, "listed", listed=True)
+        self._compared(first, "listed")
+        moved = self._compared(other, "listed", errors=False)
+        unmoved = still(got, moved)
+        known = still(first.plain[0], other.plain[0])
+        if any(a and not b for a, b in zip(unmoved, known, strict=True)):
+            raise Refused("still", "listed: the result does not change when the inputs do")
+        self._note(other, "listed", other.errors(moved, "listed"))
+        self.report.shapes.append("listed")
+
+    def _at(self, shaped: Shaped) -> None:
+        made = self._made(shaped)
+        self._make(made, shaped)
+        truth = Truth.of(made.model, self._inputs(shaped.problem, shaped.name))
+        self._compared(truth, f"at {shaped.name}")
+        self.report.shapes.append(shaped.name)
+
+    def _draws(self, shaped: Shaped) -> None:
+        """Inputs other than the problem's own, at the smallest shape."""
+        made = self._made(shaped)
+        self._make(made, shaped)
+        inputs = self._inputs(shaped.problem, "draws")
+        few = sum(v.numel() for v in inputs if isinstance(v, torch.Tensor)) <= DRAWN_ELEMENTS
+        for draw in DRAWS if few else ("large", "tiny", "zero_rows"):
+            given = changed(inputs, draw)
+            if given is None:
+                continue
+            try:
+                truth = Truth.of(made.model, given, draw)
+            except Exception as error:  # code of others, on inputs that it was not written for
+                self.report.skipped.append(f"{draw}: the reference raises {type(error).__name__}")
+                continue
+            if not truth.defined:
+                self.report.skipped.append(
+                    f"{draw}: most of the reference's results are no numbers"
+                )
+                continue
+            self._compared(truth, "listed" if shaped.listed else f"at {shaped.name}")
+
+    def _compared(self, truth: Truth, where: str, listed: bool = False, errors: bool = True) -> Any:
+        """The results of one call, which are right. errors: whether they are compared."""
+        assert self.process is not None, "it was started"
+        got, left, said = self.process.call(truth.inputs, truth.bytes, listed)
+        self.report.own_kernels = sorted({str(k)[:80] for k in said.get("own", [])})[:40]
+        if listed:
+            ran = {str(k)[:80] for k in said.get("operators", [])} - _MOVES
+            self.report.torch_operators = sorted(ran)[:80]
+        truth.require_inputs_kept(left, where)
+        if errors:
+            self._note(truth, where, truth.errors(got, where))
+        return got
+
+    def _note(self, truth: Truth, where: str, errors: Any) -> None:
+        self.report.calls.append(
+            {
+                "at": where,
+                "draw": truth.draw or "as given",
+                "rel_err": errors.rel_err,
+                "reference_rel_err": errors.reference_rel_err,
+            }
+        )
+
+    def _own(self) -> None:
+        if any(k.startswith("triton") for k in self.report.own_kernels) and not self._on_device:
+            self.report.correct_by = "interpreter"
+        if self.options.own and not self.report.own_kernels:
+            raise Refused("no own kernel", NO_KERNEL)
+
+    def _time(self, made: ProblemRun) -> None:
+        """The time of a call by the device's events, which the judge's own clock must bear out."""
+        if not self._on_device:
+            self.report.no_time = "there is no GPU: a time by the clock of a busy machine is none"
+            return
+        others = processes_on_device() - 1  # the solution's own
+        if others > 0:
+            self.report.no_time = f"{others} other processes use the device"
+            return
+        assert self.process is not None, "it was started"
+        self._make(made, Shaped("listed", self.problem, True))
+        truths = [Truth.of(made.model, self._inputs(self.problem, f"timed {n}")) for n in (0, 1)]
+        sets, most = [t.inputs for t in truths], sum(t.bytes for t in truths)
+        with alone():
+            self.process.times(sets, WARM_UP, most)
+            # The difference of two runs leaves out what sending takes.
+            few = _clocked(partial(self.process.times, sets, WARM_UP, most))
+            many = _clocked(partial(self.process.times, sets, WARM_UP + CALLS, most))
+        found, results = many.value
+        for truth, got in zip(truths, results, strict=True):
+            truth.errors(got, "in a timed call")
+        us = median(found)
+        wall_us = 1e6 * (many.seconds - few.seconds) / CALLS - self.process.idle_us
+        require_clocks_agree(us, wall_us)
+        if processes_on_device() > 1:
+            self.report.no_time = "another process came to the device meanwhile"
+            return
+        self.report.time_kind = "measured"
+        self.report.time = {"us": us, "wall_us": wall_us, "runs": len(found)}
+
+    @property
+    def _on_device(self) -> bool:
+        return self.options.place != "cpu"
+
+    def _require_alone(self) -> None:
+        if self._on_device and not torch.cuda.is_available():
+            raise KernelError("torch sees no GPU", where="--device", allowed="cpu here")
+
+    def _limits(self) -> Limits:
+        if self._on_device:  # whose driver reserves more addresses than there is memory
+            return Limits(cpu=None, memory=None, devices=tuple(nodes()))
+        return Limits(cpu=None, memory=self.options.memory)
+
+    def _made(self, shaped: Shaped) -> ProblemRun:
+        return shaped.problem.made(self._seed("weights"), place=self.options.place)
+
+    def _make(self, made: ProblemRun, shaped: Shaped) -> None:
+        assert self.process is not None, "it was started"
+        arguments = shaped.problem.arguments()
+        state = made.model.state_dict()
+        self.report.weights = self.process.make(arguments, state, self._seed("weights"))
+
+    def _inputs(self, problem: Problem, name: str) -> Sequence[Any]:
+        return problem.inputs(self._seed(f"inputs {name}"), self.options.place)
+
+    def _seed(self, name: str) -> int:
+        """Of what a name stands for; the secret is not to be found from it."""
+        made = hmac.new(self.report.secret.encode(), name.encode(), hashlib.sha256).digest()
+        return int.from_bytes(made[:6], "big")
+
+
+@dataclass(frozen=True, slots=True)
+class _Clocked:
+    value: Any
+    seconds: float
+
+
+def _clocked(work: Callable[[], Any]) -> _Clocked:
+    before = time.perf_counter()
+    value = work()
+    return _Clocked(value, time.perf_counter() - before)
+
+
+def require_clocks_agree(us: float, wall_us: float) -> None:
+    """Refused where the judge's clock shows more than the device's events, and what a host adds."""
+    if not us > 0 or wall_us > (1 + SLACK) * us + SLACK_US or us > 1.5 * wall_us + SLACK_US:
+        raise Refused(
+            "clocks disagree",
+            f"a call takes {wall_us:.0f} us by the judge's clock, {us:.0f} by the device's events as "
+            "its process tells them",
+        )
+
+
+def processes_on_device() -> int:
+    """How many processes compute on the first NVIDIA device; 0 where nothing says."""
+    query = ["nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader", "--id=0"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    return len(done.stdout.split())
+
+
+def digests(problem: Problem, source: str) -> Iterator[tuple[str, str]]:
+    """Of the two texts."""
+    for name, text in (("problem", problem.source), ("solution", source)):
+        yield name, hashlib.sha256(text.encode()).hexdigest()

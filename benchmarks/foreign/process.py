@@ -1,0 +1,203 @@
+"""A solution's process, as the judge sees it: asked with a limit, ended with all that it started."""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.foreign.frames import BadFrame, Ended, Line
+from ir.errors import KernelError
+from search.evaluator.local import module_path
+from search.evaluator.sandbox import Limits, environment
+from search.evaluator.worker import become_reaper, end_all
+
+START_SECONDS = 300.0  # for the process to import PyTorch and shut itself in
+GRACE = 5.0  # seconds between the end of its line and its own
+_OUTPUT = "output.txt"
+_TAIL = 300  # characters of a dead process's last words
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv[3:]; "
+    "from benchmarks.foreign.served import main; main(int(sys.argv[1]), sys.argv[2])"
+)
+# What an error says where something is not installed here, and what that is.
+_LACKS = (
+    (r"No module named '([\w.]+)'", "the Python package `{}`"),
+    (r"Torch not compiled with CUDA enabled", "a CUDA device"),
+    (r"0 active drivers|no NVIDIA driver|Found no NVIDIA|CUDA driver", "a CUDA device"),
+    (
+        r"CUDA_HOME environment variable is not set|Error finding CUDA|nvcc",
+        "the CUDA compiler nvcc",
+    ),
+    (r"Ninja is required|ninja: not found", "ninja"),
+    (
+        r"CUDA error: no kernel image|CUDA is not available|must be (?:a )?CUDA tensor",
+        "a CUDA device",
+    ),
+)
+
+
+class Refused(Exception):
+    """Why a solution is refused. kind: a word for programs; the message is for people."""
+
+    def __init__(self, kind: str, reason: str):
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class SolutionProcess:
+    """The process of a solution; end it."""
+
+    limits: Limits
+    place: str = "cpu"
+    seconds: float = 60.0  # that one answer may take
+    process: subprocess.Popen | None = None
+    line: Line | None = None
+    home: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="speciate-")))
+    sandbox: Mapping[str, str] = field(default_factory=dict)  # by layer, what holds
+    idle_us: float = 0.0  # of a run of the device's clock that calls nothing
+
+    def start(self) -> None:
+        """Starts it: a program of its own, whose memory has never held what the judge knows."""
+        become_reaper()
+        here, there = socket.socketpair()
+        folder = self.home / "own"
+        folder.mkdir()
+        own = {"TRITON_INTERPRET": "1"} if self.place == "cpu" else {}
+        with there, (self.home / _OUTPUT).open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", _BOOT, str(there.fileno()), str(folder), *module_path()],
+                cwd=folder,
+                env=environment(os.environ) | own,
+                pass_fds=[there.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self.line = Line(here)
+        said, _ = self._ask(
+            {"limits": asdict(self.limits), "place": self.place}, seconds=START_SECONDS
+        )
+        self.sandbox, self.idle_us = said["sandbox"], said["idle_us"]
+
+    def end(self) -> None:
+        """Ends it, and all that it started."""
+        if self.line is not None:
+            self.line.socket.close()
+        if self.process is not None and self.process.returncode is None:
+            self.process.returncode = end_all(self.process.pid)[0]
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def load(self, source: str) -> None:
+        """Runs the solution's file."""
+        said, _ = self._ask({"do": "load", "source": source})
+        if said.get("has") is not True:
+            raise Refused("missing class", "the solution defines no class `ModelNew`")
+
+    def make(self, arguments: Sequence[Any], state: Mapping[str, Any], seed: int) -> str:
+        """Makes a model; where its weights are from."""
+        text = base64.b64encode(_pickled(arguments)).decode()
+        said, _ = self._ask({"do": "make", "arguments": text, "seed": seed}, dict(state))
+        return str(said.get("weights", ""))[:40]
+
+    def call(self, inputs: Sequence[Any], most: int, listed: bool = False) -> tuple[Any, Any, dict]:
+        """The results of a call, the inputs as it left them, and what else it says. most: bytes of
+        all of these."""
+        said, values = self._ask({"do": "call", "listed": listed}, list(inputs), most)
+        if not isinstance(values, list) or len(values) != 2:
+            raise Refused("forged", "its process sends what is no result")
+        return values[0], values[1], said
+
+    def times(self, sets: Sequence[Any], calls: int, most: int) -> tuple[list[float], Any]:
+        """Microseconds of some calls by the device's events, and the last results on each set."""
+        said, results = self._ask({"do": "time", "calls": calls}, list(sets), most)
+        found = said.get("us")
+        if not isinstance(found, list) or len(found) != calls:
+            raise Refused("forged", "its process sends what are no times")
+        return [float(us) for us in found], results
+
+    def _ask(
+        self, table: dict[str, Any], values: Any = None, most: int = 0, seconds: float | None = None
+    ) -> tuple[dict[str, Any], Any]:
+        limit = seconds or self.seconds
+        assert self.line is not None, "it was started"
+        try:
+            self.line.send(table, values, limit)
+            said, found = self.line.receive(most, limit)
+        except TimeoutError:
+            raise Refused("time-out", f"no answer to `{_doing(table)}` in {limit:g} s") from None
+        except BadFrame as error:
+            raise Refused("forged", f"its process sends what is no result: {error}") from None
+        except Ended:
+            raise self._death(table) from None
+        if said.get("kind") == "memory":
+            raise Refused("memory", f"it ran out of memory: {_text(said)}")
+        if said.get("kind") == "raised":
+            raise _raised(_doing(table), _text(said))
+        return said, found
+
+    def _death(self, table: dict[str, Any]) -> Refused:
+        """Why its process ended."""
+        assert self.process is not None, "it was started"
+        end = os.pidfd_open(self.process.pid)
+        select.select([end], [], [], GRACE)  # for its own status to come through
+        os.close(end)
+        status, _ = end_all(self.process.pid)
+        self.process.returncode = number = os.waitstatus_to_exitcode(status)
+        tail = self._tail()
+        said = f"; it said: {tail}" if tail else ""
+        if re.search(r"bad_alloc|MemoryError|out of memory", tail):
+            return Refused("memory", f"it ran out of memory{said}")
+        if number in (-signal.SIGXCPU, -signal.SIGKILL) and not tail:
+            return Refused("time-out", f"it was ended at `{_doing(table)}`, as at its limit")
+        if number < 0:
+            return Refused("crash", f"it died of {signal.Signals(-number).name}{said}")
+        return Refused("exit", f"it ended with exit code {number} and no answer{said}")
+
+    def _tail(self) -> str:
+        with (self.home / _OUTPUT).open("rb") as output:
+            output.seek(max(0, os.fstat(output.fileno()).st_size - _TAIL))
+            data = output.read(_TAIL)
+        return data.decode(errors="replace").strip()
+
+
+def _pickled(arguments: Sequence[Any]) -> bytes:
+    try:
+        return pickle.dumps(list(arguments))
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise KernelError(
+            f"what `get_init_inputs` gives cannot be handed to another process: {error}",
+            allowed="numbers, texts, tensors, and lists of them",
+        ) from None
+
+
+def _doing(table: dict[str, Any]) -> str:
+    return str(table.get("do", "start"))
+
+
+def _text(said: dict[str, Any]) -> str:
+    return str(said.get("text", ""))[:400]
+
+
+def _raised(doing: str, text: str) -> Refused:
+    """What an error of a solution means: something that is not installed here, or a fault."""
+    for pattern, lacks in _LACKS:
+        if found := re.search(pattern, text):
+            name = lacks.format(*found.groups())
+            return Refused("toolchain", f"toolchain absent: {name} ({text})")
+    return Refused("raises", f"at `{doing}` it raises {text}")
