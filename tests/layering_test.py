@@ -200,6 +200,10 @@ TABLE = {
     "testing/conformance": (("ir", "backends", "testing/samples"), None),
     "tests": (ALL, None),
     "tests/cheats": (("ir", "backends", "search/core", "search/evaluator", "search/cli"), None),
+    "tests/hostile": (
+        ("ir", "backends", "search/core", "search/evaluator", "tests/cheats"),
+        None,
+    ),
     "tests/device": (
         (
             "ir",

@@ -35,6 +35,8 @@ class Cuda(CubinBackend):
 
     rules = RULES
 
+    admit = staticmethod(require_admissible)
+
     def __init__(self, manifest: Manifest):
         super().__init__(manifest)
         self.templates = templates()
@@ -46,7 +48,7 @@ class Cuda(CubinBackend):
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """Compiles all launches, in a child; a source that is more than kernels is refused."""
-        require_admissible(source)
+        self.admit(source)
         one = self.lowered(nest, machine)
         sizes = bind(one.own.spec, dict(one.own.sizes))
         return build(source, one.program, sizes, machine, folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from backends.backend import BackendError
-from ir.syntax import syntax_tree
+from backends.shared.python_text import hidden_names, plain_tree
 
 IMPORTS = frozenset(
     """
@@ -75,10 +75,7 @@ FUNCTIONS = _public(Path(__file__).parent / "kernel" / "functions.py")
 
 def require_admissible(source: str) -> None:
     """BackendError("build") at the first construct that a kernel may not use."""
-    try:
-        tree = syntax_tree(source)
-    except (SyntaxError, ValueError) as error:
-        raise BackendError("build", f"the source is no Python: {error}") from None
+    tree = plain_tree(source)
     known: set[str] = set()
     for n, node in enumerate(tree.body):
         match node:
@@ -117,6 +114,8 @@ def _require_kernel(node: ast.FunctionDef, known: set[str]) -> None:
         _refuse(node, f"`{min(clash)}` is a name of the interface")
     for s in node.body:
         for child in ast.walk(s):
+            for name in hidden_names(child):
+                _refuse(node, f"`{name}` is Python's own outside of what binds it")
             _require_node(child, bound | known)
 
 

@@ -33,6 +33,8 @@ class CuteDsl(CubinBackend):
 
     rules = RULES
 
+    admit = staticmethod(require_admissible)
+
     def __init__(self, manifest: Manifest):
         super().__init__(manifest)
         self.templates = templates()
@@ -54,7 +56,7 @@ class CuteDsl(CubinBackend):
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """Compiles all launches, in a child; a source that is more than kernels is refused."""
-        require_admissible(source)
+        self.admit(source)
         if not compiler.version():
             raise BackendError("build", compiler.MISSING)
         one = self.lowered(nest, machine)

@@ -44,6 +44,8 @@ from machines.gpu.facts import device_names
 class Hip:
     """Emits a file of kernels; an emulator executes their text, and their time is modelled."""
 
+    admit = staticmethod(ADMISSION.require)
+
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
         self.templates = templates()
@@ -72,7 +74,7 @@ class Hip:
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """Compiles all launches, in a child; a source that is more than kernels is refused."""
-        ADMISSION.require(source)
+        self.admit(source)
         own = spelled(nest)
         stages = {one.name: max((v.stages for v in one.values), default=1) for one in own.launches}
         sizes = bind(own.spec, dict(own.sizes))

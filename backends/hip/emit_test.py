@@ -74,7 +74,7 @@ def test_what_is_emitted_is_admitted(name):
         ("__builtin_trap();", "__builtin_trap"),
         ("hipMalloc(0, 4);", "hipMalloc"),
         ("word_xor(1, 2);", "word_xor"),
-        ("y_ptr[0] = 1;\0", "another spelling"),
+        ("y_ptr[0] = 1;\0", "a text where it ends"),
         ("#include <stdio.h>", "directives are #include <hip/hip_runtime.h>"),
     ],
 )

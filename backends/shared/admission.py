@@ -33,6 +33,7 @@ _TOKEN = re.compile(
     r"|(?P<number>\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|(?P<mark>&&|->|::|[-+*/%&|^=!<>]=|\S)",
     re.DOTALL,
 )
+_CONTROLS = re.compile(r"[\0\r\f\v\x1c-\x1e\x85\u2028\u2029]")  # ends of lines to some readers
 _Token = tuple[str, str, int]  # kind, text, line
 
 
@@ -55,9 +56,7 @@ class Rules:
 
 def require_admissible(source: str, rules: Rules) -> None:
     """BackendError("build") at the first thing in a text that a kernel may not use."""
-    if "\0" in source:  # where a compiler may take the text to end
-        line = source.count("\n", 0, source.index("\0")) + 1
-        _refuse(line, "\\0", "a text has no zero bytes")
+    require_plain_lines(source)
     for number, line in enumerate(source.splitlines(), 1):
         directive = line.strip()
         if directive.startswith("#") and directive != rules.include:
@@ -73,6 +72,13 @@ def require_admissible(source: str, rules: Rules) -> None:
     _require_declarations(tokens, rules.starts)
     if rules.called is not None:
         _require_calls(tokens, rules)
+
+
+def require_plain_lines(source: str) -> None:
+    """BackendError("build") at a character that ends a line, or the text, to a compiler but not here."""
+    if found := _CONTROLS.search(source):
+        line = source.count("\n", 0, found.start()) + 1
+        _refuse(line, ascii(found[0])[1:-1], "a line ends in one way, and a text where it ends")
 
 
 def _tokens(source: str, rules: Rules) -> Iterator[_Token]:
@@ -116,7 +122,13 @@ def _require_words(tokens: list[_Token], rules: Rules) -> None:
             _refuse(line, text, "it is the interface's own")
         if text in rules.members and before[1] == ".":
             _refuse(line, f".{text}", "it is the interface's own")
-        if text == "using" and after[1] == "namespace":
+        if text == "using" and after[1] != "namespace":
+            _refuse(line, text, "a kernel gives no names to types")
+        if kind == "text" and after[0] == "word":
+            _refuse(line, f"{text}{after[1]}", "a text has no meaning of its own")
+        if text == "&&" and before[1] in rules.types:
+            _refuse(line, f"{before[1]}&&", "there are no references to what is not constant")
+        if text == "using":
             if next_after[1] not in own:
                 _refuse(line, "using namespace", "only the interface's own, and those of the text")
         if text in ("#", "[", "]", "->", "'", '"', "@", "$", "`") or not text.isascii():

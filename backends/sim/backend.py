@@ -41,6 +41,8 @@ SORTS = {  # what the figures `busy_<sort>` are of
 class Sim:
     """Emits C++ against `device.h`; correctness by simulator, time simulated."""
 
+    admit = staticmethod(require_admissible)
+
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
         self.templates = Templates(manifest.name, {"axis": spelling.axis})
@@ -53,7 +55,7 @@ class Sim:
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """A shared library under `folder`; the simulator loads it."""
-        require_admissible(source)
+        self.admit(source)
         include = kernel_include(COMPILER, FLAGS)
         return Compiler(COMPILER, FLAGS).build(source, folder, "kernel.cc", (include,))
 

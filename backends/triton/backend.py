@@ -36,6 +36,8 @@ class Triton:
     """Emits one importable file with kernels and launcher. On the target's own GPU, kernels run
     and are timed there; elsewhere they are interpreted, and their time is modelled."""
 
+    admit = staticmethod(require_admissible)
+
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
         self.templates = templates()
@@ -55,14 +57,14 @@ class Triton:
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """Compiles every launch for the target, in a child; a source that is more than kernels and
         their launches is refused."""
-        require_admissible(source)
+        self.admit(source)
         return compiler.build(source, nest, machine, folder)
 
     def draft(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """As `build` where the target's GPU runs it; elsewhere a file is all that is interpreted."""
         if not device.present(machine):
             return self.build(source, nest, machine, folder)
-        require_admissible(source)
+        self.admit(source)
         file = folder / f"kernel.{self.manifest.extension}"
         file.write_text(source, encoding="utf-8")
         return Built(file)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from backends.backend import BackendError
-from backends.shared.admission import WORDS
+from backends.shared.admission import WORDS, require_plain_lines
 
 _DIRECTIVE = re.compile(
     r"#ifndef \w+|#define (?:\w+_WIDTH|EVEN|STEPS|ALIGNED|SIZE|BULK|CLUSTER|FAR)\w* \d+|#endif|#pragma unroll( \d+)?"
@@ -57,6 +57,7 @@ class Admission:
 
     def require(self, source: str) -> None:
         """BackendError("build") at the first construct that a kernel may not use."""
+        require_plain_lines(source)
         _require_directives(source, self.includes)
         tokens = list(_tokens(source))
         _require_words(tokens, self.called | CALLED, self.compiler)
@@ -108,12 +109,25 @@ def _require_words(tokens: list[_Token], allowed: frozenset[str], compiler: froz
             called = after == "(" or after == "<" and _opens_call(texts, at + 1)
             if called and before != "::" and text not in allowed and not _declares(texts, at):
                 _refuse(line, text, "it is no function of kernel.h")
-            if called and before == "::" and texts[at - 2] != "fn":
+            if before == "::" and texts[at - 2] != "fn":
                 _refuse(line, text, "it is no function of kernel.h")
+            if text == "extern" and after != '"C"':
+                _refuse(line, text, "a kernel has numbers, registers, tiles and its own loops")
         elif kind == "text" and text != '"C"':
             _refuse(line, text, "a kernel has no texts")
-        elif text in ("'", "->", "@", "$", "`") or not text.isascii():
-            _refuse(line, text, "a kernel has no characters and no members by pointer")
+        elif text in ("'", "->", "@", "$", "`", "#") or not text.isascii():
+            _refuse(
+                line, text, "a kernel has no characters, members by pointer, further directives"
+            )
+        elif text == "[" and not (tokens[at - 1][0] == "word" or before in (")", "]")):
+            if texts[at + 1 : at + 3] != ["]", "("]:  # two numbers to one, for a scan
+                _refuse(
+                    line,
+                    text,
+                    "it is a subscript; a function captures nothing, and there are no attributes",
+                )
+        elif text == "&&" and before in TYPES | {"auto"}:
+            _refuse(line, f"{before}&&", "there are no references to what a kernel has not")
 
 
 def _opens_call(texts: list[str], at: int) -> bool:

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from backends.backend import BackendError
 from backends.emit import Templates
-from ir.syntax import syntax_tree
+from backends.shared.python_text import hidden_names, plain_tree
 
 IMPORTS = (
     "import torch",
@@ -36,6 +36,31 @@ TRITON = frozenset("cdiv next_power_of_2 jit".split())
 ON_TENSORS = frozenset(
     "shape device dtype is_contiguous numel bit_length stride element_size".split()
 )
+# Of triton.language: values, types and functions that compute. No assembly, no printing, no modules,
+# which lead to Python's own functions.
+LANGUAGE = frozenset(
+    """
+    constexpr float64 float32 float16 bfloat16 float8e4nv float8e5 float8e4b8 float8e5b16 int64 int32 int16 int8 int1
+    uint64 uint32 uint16 uint8 pointer_type dtype tensor program_id num_programs arange full zeros
+    zeros_like cat join split interleave broadcast broadcast_to expand_dims permute trans ravel
+    reshape view where load store atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor
+    atomic_cas atomic_xchg make_tensor_descriptor load_tensor_descriptor store_tensor_descriptor
+    make_block_ptr advance dot dot_scaled abs ceil cdiv clamp cos div_rn erf exp exp2 fdiv floor fma
+    log log2 maximum minimum rsqrt sigmoid sin sqrt sqrt_rn umulhi argmax argmin max min sum
+    xor_sum reduce reduce_or associative_scan cumsum cumprod histogram sort topk gather flip swizzle2d
+    max_constancy max_contiguous multiple_of assume static_range range static_assert cast philox rand
+    randn randint randint4x pair_uniform_to_normal uint_to_uniform_float debug_barrier PropagateNan
+    """.split()
+)
+# Of values in a kernel: tensors, descriptors and dtypes.
+OF_VALUES = frozenset(
+    """
+    T to shape dtype type element_ty value numel primitive_bitwidth is_floating is_int is_ptr
+    load store gather scatter atomic_add trans reshape view permute broadcast_to expand_dims ravel
+    split cast sum max min argmax argmin abs exp exp2 log log2 sqrt rsqrt sin cos floor ceil sigmoid
+    cumsum cumprod xor_sum reduce associative_scan sort flip bit_length ALL NONE block_shape
+    """.split()
+)
 _STATEMENTS = (
     *(ast.FunctionDef, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr),
     *(ast.For, ast.While, ast.If, ast.Return, ast.Raise, ast.Assert),
@@ -47,10 +72,7 @@ _AT = "outside of functions there are imports, numbers and a text about the kern
 
 def require_admissible(source: str) -> None:
     """BackendError("build") at the first construct that a kernel may not use."""
-    try:
-        tree = syntax_tree(source)
-    except (SyntaxError, ValueError) as error:
-        raise BackendError("build", f"the source is no Python: {error}") from None
+    tree = plain_tree(source)
     known = set(BUILTINS)
     for node in tree.body:
         _require_outside(node)
@@ -100,6 +122,10 @@ def _require_function(node: ast.FunctionDef, outside: set[str], kernel: bool) ->
         if isinstance(child, ast.stmt) and not isinstance(child, _STATEMENTS):
             text = ast.unparse(child).splitlines()[0]
             _refuse(child, text, "no state, no import, no other way out")
+        for name in hidden_names(child):
+            _refuse(node, name, "it is Python's own outside of what binds it")
+        if isinstance(child, ast.Constant) and isinstance(child.value, bytes | complex):
+            _refuse(child, ast.unparse(child), "a constant is a number or a text")
         if isinstance(child, _EXPRESSIONS):
             _refuse(child, ast.unparse(child), "a kernel is plain expressions")
         if isinstance(child, ast.Name) and child.id not in known:
@@ -187,8 +213,35 @@ def _require_attribute(node: ast.Attribute, kernel: bool) -> None:
         _refuse(node, text, "torch allocates, and computes nothing for a kernel")
     if name == "triton" and node.attr not in TRITON:
         _refuse(node, text, f"of triton there is {', '.join(sorted(TRITON))}")
+    if kernel:
+        _require_in_kernel(node, text, name)
     if not kernel and name not in ("torch", "triton") and node.attr not in ON_TENSORS:
         _refuse(node, text, f"of a tensor it may ask: {', '.join(sorted(ON_TENSORS))}")
+
+
+def _require_in_kernel(node: ast.Attribute, text: str, name: str) -> None:
+    """BackendError("build") where a kernel asks more of a library or a value than numbers.
+
+    name: what the attribute is of, if that is a name.
+    """
+    root = ast.unparse(node.value)
+    if name == "tl" or root == "tl.math":
+        if node.attr not in LANGUAGE and text != "tl.math":
+            _refuse(node, text, "of triton.language there is what computes")
+    elif root.startswith("tl.") and root != "tl.PropagateNan" and not _is_call(node.value):
+        _refuse(node, text, "nothing is behind what triton.language has")
+    elif name == "libdevice":
+        if node.attr == "core":
+            _refuse(node, text, "of libdevice there are its functions")
+    elif name != "triton" and node.attr not in OF_VALUES:
+        _refuse(node, text, f"of a value there may be: {', '.join(sorted(OF_VALUES))}")
+
+
+def _is_call(node: ast.expr) -> bool:
+    """Whether a value is what a function gives, or a part of that."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return not isinstance(node, ast.Name)
 
 
 def _is_kernel(node: ast.FunctionDef) -> bool:

@@ -1,0 +1,1 @@
+"""Sources edited to do harm: refused by admission, or contained when they run."""
