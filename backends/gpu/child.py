@@ -22,11 +22,13 @@ from typing import Any, TypeVar
 
 from backends.backend import BackendError
 from backends.busy import starved
+from backends.gpu.plain_pickle import plain_value
 
 T = TypeVar("T")
 
 MOST_WORDS = 700  # characters of an error message that are kept
 MOST_SAID = 1 << 20  # bytes of output that are searched for errors
+MOST_FILES = 1 << 16
 GRACE = 1.0  # seconds that a child has to exit after its answer
 _CHUNK = 1 << 20
 _REPEAT = "Repro command:"  # the text after it names files that no longer exist
@@ -78,6 +80,9 @@ def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int)
         if os.getppid() != parent:  # the parent died before the signal on its death was set up
             os._exit(1)
         _redirect(said)
+        # Among them is where the evaluation's outcome goes, which no kernel may write to.
+        os.closerange(3, pipe)
+        os.closerange(pipe + 1, MOST_FILES)
         faulthandler.disable()  # its tracebacks go to the parent's stream
         os.environ["TMPDIR"] = str(own)
         tempfile.tempdir = None
@@ -151,7 +156,10 @@ def _value(data: bytes, status: int, stage: str, said: str) -> Any:
     """The result that a child sent, or a BackendError that says how it failed."""
     if not data:
         raise ChildEnded(stage, *_death(status, said))
-    kind, value = pickle.loads(data)
+    try:
+        kind, value = plain_value(data)
+    except (ValueError, TypeError) as error:
+        raise ChildEnded(stage, f"it sent what is no result: {error}", "crash") from None
     if kind == "backend":
         raise BackendError(*value)
     if kind == "raised":

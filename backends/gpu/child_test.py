@@ -35,6 +35,43 @@ def test_temporary_files_lie_in_the_folder(tmp_path):
     assert in_child(work, GUARD, "build", tmp_path).startswith(str(tmp_path))
 
 
+class Forged:
+    """Runs a command where it is unpickled."""
+
+    def __reduce__(self):
+        return os.system, ("true",)
+
+
+@pytest.mark.parametrize("value", [Forged(), [Forged()], os.system, BackendError])
+def test_a_pickle_that_is_no_value_runs_nothing(tmp_path, value):
+    with pytest.raises(ChildEnded, match="it sent what is no result") as seen:
+        in_child(lambda: value, GUARD, "check", tmp_path)
+    assert seen.value.kind == "crash"
+
+
+def test_files_of_the_process_that_waits_are_closed(tmp_path):
+    """Through one of them an evaluation's outcome is told."""
+    read, write = os.pipe()
+
+    def work():
+        for number in range(3, 1024):
+            try:
+                os.fstat(number)
+                os.write(number, b"")
+            except OSError:
+                continue
+            place = os.readlink(f"/proc/self/fd/{number}")
+            if place == os.readlink(f"/proc/{os.getppid()}/fd/{write}"):
+                return "open"
+        return "closed"
+
+    try:
+        assert in_child(work, GUARD, "check", tmp_path) == "closed"
+    finally:
+        os.close(read)
+        os.close(write)
+
+
 def test_an_exception_names_its_kind_and_cause(tmp_path):
     def work():
         try:
@@ -56,17 +93,26 @@ def test_a_backend_error_keeps_its_stage(tmp_path):
     assert seen.value.stage == "time"
 
 
-def test_work_that_hangs_is_ended_with_all_that_it_started(tmp_path):
-    read, write = os.pipe()
+@pytest.fixture
+def pipe(tmp_path):
+    """A named pipe's reading end, and what opens the other end in a child, which has no file of ours."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    read = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    yield read, lambda: os.open(path, os.O_WRONLY)
+    os.close(read)
+
+
+def test_work_that_hangs_is_ended_with_all_that_it_started(tmp_path, pipe):
+    read, opened = pipe
 
     def work():
-        subprocess.Popen([sys.executable, "-c", ASLEEP], pass_fds=[write])
+        subprocess.Popen([sys.executable, "-c", ASLEEP], pass_fds=[opened()])
         time.sleep(HOURS)
 
     with pytest.raises(ChildEnded, match="still at it after 1 s") as seen:
         in_child(work, 1, "build", tmp_path)
     assert seen.value.kind in ("timeout", "machine"), "the latter on a busy machine"
-    os.close(write)
     assert _closed(read)  # by all that held it
 
 
@@ -77,11 +123,12 @@ def _closed(read):
     return bool(ready) and os.read(read, 1) == b""
 
 
-def test_what_left_the_group_does_not_hold_the_answer_back(tmp_path):
-    left, write = os.pipe()
-    told, tell = os.pipe()
+def test_what_left_the_group_does_not_hold_the_answer_back(tmp_path, pipe):
+    left, opened = pipe
 
     def work():
+        told, tell = os.pipe()
+        opened()
         if (pid := os.fork()) == 0:
             os.setsid()
             os.write(tell, b"1")
@@ -90,7 +137,6 @@ def test_what_left_the_group_does_not_hold_the_answer_back(tmp_path):
         return pid
 
     pid = in_child(work, GUARD, "build", tmp_path)
-    os.close(write)
     assert not select.select([left], [], [], 0)[0], "it is there, and was not waited for"
     os.kill(pid, signal.SIGKILL)
     assert _closed(left)
