@@ -157,6 +157,7 @@ def _record(made: Reproduction, sources: Sequence[str], found: Evaluation) -> Re
         time_kind=found.time_kind,
         us=found.us,
         checked=_each_once(dict(e.sizes) for e in found.errors if dict(e.sizes) in _own(made)),
+        reduced=(),  # as `checked` has none
         first_us=_us(made, autoschedule(spec, machine, shape)),
         plain_us=_us(made, plain(spec, machine, shape)),
         roofline_us=bound_us(spec, machine, made.shapes),

@@ -22,6 +22,8 @@ LONGER = (300, 800)  # one size alone, for the loops whose tiles are large
 ODD = (1, 67)
 WORK = 1 << 22  # iterations of all equations at most, so that interpreters take no time
 ENTRIES = 1 << 18  # elements of inputs and outputs at most
+# For a size that one candidate is compared at: its tiles may be large.
+MORE_ENTRIES, MORE_WORK = 1 << 20, 1 << 25
 TRIES = 30  # for each shape
 
 
@@ -42,11 +44,19 @@ def drawn_shapes(
     found: list[Sizes] = []
     for kind in (_long, _longer, _odd):
         for sizes in kind(most, rng):
-            fitting = _within(spec, sizes)
-            if fitting and fitting not in (*found, *map(dict, known)) and _possible(spec, fitting):
-                found.append(fitting)
+            made = _within(spec, sizes)
+            if made and made not in (*found, *map(dict, known)) and _possible(spec, made):
+                found.append(made)
                 break
     return tuple(found)
+
+
+def fitting(spec: Spec, sizes: Sizes) -> bool:
+    """Whether a spec has such sizes, and its reference takes a moment there."""
+    taken = _taken(spec, sizes)
+    if taken is None or taken[0] > MORE_ENTRIES or taken[1] > MORE_WORK:
+        return False
+    return _possible(spec, sizes)
 
 
 def _long(most: Sizes, rng: random.Random) -> Iterator[dict[str, int]]:
@@ -71,18 +81,26 @@ def _within(spec: Spec, sizes: dict[str, int]) -> dict[str, int]:
     no such sizes."""
     sizes = dict(sizes)
     while True:
-        try:
-            bound = bind(spec, sizes)
-            entries = sum(prod(shape(t, bound)) for t in (*spec.inputs, *spec.outputs))
-            work = sum(iterations(spec, e, bound) for e in spec.equations)
-        except KernelError:
+        taken = _taken(spec, sizes)
+        if taken is None:
             return {}
-        if entries <= ENTRIES and work <= WORK:
+        if taken[0] <= ENTRIES and taken[1] <= WORK:
             return sizes
         largest = max(sizes, key=lambda name: sizes[name])
         if sizes[largest] < 2:
             return {}
         sizes[largest] = sizes[largest] // 2 | 1
+
+
+def _taken(spec: Spec, sizes: Sizes) -> tuple[int, int] | None:
+    """Elements of inputs and outputs, and iterations of all equations; None where the spec has no
+    such sizes."""
+    try:
+        bound = bind(spec, sizes)
+        entries = sum(prod(shape(t, bound)) for t in (*spec.inputs, *spec.outputs))
+        return entries, sum(iterations(spec, e, bound) for e in spec.equations)
+    except KernelError:
+        return None
 
 
 def _possible(spec: Spec, sizes: Sizes) -> bool:

@@ -147,6 +147,7 @@ def winner(
         shape=dict(settings.sizes),
         us=outcome.dispatch.us if outcome.dispatch else outcome.evaluation.us,
         checked=_checked(outcome.evaluation),
+        reduced=tuple(dict(e.sizes) for e in outcome.evaluation.errors if e.reduced),
         first_us=outcome.first_us,
         plain_us=outcome.plain_us,
         roofline_us=outcome.roofline_us,

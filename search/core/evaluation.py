@@ -26,6 +26,7 @@ class ShapeError:
     sizes: Mapping[str, int]
     rel_err: float
     reference_rel_err: float
+    reduced: bool = False  # it stands for a tuning size: its tiling, at fewer elements
 
 
 @dataclass(frozen=True, slots=True)

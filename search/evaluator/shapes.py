@@ -15,12 +15,14 @@ from ir.reference.rows import AFFORDABLE_WORK, sampled_work
 from ir.spec import Range, Read, Spec
 from ir.workload import Sizes
 from search.core.workload import WeightedShape
+from search.evaluator.tuned import SLOW_RUNS
 
 AFFORDABLE_FLOPS = 1 << 31  # a float64 reference of so many operations takes about a second
 AFFORDABLE_BYTES = 1 << 25  # of inputs and outputs; a reference holds ten times as much
 SLOW = ("interpreter",)  # takes minutes at tuning sizes, which are therefore not compared
 TIMED = ("simulator",)  # runs a kernel to time it, so that a second run is affordable
 SAMPLED_BYTES = 1 << 29  # of inputs and outputs, where results are compared at some rows
+SLOW_WORK = 1 << 29  # iterations of a reference that not every candidate needs
 FAST = ("device",)  # runs any tuning size; the reference is then evaluated at some rows
 
 
@@ -104,6 +106,25 @@ def sampled(
         if t.shape.sizes not in compared
         and t.bound.bytes <= SAMPLED_BYTES
         and sampled_work(spec, t.shape.sizes, seed) <= AFFORDABLE_WORK
+    )
+
+
+def slowly(
+    spec: Spec,
+    compared: tuple[Sizes, ...],
+    timed: tuple[TimedShape, ...],
+    correct_by: str,
+    seed: int,
+) -> tuple[Sizes, ...]:
+    """The tuning sizes that are slow to run, of which a reference takes little time: it is made once, and
+    candidates are compared there whose tiles make a run affordable."""
+    return tuple(
+        t.shape.sizes
+        for t in timed
+        if correct_by in SLOW_RUNS
+        and t.shape.sizes not in compared
+        and t.bound.bytes <= AFFORDABLE_BYTES
+        and sampled_work(spec, t.shape.sizes, seed) <= SLOW_WORK
     )
 
 

@@ -29,7 +29,8 @@ from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure, ShapeError, Timed
 from search.core.workload import WeightedShape, mean
 from search.evaluator.sandbox import Limits
-from search.evaluator.shapes import TimedShape, compared, sampled
+from search.evaluator.shapes import TimedShape, compared, sampled, slowly
+from search.evaluator.tuned import SLOW_RUNS, TUNED_SECONDS, tuning_shape
 from search.evaluator.turns import ByTurns, Turns
 
 CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
@@ -110,6 +111,8 @@ class Stages:
     shapes: tuple[Sizes, ...]
     # At which they are compared once each: drawn ones, and tuning sizes at some of their rows.
     once: tuple[Sizes, ...]
+    # Tuning sizes that are slow to run, with references: a candidate whose tiles let it is compared there.
+    slow: tuple[Sizes, ...]
     timed: tuple[TimedShape, ...]  # in the order of the workload
     setup: Setup
     turns: Turns  # on the device, if there is one
@@ -145,7 +148,9 @@ class Stages:
             *bench.drawn(spec),
             *sampled(spec, shapes, timed, can["correct_by"], bench.seed),
         )
-        prepare(spec, shapes, draw_sizes(spec, bench.checks or shapes), bench.seed, once)
+        slow = slowly(spec, (*shapes, *once), timed, can["correct_by"], bench.seed)
+        drawn_at = draw_sizes(spec, bench.checks or shapes)
+        prepare(spec, shapes, drawn_at, bench.seed, (*once, *slow))
         if can["time_kind"] != "modelled":
             for one in timed:
                 one.inputs.drawn()  # now, so that the children share them
@@ -157,6 +162,7 @@ class Stages:
             spec=spec,
             shapes=shapes,
             once=once,
+            slow=slow,
             timed=timed,
             setup=Setup(bench.limits.suited(can).times(len(timed)), here),
             turns=_turns(can),
@@ -224,6 +230,7 @@ class Stages:
         errors = [self._check(built, nest, s) for s in self.shapes if s not in lacking]
         self._check_draws(built, nest, lacking)
         errors += [self._check_once(built, nest, s) for s in self.once if s not in lacking]
+        errors += self._check_tuned(fitting)
         return fitting, fault, source, tuple(errors)
 
     def _working(self) -> AbstractContextManager[None]:
@@ -349,6 +356,25 @@ class Stages:
         bench = self.bench
         found = check_once(self._runs(), built, nest, bench.machine, self.spec, sizes, bench.seed)
         return ShapeError(dict(sizes), found.rel_err, found.reference_rel_err)
+
+    def _check_tuned(self, fitting: list[_Fit]) -> list[ShapeError]:
+        """Tuning sizes where runs are slow, or the same tiling at fewer elements."""
+        each = SLOW_RUNS.get(self.setup.here["correct_by"])
+        if each is None:
+            return []
+        found: list[ShapeError] = []
+        for fit in fitting:
+            sizes = fit.where.shape.sizes
+            if sizes in self.shapes or sizes in self.once:
+                continue
+            seconds = TUNED_SECONDS / len(self.timed)
+            whole = sizes in self.slow
+            place = tuning_shape(fit.nest, sizes, self.bench.seed, each, seconds, whole)
+            assert fit.built is not None, "a nest is compared after it was built"
+            if place is not None:
+                error = self._check_once(fit.built, fit.nest, place[0])
+                found.append(replace(error, reduced=place[1]))
+        return found
 
     def _check_draws(self, built: Built, nest: LoopNest, lacking: Collection[Sizes]) -> None:
         """Inputs other than normally drawn ones, at one of the sizes. lacking: where it does not fit."""

@@ -83,6 +83,9 @@ class Record:
     shape: Sizes
     us: float
     checked: tuple[Sizes, ...] = ()  # shapes at which it equals the reference
+    # Those of them that stand for a tuning size, which is too dear to run here: its tiling, with
+    # several tiles in every loop and an uneven tail.
+    reduced: tuple[Sizes, ...] = ()
     unfit: tuple[Unfit, ...] = ()  # see `Unfit`
     first_us: float | None = None
     plain_us: float | None = None
@@ -151,7 +154,15 @@ class Record:
     def _table(self) -> dict[str, Any]:
         table = asdict(self)
         del table["seal"]
-        several = ("workload", "guards", "specializations", "left_to_torch", "secret", "narrowed")
+        several = (
+            "workload",
+            "guards",
+            "specializations",
+            "left_to_torch",
+            "secret",
+            "narrowed",
+            "reduced",
+        )
         return {k: v for k, v in table.items() if v or k not in several}
 
     def better_than(self, other: Record) -> bool:
@@ -288,6 +299,7 @@ def _record(table: dict[str, Any]) -> Record:
     table["digests"] = Digests(**table["digests"])
     table["unfit"] = tuple(Unfit(dict(u["shape"]), u["why"]) for u in table.get("unfit", ()))
     table["checked"] = tuple(dict(sizes) for sizes in table.get("checked", ()))
+    table["reduced"] = tuple(dict(sizes) for sizes in table.get("reduced", ()))
     table["lineage"] = tuple(table.get("lineage", ()))
     table["left_to_torch"] = tuple(table.get("left_to_torch", ()))
     table["us"] = float(table["us"])

@@ -10,7 +10,7 @@ from search.core import difference, quantity
 from search.core.by_backend import by_backend
 from search.core.candidate import Candidate
 from search.core.contributions import contributions
-from search.core.evaluation import Evaluation
+from search.core.evaluation import Evaluation, ShapeError
 from search.core.held_out import HeldOut, held_out_words
 from search.core.lowered import spec_of
 from search.core.measures import named
@@ -233,7 +233,7 @@ def _facts(outcome: Outcome, machine: Machine) -> dict[str, str]:
     if best is None:
         return facts
     facts["correct by"] = f"{best.correct_by}, against float64 at {len(best.errors)} shapes"
-    facts["checked at"] = "; ".join(quantity.shape(e.sizes) for e in best.errors)
+    facts["checked at"] = "; ".join(_compared_at(e) for e in best.errors)
     worst = max(best.errors, key=lambda e: e.rel_err, default=None)
     if worst:
         facts["largest error"] = (
@@ -242,3 +242,9 @@ def _facts(outcome: Outcome, machine: Machine) -> dict[str, str]:
         )
     facts["time"] = f"{best.time_kind}, at {words(settings.shapes)}"
     return facts
+
+
+def _compared_at(error: ShapeError) -> str:
+    """The sizes, and whether they stand for larger ones."""
+    stands = " (the tiling of the tuning size)" if error.reduced else ""
+    return f"{quantity.shape(error.sizes)}{stands}"
