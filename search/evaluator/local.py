@@ -62,6 +62,10 @@ def _of_machine(outcome: Evaluated) -> bool:
     return isinstance(outcome, Failure) and outcome.kind == MACHINE
 
 
+class WorkerEnded(KernelError):
+    """A worker that ended before it was ready."""
+
+
 class LocalEvaluator:
     """Evaluates several candidates at a time; see `run.Evaluator`.
 
@@ -131,13 +135,22 @@ class LocalEvaluator:
 
     def _fill(self) -> list[Mapping[str, Setup]]:
         """Starts the workers that are lacking; what they say of themselves."""
-        fresh = [_start(self.benches) for _ in range(self.workers - len(self._pool))]
-        self._pool += fresh
-        try:
-            return [_ready(w) for w in fresh]
-        except BaseException:
-            self.close()
-            raise
+        said: list[Mapping[str, Setup]] = []
+        for tried in range(1, TRIES + 1):
+            fresh = [_start(self.benches) for _ in range(self.workers - len(self._pool))]
+            self._pool += fresh
+            try:
+                for worker in fresh:
+                    try:
+                        said.append(_ready(worker))
+                    except WorkerEnded:  # something else may have ended it
+                        if tried == TRIES:
+                            raise
+                        self._drop(worker)
+            except BaseException:
+                self.close()
+                raise
+        return said
 
     def _drop(self, worker: _Worker) -> None:
         self._pool.remove(worker)
@@ -199,7 +212,7 @@ def _ready(worker: _Worker) -> Mapping[str, Setup]:
     try:
         said = pickle.loads(worker.connection.recv_bytes())
     except (EOFError, OSError) as error:
-        raise KernelError(
+        raise WorkerEnded(
             "an evaluation worker ended before it was ready",
             hint="its own message is above, on stderr",
         ) from error

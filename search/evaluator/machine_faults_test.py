@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ir.errors import KernelError
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator import local as local_module
 from search.evaluator.local import LocalEvaluator
@@ -70,3 +71,30 @@ def _children_of(process):
     except OSError:  # it has ended
         return []
     return [int(word) for word in text.split()]
+
+
+def test_a_worker_that_is_killed_before_it_is_ready_is_started_again(monkeypatch):
+    killed = []
+
+    def starting(benches, start=local_module._start):
+        worker = start(benches)
+        if len(killed) < 2:
+            killed.append(worker.process.pid)
+            worker.process.kill()
+        return worker
+
+    monkeypatch.setattr(local_module, "_start", starting)
+    with LocalEvaluator([bench()], workers=2) as evaluator:
+        assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
+        assert not set(killed) & {w.process.pid for w in evaluator._pool}
+
+
+def test_workers_that_end_each_time_are_an_error(monkeypatch):
+    def starting(benches, start=local_module._start):
+        worker = start(benches)
+        worker.process.kill()
+        return worker
+
+    monkeypatch.setattr(local_module, "_start", starting)
+    with pytest.raises(KernelError, match="ended before it was ready"):
+        LocalEvaluator([bench()], workers=1)

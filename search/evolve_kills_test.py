@@ -1,0 +1,20 @@
+"""A kill of the command, of a worker, of a compiler changes nothing of what is found, and leaves nothing."""
+
+import pytest
+
+from testing.cli.kills import killed, whole
+
+FEW = (("search", 1), ("worker", 2), ("compiler", 3))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    return whole(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.mark.parametrize(("victim", "seed"), FEW)
+def test_a_run_in_which_one_was_killed_ends_as_if_it_had_not_been(
+    tmp_path, uninterrupted, victim, seed
+):
+    ended, seconds = uninterrupted
+    assert killed(tmp_path, victim, seed, seconds) == ended
