@@ -59,8 +59,8 @@ BOMBS = {
             "more.take<float>(1 << 28); for (Index i = 0; i < 1 << 28; ++i) z(i) = 1.0f; }\n",
             "more than all memory": "    Arena more; const Array<float> z = more.take<float>(1LL << 60); "
             "z(0) = 1.0f;\n",
-            "a negative size": "    Arena more; const Array<float> z = more.take<float>(-(1LL << 40)); "
-            "z(0) = 1.0f;\n",
+            "a size that overflows": "    Arena more; const Array<float> z = "
+            "more.take<float>(1LL << 62); z(-(1LL << 40)) = 1.0f;\n",
             "a store far beyond": "    args.array<float>(1)(1LL << 44) = 1.0f;\n",
             "a store just before": "    args.array<float>(1)(-1) = 1.0f;\n",
             "an argument that is not there": "    args.array<float>(1 << 20)(0) = 1.0f;\n",
