@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -196,7 +197,8 @@ def _start(benches: Sequence[Bench]) -> _Worker:
             start_new_session=True,  # Ctrl-C is for the search, which then ends its workers
         )
     connection = Connection(here.detach())
-    connection.send_bytes(pickle.dumps((benches, str(home))))
+    with suppress(OSError):  # it has ended already, as will be seen when it is read from
+        connection.send_bytes(pickle.dumps((benches, str(home))))
     return _Worker(process, connection, home)
 
 

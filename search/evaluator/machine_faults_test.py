@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from contextlib import suppress
@@ -87,6 +88,27 @@ def test_a_worker_that_is_killed_before_it_is_ready_is_started_again(monkeypatch
     with LocalEvaluator([bench()], workers=2) as evaluator:
         assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
         assert not set(killed) & {w.process.pid for w in evaluator._pool}
+
+
+def test_a_worker_that_has_ended_before_it_is_told_what_to_do_is_started_again(monkeypatch):
+    began = subprocess.Popen
+
+    class Ended(began):
+        """Ends at once, the first two times."""
+
+        count = 0
+
+        def __init__(self, *args, **more):
+            super().__init__(*args, **more)
+            Ended.count += 1
+            if Ended.count <= 2:
+                self.kill()
+                self.wait()
+
+    monkeypatch.setattr(local_module.subprocess, "Popen", Ended)
+    with LocalEvaluator([bench()], workers=1) as evaluator:
+        assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
+    assert Ended.count == 3
 
 
 def test_workers_that_end_each_time_are_an_error(monkeypatch):
