@@ -268,6 +268,7 @@ def command(file):
         (PROBLEM.replace("get_inputs", "inputs"), "defines no `get_inputs`"),
         (PROBLEM.replace("x * self.scale", "torch.rand_like(x)"), "random numbers"),
         (PROBLEM + "\n1 / 0\n", "ZeroDivisionError"),
+        (PROBLEM.replace("x * self.scale", "x * 0 + 1 + (x + 1e9 - 1e9) * 1e3"), "own error"),
         (PROBLEM.replace("[2.0]", "[lambda: 0]"), "get_init_inputs"),
     ],
 )

@@ -13,7 +13,10 @@ from pathlib import Path
 
 from backends.backend import BackendError, Built, MachineFault
 
-_KILLED = re.compile(r"(Killed|Terminated) signal terminated program")  # as drivers say it
+# As drivers say it, and what starts their linker.
+_KILLED = re.compile(
+    r"(Killed|Terminated) signal terminated program|terminated with signal (9|15)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)

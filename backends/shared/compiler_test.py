@@ -22,6 +22,7 @@ def build(folder, script, seconds=1800.0):
         "kill -9 $$",
         "kill -15 $$",
         'echo "g++: fatal error: Killed signal terminated program cc1plus" >&2; exit 1',
+        'echo "collect2: fatal error: ld terminated with signal 9 [Killed]" >&2; exit 1',
     ],
 )
 def test_a_compiler_that_is_killed_says_nothing_of_the_source(tmp_path, script):

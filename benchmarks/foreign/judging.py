@@ -122,6 +122,12 @@ class _Judge:
         self._make(made, Shaped("listed", self.problem, True))
         first = Truth.of(made.model, self._inputs(self.problem, "first"))
         other = Truth.of(made.model, self._inputs(self.problem, "other"))
+        if first.powerless:
+            raise KernelError(
+                "the reference's own error against float64 is a tenth of its results or more: nothing "
+                "can be compared with it",
+                where=self.problem.path,
+            )
         got = self._compared(first, "listed", listed=True)
         self._compared(first, "listed")
         moved = self._compared(other, "listed", errors=False)
@@ -157,6 +163,11 @@ class _Judge:
             if not truth.defined:
                 self.report.skipped.append(
                     f"{draw}: most of the reference's results are no numbers"
+                )
+                continue
+            if truth.powerless:
+                self.report.skipped.append(
+                    f"{draw}: the reference's own error is as large as its result"
                 )
                 continue
             self._compared(truth, "listed" if shaped.listed else f"at {shaped.name}")

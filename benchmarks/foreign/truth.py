@@ -22,6 +22,7 @@ from ir.spec import FLOATS
 
 TIMES = 2.0  # what `backends/tolerance.py` allows: layers of a module hand errors on
 NOISY = 2  # further runs of plain arithmetic
+MOST_PLAIN = 0.1  # of a result's norm: the error of plain arithmetic, above which it says nothing
 NARROWEST = ("bf16", "f16", "f32", "f64")
 
 
@@ -53,6 +54,14 @@ class Truth:
         """Whether at least half of what plain arithmetic gives are numbers, in each result."""
         floats = [v for v in self.plain[0] if _is_float(v) and v.numel()]
         return all(float(v.isfinite().double().mean()) >= 0.5 for v in floats)
+
+    @property
+    def powerless(self) -> bool:
+        """Whether plain arithmetic is so far off that a comparison with it would let anything pass."""
+        return any(
+            _is_float(e) and e.numel() and _far(p.double(), e) > MOST_PLAIN
+            for e, p in zip(self.exact, self.plain[0], strict=True)
+        )
 
     @property
     def bytes(self) -> int:
@@ -160,6 +169,16 @@ def _in_float64(model: torch.nn.Module, inputs: Sequence[Any]) -> Any:
 
 def _double(value: Any) -> Any:
     return value.double() if _is_float(value) else value
+
+
+def _far(plain: torch.Tensor, exact: torch.Tensor) -> float:
+    """The norm of an error over that of the result, where both are numbers."""
+    finite = plain.isfinite() & exact.isfinite()
+    plain, exact = plain.where(finite, 0.0), exact.where(finite, 0.0)
+    top = float(exact.abs().max())
+    if not top:
+        return float(plain.abs().max() > 0)
+    return float(((plain - exact) / top).norm() / (exact / top).norm())
 
 
 def _clone(value: Any) -> Any:
