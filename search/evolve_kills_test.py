@@ -4,12 +4,13 @@ import pytest
 
 from testing.cli.kills import killed, whole
 
+TARGET = "npu_small"  # whose candidates are compiled
 FEW = (("search", 1), ("worker", 2), ("compiler", 3))
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    return whole(tmp_path_factory.mktemp("whole"))
+    return whole(tmp_path_factory.mktemp("whole"), TARGET)
 
 
 @pytest.mark.parametrize(("victim", "seed"), FEW)
@@ -17,4 +18,4 @@ def test_a_run_in_which_one_was_killed_ends_as_if_it_had_not_been(
     tmp_path, uninterrupted, victim, seed
 ):
     ended, seconds = uninterrupted
-    assert killed(tmp_path, victim, seed, seconds) == ended
+    assert killed(tmp_path, TARGET, victim, seed, seconds) == ended

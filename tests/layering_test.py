@@ -201,7 +201,10 @@ TABLE = {
     "tests": (ALL, None),
     "tests/cheats": (("ir", "backends", "search/core", "search/evaluator", "search/cli"), None),
     "tests/hostile": (
-        ("ir", "backends", "search/core", "search/evaluator", "tests/cheats"),
+        (
+            *("ir", "backends", "search/core", "search/evaluator", "search/evaluator/testing"),
+            "tests/cheats",
+        ),
         None,
     ),
     "tests/device": (

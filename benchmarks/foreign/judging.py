@@ -25,6 +25,7 @@ from ir.errors import KernelError
 from search.evaluator.sandbox import Limits
 
 DRAWN_ELEMENTS = 1 << 22  # of all inputs, up to which each draw is made
+OWN_MEMORY = 2 << 30  # bytes that its process has before it loads a solution, and its files
 CALLS = 50  # that are timed
 WARM_UP = 5
 SLACK, SLACK_US = 0.25, 250.0  # what the host may add to a call, as a share and in microseconds
@@ -241,8 +242,9 @@ class _Judge:
 
     def _limits(self) -> Limits:
         if self._on_device:  # whose driver reserves more addresses than there is memory
-            return Limits(cpu=None, memory=None, devices=tuple(nodes()))
-        return Limits(cpu=None, memory=self.options.memory)
+            return Limits(cpu=None, memory=None, total=None, devices=tuple(nodes()))
+        memory = self.options.memory
+        return Limits(cpu=None, memory=memory, total=memory + OWN_MEMORY)
 
     def _made(self, shaped: Shaped) -> ProblemRun:
         return shaped.problem.made(self._seed("weights"), place=self.options.place)

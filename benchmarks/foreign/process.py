@@ -20,8 +20,9 @@ from typing import Any
 
 from benchmarks.foreign.frames import BadFrame, Ended, Line
 from ir.errors import KernelError
+from search.evaluator.groups import Group
 from search.evaluator.local import module_path
-from search.evaluator.sandbox import Limits, environment
+from search.evaluator.sandbox import Limits, environment, grouped
 from search.evaluator.worker import become_reaper, end_all
 
 START_SECONDS = 300.0  # for the process to import PyTorch and shut itself in
@@ -69,6 +70,7 @@ class SolutionProcess:
     line: Line | None = None
     home: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="speciate-")))
     sandbox: Mapping[str, str] = field(default_factory=dict)  # by layer, what holds
+    group: Group | None = None  # of all that it starts
     idle_us: float = 0.0  # of a run of the device's clock that calls nothing
 
     def start(self) -> None:
@@ -89,9 +91,13 @@ class SolutionProcess:
                 stderr=output,
                 start_new_session=True,
             )
-        self.line = Line(here)
+        self.line, self.group = Line(here), grouped(self.limits)
+        group = None
+        if self.group:
+            group = {"folders": [str(f) for f in self.group.folders], "held": self.group.held}
         said, _ = self._ask(
-            {"limits": asdict(self.limits), "place": self.place}, seconds=START_SECONDS
+            {"limits": asdict(self.limits), "place": self.place, "group": group},
+            seconds=START_SECONDS,
         )
         self.sandbox, self.idle_us = said["sandbox"], said["idle_us"]
 
@@ -101,6 +107,8 @@ class SolutionProcess:
             self.line.socket.close()
         if self.process is not None and self.process.returncode is None:
             self.process.returncode = end_all(self.process.pid)[0]
+        if self.group:
+            self.group.remove()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def load(self, source: str) -> None:
@@ -161,6 +169,9 @@ class SolutionProcess:
         self.process.returncode = number = os.waitstatus_to_exitcode(status)
         tail = self._tail()
         said = f"; it said: {tail}" if tail else ""
+        if self.group and self.group.out_of_memory():
+            why = f"it and what it started used more than {self.limits.total} bytes of memory"
+            return Refused("memory", why)
         if re.search(r"bad_alloc|MemoryError|out of memory", tail):
             return Refused("memory", f"it ran out of memory{said}")
         if number in (-signal.SIGXCPU, -signal.SIGKILL) and not tail:

@@ -26,6 +26,7 @@ from torch.utils._pytree import tree_map
 from benchmarks.foreign.frames import Ended, Line
 from benchmarks.foreign.stopwatch import EventClock
 from search.evaluator import sandbox
+from search.evaluator.groups import Group
 from search.evaluator.sandbox import Limits
 
 FILE = "solution.py"
@@ -39,7 +40,9 @@ def main(number: int, folder: str) -> None:
     first, _ = line.receive()
     limits = Limits(**{**first["limits"], "devices": tuple(first["limits"]["devices"])})
     place = torch.device(first["place"])
-    said = sandbox.enter(Path(folder), limits)
+    group = first["group"]
+    made = Group(tuple(map(Path, group["folders"])), group["held"]) if group else None
+    said = sandbox.enter(Path(folder), limits, made)
     clock = EventClock.of(place)  # before anything is loaded that could change it
     os.environ.update(sandbox.homes(Path(folder)))
     # Threads would share one limit and reorder sums from run to run.

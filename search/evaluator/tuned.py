@@ -23,7 +23,7 @@ TILES = 2  # whole ones along an index of a reduced size; the tail comes after t
 class RunCost:
     """What running a nest takes, counted from its statements."""
 
-    steps: float = 0.0  # statements, over all thread blocks and trips of loops
+    steps: float = 0.0  # statements, over all thread blocks and iterations of loops
     elements: float = 0.0  # that these compute, over all of them
 
     def seconds(self, of: RunCost) -> float:
@@ -106,9 +106,9 @@ def _cost(
     for statement in block:
         if isinstance(statement, Loop):
             inner = _cost(launch, statement.body, nest, sizes)
-            trips = -(-_extent(nest, launch, statement.index, sizes) // statement.tile)
-            steps += trips * inner.steps
-            elements += trips * inner.elements
+            iterations = -(-_extent(nest, launch, statement.index, sizes) // statement.tile)
+            steps += iterations * inner.steps
+            elements += iterations * inner.elements
             continue
         steps += 1
         elements += _elements(launch, statement, sizes)

@@ -19,9 +19,7 @@ VICTIMS = ("search", "worker", "compiler", "promotion")
 COMPILERS = ("g++", "cc1plus", "as", "collect2", "ld")
 STEP = 0.005  # seconds between looks
 TRIES = 20  # to meet a victim that lives for a moment
-RUN = "rows-npu_small-1"
 WORDS = (
-    "--target=npu_small",
     "--kernel=rows.kir",
     "--policy=evolutionary",
     "--evaluations=8",
@@ -43,24 +41,24 @@ class Ended:
     files: dict[str, str]  # of the results, by path; records without how they were asked for
 
 
-def whole(folder: Path) -> tuple[Ended, float]:
-    """A run that nobody kills, and the seconds that it took."""
-    place = _place(folder)
+def whole(folder: Path, target: str) -> tuple[Ended, float]:
+    """A run for a target that nobody kills, and the seconds that it took."""
+    place = _place(folder, target)
     began = time.monotonic()
-    code, out, err = place.run(*WORDS, **_own(place))
+    code, out, err = place.run(f"--target={target}", *WORDS, **_own(place))
     assert code == 0, err
     took = time.monotonic() - began
     _require_nothing_left(place)
     return _ended(place, out), took
 
 
-def killed(folder: Path, victim: str, seed: int, seconds: float) -> Ended:
-    """A run in which a victim is killed at a drawn moment of the first `seconds`, and which then goes
+def killed(folder: Path, target: str, victim: str, seed: int, seconds: float) -> Ended:
+    """A run for a target in which a victim is killed at a drawn moment of the first `seconds`, and which then goes
     on to its end."""
     rng = random.Random(f"{victim} {seed}")
     for number in range(TRIES):
-        place = _place(folder / str(number))
-        process = place.start(*WORDS, **_own(place))
+        place = _place(folder / str(number), target)
+        process = place.start(f"--target={target}", *WORDS, **_own(place))
         if _kill(process, place, victim, rng, seconds):
             break
         process.communicate(timeout=GUARD)
@@ -75,11 +73,10 @@ def killed(folder: Path, victim: str, seed: int, seconds: float) -> Ended:
         begun = (
             place.evaluated("runs.db") or "rows" in place.run("--list-runs", "--store=runs.db")[1]
         )
-        again = (
-            (f"--resume={RUN}", "--store=runs.db", "--out=results", "--overwrite", "--json")
-            if begun
-            else WORDS
-        )
+        again = (f"--target={target}", *WORDS)
+        if begun:
+            kept = ("--store=runs.db", "--out=results", "--overwrite", "--json")
+            again = (f"--resume=rows-{target}-1", *kept)
         code, out, err = place.run(*again, **_own(place))
     assert code == 0, err
     _require_nothing_left(place)
@@ -153,9 +150,9 @@ def _line(pid: int) -> str:
         return ""
 
 
-def _place(folder: Path) -> Place:
+def _place(folder: Path, target: str) -> Place:
     folder.mkdir(parents=True, exist_ok=True)
-    place = Place(folder, "npu_small")
+    place = Place(folder, target)
     (folder / "temporary").mkdir()
     return place
 
