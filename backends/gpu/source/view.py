@@ -22,7 +22,7 @@ from backends.gpu.threads.thread import (
     Shared,
     ThreadProgram,
 )
-from backends.gpu.tile import Compute, Converted, Masked, Name
+from backends.gpu.tile import Compute, Converted, Masked, Name, Shares
 from ir.digest import spec_digest, text_digest
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
@@ -74,6 +74,7 @@ class Kernel:
     producer: Producer | None
     cluster: Name | None  # the constant with its blocks
     end: tuple[of.Statement, ...]
+    shares: Shares | None
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name."""
@@ -140,11 +141,9 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
     launch = changed(launch, lambda e: _spelled(e, dtypes))
     counts: list[Counted] = []
     launch = changed(launch, lambda e: None, lambda a: _counted(a, counts))
-    written = frozenset(
-        s.place.tensor.stem  # type: ignore[attr-defined]
-        for s in of.statements((*launch.once, *launch.body))
-        if isinstance(s, of.Store)
-    )
+    stored = [s.place for s in of.statements(launch.once + launch.body) if isinstance(s, of.Store)]
+    stored += [launch.shares.counter] if launch.shares else []  # beside the flags of blocks
+    written = frozenset(place.tensor.stem for place in stored)  # type: ignore[attr-defined]
     once, body = scoped(launch)
     parts = regions(launch)
     starts = {r.name: r.start for r in parts}
@@ -174,6 +173,7 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         producer=_scoped_producer(launch),
         cluster=launch.cluster,
         end=launch.end,
+        shares=launch.shares,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from backends.backend import BackendError
 from backends.gpu import tile as of
+from backends.gpu.flags import Acquire, Publish
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, bits_of, replicated
 from backends.gpu.threads.expressions import rewritten
@@ -119,8 +120,18 @@ class Lowering:
                 self.put(to.Guard(self.scalar(condition), self.block(body), self.block(others)))
             case of.Loop():
                 self.loop(s)
+            case Publish(flag):
+                self.put(to.Barrier())
+                self.by_one(to.DeviceFence(), to.Raise(self.place(flag, {})))
+            case Acquire(flag):
+                self.by_one(to.AwaitRaised(self.place(flag, {})), to.DeviceFence())
+                self.put(to.Barrier())
             case _:
                 raise BackendError("emit", f"a {type(s).__name__} has no threads")
+
+    def by_one(self, *statements: to.Statement) -> None:
+        """What the first thread does alone."""
+        self.put(to.Guard(of.Check(to.Thread(), equal=Number(0)), statements))
 
     def loop(self, s: of.Loop) -> None:
         """A loop whose loads wait for themselves."""

@@ -102,7 +102,7 @@ def _launch(
         if name.sort in FRAGMENTS and name not in known.staged:
             for index in known.indices(name):
                 lowering.positions(lowering.axis(index, owners.of(name, index)))
-    once = lowering.before(launch.once)
+    once = (*lowering.shares(), *lowering.before(launch.once))
     body = lowering.block((*launch.grid, *launch.body))
     lowering.require_all()
     once, body = hoisted(once, lowering.shared), hoisted(body, lowering.shared)
@@ -194,7 +194,17 @@ def _made(
         registers=launch.registers,
         cluster=launch.cluster[0] if launch.cluster and lowering.meets() else None,
         end=lowering.meets(),
+        shares=_shares(launch, lowering),
     )
+
+
+def _shares(launch: of.Launch, lowering: Staging) -> of.Shares | None:
+    """How blocks share the iterations of a loop."""
+    if launch.shares is None:
+        return None
+    counter = lowering.place(launch.shares.counter, {})
+    first, last = map(lowering.scalar, (launch.shares.first, launch.shares.last))
+    return of.Shares(launch.shares.iterations, counter, (), first, last)
 
 
 def _fixed(launch: of.Launch, known: Facts) -> tuple[str, ...]:

@@ -57,6 +57,8 @@ def reads(block: Iterable[to.Statement]) -> frozenset[Name]:
                 found |= {n for e in own for n in _names(e)}
             case to.BoxStore(_, _, at):
                 found |= {n for e in at for n in _names(e)}
+            case to.Raise(flag) | to.AwaitRaised(flag):
+                found |= _names(flag)
             case to.Arrive(_, stage):
                 found |= _names(stage)
             case to.Await(_, stage, parity):

@@ -66,6 +66,10 @@ class Staging(Matmuls):
         """The statements of what is done before the first tile."""
         return self.block(statements)
 
+    def shares(self) -> tuple[to.Statement, ...]:
+        """What the tiles of a block's share of a loop follow from."""
+        return self.block(self.launch.shares.before) if self.launch.shares else ()
+
     def require_all(self) -> None:
         """BackendError where something that the schedule says is not there."""
         stems = {n.stem for n in self.shared if n.sort == "shared"}
@@ -360,7 +364,7 @@ class Staging(Matmuls):
             )
         moved = (advanced(write, stages), *consumed, advanced(read, stages))
         body = (to.Wait(lead - 1), to.Barrier(), *copied, *moved)
-        self.put(to.Loop(name, low, high, s.tile, body, certain=certain(low, high)))
+        self.put(to.Loop(name, low, high, s.tile, body, certain=s.certain or certain(low, high)))
         if flies:
             self.put(to.WarpgroupWait(flies))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from backends.gpu.threads.fragments import Axis, Fragment, Shared
 from backends.gpu.threads.signals import Signal, TensorMap
-from backends.gpu.tile import Name, Place
+from backends.gpu.tile import Name, Place, Shares
 from ir.nest.nest import Parameter, Repeat
 from ir.spec import Equation, Expr
 
@@ -275,6 +275,27 @@ class Fence(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceFence(Statement):
+    """What this thread knows to be written to global memory is visible to all threads of the GPU
+    before what it writes from here on; what it reads from here on is not older than what it has read.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Raise(Statement):
+    """A flag in global memory, which was 0, becomes 1."""
+
+    flag: Place
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitRaised(Statement):
+    """Waits until a flag in global memory is 1."""
+
+    flag: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Barrier(Statement):
     """All threads of the block wait for each other; what they wrote to shared memory is visible.
 
@@ -451,6 +472,7 @@ class Launch:
     registers: int = 0  # the most of a thread, 0: the compiler chooses
     cluster: Name | None = None  # the constant with the blocks of a cluster; None: no clusters
     end: tuple[Statement, ...] = ()  # after the last tile
+    shares: Shares | None = None  # None: blocks have whole tiles; what comes before is in `once`
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name."""
