@@ -4,8 +4,8 @@ from dataclasses import fields, replace
 
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.swizzle import Swizzle
-from backends.gpu.threads import samples
 from backends.gpu.threads import thread as to
+from backends.gpu.threads.testing import samples
 from backends.gpu.threads.text import program_text, shared_text, statement_lines, statement_text
 from backends.gpu.tile import Check, Name, Place, Term
 from ir.nest.nest import Repeat
