@@ -32,11 +32,8 @@ def hoisted(
                 before = _invariant(loop, shared)
                 left = tuple(x for x in loop.body if id(x) not in {id(b) for b in before})
                 found += (*before, replace(loop, body=left))
-            case to.Guard(body=body, others=others):
-                inner = hoisted(body, shared), hoisted(others, shared)
-                found.append(replace(s, body=inner[0], others=inner[1]))
             case _:
-                found.append(s)
+                found.append(to.changed_inside(s, lambda block: hoisted(block, shared)))
     return tuple(found)
 
 

@@ -8,7 +8,7 @@ from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.flags import Acquire, Publish
 from backends.gpu.threads import thread as to
-from backends.gpu.threads.distribution import Spread, bits_of, replicated
+from backends.gpu.threads.distribution import Spread, bits_of, parts_of, replicated
 from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import FRAGMENTS, Facts
 from backends.gpu.threads.owners import Owners
@@ -315,28 +315,25 @@ class Lowering:
     def exchange(self, name: Name, reduction: str, warps: list[int], nan: bool) -> None:
         """Joins what warps hold of a reduction through shared memory."""
         held = self.fragments[name]
-        count = 1 << len(warps)
-        own = Spread(tuple((b, 1 << place) for place, b in enumerate(warps)), ())
-        every = Spread((), ((count, 1),))
-        part, all_parts = (
-            to.Axis("part", *_layouts(s, self.threads), count, Number(count)) for s in (own, every)
-        )
         tile = Name("shared", "part", copy=self.parts)
-        given = self.temporary(held.dtype, (part, *held.axes))
-        taken = self.temporary(held.dtype, (all_parts, *held.axes))
+        own, every = parts_of(warps, Number(1 << len(warps)), self.threads)
+        given = self.temporary(held.dtype, (own, *held.axes))
+        taken = self.temporary(held.dtype, (every, *held.axes))
         indices = tuple(a.index for a in held.axes)
-        self.shared[tile] = to.Shared(
-            tile,
-            held.dtype,
-            ("part", *indices),
-            (Number(count), *(a.width for a in held.axes)),
-            EXCHANGE,
-        )
         self.put(to.Each(given, to.Element(name, indices)))
-        self.put(to.SharedStore(tile, given, copies=self.copies((part, *held.axes))))
-        self.put(to.SharedLoad(taken, tile))
+        self.passed(tile, given, taken)
         value = to.Element(taken, ("part", *indices))
-        self.put(to.Reduce(name, reduction, value, (all_parts, *held.axes), "part", nan))
+        self.put(to.Reduce(name, reduction, value, (every, *held.axes), "part", nan))
+
+    def passed(
+        self, tile: Name, given: Name, taken: Name, region: str = EXCHANGE, padding: int = 0
+    ) -> None:
+        """Gives what a fragment holds to one that is distributed otherwise, through shared memory."""
+        held, axes = self.fragments[given], self.fragments[taken].axes
+        indices, widths = tuple(a.index for a in axes), tuple(a.width for a in axes)
+        self.shared[tile] = to.Shared(tile, held.dtype, indices, widths, region, padding=padding)
+        self.put(to.SharedStore(tile, given, copies=self.copies(held.axes)))
+        self.put(to.SharedLoad(taken, tile))
 
     def scanned(self, e: of.Scanned, context: Context) -> tuple[Name, tuple[to.Axis, ...]]:
         """A running reduction along an axis that threads hold in order."""
@@ -357,11 +354,6 @@ class Lowering:
 
 def _context(axes: Iterable[to.Axis]) -> dict[str, to.Axis]:
     return {a.index: a for a in axes}
-
-
-def _layouts(spread: Spread, threads: int):  # type: ignore[no-untyped-def]
-    axis = spread.axis("", Number(1), threads)
-    return axis.thread, axis.register
 
 
 def _step(s: of.StepOrigin) -> Expr:

@@ -8,7 +8,7 @@ before has read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +17,7 @@ from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, bits_of, spread
+from backends.gpu.threads.expressions import changed
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.parts import part_of
@@ -127,17 +128,9 @@ class Staging(Matmuls):
         widths = {a.index: a.width for a in held.axes}
         axes = self.distributed(order, order[-1], DTYPES[held.dtype], widths)
         tile = Name("shared", "stored", copy=len(self.shared))
-        self.shared[tile] = to.Shared(
-            tile,
-            held.dtype,
-            order,
-            tuple(a.width for a in axes),
-            self.free_region(),
-            padding=_padding(self.owners.of(s.value, order[-1]), DTYPES[held.dtype]),
-        )
+        padding = _padding(self.owners.of(s.value, order[-1]), DTYPES[held.dtype])
         name = self.temporary(held.dtype, axes)
-        self.put(to.SharedStore(tile, held.name, copies=self.copies(held.axes)))
-        self.put(to.SharedLoad(name, tile))
+        self.passed(tile, held.name, name, self.free_region(), padding)
         for axis in axes:
             self.place_copy(axis, start if axis.index == order[-1] else None)
         place = self.place(s.place, {a.index: a for a in axes})
@@ -344,7 +337,7 @@ class Staging(Matmuls):
         advance = to.Each(later[name], Apply("add", (fetched, Number(s.tile))))
 
         def started(stage: Name) -> tuple[to.Statement, ...]:
-            copies = renamed(self.copies_of(s.body, ahead, to.Element(stage), stages), later)
+            copies = changed(self.copies_of(s.body, ahead, to.Element(stage), stages), later.get)
             return (to.Guard(of.Check(fetched, below=high), copies), to.Commit(), advance)
 
         lead = stages - 2 if flies else stages - 1
@@ -480,19 +473,3 @@ def _padding(axis: Spread, element_bytes: int) -> int:
         threads *= 2
     held = run * threads * element_bytes
     return (held if COPY_BYTES < held < PANEL_BYTES else COPY_BYTES) // element_bytes
-
-
-def renamed(node: Any, names: Mapping[Name, Name]) -> Any:
-    """Statements with variables under other names."""
-    if isinstance(node, Name):
-        return names.get(node, node)
-    if isinstance(node, tuple):
-        return tuple(renamed(n, names) for n in node)
-    if is_dataclass(node):
-        changed = {
-            f.name: renamed(getattr(node, f.name), names)
-            for f in fields(node)
-            if f.name != "place" or isinstance(getattr(node, f.name), of.Place)
-        }
-        return replace(node, **changed)  # type: ignore[type-var]
-    return node

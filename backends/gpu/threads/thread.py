@@ -9,8 +9,8 @@ layouts of its axes, so a fragment is an array with one dimension of registers f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from backends.gpu.threads.fragments import Axis, Fragment, Shared
 from backends.gpu.threads.signals import Signal, TensorMap
@@ -56,6 +56,9 @@ class Vector:
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One step of all threads of a block."""
+
+
+Block = tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,9 +279,8 @@ class Fence(Statement):
 
 @dataclass(frozen=True, slots=True)
 class DeviceFence(Statement):
-    """What this thread knows to be written to global memory is visible to all threads of the GPU
-    before what it writes from here on; what it reads from here on is not older than what it has read.
-    """
+    """What this thread knows of global memory comes before what it reads and writes from here on, for
+    all threads of the GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,5 +499,14 @@ def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
     """Every statement, outer ones first."""
     for s in block:
         yield s
-        if isinstance(s, Loop | Guard):
-            yield from statements((*s.body, *getattr(s, "others", ())))
+        yield from statements((*getattr(s, "body", ()), *getattr(s, "others", ())))
+
+
+def changed_inside(s: Statement, change: Callable[[Block], Block]) -> Statement:
+    """A statement with the blocks in it changed."""
+    match s:
+        case Loop(body=body):
+            return replace(s, body=change(body))
+        case Guard(body=body, others=others):
+            return replace(s, body=change(body), others=change(others))
+    return s
