@@ -15,7 +15,6 @@ from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.scans import EXCHANGE, scan
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import CLUSTER, CONSTANTS, Name
-from backends.gpu.values import typed
 from ir.spec import DTYPES, EIGHT, FLOATS, Apply, Expr, Index, Number
 
 Context = Mapping[str, to.Axis]  # how each index is distributed where an expression is computed
@@ -325,13 +324,19 @@ class Lowering:
         value = to.Element(taken, ("part", *indices))
         self.put(to.Reduce(name, reduction, value, (every, *held.axes), "part", nan))
 
+    def exchanged(
+        self, tile: Name, dtype: str, axes: Iterable[to.Axis], region: str, padding: int = 0
+    ) -> None:
+        """Notes a tile of shared memory with some axes."""
+        indices, extents = zip(*((a.index, a.width) for a in axes), strict=True)
+        self.shared[tile] = to.Shared(tile, dtype, indices, extents, region, padding=padding)
+
     def passed(
         self, tile: Name, given: Name, taken: Name, region: str = EXCHANGE, padding: int = 0
     ) -> None:
         """Gives what a fragment holds to one that is distributed otherwise, through shared memory."""
-        held, axes = self.fragments[given], self.fragments[taken].axes
-        indices, widths = tuple(a.index for a in axes), tuple(a.width for a in axes)
-        self.shared[tile] = to.Shared(tile, held.dtype, indices, widths, region, padding=padding)
+        held = self.fragments[given]
+        self.exchanged(tile, held.dtype, self.fragments[taken].axes, region, padding)
         self.put(to.SharedStore(tile, given, copies=self.copies(held.axes)))
         self.put(to.SharedLoad(taken, tile))
 
@@ -346,10 +351,6 @@ class Lowering:
         value = self.element(e.value, _context(axes))
         scan(self, name, e.reduction, value, over, nan)
         return name, axes
-
-    def zero(self, name: Name) -> None:
-        """Fills a fragment with 0."""
-        self.put(to.Each(name, typed(0.0, self.fragments[name].dtype)))
 
 
 def _context(axes: Iterable[to.Axis]) -> dict[str, to.Axis]:

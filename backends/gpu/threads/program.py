@@ -158,7 +158,7 @@ def _made(
     every = (*once, *body, *(producer.once + producer.body if producer else ()))
     maps, signals = tuple(lowering.maps.values()), tuple(lowering.signals)
     nodes = list(of.expressions(every, signals, tuple(m.box for m in maps)))
-    named = set(nodes)
+    named = {n.name if isinstance(n, to.Element) else n for n in nodes}
     fragments = tuple(f for n, f in lowering.fragments.items() if n in named)
     shared = tuple(lowering.shared.values())
     nodes += of.expressions(fragments, shared, launch.tiles if launch.resident else ())

@@ -21,7 +21,7 @@ from backends.gpu.threads.expressions import changed
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.parts import part_of
-from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls, swizzle_of
+from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import Name
@@ -226,9 +226,7 @@ class Staging(Matmuls):
             padding = _padding(self.owners.of(s.name, along), DTYPES[dtype])
             region = f"{name.stem}_{name.copy}"
             made = to.Shared(name, dtype, order, extents, region, stages, padding=padding)
-            self.shared[name] = (
-                self.in_rows(made, s.name, swizzle_of) if self.rows_of(s.name) else made
-            )
+            self.shared[name] = self.in_rows(made, s.name) if self.rows_of(s.name) else made
         tile = self.shared[name]
         return tile, along, self.distributed(tile.axes, along, DTYPES[tile.dtype])
 
