@@ -8,7 +8,7 @@ here does not matter: what is missing is found even where the element is there b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,10 +65,15 @@ class Handed:
         self.flags: dict[tuple[str, int], _Flag] = {}
         self.known: dict[int, _Known] = {}
 
-    def begin(self) -> None:
-        """Forgets everything, as for a new launch."""
+    def begin(self, stored: Iterable[Tensor]) -> None:
+        """Forgets everything, as for a new launch. stored: tensors that it writes."""
         for held in (self.written, self.flags, self.known):
             held.clear()
+        for tensor in stored:
+            size = tensor.data.size
+            blocks, barriers = np.full(size, _NOBODY, np.int32), np.zeros(size, np.int32)
+            self.written[tensor.name] = _Written(blocks, barriers)
+            tensor.handed = self
 
     def of(self, block: Block) -> _Known:
         """What a block knows."""
@@ -76,7 +81,7 @@ class Handed:
 
     def write(self, block: Block, tensor: Tensor, at: np.ndarray) -> None:
         """Notes elements that a block writes; ThreadFault where they are another block's."""
-        held = self._written(tensor)
+        held = self.written[tensor.name]
         others = (held.block[at] != _NOBODY) & (held.block[at] != block.number)
         if others.any():
             where, other = int(at[others][0]), int(held.block[at][others][0])
@@ -88,10 +93,8 @@ class Handed:
         held.block[at], held.barriers[at] = block.number, block.barriers
 
     def read(self, block: Block, tensor: Tensor, at: np.ndarray) -> None:
-        """ThreadFault where a block may not read elements of a tensor that the launch writes."""
-        if tensor.name not in self.written:
-            return
-        held = self._written(tensor)
+        """ThreadFault where a block may not read elements that the launch writes."""
+        held = self.written[tensor.name]
         own = held.block[at]
         for other in np.unique(own[own != block.number]):
             if other == _NOBODY:
@@ -127,13 +130,6 @@ class Handed:
             what = "no fence is between what is written and the flag"
             return faults.FENCE, what, "have a fence before the flag, by the thread that raises it"
         return None
-
-    def _written(self, tensor: Tensor) -> _Written:
-        if tensor.name not in self.written:
-            size = tensor.data.size
-            blocks, barriers = np.full(size, _NOBODY, np.int32), np.zeros(size, np.int32)
-            self.written[tensor.name] = _Written(blocks, barriers)
-        return self.written[tensor.name]
 
     # -- what orders it -----------------------------------------------------------------------
 

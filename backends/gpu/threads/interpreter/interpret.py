@@ -26,7 +26,7 @@ from backends.gpu.threads.interpreter.signals import Signals
 from backends.gpu.threads.interpreter.state import Block, Variable
 from backends.gpu.threads.interpreter.statements import Statements, run_all
 from backends.gpu.threads.interpreter.values import held_as
-from backends.gpu.threads.thread import Launch, ThreadProgram
+from backends.gpu.threads.thread import Launch, Store, ThreadProgram, statements
 from backends.gpu.tile import Name, Place, expressions
 from backends.shared.arrays import from_device, to_device
 from machines.gpu.matrix_instructions import MatrixInstruction
@@ -100,13 +100,16 @@ class _Running:
             own.append(replace(launch, threads=p.threads, once=p.once, body=p.body, end=p.end))
         self.blocks = min(launch.resident, self.tiles) if launch.resident else self.tiles
         self.handed = Handed()
+        self.stored: list[Tensor] = []  # that blocks hand to each other
         if launch.shares is not None:
             count = prod(map(compiler.number, launch.shares.iterations))
             self.blocks = -(-count // -(-count // launch.resident))
+            places = [s.place for s in statements(launch.body) if isinstance(s, Store)]
+            names = dict.fromkeys(p.tensor.stem for p in places)  # type: ignore[attr-defined]
+            self.stored = [tensors[n] for n in names]
         self.turns = Turns(self._goes_on)
         self.together: list[Signals] = []  # of the blocks that run together
         self.roles: list[_Role] = []  # of each of them in turn
-        self.tensors = [tensors[t] for t in launch.tensors]
         size = compiler.number(launch.cluster) if launch.cluster else 1
         for _ in range(min(TOGETHER, self.blocks) if launch.shares else 1):
             cluster: list[Signals] = []
@@ -142,7 +145,7 @@ class _Running:
                 runs[0]()
             else:
                 self.turns.run(*runs)
-        for tensor in self.tensors:
+        for tensor in self.stored:
             tensor.handed = None
 
     def _order(self, draw: np.random.Generator) -> Iterator[list[int]]:
@@ -152,9 +155,7 @@ class _Running:
             for cluster in draw.permutation(self.blocks // together):
                 yield [int(cluster) * together + n for n in range(together)]
             return
-        self.handed.begin()
-        for tensor in self.tensors:
-            tensor.handed = self.handed
+        self.handed.begin(self.stored)
         counter = self.roles[0].counter(self.launch.shares.counter)
         numbers = list(numbered(counter, self.blocks))
         for first in range(0, self.blocks, together):  # as they begin; then in any order

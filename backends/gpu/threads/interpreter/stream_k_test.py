@@ -210,7 +210,11 @@ FAULTS = {
         faults.FENCE,
         "may not know yet",
     ),
-    "the flag is not awaited": (without(to.AwaitRaised, to.AwaitRaised), faults.FLAG, "."),
+    "the flag is not awaited": (
+        without(to.AwaitRaised, to.AwaitRaised),
+        faults.FLAG,
+        "was not awaited|no block has written",
+    ),
     "the flag is not raised": (without(to.Raise, to.Raise), faults.DEADLOCK, "nothing raises"),
     "all parts lie in one place": (to_one_place, faults.OVERLAP, "is written by block"),
 }
