@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from backends.gpu.threads.fragments import Axis, Fragment, Shared
+from backends.gpu.threads.fragments import Axis, Fragment, Instruction, Shared, Vector
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.tile import Name, Place, Shares
 from ir.nest.nest import Parameter, Repeat
@@ -39,15 +39,6 @@ class All(Expr):
     """Whether all conditions on launch constants hold."""
 
     conditions: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Vector:
-    """Consecutive registers along an axis that are consecutive in memory, too."""
-
-    axis: str
-    count: int  # elements
-    aligned: Name | None  # the constant that tells whether they are; None: they always are
 
 
 # -- statements -----------------------------------------------------------------------------------
@@ -310,24 +301,6 @@ class Barrier(Statement):
 @dataclass(frozen=True, slots=True)
 class ClusterBarrier(Statement):
     """All threads of all blocks of the cluster wait for each other."""
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """A matrix instruction of a warp and how its operands' registers lie in fragments.
-
-    a, b, c: for each register of the instruction's operand, in order, the offsets of its element
-    among the registers of the fragment's two axes, (m, k), (k, n) and (m, n). a_steps, b_steps,
-    c_steps: how many registers along these axes one issue covers; an axis repeats them.
-    """
-
-    name: str  # of the target's table of matrix instructions
-    a: tuple[tuple[int, int], ...]
-    b: tuple[tuple[int, int], ...]
-    c: tuple[tuple[int, int], ...]
-    a_steps: tuple[int, int]
-    b_steps: tuple[int, int]
-    c_steps: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
