@@ -17,6 +17,7 @@ MOST_THREADS = 1024  # of one program, where a machine does not say
 NOTED = (
     *("multicast", "pipeline", "copy", "rasterize", "threads", "persistent", "specialize"),
     *(
+        "stream_k",
         "registers",
         "warps",
         "instruction",

@@ -99,7 +99,14 @@ TABLE = {
         (),
     ),
     "backends/gpu/threads/testing": (
-        ("machines/gpu", "backends/gpu", "backends/gpu/threads", "testing/samples"),
+        (
+            "ir",
+            "machines/gpu",
+            "backends/gpu",
+            "backends/gpu/layout",
+            "backends/gpu/threads",
+            "testing/samples",
+        ),
         (),
     ),
     "backends/gpu/source": (

@@ -235,6 +235,20 @@ inline void mma_m16n8k8(float& c0, float& c1, float& c2, float& c3, float a0, fl
                 __float_as_uint(a3), __float_as_uint(b0), __float_as_uint(b1));
 }
 
+// Blocks that wait for each other: how many began before this one, flags in memory that one raises for
+// another, and a fence between them and what else is read and written.
+inline int take_number(int* counter) {
+  int* const number = shared_at<int>(0);
+  if (threadIdx.x == 0) *number = atomicAdd(counter, 1);
+  __syncthreads();
+  const int own = *number;
+  __syncthreads();
+  return own;
+}
+inline void raise(int* flag) { ptx::raise(flag); }
+inline void await_raised(const int* flag) { ptx::await_raised(flag); }
+inline void fence_device() { ptx::fence_device(); }
+
 // A matrix of a tile in panels, as a warpgroup's instruction reads it: where it begins, and how far
 // apart panels and groups of 8 rows are.
 template <class T>

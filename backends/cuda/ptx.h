@@ -159,6 +159,16 @@ MULTIPLY(mma_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 MULTIPLY(mma_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
 #undef MULTIPLY
 
+// Flags in memory, and a fence for all threads of the GPU.
+inline void raise(int* flag) {
+  asm volatile("st.relaxed.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
+}
+inline void await_raised(const int* flag) {
+  int found = 0;
+  while (!found) asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(found) : "l"(flag) : "memory");
+}
+inline void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 #if __CUDA_ARCH__ >= 900
 // What threads wrote to shared memory, for instructions that read it past the registers.
 inline void fence_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

@@ -14,6 +14,7 @@ RULES = Rules(
     typed_but_f32=frozenset(),
     warps=4,
     box_steps=8,
+    shares=True,
     clusters=True,
 )
 WORDS = ADMISSION.called | frozenset(  # of kernel.h and of the compiler

@@ -10,8 +10,9 @@ from typing import Any
 from backends.emit import Templates
 from backends.gpu.source.layouts import BYTES, overshoots
 from backends.gpu.source.spelling import FILTERS
-from backends.gpu.source.view import Kernel, changed
+from backends.gpu.source.view import Kernel
 from backends.gpu.threads import thread as of
+from backends.gpu.threads.expressions import changed
 from backends.gpu.threads.thread import Axis, Element, Launch, Shared, ThreadProgram
 from backends.gpu.tile import CONSTANTS, Converted, Entry, FirstProgram, Name
 from ir.spec import Expr, Size

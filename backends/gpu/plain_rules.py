@@ -13,5 +13,6 @@ RULES = Rules(
     typed_but_f32=frozenset({"pow"}),
     warps=4,
     box_steps=8,
+    shares=True,
     clusters=True,
 )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from backends.backend import BackendError
 from backends.gpu.body import BodyBuilder
 from backends.gpu.grid import cluster_of, grid_statements, tile_counts
 from backends.gpu.rules import Rules
+from backends.gpu.stream_k import shared_out
 from backends.gpu.tile import (
     CONSTANTS,
     Launch,
     Name,
     Power,
-    TileProgram,
     Variable,
     expressions,
 )
@@ -22,8 +23,23 @@ from backends.parameters import parameters
 from ir.machine import Machine
 from ir.nest import nest as of
 from ir.nest.bulk import shared
-from ir.nest.nest import LoopNest
+from ir.nest.nest import LoopNest, Parameter, Repeat
 from ir.spec import Equation, Size
+
+
+@dataclass(frozen=True, slots=True)
+class TileProgram:
+    """A kernel: its launches in order, those of the same steps together."""
+
+    name: str
+    groups: tuple[tuple[Repeat | None, tuple[Launch, ...]], ...]
+    tensors: tuple[Parameter, ...]  # inputs, then what is made
+    wide: frozenset[str]  # tensors whose positions are numbers of 64 bits
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """All launches."""
+        return tuple(one for _, launches in self.groups for one in launches)
 
 
 def tile_program(nest: LoopNest, machine: Machine, rules: Rules) -> TileProgram:
@@ -45,6 +61,8 @@ def _launch(
     nest: LoopNest, launch: of.Launch, machine: Machine, rules: Rules, wide: frozenset[str]
 ) -> Launch:
     body = BodyBuilder(launch, rules, wide)
+    if launch.stream_k and not rules.shares:
+        raise BackendError("emit", f"blocks of `{launch.name}` hand no parts of sums to each other")
     if launch.cluster and not (rules.clusters and _shares(launch, launch.cluster.index)):
         launch = replace(launch, cluster=None)
     size = launch.cluster.size if launch.cluster else 1
@@ -55,7 +73,7 @@ def _launch(
     used = {n for n in read if isinstance(n, Name) and n.sort in CONSTANTS}
     constants = [*body.blocks.constants(), *body.steps.items()]
     constants += [(d.flag, d.condition) for d in body.descriptors]
-    return Launch(
+    made = Launch(
         name=launch.name,
         equations=tuple(_equations(nest, launch)),
         tensors=tuple(p.name for p in launch.parameters),
@@ -82,6 +100,7 @@ def _launch(
         ),
         widths=tuple((i, b.wide) for i, b in body.blocks.blocks.items() if not b.scalar),
     )
+    return shared_out(made, launch) if launch.stream_k else made
 
 
 def _shares(launch: of.Launch, index: str) -> bool:

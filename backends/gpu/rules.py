@@ -25,4 +25,5 @@ class Rules:
     box_steps: int = 1  # how far apart positions of a box may be along a dimension
     # Dtypes in which matmuls are summed.
     sums: frozenset[str] = frozenset({"f32"})
+    shares: bool = False  # whether thread blocks hand parts of sums to each other in memory
     clusters: bool = False  # whether thread blocks of a cluster reach each other's shared memory

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from backends.gpu import tile as to
-from backends.gpu.tile import CONSTANTS, Launch, Name, Statement, TileProgram
+from backends.gpu.flags import Acquire, Publish
+from backends.gpu.program import TileProgram
+from backends.gpu.tile import CONSTANTS, Launch, Name, Shares, Statement
 from ir.nest.nest import Repeat
 from ir.spec import Apply, Expr, Index, Number, Size
 
@@ -143,6 +145,10 @@ def _line(s: Statement) -> str:
         case to.Store(place, value, reduction):
             how = f" by atomic {reduction}" if reduction else ""
             return f"store {text(place)}{_masked(place.mask)} = {text(value)}{how}"
+        case Publish(flag):
+            return f"publish {text(flag)}"
+        case Acquire(flag):
+            return f"acquire {text(flag)}"
         case to.BoxLoad(name, box):
             return f"{_name(name)} = copy {_box(box)}"
         case to.BoxStore(box, value):
@@ -170,8 +176,18 @@ def _launch(one: Launch) -> Iterator[str]:
     for d in one.descriptors:
         yield f"    box {_name(d.name)} of {d.tensor}: {_listed(d.box)}"
     yield from statement_lines(one.once, 1)
-    yield "    for each tile:"
+    if one.shares is not None:
+        yield from statement_lines(one.shares.before, 1)
+    yield tiles_line(one.shares, scalar_text)
     yield from statement_lines((*one.grid, *one.body), 2)
+
+
+def tiles_line(shares: Shares | None, text: Callable[[Expr], str]) -> str:
+    """How a block goes through tiles."""
+    if shares is None:
+        return "    for each tile:"
+    first, last, counter = map(text, (shares.first, shares.last, shares.counter))
+    return f"    for each tile from {last} down to {first}, block by {counter}:"
 
 
 def grid_lines(tiles: Iterable[Expr], resident: int) -> Iterator[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any
 
-from ir.nest.nest import Epilogue, Parameter, Repeat
+from ir.nest.nest import Epilogue
 from ir.spec import Equation, Expr, Number
 
 
@@ -33,6 +33,7 @@ SORTS = (
     *("pointer", "descriptor"),  # arguments, of a tensor
     *("width", "even", "steps", "bulk"),  # constants: of indices, of searches, of copies in bulk
     *("tile", "within", "group_start", "group_size", "in_group"),  # of the grid
+    *("iterations", "block", "share", "begin", "end", "tile_begin", "peer"),  # of shares of a loop
 )
 CONSTANTS = ("width", "even", "steps", "bulk")
 CLUSTER = "cluster"  # the sort of a constant that only languages with clusters have
@@ -397,6 +398,7 @@ class Loop(Statement):
     stages: int = 0  # how many tiles of its loads are in flight; 0: not said
     unrolled: bool = False
     unroll: int = 0  # iterations that the compiler does at once, 0: it chooses
+    certain: bool = False  # whether it is known to have an iteration at all sizes
 
 
 # -- launches -------------------------------------------------------------------------------------
@@ -426,6 +428,18 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class Shares:
+    """Equal shares of all iterations of a loop over all tiles, one for each thread block. A block goes
+    through the tiles of its share from the last to the first."""
+
+    iterations: tuple[Expr, ...]  # how many there are, a product
+    counter: Place  # in memory, 0 at first: how many blocks have begun. It gives them their numbers
+    before: tuple[Statement, ...]  # what the tiles of a share follow from
+    first: Expr  # tile
+    last: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A grid of thread blocks."""
 
@@ -452,21 +466,7 @@ class Launch:
     cluster: tuple[Name, int, Expr] | None
     variables: tuple[Variable, ...]
     widths: tuple[tuple[str, Expr], ...]  # elements along each index that has an axis
-
-
-@dataclass(frozen=True, slots=True)
-class TileProgram:
-    """A kernel: its launches in order, those of the same steps together."""
-
-    name: str
-    groups: tuple[tuple[Repeat | None, tuple[Launch, ...]], ...]
-    tensors: tuple[Parameter, ...]  # inputs, then what is made
-    wide: frozenset[str]  # tensors whose positions are numbers of 64 bits
-
-    @property
-    def launches(self) -> tuple[Launch, ...]:
-        """All launches."""
-        return tuple(one for _, launches in self.groups for one in launches)
+    shares: Shares | None = None  # None: a block has whole tiles
 
 
 def expressions(*nodes: Any) -> Iterator[Expr]:
@@ -490,8 +490,4 @@ def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
     """Every statement, outer ones first."""
     for s in block:
         yield s
-        match s:
-            case Loop(body=body):
-                yield from statements(body)
-            case Guard(body=body, others=others):
-                yield from statements((*body, *others))
+        yield from statements((*getattr(s, "body", ()), *getattr(s, "others", ())))

@@ -342,6 +342,8 @@ def _without_dangling(schedule: Schedule) -> Schedule:
             continue
         if d.verb == "place" and d.subject not in loops:
             continue
+        if d.verb == "stream_k" and not schedule.of("persistent"):
+            continue
         if d.verb == "cluster" and f"{d.subject}.outer" not in grid:
             continue
         if (
@@ -349,7 +351,11 @@ def _without_dangling(schedule: Schedule) -> Schedule:
             and not {f"{d.subject}.outer", f"{d.option('over')}.outer"} <= grid
         ):
             continue
-        walked = {"causal_bound": (d.subject, d.option("at")), "split_k": (d.option("over"),)}
+        walked = {
+            "causal_bound": (d.subject, d.option("at")),
+            "split_k": (d.option("over"),),
+            "stream_k": (d.option("over"),),
+        }
         if any(f"{i}.outer" not in loops for i in walked.get(d.verb, ())):
             continue
         if d.verb == "multicast" and d.option("over") not in loops:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ir.errors import KernelError
 from ir.lower.frame import frame
+from ir.lower.stream_k import streamed
 from ir.machine import Machine
 from ir.nest.bulk import require_boxes
 from ir.nest.effects import idle
@@ -49,7 +50,8 @@ def _lowered(
 ) -> LoopNest:
     found = frame(spec, schedule, machine)
     bound = bind(spec, sizes)
-    launches = tuple([one.filled(schedule) for one in found.launches])
+    filled = (one.filled(schedule) for one in found.launches)
+    launches = tuple([part for one in filled for part in streamed(one, schedule, machine)])
     require_boxes(launches, schedule, machine, bound)
     require_pipelines(launches, schedule, machine)
     machine.model.require_decided(launches, schedule, machine, bound)

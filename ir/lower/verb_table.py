@@ -13,6 +13,7 @@ OF_LAUNCH = (
     "specialize",
     "registers",
     "roles",
+    "stream_k",
 )  # verbs that name a launch by what it stores
 
 
@@ -206,6 +207,15 @@ _TABLE = (
         "persistent programs per processor, which loop over the tiles",
         "tensor",
         {"programs": "positive"},
+        {},
+    ),
+    Verb(
+        "stream_k",
+        "each persistent program of the launch that stores a tensor has whole tiles, one after another "
+        "-> an equal share of all iterations over `over` of all tiles; parts of a tile's sum meet in "
+        "memory",
+        "tensor",
+        {"over": "index"},
         {},
     ),
     Verb(

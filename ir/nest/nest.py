@@ -290,6 +290,17 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamK:
+    """The blocks of a persistent launch have equal shares of all iterations of a loop over all tiles.
+    A block that does not come to the end of a tile hands on what it has of the tile's sum."""
+
+    index: str  # of the loop
+    value: str = ""  # the sum
+    partials: str = ""  # the tensor with what each block hands on: [block, axes of the sum]
+    flags: str = ""  # whether each block has done so, then how many blocks have begun
+
+
+@dataclass(frozen=True, slots=True)
 class Repeat:
     """Consecutive launches that run again for each step of a recurrence, in order, with the step as
     an argument."""
@@ -335,6 +346,7 @@ class Launch(Keeping):
     registers: int = 0  # the most of a thread, 0: the compiler chooses
     cluster: Cluster | None = None  # None: each block by itself
     roles: Roles | None = None  # None: as the backend chooses
+    stream_k: StreamK | None = None  # None: a block has whole tiles
     # The steps it runs in; its index has a tile of one, whose origin is the step.
     repeat: Repeat | None = None
 

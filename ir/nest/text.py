@@ -79,6 +79,8 @@ def _mapping(launch: Launch) -> Iterator[str]:
         yield f"threads {launch.threads}"
     if launch.resident:
         yield f"persistent, {launch.resident} blocks a processor"
+    if launch.stream_k:
+        yield f"equal shares of all iterations over {launch.stream_k.index} of all tiles"
     if launch.registers:
         yield f"at most {launch.registers} registers a thread"
     if launch.roles:

@@ -8,7 +8,7 @@ from typing import Any
 from ir.errors import KernelError
 from ir.lower.launches import GRID, Segment, Tiling
 from ir.lower.verb_table import OF_LAUNCH
-from ir.nest.nest import Cluster, Rasterization, Roles
+from ir.nest.nest import Cluster, Rasterization, Roles, StreamK
 from ir.schedule import Decision, Schedule
 
 
@@ -35,6 +35,7 @@ def launch_fields(
         "registers": registers.number("limit") if registers else 0,
         "cluster": _cluster(schedule, segment, grid),
         "roles": _roles(schedule, segment),
+        "stream_k": _stream_k(schedule, segment),
     }
 
 
@@ -92,6 +93,11 @@ def _cluster(schedule: Schedule, segment: Segment, grid: list[str]) -> Cluster |
 def _roles(schedule: Schedule, segment: Segment) -> Roles | None:
     one = _one(schedule, "roles", segment)
     return Roles(one.number("producers"), one.number("registers", 0)) if one else None
+
+
+def _stream_k(schedule: Schedule, segment: Segment) -> StreamK | None:
+    one = _one(schedule, "stream_k", segment)
+    return StreamK(str(one.option("over"))) if one else None
 
 
 def _rasterization(schedule: Schedule, segment: Segment, grid: list[str]) -> Rasterization | None:

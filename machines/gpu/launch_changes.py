@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 from math import prod
 
+from ir.lower import stream_k
 from ir.lower.launches import segments
 from ir.lower.verbs import thread_counts
 from ir.machine import Machine
@@ -37,6 +38,9 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
         yield from _values(schedule, "threads", tensor, "count", thread_counts(machine))
     for tensor in _named(spec, schedule, "persistent") if "persistent" in verbs else ():
         yield from _values(schedule, "persistent", tensor, "programs", RESIDENT)
+    for tensor in _named(spec, schedule, "stream_k") if "stream_k" in verbs else ():
+        over = _streamed(spec, schedule, machine, tensor)
+        yield from _options(schedule, "stream_k", tensor, [(("over", index),) for index in over])
     for tensor in _named(spec, schedule, "registers") if "registers" in verbs else ():
         threads = _threads(spec, schedule, tensor)
         bulk = any(d.option("by") == "bulk" for d in schedule.of("copy"))
@@ -83,6 +87,20 @@ def _options(
             yield old, new
     if old:
         yield old, None
+
+
+def _streamed(spec: Spec, schedule: Schedule, machine: Machine, tensor: str) -> tuple[str, ...]:
+    """The indices of whose loop the persistent blocks of the launch that stores a tensor may have
+    equal shares: that of its one sum on the matrix unit."""
+    part = next(p for p in segments(spec, schedule) if tensor in p.stored)
+    persistent = any(schedule.find("persistent", t) for t in part.stored)
+    sums = [e for e in part.equations if e.reduced]
+    if not persistent or len(sums) != 1 or stream_k.COUNTED not in machine.atomics:
+        return ()
+    compute = schedule.find("compute", sums[0].target)
+    if compute is None or compute.option("unit") != "matrix":
+        return ()
+    return tuple(i for i in sums[0].reduced if schedule.find("tile", i))
 
 
 def _held(spec: Spec, schedule: Schedule, tensor: str) -> int:

@@ -127,6 +127,7 @@ def _mapping() -> Iterator[Case]:
         "grouped": "rasterize(m, size=2, over=n)",
         "threads": "threads(y, count=64)",
         "persistent": "persistent(y, programs=1)",
+        "equal shares": "persistent(y, programs=1)\nstream_k(y, over=k)",
         "specialized": "specialize(y)",
         "unrolled": "unroll_loop(k.outer, factor=2)",
         "evicted first": "cache(x, hint=evict_first)\ncache(y, hint=evict_first)",

@@ -41,6 +41,7 @@ LINES = {  # a decision of each verb that a loop nest only notes
     "rasterize": "rasterize(m, size=2, over=n)",
     "threads": "threads(y, count=64)",
     "persistent": "persistent(y, programs=1)",
+    "stream_k": "stream_k(y, over=k)",
     "specialize": "specialize(y)",
     "registers": "registers(y, limit=96)",
     "cache": "cache(x, hint=evict_first)",
@@ -55,7 +56,12 @@ ALIKE, UNLIKE = (
 # What must be decided before it: some languages copy in bulk in pipelined loops alone.
 STAGES = "pipeline(x, stages=2)\npipeline(w, stages=2)\n"
 BULK = f"{STAGES}copy(x, by=bulk)\ncopy(w, by=bulk)\n"
-BEFORE = {"copy": STAGES, "roles": BULK, "cluster": f"{STAGES}{LINES['copy']}\n"}
+BEFORE = {
+    "copy": STAGES,
+    "roles": BULK,
+    "cluster": f"{STAGES}{LINES['copy']}\n",
+    "stream_k": "persistent(y, programs=1)\n",
+}
 # Of each verb on matmuls some decisions: a machine that has one of them alone chooses it anyway.
 OF_MATMULS = {
     "warps": tuple(f"warps(y, m={m}, n={n})" for m, n in ((4, 1), (2, 2), (1, 4), (2, 1), (1, 2))),

@@ -200,8 +200,10 @@ inline long long __double2ll_rz(double x) {
 inline double rsqrt(double x) { return 1 / sqrt(x); }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 template <class T>
-inline void atomicAdd(T* to, T x) {
+inline T atomicAdd(T* to, T x) {
+  const T before = *to;
   *to += x;
+  return before;
 }
 // An address is an offset, with the number of the block in its cluster above.
 inline size_t __cvta_generic_to_shared(const void* at) {

@@ -38,8 +38,11 @@ CASES = {  # decisions for the kernel of a case, which is in FOLDER
     "place(b.outer, level=grid)",
     "persistent": "tile(m, size=4)\nplace(m.outer, level=grid)\npersistent(y, programs=1)",
 }
+CASES["stream_k"] = f"{CASES['staged']}\npersistent(y, programs=1)\nstream_k(y, over=k)"
 SPECS = {
     "produced": "staged",
+    "stream_k": "staged",
+    "stream_k_by_roles": "staged",
     "clustered": "staged",
     "fetched": "streamed",
 }  # whose file has another name
@@ -50,6 +53,7 @@ BULK_CASES = {  # for machines with a DMA engine
     "rasterize(m, size=4, over=n)\ncluster(m, size=2)\npersistent(y, programs=1)".replace(
         "tile(n, size=64)", "tile(n, size=128)"
     ),
+    "stream_k_by_roles": f"{CASES['stream_k']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)",
     "windowed": "tile(b, size=1)\ntile(p, size=4)\ntile(q, size=16)\ntile(o, size=64)\ntile(c, size=64)\n"
     "tile(i, size=1)\ntile(j, size=1)\nplace(b.outer, level=grid)\nplace(p.outer, level=grid)\n"
     "place(q.outer, level=grid)\nplace(o.outer, level=grid)\nplace(c.outer, level=loop)\n"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, prod
+from math import prod
 from typing import Any
 
 from backends.backend import BackendError, Built, Timing
 from backends.gpu.model.extents import Extents
+from backends.gpu.model.shares import spread
 from backends.gpu.model.transactions import Move
 from backends.gpu.model.work import Work, work
 from backends.gpu.rules import Rules
@@ -166,10 +167,8 @@ def terms(
     resident = min(max(held.programs, 1), launch.resident or max(held.programs, 1))
     free = 4 * (build.registers - REGISTERS_BESIDE)
     done = work(launch, ext, machine, table, build.warps, build.stages, free)
-    units = machine.parallel
-    busiest = ceil(ext.programs / units)
-    at_once = min(ext.programs, resident * units)
-    rounds = ceil(ext.programs / (resident * units))
+    tiles = spread(launch, ext, machine.parallel, resident)
+    rounds, at_once = tiles.rounds, tiles.at_once
     asked, fetched = traffic(done.moves, ext, machine, at_once)
     if not build.instructions:
         build = replace(build, instructions=_guessed_text(build, done, table))
@@ -187,7 +186,10 @@ def terms(
             KEPT * machine.spaces["cache"].bytes,
         )
     )
-    found = {f"{e}_us": 1e6 * busiest * seconds.get(e, 0.0) for e in ENGINES}
+    found = {f"{e}_us": 1e6 * tiles.busiest * seconds.get(e, 0.0) for e in ENGINES}
+    handed = tiles.bytes_of_busiest() / table["cache_bytes_per_cycle"] / table["clock_hz"]
+    found["fabric_us"] += 1e6 * handed
+    asked += 2 * tiles.handed * tiles.bytes
     starts = 1 if launch.resident else rounds
     return {
         **found,
@@ -196,7 +198,7 @@ def terms(
         "cache_us": 1e6 * asked / machine.spaces["cache"].bytes_per_second,
         "wait_us": 1e6 * rounds * done.waits,
         "start_us": 1e6 * starts * START_CYCLES / table["clock_hz"],
-        "alone_us": 1e6 * rounds * done.alone,
+        "alone_us": 1e6 * (rounds * done.alone + tiles.chain(table)),
         "step_us": 1e6 * rounds * _steps(build, done, table) / table["clock_hz"],
         "programs": float(ext.programs),
         "resident": float(resident),

@@ -88,13 +88,17 @@ def metadata(program: ThreadProgram) -> dict[str, Any]:
 
 def _launch(launch: Launch) -> dict[str, Any]:
     tiles = " * ".join(f"({text(t)})" for t in launch.tiles) or "1"
+    grid = f"min({tiles}, {launch.resident})" if launch.resident else tiles
+    if launch.shares is not None:  # as many blocks as there are shares
+        every = " * ".join(f"({text(t)})" for t in launch.shares.iterations)
+        grid = f"cdiv({every}, cdiv({every}, {launch.resident}))"
     shared = [
         f"round_up(max(0, {', '.join(map(_product, r.sizes))}), {ALIGNED})" for r in regions(launch)
     ]
     fixed = {f"SIZE_{s}": s for s in launch.sizes} if launch.specialized else {}
     return {
         "name": launch.name,
-        "grid": f"min({tiles}, {launch.resident})" if launch.resident else tiles,
+        "grid": grid,
         "block": launch.threads + (launch.producer.threads if launch.producer else 0),
         "shared": " + ".join(shared) or "0",
         "cluster": text(launch.cluster) if launch.cluster else "1",

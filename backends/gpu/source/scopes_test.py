@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backends.gpu.layout.layout import Layout
 from backends.gpu.source.scopes import Declare, Given, scoped
-from backends.gpu.threads.samples import ONE, launch
+from backends.gpu.threads.testing.samples import ONE, launch
 from backends.gpu.threads.thread import Axis, Each, Element, Fragment, Guard, Loop
 from backends.gpu.tile import Name
 from ir.spec import Number, Size

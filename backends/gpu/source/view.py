@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 from backends.backend import BackendError
@@ -11,7 +11,7 @@ from backends.gpu.source.layouts import BYTES, Counted, Padded, registers, stage
 from backends.gpu.source.scopes import scoped
 from backends.gpu.threads import thread as of
 from backends.gpu.threads.constants import constant, constants
-from backends.gpu.threads.expressions import rewritten
+from backends.gpu.threads.expressions import changed, rewritten
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.threads.thread import (
     Axis,
@@ -22,13 +22,11 @@ from backends.gpu.threads.thread import (
     Shared,
     ThreadProgram,
 )
-from backends.gpu.tile import Compute, Converted, Masked, Name
+from backends.gpu.tile import Compute, Converted, Masked, Name, Shares
 from ir.digest import spec_digest, text_digest
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
 from ir.spec import EIGHT, Equation, Expr, Number, Size, Spec
-
-Change = Callable[[Expr], Expr | None]
 
 ALIGNED = 1024  # bytes that a region begins at a multiple of: what the widest swizzle repeats after
 SIGNALS, SIGNAL_BYTES = "signals", 8  # the region of signals, and the bytes of a stage of one
@@ -74,6 +72,7 @@ class Kernel:
     producer: Producer | None
     cluster: Name | None  # the constant with its blocks
     end: tuple[of.Statement, ...]
+    shares: Shares | None
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name."""
@@ -140,11 +139,9 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
     launch = changed(launch, lambda e: _spelled(e, dtypes))
     counts: list[Counted] = []
     launch = changed(launch, lambda e: None, lambda a: _counted(a, counts))
-    written = frozenset(
-        s.place.tensor.stem  # type: ignore[attr-defined]
-        for s in of.statements((*launch.once, *launch.body))
-        if isinstance(s, of.Store)
-    )
+    stored = [s.place for s in of.statements(launch.once + launch.body) if isinstance(s, of.Store)]
+    stored += [launch.shares.counter] if launch.shares else []  # beside the flags of blocks
+    written = frozenset(place.tensor.stem for place in stored)  # type: ignore[attr-defined]
     once, body = scoped(launch)
     parts = regions(launch)
     starts = {r.name: r.start for r in parts}
@@ -174,6 +171,7 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         producer=_scoped_producer(launch),
         cluster=launch.cluster,
         end=launch.end,
+        shares=launch.shares,
     )
 
 
@@ -313,20 +311,6 @@ def _counted(axis: Axis, known: list[Counted]) -> Axis:
             return replace(one, thread=axis.thread, register=axis.register)
     known.append(Counted(*(getattr(axis, f) for f in Axis.__dataclass_fields__), len(same)))
     return known[-1]
-
-
-def changed(node: Any, change: Change, of_axis: Callable[[Axis], Axis] = lambda a: a) -> Any:
-    """A value with the expressions and axes in it changed; see `rewritten`."""
-    if isinstance(node, Expr):
-        return rewritten(node, change)
-    if isinstance(node, tuple):
-        return tuple(changed(n, change, of_axis) for n in node)
-    if isinstance(node, (Parameter, Equation)) or not is_dataclass(node):
-        return node
-    own = {f.name: getattr(node, f.name) for f in fields(node)}
-    changes = {n: made for n, v in own.items() if (made := changed(v, change, of_axis)) is not v}
-    made = replace(node, **changes) if changes else node  # type: ignore[type-var]
-    return of_axis(made) if isinstance(made, Axis) else made
 
 
 def _require_held(launch: Launch) -> None:

@@ -114,17 +114,9 @@ def accessed(s: to.Statement) -> tuple[tuple[Name, ...], bool]:
     return (), False
 
 
-def for_proxy(block: tuple[to.Statement, ...]) -> tuple[to.Statement, ...]:
+def for_proxy(block: to.Block) -> to.Block:
     """A block whose barriers are for the asynchronous proxy too."""
-    found: list[to.Statement] = []
-    for s in block:
-        match s:
-            case to.Barrier():
-                found.append(to.Barrier(proxy=True))
-            case to.Loop(body=body):
-                found.append(replace(s, body=for_proxy(body)))
-            case to.Guard(body=body, others=others):
-                found.append(replace(s, body=for_proxy(body), others=for_proxy(others)))
-            case _:
-                found.append(s)
-    return tuple(found)
+    barrier = to.Barrier(proxy=True)
+    return tuple(
+        barrier if isinstance(s, to.Barrier) else to.changed_inside(s, for_proxy) for s in block
+    )

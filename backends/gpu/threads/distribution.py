@@ -77,6 +77,14 @@ def bits_of(axis: Axis) -> frozenset[int]:
     return frozenset(found)
 
 
+def parts_of(warps: Sequence[int], width: Expr, threads: int) -> tuple[Axis, Axis]:
+    """The axis that counts what warps hold, which bits of the thread's number tell apart: each thread
+    has that of its warp, or all."""
+    own = Spread(tuple((bit, 1 << place) for place, bit in enumerate(warps)), ())
+    every = Spread((), ((1 << len(warps), 1),))
+    return own.axis("part", width, threads), every.axis("part", width, threads)
+
+
 def split(whole: Spread, widths: Mapping[str, int]) -> dict[str, Spread]:
     """An axis that is several in one, the last the fastest, as an axis for each.
 

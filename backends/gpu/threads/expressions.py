@@ -8,14 +8,19 @@ found by the names of its axes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
 from itertools import zip_longest
+from typing import Any
 
 from backends.backend import BackendError
 from backends.gpu import tile as of
+from backends.gpu.threads.fragments import Axis
 from backends.gpu.tile import CLUSTER, CONSTANTS, Name
-from ir.spec import Apply, Expr, Index, Number, Size
+from ir.nest.nest import Parameter
+from ir.spec import Apply, Equation, Expr, Index, Number, Size
 from ir.visit import rebuilt
 
+Change = Callable[[Expr], Expr | None]
 Axes = tuple[str | None, ...]  # the index of each axis; None: an axis of one element
 _BOOLEAN = frozenset("lt le gt ge eq ne isnan isinf isfinite".split())
 _FLOATING = frozenset(("uniform", "randn"))
@@ -109,11 +114,25 @@ def leaves(expr: Expr) -> list[Name]:
     return [n for n in expr.walk() if isinstance(n, Name) and n.sort not in known]
 
 
-def rewritten(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+def rewritten(expr: Expr, change: Change) -> Expr:
     """An expression with its parts changed, outer ones first. change: None keeps a node and goes on
     to its parts."""
     found = change(expr)
     return rebuilt(expr, lambda e: rewritten(e, change)) if found is None else found
+
+
+def changed(node: Any, change: Change, of_axis: Callable[[Axis], Axis] = lambda a: a) -> Any:
+    """A value with the expressions and axes in it changed; see `rewritten`."""
+    if isinstance(node, Expr):
+        return rewritten(node, change)
+    if isinstance(node, tuple):
+        return tuple(changed(n, change, of_axis) for n in node)
+    if isinstance(node, (Parameter, Equation)) or not is_dataclass(node):
+        return node
+    own = {f.name: getattr(node, f.name) for f in fields(node)}
+    changes = {n: made for n, v in own.items() if (made := changed(v, change, of_axis)) is not v}
+    made = replace(node, **changes) if changes else node  # type: ignore[type-var]
+    return of_axis(made) if isinstance(made, Axis) else made
 
 
 def _constant(value: float | int | bool) -> str:

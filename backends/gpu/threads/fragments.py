@@ -1,4 +1,5 @@
-"""Where elements lie: the axes of a tile, fragments in registers, tiles in shared memory."""
+"""Where elements lie: the axes of a tile, fragments in registers, tiles in shared memory; how registers
+move at once, and as operands of instructions."""
 
 from __future__ import annotations
 
@@ -54,3 +55,30 @@ class Shared:
     padding: int = 0  # elements between rows, of a tile without panels
     panel: int = 0  # elements; 0: a row is whole
     swizzle: Swizzle | None = None  # of the offset of an element in its stage, in elements
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Consecutive registers along an axis that are consecutive in memory, too."""
+
+    axis: str
+    count: int  # elements
+    aligned: Name | None  # the constant that tells whether they are; None: they always are
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A matrix instruction of a warp and how its operands' registers lie in fragments.
+
+    a, b, c: for each register of the instruction's operand, in order, the offsets of its element
+    among the registers of the fragment's two axes, (m, k), (k, n) and (m, n). a_steps, b_steps,
+    c_steps: how many registers along these axes one issue covers; an axis repeats them.
+    """
+
+    name: str  # of the target's table of matrix instructions
+    a: tuple[tuple[int, int], ...]
+    b: tuple[tuple[int, int], ...]
+    c: tuple[tuple[int, int], ...]
+    a_steps: tuple[int, int]
+    b_steps: tuple[int, int]
+    c_steps: tuple[int, int]

@@ -6,6 +6,7 @@ then written once, and the loop has one barrier less.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -32,30 +33,23 @@ def hoisted(
                 before = _invariant(loop, shared)
                 left = tuple(x for x in loop.body if id(x) not in {id(b) for b in before})
                 found += (*before, replace(loop, body=left))
-            case to.Guard(body=body, others=others):
-                inner = hoisted(body, shared), hoisted(others, shared)
-                found.append(replace(s, body=inner[0], others=inner[1]))
             case _:
-                found.append(s)
+                found.append(to.changed_inside(s, lambda block: hoisted(block, shared)))
     return tuple(found)
 
 
 def _invariant(loop: to.Loop, shared: Mapping[Name, to.Shared]) -> list[to.Statement]:
     """The statements of a loop that store alike in all iterations, with those that they need."""
     every = list(to.statements(loop.body))
-    written: dict[Name, int] = {loop.name: 2}
-    for s in every:
-        for name in _written(s):
-            written[name] = written.get(name, 0) + 1
-    stores: dict[str, int] = {}
-    regions: set[str] = set()  # that are read
-    for tiles, writes in map(accessed, every):
-        for region in (shared[t].region for t in tiles if t in shared):
-            if writes:
-                stores[region] = stores.get(region, 0) + 1
-            else:
-                regions.add(region)
-    alone = {r for r in stores if stores[r] == 1} & regions
+    written = Counter({loop.name: 2}) + Counter(n for s in every for n in _written(s))
+    touched = [
+        (shared[t].region, writes)
+        for tiles, writes in map(accessed, every)
+        for t in tiles
+        if t in shared
+    ]
+    stores = Counter(region for region, writes in touched if writes)
+    alone = {region for region, writes in touched if not writes and stores[region] == 1}
     moved: list[to.Statement] = []
     made: set[Name] = set()
     for s in loop.body:
@@ -82,8 +76,5 @@ def _read(s: to.Statement) -> set[Name]:
 
 def _written(s: to.Statement) -> set[Name]:
     """The fragments that a statement writes."""
-    names = (
-        getattr(s, "to", None),
-        None if isinstance(s, to.SharedStore) else getattr(s, "name", 0),
-    )
-    return {n for n in names if isinstance(n, Name)}
+    fields = ("to",) if isinstance(s, to.SharedStore) else ("to", "name")
+    return {n for f in fields if isinstance(n := getattr(s, f, None), Name)}

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 
 from backends.backend import BackendError
 from backends.gpu import tile as of
+from backends.gpu.flags import Acquire, Publish
 from backends.gpu.threads import thread as to
-from backends.gpu.threads.distribution import Spread, bits_of, replicated
+from backends.gpu.threads.distribution import Spread, bits_of, parts_of, replicated
 from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import FRAGMENTS, Facts
 from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.scans import EXCHANGE, scan
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import CLUSTER, CONSTANTS, Name
-from backends.gpu.values import typed
 from ir.spec import DTYPES, EIGHT, FLOATS, Apply, Expr, Index, Number
 
 Context = Mapping[str, to.Axis]  # how each index is distributed where an expression is computed
@@ -119,8 +119,18 @@ class Lowering:
                 self.put(to.Guard(self.scalar(condition), self.block(body), self.block(others)))
             case of.Loop():
                 self.loop(s)
+            case Publish(flag):
+                self.put(to.Barrier())
+                self.by_one(to.DeviceFence(), to.Raise(self.place(flag, {})))
+            case Acquire(flag):
+                self.by_one(to.AwaitRaised(self.place(flag, {})), to.DeviceFence())
+                self.put(to.Barrier())
             case _:
                 raise BackendError("emit", f"a {type(s).__name__} has no threads")
+
+    def by_one(self, *statements: to.Statement) -> None:
+        """What the first thread does alone."""
+        self.put(to.Guard(of.Check(to.Thread(), equal=Number(0)), statements))
 
     def loop(self, s: of.Loop) -> None:
         """A loop whose loads wait for themselves."""
@@ -304,28 +314,31 @@ class Lowering:
     def exchange(self, name: Name, reduction: str, warps: list[int], nan: bool) -> None:
         """Joins what warps hold of a reduction through shared memory."""
         held = self.fragments[name]
-        count = 1 << len(warps)
-        own = Spread(tuple((b, 1 << place) for place, b in enumerate(warps)), ())
-        every = Spread((), ((count, 1),))
-        part, all_parts = (
-            to.Axis("part", *_layouts(s, self.threads), count, Number(count)) for s in (own, every)
-        )
         tile = Name("shared", "part", copy=self.parts)
-        given = self.temporary(held.dtype, (part, *held.axes))
-        taken = self.temporary(held.dtype, (all_parts, *held.axes))
+        own, every = parts_of(warps, Number(1 << len(warps)), self.threads)
+        given = self.temporary(held.dtype, (own, *held.axes))
+        taken = self.temporary(held.dtype, (every, *held.axes))
         indices = tuple(a.index for a in held.axes)
-        self.shared[tile] = to.Shared(
-            tile,
-            held.dtype,
-            ("part", *indices),
-            (Number(count), *(a.width for a in held.axes)),
-            EXCHANGE,
-        )
         self.put(to.Each(given, to.Element(name, indices)))
-        self.put(to.SharedStore(tile, given, copies=self.copies((part, *held.axes))))
-        self.put(to.SharedLoad(taken, tile))
+        self.passed(tile, given, taken)
         value = to.Element(taken, ("part", *indices))
-        self.put(to.Reduce(name, reduction, value, (all_parts, *held.axes), "part", nan))
+        self.put(to.Reduce(name, reduction, value, (every, *held.axes), "part", nan))
+
+    def exchanged(
+        self, tile: Name, dtype: str, axes: Iterable[to.Axis], region: str, padding: int = 0
+    ) -> None:
+        """Notes a tile of shared memory with some axes."""
+        indices, extents = zip(*((a.index, a.width) for a in axes), strict=True)
+        self.shared[tile] = to.Shared(tile, dtype, indices, extents, region, padding=padding)
+
+    def passed(
+        self, tile: Name, given: Name, taken: Name, region: str = EXCHANGE, padding: int = 0
+    ) -> None:
+        """Gives what a fragment holds to one that is distributed otherwise, through shared memory."""
+        held = self.fragments[given]
+        self.exchanged(tile, held.dtype, self.fragments[taken].axes, region, padding)
+        self.put(to.SharedStore(tile, given, copies=self.copies(held.axes)))
+        self.put(to.SharedLoad(taken, tile))
 
     def scanned(self, e: of.Scanned, context: Context) -> tuple[Name, tuple[to.Axis, ...]]:
         """A running reduction along an axis that threads hold in order."""
@@ -339,18 +352,9 @@ class Lowering:
         scan(self, name, e.reduction, value, over, nan)
         return name, axes
 
-    def zero(self, name: Name) -> None:
-        """Fills a fragment with 0."""
-        self.put(to.Each(name, typed(0.0, self.fragments[name].dtype)))
-
 
 def _context(axes: Iterable[to.Axis]) -> dict[str, to.Axis]:
     return {a.index: a for a in axes}
-
-
-def _layouts(spread: Spread, threads: int):  # type: ignore[no-untyped-def]
-    axis = spread.axis("", Number(1), threads)
-    return axis.thread, axis.register
 
 
 def _step(s: of.StepOrigin) -> Expr:

@@ -49,14 +49,15 @@ class Producers(Boxed):
         self.fills: list[to.Statement] = []  # the same for each tile, in the loops around
         self.around: list[_Loop] = []  # around the statement
         self.closed = 0  # blocks around it that not all tiles run, or that are run once
-        self.grid = {s.name for s in self.launch.grid if isinstance(s, of.Assign)}
+        before = self.launch.shares.before if self.launch.shares else ()
+        self.grid = {s.name for s in (*before, *self.launch.grid) if isinstance(s, of.Assign)}
 
     def producer(self) -> to.Producer | None:
         """The role of the threads that fill shared memory; None where there is nothing to fill."""
         if not self.fills:
             return None
         grid = self.block(self.launch.grid)
-        first = (*self.meets(), *self.fill_first)
+        first = (*self.shares(), *self.meets(), *self.fill_first)
         body = (*grid, *self.fills)
         return to.Producer(self.producers, self._moved(), first, body, self.meets())
 
@@ -110,13 +111,11 @@ class Producers(Boxed):
     def statement(self, s: of.Statement) -> None:
         """Adds what one statement of the tile program becomes."""
         if isinstance(s, of.Load) and not self.nesting and s.name not in self.depths:
-            if self._shareable((), [s]):
+            if not self.closed and self._shareable((), [s]):
                 self._alone(s)
         guarded = isinstance(s, of.Guard)  # its loops and loads are there for some tiles alone
-        self.nesting += guarded
         self.closed += guarded
         super().statement(s)
-        self.nesting -= guarded
         self.closed -= guarded
 
     def loop(self, s: of.Loop) -> None:
@@ -280,7 +279,7 @@ class Producers(Boxed):
         """The consumers' side of a loop."""
         stage = ring.stage("read")
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
-        some = low == Number(0) and _positive(high)  # it certainly has an iteration
+        some = s.certain or low == Number(0) and _positive(high)  # it certainly has an iteration
         self.stages |= {x.name: stage for x in ahead}
         consumed = self.block(s.body)
         free: tuple[to.Statement, ...] = (ring.freed(stage),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
@@ -19,7 +19,7 @@ from backends.gpu.threads.lower import Lowering
 from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.plans import PAIRED, Plan
 from backends.gpu.tile import Name
-from backends.gpu.values import product
+from backends.gpu.values import product, typed
 from ir.nest.nest import Rows
 from ir.spec import DTYPES, Apply, Expr, Number
 
@@ -72,7 +72,7 @@ class Matmuls(Lowering):
         if anchored and not plain and m.adds:
             self.regroup(held, to_name, m, gather=True)
         elif not m.adds or not anchored:
-            self.zero(to_name)
+            self.put(to.Each(to_name, typed(0.0, self.fragments[to_name].dtype)))
         self.multiply(m, plan, to_name, batch)
         if to_name == held:
             return
@@ -273,7 +273,7 @@ class Matmuls(Lowering):
             made = replace(made, padding=ROW_BYTES // size)
         else:
             pairs = size == 4 and row == operand.k and plan.a[1] == PAIRED
-            made = self.in_rows(made, held, _swizzle_of_pairs if pairs else swizzle_of)
+            made = self.in_rows(made, held, 32 if pairs else 16)
         self.shared[name] = made
         return name
 
@@ -292,15 +292,13 @@ class Matmuls(Lowering):
             )
         return min(decided.panel if decided else PANEL_BYTES, whole) // DTYPES[dtype]
 
-    def in_rows(
-        self, tile: to.Shared, held: Name, swizzle: Callable[[int, int], Swizzle | None]
-    ) -> to.Shared:
-        """A tile with padding where the schedule decides it, else in panels with a swizzle."""
+    def in_rows(self, tile: to.Shared, held: Name, part: int = 16) -> to.Shared:
+        """A tile with padding where the schedule decides it, else in panels with a swizzle of parts."""
         size, decided = DTYPES[tile.dtype], self.rows_of(held)
         if decided is not None and decided.padding:
             return replace(tile, padding=decided.padding // size)
         panel = self.panel_of(held, tile.axes[-tile.row :], tile.dtype)
-        return replace(tile, padding=0, panel=panel, swizzle=swizzle(panel, size))
+        return replace(tile, padding=0, panel=panel, swizzle=swizzle_of(panel, size, part))
 
     def view(self, tile: Name, operand: Operand) -> Name:
         """The same memory with the axes of each group as one."""
@@ -347,21 +345,11 @@ class Matmuls(Lowering):
     def convert(self, source: Name, name: Name, groups: tuple[tuple[str, ...], ...]) -> None:
         """A fragment in another distribution, through shared memory."""
         given, wanted = self.fragments[source], self.fragments[name]
-        order = tuple(i for g in groups for i in g)
-        region = f"converted_{name.copy}"
+        axes, region = {a.index: a for a in wanted.axes}, f"converted_{name.copy}"
         own = Name("shared", "converted", copy=name.copy)
-        extents = {a.index: a.width for a in wanted.axes}
-        self.shared[own] = to.Shared(
-            own, given.dtype, order, tuple(extents[i] for i in order), region
-        )
+        self.exchanged(own, given.dtype, (axes[i] for g in groups for i in g), region)
         whole = replace(own, dim=0)
-        self.shared[whole] = to.Shared(
-            whole,
-            given.dtype,
-            tuple(a.index for a in given.axes),
-            tuple(a.width for a in given.axes),
-            region,
-        )
+        self.exchanged(whole, given.dtype, given.axes, region)
         self.put(to.SharedStore(whole, source, copies=self.copies(given.axes)))
         self.put(to.SharedLoad(name, own))
 
@@ -374,18 +362,11 @@ def _name(group: tuple[str, ...]) -> str:
     return "_".join(group)
 
 
-def swizzle_of(panel: int, element_bytes: int) -> Swizzle | None:
-    """What exchanges the 16-byte parts of a panel's rows, so that the same part of 8 rows lies in
-    unlike banks."""
-    bits = (panel * element_bytes // 16).bit_length() - 1
-    return Swizzle(bits, 4, 3).of_elements(element_bytes) if bits > 0 else None
-
-
-def _swizzle_of_pairs(panel: int, element_bytes: int) -> Swizzle | None:
-    """What exchanges the 32-byte parts of a panel's rows, so that those of 4 rows, of which each of 4
-    threads reads two elements, lie in unlike banks."""
-    bits = (panel * element_bytes // 32).bit_length() - 1
-    return Swizzle(bits, 5, 2).of_elements(element_bytes) if bits > 0 else None
+def swizzle_of(panel: int, element_bytes: int, part: int = 16) -> Swizzle | None:
+    """What exchanges the parts of a panel's rows, so that the same part of 8 rows lies in unlike banks.
+    part: bytes of one; 32, of 4 rows, where each of 4 threads reads two elements of a row."""
+    bits, base = (panel * element_bytes // part).bit_length() - 1, part.bit_length() - 1
+    return Swizzle(bits, base, 7 - base).of_elements(element_bytes) if bits > 0 else None
 
 
 def order_of(operand: Operand, along: str) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def _launch(
         if name.sort in FRAGMENTS and name not in known.staged:
             for index in known.indices(name):
                 lowering.positions(lowering.axis(index, owners.of(name, index)))
-    once = lowering.before(launch.once)
+    once = (*lowering.shares(), *lowering.before(launch.once))
     body = lowering.block((*launch.grid, *launch.body))
     lowering.require_all()
     once, body = hoisted(once, lowering.shared), hoisted(body, lowering.shared)
@@ -157,11 +157,12 @@ def _made(
     once, body = blocks
     every = (*once, *body, *(producer.once + producer.body if producer else ()))
     maps, signals = tuple(lowering.maps.values()), tuple(lowering.signals)
-    nodes = list(of.expressions(every, signals, (m.box for m in maps)))
-    fragments = _used(lowering, every)
+    nodes = list(of.expressions(every, signals, tuple(m.box for m in maps)))
+    named = {n.name if isinstance(n, to.Element) else n for n in nodes}
+    fragments = tuple(f for n, f in lowering.fragments.items() if n in named)
     shared = tuple(lowering.shared.values())
     nodes += of.expressions(fragments, shared, launch.tiles if launch.resident else ())
-    used = {n for n in nodes if isinstance(n, Name)} | _flags(every)
+    used = {n for n in nodes if isinstance(n, Name)}
     pairs = [(n, _wider(e, widths.get(n.stem))) for n, e in launch.constants]
     pairs += lowering.constants.items()
     needed = {n for _, e in pairs for n in e.walk() if isinstance(n, Name)}
@@ -194,7 +195,17 @@ def _made(
         registers=launch.registers,
         cluster=launch.cluster[0] if launch.cluster and lowering.meets() else None,
         end=lowering.meets(),
+        shares=_shares(launch, lowering),
     )
+
+
+def _shares(launch: of.Launch, lowering: Staging) -> of.Shares | None:
+    """How blocks share the iterations of a loop."""
+    if launch.shares is None:
+        return None
+    counter = lowering.place(launch.shares.counter, {})
+    first, last = map(lowering.scalar, (launch.shares.first, launch.shares.last))
+    return of.Shares(launch.shares.iterations, counter, (), first, last)
 
 
 def _fixed(launch: of.Launch, known: Facts) -> tuple[str, ...]:
@@ -202,25 +213,6 @@ def _fixed(launch: of.Launch, known: Facts) -> tuple[str, ...]:
     matmul, the strides of the outer ones in it are the widths of the inner ones."""
     inner = {i for m in known.matmuls.values() for g in (m.m, m.n, m.k) for i in g[1:]}
     return tuple(i for i, width in launch.widths if i in inner and not isinstance(width, Number))
-
-
-def _used(lowering: Staging, *blocks: tuple[to.Statement, ...]) -> tuple[to.Fragment, ...]:
-    """The fragments that statements name."""
-    found: set[Name] = set()
-    for s in (s for block in blocks for s in to.statements(block)):
-        for field in ("name", "to", "a", "b", "source", "before", "totals"):
-            if isinstance(name := getattr(s, field, None), Name):
-                found.add(name)
-    for e in of.expressions(*blocks):
-        if isinstance(e, to.Element):
-            found.add(e.name)
-    return tuple(f for n, f in lowering.fragments.items() if n in found)
-
-
-def _flags(*blocks: tuple[to.Statement, ...]) -> set[Name]:
-    """The constants that vectors name."""
-    vectors = (getattr(s, "vector", None) for block in blocks for s in to.statements(block))
-    return {v.aligned for v in vectors if v is not None and v.aligned is not None}
 
 
 def _widths(launch: of.Launch, lowering: Staging) -> dict[str, Expr]:

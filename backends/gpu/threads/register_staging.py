@@ -22,9 +22,10 @@ from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import spread
+from backends.gpu.threads.expressions import changed
 from backends.gpu.threads.lifetimes import overlapped
 from backends.gpu.threads.products import UNROLLED
-from backends.gpu.threads.staging import COPY_BYTES, Staging, advanced, renamed, run_of
+from backends.gpu.threads.staging import COPY_BYTES, Staging, advanced, run_of
 from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name
 from ir.nest.bulk import DIRECT_PANEL
@@ -248,7 +249,7 @@ class RegisterStaging(Staging):
         )
         advance = to.Each(later[name], Apply("add", (fetched, Number(s.tile))))
         self.held.clear()
-        loads = renamed(self.copies_of(s.body, ahead, Number(0), stages), later)
+        loads = changed(self.copies_of(s.body, ahead, Number(0), stages), later.get)
         held = tuple(self.held)
 
         more = to.Guard(of.Check(fetched, below=high), loads)

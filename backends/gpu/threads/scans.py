@@ -7,7 +7,7 @@ from __future__ import annotations
 from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
-from backends.gpu.threads.distribution import Spread, bits_of, ordered
+from backends.gpu.threads.distribution import bits_of, ordered, parts_of
 from backends.gpu.tile import Name
 from ir.spec import Apply, Expr, Number
 
@@ -25,26 +25,16 @@ def scan(lowering, name: Name, reduction: str, value: Expr, over: to.Axis, nan: 
         return
     fragment = lowering.fragments[name]
     rest = tuple(a for a in fragment.axes if a.index != over.index)
-    own, every = _parts(over, warps, lowering.threads)
+    own, every = parts_of(warps, _parts(over, 1 << len(warps)), lowering.threads)
     totals = lowering.temporary(fragment.dtype, (*rest, own))
     before = lowering.temporary(fragment.dtype, (*rest, every))
-    tile = Name("shared", "part", copy=lowering.parts)
-    axes = (*(a.index for a in rest), own.index)
-    extents = (*(a.width for a in rest), own.width)
-    lowering.shared[tile] = to.Shared(tile, fragment.dtype, axes, extents, EXCHANGE)
     lowering.put(to.Scan(name, reduction, value, over.index, nan, totals))
-    lowering.put(to.SharedStore(tile, totals, copies=lowering.copies((*rest, own))))
-    lowering.put(to.SharedLoad(before, tile))
+    lowering.passed(Name("shared", "part", copy=lowering.parts), totals, before)
     lowering.put(to.ScanAfter(name, before, totals, reduction, over.index, nan))
 
 
-def _parts(over: to.Axis, warps: list[int], threads: int) -> tuple[to.Axis, to.Axis]:
-    """The axis that counts the parts of an axis: those of each warp, and all in each thread. A part is
-    what a warp holds in one repetition."""
-    count = 1 << len(warps)
+def _parts(over: to.Axis, warps: int) -> Expr:
+    """How many parts an axis has: what each warp holds in one repetition."""
     if isinstance(over.width, Number):
-        width: Expr = Number(-(-int(over.width.value) // over.span) * count)
-    else:
-        width = Apply("mul", (of.Tiles(over.width, over.span), Number(count)))
-    own = Spread(tuple((bit, 1 << place) for place, bit in enumerate(warps)), ())
-    return own.axis("part", width, threads), Spread((), ((count, 1),)).axis("part", width, threads)
+        return Number(-(-int(over.width.value) // over.span) * warps)
+    return Apply("mul", (of.Tiles(over.width, over.span), Number(warps)))

@@ -8,7 +8,7 @@ before has read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -17,10 +17,11 @@ from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, bits_of, spread
+from backends.gpu.threads.expressions import changed
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.parts import part_of
-from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls, swizzle_of
+from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import Name
@@ -65,6 +66,10 @@ class Staging(Matmuls):
     def before(self, statements: Iterable[of.Statement]) -> tuple[to.Statement, ...]:
         """The statements of what is done before the first tile."""
         return self.block(statements)
+
+    def shares(self) -> tuple[to.Statement, ...]:
+        """What the tiles of a block's share of a loop follow from."""
+        return self.block(self.launch.shares.before) if self.launch.shares else ()
 
     def require_all(self) -> None:
         """BackendError where something that the schedule says is not there."""
@@ -123,17 +128,9 @@ class Staging(Matmuls):
         widths = {a.index: a.width for a in held.axes}
         axes = self.distributed(order, order[-1], DTYPES[held.dtype], widths)
         tile = Name("shared", "stored", copy=len(self.shared))
-        self.shared[tile] = to.Shared(
-            tile,
-            held.dtype,
-            order,
-            tuple(a.width for a in axes),
-            self.free_region(),
-            padding=_padding(self.owners.of(s.value, order[-1]), DTYPES[held.dtype]),
-        )
+        padding = _padding(self.owners.of(s.value, order[-1]), DTYPES[held.dtype])
         name = self.temporary(held.dtype, axes)
-        self.put(to.SharedStore(tile, held.name, copies=self.copies(held.axes)))
-        self.put(to.SharedLoad(name, tile))
+        self.passed(tile, held.name, name, self.free_region(), padding)
         for axis in axes:
             self.place_copy(axis, start if axis.index == order[-1] else None)
         place = self.place(s.place, {a.index: a for a in axes})
@@ -229,9 +226,7 @@ class Staging(Matmuls):
             padding = _padding(self.owners.of(s.name, along), DTYPES[dtype])
             region = f"{name.stem}_{name.copy}"
             made = to.Shared(name, dtype, order, extents, region, stages, padding=padding)
-            self.shared[name] = (
-                self.in_rows(made, s.name, swizzle_of) if self.rows_of(s.name) else made
-            )
+            self.shared[name] = self.in_rows(made, s.name) if self.rows_of(s.name) else made
         tile = self.shared[name]
         return tile, along, self.distributed(tile.axes, along, DTYPES[tile.dtype])
 
@@ -340,7 +335,7 @@ class Staging(Matmuls):
         advance = to.Each(later[name], Apply("add", (fetched, Number(s.tile))))
 
         def started(stage: Name) -> tuple[to.Statement, ...]:
-            copies = renamed(self.copies_of(s.body, ahead, to.Element(stage), stages), later)
+            copies = changed(self.copies_of(s.body, ahead, to.Element(stage), stages), later.get)
             return (to.Guard(of.Check(fetched, below=high), copies), to.Commit(), advance)
 
         lead = stages - 2 if flies else stages - 1
@@ -360,7 +355,7 @@ class Staging(Matmuls):
             )
         moved = (advanced(write, stages), *consumed, advanced(read, stages))
         body = (to.Wait(lead - 1), to.Barrier(), *copied, *moved)
-        self.put(to.Loop(name, low, high, s.tile, body, certain=certain(low, high)))
+        self.put(to.Loop(name, low, high, s.tile, body, certain=s.certain or certain(low, high)))
         if flies:
             self.put(to.WarpgroupWait(flies))
 
@@ -476,19 +471,3 @@ def _padding(axis: Spread, element_bytes: int) -> int:
         threads *= 2
     held = run * threads * element_bytes
     return (held if COPY_BYTES < held < PANEL_BYTES else COPY_BYTES) // element_bytes
-
-
-def renamed(node: Any, names: Mapping[Name, Name]) -> Any:
-    """Statements with variables under other names."""
-    if isinstance(node, Name):
-        return names.get(node, node)
-    if isinstance(node, tuple):
-        return tuple(renamed(n, names) for n in node)
-    if is_dataclass(node):
-        changed = {
-            f.name: renamed(getattr(node, f.name), names)
-            for f in fields(node)
-            if f.name != "place" or isinstance(getattr(node, f.name), of.Place)
-        }
-        return replace(node, **changed)  # type: ignore[type-var]
-    return node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
-from backends.gpu.text import grid_lines, repeat_text, scalar_text, sizes_lines
+from backends.gpu.text import grid_lines, repeat_text, scalar_text, sizes_lines, tiles_line
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.expressions import rewritten
 from backends.gpu.tile import Name, Place
@@ -102,6 +102,12 @@ def _order(s: to.Statement) -> str:
             return f"wait until {pending} in flight"
         case to.Fence():
             return "fence, for the asynchronous proxy"
+        case to.DeviceFence():
+            return "fence, for all threads of the GPU"
+        case to.Raise(flag):
+            return f"raise {text(flag)}"
+        case to.AwaitRaised(flag):
+            return f"await {text(flag)}"
         case to.Await(signal, stage, parity):
             return f"await {text(signal)}{_stage(stage)}, parity {text(parity)}"
         case to.ClusterBarrier():
@@ -172,13 +178,13 @@ def _launch(one: to.Launch) -> Iterator[str]:
         arrivals = f"{expression_text(g.arrivals)} arrivals"
         yield f"    signal {expression_text(g.name)}: {g.stages} stages, {arrivals}"
     yield from statement_lines(one.once, 1)
-    yield "    for each tile:"
+    yield tiles_line(one.shares, expression_text)
     yield from statement_lines(one.body, 2)
     yield from statement_lines(one.end, 1)
     if one.producer is not None:
         yield f"    {one.producer.threads} threads that fill shared memory:"
         yield from statement_lines(one.producer.once, 2)
-        yield "        for each tile:"
+        yield f"    {tiles_line(one.shares, expression_text)}"
         yield from statement_lines(one.producer.body, 3)
         yield from statement_lines(one.producer.end, 2)
 

@@ -4,10 +4,10 @@ from dataclasses import fields, replace
 
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.swizzle import Swizzle
-from backends.gpu.threads import samples
 from backends.gpu.threads import thread as to
+from backends.gpu.threads.testing import samples
 from backends.gpu.threads.text import program_text, shared_text, statement_lines, statement_text
-from backends.gpu.tile import Check, Name
+from backends.gpu.tile import Check, Name, Place, Term
 from ir.nest.nest import Repeat
 from ir.spec import Number, Size
 
@@ -49,6 +49,7 @@ MATMUL = to.WarpgroupMultiply(
     Number(2),
 )
 LOOP, FULL = to.Loop(X, Number(0), Size("K"), 16, ()), Name("full", "k")
+FLAG = Place(X, (Term(Number(3)),))
 LINES = {
     "for x in 0..K, by 16, unrolled:": to.Loop(X, Number(0), Size("K"), 16, (), True),
     "if (thread < 32):": to.Guard(samples.Check(to.Thread(), below=Number(32)), ()),
@@ -87,6 +88,9 @@ LINES = {
     ),
     "barrier of the cluster": to.ClusterBarrier(),
     "fence, for the asynchronous proxy": to.Fence(),
+    "fence, for all threads of the GPU": to.DeviceFence(),
+    "raise x[3]": to.Raise(FLAG),
+    "await x[3]": to.AwaitRaised(FLAG),
 }
 
 

@@ -9,12 +9,12 @@ layouts of its axes, so a fragment is an array with one dimension of registers f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
-from backends.gpu.threads.fragments import Axis, Fragment, Shared
+from backends.gpu.threads.fragments import Axis, Fragment, Instruction, Shared, Vector
 from backends.gpu.threads.signals import Signal, TensorMap
-from backends.gpu.tile import Name, Place
+from backends.gpu.tile import Name, Place, Shares
 from ir.nest.nest import Parameter, Repeat
 from ir.spec import Equation, Expr
 
@@ -41,21 +41,15 @@ class All(Expr):
     conditions: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Vector:
-    """Consecutive registers along an axis that are consecutive in memory, too."""
-
-    axis: str
-    count: int  # elements
-    aligned: Name | None  # the constant that tells whether they are; None: they always are
-
-
 # -- statements -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One step of all threads of a block."""
+
+
+Block = tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +269,26 @@ class Fence(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceFence(Statement):
+    """What this thread knows of global memory comes before what it reads and writes from here on, for
+    all threads of the GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raise(Statement):
+    """A flag in global memory, which was 0, becomes 1."""
+
+    flag: Place
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitRaised(Statement):
+    """Waits until a flag in global memory is 1."""
+
+    flag: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Barrier(Statement):
     """All threads of the block wait for each other; what they wrote to shared memory is visible.
 
@@ -287,24 +301,6 @@ class Barrier(Statement):
 @dataclass(frozen=True, slots=True)
 class ClusterBarrier(Statement):
     """All threads of all blocks of the cluster wait for each other."""
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """A matrix instruction of a warp and how its operands' registers lie in fragments.
-
-    a, b, c: for each register of the instruction's operand, in order, the offsets of its element
-    among the registers of the fragment's two axes, (m, k), (k, n) and (m, n). a_steps, b_steps,
-    c_steps: how many registers along these axes one issue covers; an axis repeats them.
-    """
-
-    name: str  # of the target's table of matrix instructions
-    a: tuple[tuple[int, int], ...]
-    b: tuple[tuple[int, int], ...]
-    c: tuple[tuple[int, int], ...]
-    a_steps: tuple[int, int]
-    b_steps: tuple[int, int]
-    c_steps: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,6 +447,7 @@ class Launch:
     registers: int = 0  # the most of a thread, 0: the compiler chooses
     cluster: Name | None = None  # the constant with the blocks of a cluster; None: no clusters
     end: tuple[Statement, ...] = ()  # after the last tile
+    shares: Shares | None = None  # None: blocks have whole tiles; what comes before is in `once`
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name."""
@@ -475,5 +472,14 @@ def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
     """Every statement, outer ones first."""
     for s in block:
         yield s
-        if isinstance(s, Loop | Guard):
-            yield from statements((*s.body, *getattr(s, "others", ())))
+        yield from statements((*getattr(s, "body", ()), *getattr(s, "others", ())))
+
+
+def changed_inside(s: Statement, change: Callable[[Block], Block]) -> Statement:
+    """A statement with the blocks in it changed."""
+    match s:
+        case Loop(body=body):
+            return replace(s, body=change(body))
+        case Guard(body=body, others=others):
+            return replace(s, body=change(body), others=change(others))
+    return s

@@ -18,7 +18,6 @@ from backends.gpu.threads import thread as to
 from backends.gpu.tile import Compute, Launch, Name, statements
 from ir.spec import Apply, Number
 
-Block = tuple[to.Statement, ...]
 Scalar = Callable[[Name], Name]  # notes a scalar of the launch
 
 
@@ -28,20 +27,18 @@ def factors(launch: Launch) -> Mapping[str, int]:
     return {s.name.stem: s.unroll for s in loops if s.unroll}
 
 
-def unrolled(block: Block, by: Mapping[str, int], scalar: Scalar) -> Block:
+def unrolled(block: to.Block, by: Mapping[str, int], scalar: Scalar) -> to.Block:
     """A block with loops unrolled. by: factors, by index."""
     return tuple(_statement(s, by, scalar) for s in block) if by else block
 
 
 def _statement(s: to.Statement, by: Mapping[str, int], scalar: Scalar) -> to.Statement:
+    s = to.changed_inside(s, lambda block: unrolled(block, by, scalar))
     match s:
-        case to.Loop(name, body=body):
-            s = replace(s, body=unrolled(body, by, scalar))
+        case to.Loop(name):
             # Others count registers, or the issues of a matmul.
             walks = name.sort in ("origin", "step") and not s.unrolled
             return _chunked(s, by[name.stem], scalar) if walks and name.stem in by else s
-        case to.Guard(body=body, others=others):
-            return replace(s, body=unrolled(body, by, scalar), others=unrolled(others, by, scalar))
     return s
 
 

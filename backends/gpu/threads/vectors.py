@@ -50,7 +50,7 @@ def aligned(
 
     tiles: of each tiled index; ends: the size that bounds an index's positions.
     """
-    needed: list[Expr] = []
+    needed: list[Even] = []
     for term in place.terms:
         if not isinstance(term, of.Term):
             return None
@@ -66,10 +66,8 @@ def aligned(
         if any(n.sort != "mask" for n in named) or index not in ends:
             return None
         needed.append(Even(ends[index], Number(count)))
-    needed = [n for n in dict.fromkeys(needed) if not _certain(n)]
-    if any(_never(n) for n in needed):
-        return None
-    return All(tuple(needed))
+    open_ones = {n: holds for n in needed if (holds := _holds(n)) is not True}
+    return None if False in open_ones.values() else All(tuple(open_ones))
 
 
 def _without(expr: Expr, index: str) -> Expr:
@@ -100,19 +98,11 @@ def _multiple(expr: Expr, count: int, tiles: Mapping[str, int]) -> bool:
     return False
 
 
-def _certain(condition: Expr) -> bool:
-    """Whether a condition holds at all sizes."""
+def _holds(condition: Even) -> bool | None:
+    """Whether a condition holds at all sizes, or at none; None: at some."""
     match condition:
         case Even(Number(size), Number(width)):
             return size % width == 0
         case Even(Apply("mul", args), width):
-            return any(_certain(Even(a, width)) for a in args)
-    return False
-
-
-def _never(condition: Expr) -> bool:
-    """Whether a condition holds at no size."""
-    match condition:
-        case Even(Number(size), Number(width)):
-            return size % width != 0
-    return False
+            return any(_holds(Even(a, width)) for a in args) or None
+    return None

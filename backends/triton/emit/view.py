@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from backends.gpu.program import sizes_of, tile_program
-from backends.gpu.tile import TileProgram, expressions
+from backends.gpu.program import TileProgram, sizes_of, tile_program
+from backends.gpu.tile import expressions
 from backends.triton.emit.names import spelled
 from backends.triton.emit.spelling import by_library, helpers
 from backends.triton.emit.wrapper import size_lines, wrapper_lines

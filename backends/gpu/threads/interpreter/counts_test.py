@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from backends.gpu.layout.access import Access, Banks, bank_cycles, least_sectors
 from backends.gpu.layout.access import sectors as sectors_of
-from backends.gpu.threads import samples
 from backends.gpu.threads.interpreter.cases import SIZES, TABLE, arrays
 from backends.gpu.threads.interpreter.counts import IDLE, SECTOR_BYTES, sectors, wavefronts
 from backends.gpu.threads.interpreter.interpret import interpret
+from backends.gpu.threads.testing import samples
 from backends.gpu.tile import Name
 
 WIDTHS = st.sampled_from((1, 2, 4, 8, 16))

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from backends.gpu.layout.layout import Layout
-from backends.gpu.threads import samples
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.interpreter import faults
 from backends.gpu.threads.interpreter.cases import SIZES, TABLE, arrays
 from backends.gpu.threads.interpreter.counts import require_no_conflicts
 from backends.gpu.threads.interpreter.faults import ThreadFault
 from backends.gpu.threads.interpreter.interpret import interpret
+from backends.gpu.threads.testing import samples
 from backends.gpu.tile import Check, Name
 from ir.spec import Apply, Number, Size
 

@@ -6,7 +6,7 @@ written; of each element of shared memory, who wrote and read it since the last 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -17,7 +17,8 @@ from backends.backend import BackendError
 from backends.gpu.text import scalar_text
 from backends.gpu.threads.interpreter.counts import Counts, Traffic
 from backends.gpu.threads.interpreter.expressions import Compiler
-from backends.gpu.threads.interpreter.places import Places, Tensor
+from backends.gpu.threads.interpreter.handed import Handed, numbered
+from backends.gpu.threads.interpreter.places import Accessor, Places, Tensor
 from backends.gpu.threads.interpreter.registers import require_owners
 from backends.gpu.threads.interpreter.roles import Turns
 from backends.gpu.threads.interpreter.shared import SharedMemory, require_room
@@ -25,12 +26,13 @@ from backends.gpu.threads.interpreter.signals import Signals
 from backends.gpu.threads.interpreter.state import Block, Variable
 from backends.gpu.threads.interpreter.statements import Statements, run_all
 from backends.gpu.threads.interpreter.values import held_as
-from backends.gpu.threads.thread import Launch, ThreadProgram
-from backends.gpu.tile import Name, expressions
+from backends.gpu.threads.thread import Launch, Store, ThreadProgram, statements
+from backends.gpu.tile import Name, Place, expressions
 from backends.shared.arrays import from_device, to_device
 from machines.gpu.matrix_instructions import MatrixInstruction
 
-_TILE = Name("tile")
+_TILE, _BLOCK = Name("tile"), Name("block")
+TOGETHER = 3  # blocks that run at once, of a launch whose blocks wait for each other
 
 
 def interpret(
@@ -96,47 +98,72 @@ class _Running:
         if launch.producer is not None:
             p = launch.producer
             own.append(replace(launch, threads=p.threads, once=p.once, body=p.body, end=p.end))
-        self.turns = Turns(self._handed)
-        self.cluster: list[Signals] = []  # of the blocks that run together
+        self.blocks = min(launch.resident, self.tiles) if launch.resident else self.tiles
+        self.handed = Handed()
+        self.stored: list[Tensor] = []  # that blocks hand to each other
+        if launch.shares is not None:
+            count = prod(map(compiler.number, launch.shares.iterations))
+            self.blocks = -(-count // -(-count // launch.resident))
+            places = [s.place for s in statements(launch.body) if isinstance(s, Store)]
+            names = dict.fromkeys(p.tensor.stem for p in places)  # type: ignore[attr-defined]
+            self.stored = [tensors[n] for n in names]
+        self.turns = Turns(self._goes_on)
+        self.together: list[Signals] = []  # of the blocks that run together
         self.roles: list[_Role] = []  # of each of them in turn
-        for _ in range(compiler.number(launch.cluster) if launch.cluster else 1):
-            shared = {s.name: s for s in launch.shared}
-            memory = SharedMemory(shared, compiler.number, compiler.block)
-            require_room(memory, limit, launch.name)
-            signals = Signals(memory, self.turns, self.cluster)
-            self.cluster.append(signals)
-        for signals in self.cluster:
+        size = compiler.number(launch.cluster) if launch.cluster else 1
+        for _ in range(min(TOGETHER, self.blocks) if launch.shares else 1):
+            cluster: list[Signals] = []
+            for _ in range(size):
+                shared = {s.name: s for s in launch.shared}
+                memory = SharedMemory(shared, compiler.number, compiler.block)
+                require_room(memory, limit, launch.name)
+                cluster.append(Signals(memory, self.turns, cluster))
+            self.together += cluster
+        for signals in self.together:
             first = 0
             for role in own:
                 block = Block(launch.name, role.threads, launch.warp, first=first)
                 made = Compiler(role, sizes, block)
-                self.roles.append(_Role(made, Places(made, tensors), signals, instructions))
+                places = Places(made, tensors)
+                self.roles.append(_Role(made, places, signals, instructions, self.handed))
                 first += role.threads
         self.rows: list[Traffic] = [row for role in self.roles for row in role.rows]
 
     def run(self, step: int, draw: np.random.Generator) -> None:
         """All blocks of a launch at one step of its recurrence."""
-        blocks = min(self.launch.resident, self.tiles) if self.launch.resident else self.tiles
-        together = len(self.cluster)
-        each = len(self.roles) // together
-        for cluster in draw.permutation(blocks // together):
+        each = len(self.roles) // len(self.together)
+        for numbers in self._order(draw):
             runs = []
-            for place, role in enumerate(self.roles):
-                number = int(cluster) * together + place // each
-                tiles = range(number, self.tiles, blocks)
-                runs.append(partial(role.run, number, tiles, step))
-            for signals in self.cluster:
+            for place, role in enumerate(self.roles[: each * len(numbers)]):
+                number = numbers[place // each]
+                runs.append(partial(role.run, number, range(number, self.tiles, self.blocks), step))
+            for signals in self.together[: len(numbers)]:
                 signals.memory.begin()
                 signals.begin(self.launch.signals, lambda s: self.arrivals[s.name], each)
-            self._handed(0)
+            self._goes_on(0)
             if len(runs) == 1:
                 runs[0]()
             else:
                 self.turns.run(*runs)
+        for tensor in self.stored:
+            tensor.handed = None
 
-    def _handed(self, role: int) -> None:
+    def _order(self, draw: np.random.Generator) -> Iterator[list[int]]:
+        """The numbers of the blocks that run together, one group after the other."""
+        together = len(self.together)
+        if self.launch.shares is None:
+            for cluster in draw.permutation(self.blocks // together):
+                yield [int(cluster) * together + n for n in range(together)]
+            return
+        self.handed.begin(self.stored)
+        counter = self.roles[0].counter(self.launch.shares.counter)
+        numbers = list(numbered(counter, self.blocks))
+        for first in range(0, self.blocks, together):  # as they begin; then in any order
+            yield list(map(int, draw.permutation(numbers[first : first + together])))
+
+    def _goes_on(self, role: int) -> None:
         """A role goes on: faults of memory are its own."""
-        for signals in self.cluster:
+        for signals in self.together:
             signals.memory.block = self.roles[role].block
 
 
@@ -149,10 +176,11 @@ class _Role:
         places: Places,
         signals: Signals,
         instructions: Sequence[MatrixInstruction],
+        handed: Handed,
     ):
         launch = self.launch = compiler.launch
-        self.block, self.signals = compiler.block, signals
-        scalars = [n for n in (_TILE, launch.step) if n is not None]
+        self.block, self.signals, self.places = compiler.block, signals, places
+        scalars = [n for n in (_TILE, _BLOCK, launch.step) if n is not None]
         self.block.variables = {n: Variable(n, "i32", (), (launch.threads,)) for n in scalars}
         used = {n for n in expressions(launch.once, launch.body) if isinstance(n, Name)}
         for f in (f for f in launch.fragments if f.name in used):
@@ -163,19 +191,25 @@ class _Role:
             self.block.variables[f.name] = Variable(f.name, f.dtype, axes, shape)
         compiler.load = places.loaded
         signals.memory.block = self.block
-        made = Statements(compiler, places, signals.memory, instructions, signals)
+        made = Statements(compiler, places, signals.memory, instructions, signals, handed)
+        ends = (launch.shares.first, launch.shares.last) if launch.shares else ()
+        self.ends = [compiler.of(e, ()) for e in ends]
         self.once, self.body, self.end = map(made.all, (launch.once, launch.body, launch.end))
         self.rows: list[Traffic] = made.rows
         self.block.statement = None
 
     def run(self, number: int, tiles: Iterable[int], step: int) -> None:
         """All tiles of one block."""
-        self.block.number, self.block.active = number, None
+        self.block.number, self.block.active, self.block.barriers = number, None, 0
         for v in self.block.variables.values():
             v.value, v.partly, v.flies, v.feeds = None, None, False, False
         if self.launch.step is not None:
             self._put(self.launch.step, step)
+        self._put(_BLOCK, number)
         run_all(self.block, self.once)
+        if self.ends:
+            first, last = (int(self.block.alike(e.run())) for e in self.ends)
+            tiles = range(last, first - 1, -1)
         before = {n for n, v in self.block.variables.items() if v.value is not None}
         for tile in tiles:
             for name, v in self.block.variables.items():
@@ -185,6 +219,10 @@ class _Role:
             run_all(self.block, self.body)
         run_all(self.block, self.end)
         self.signals.ends(self.block)
+
+    def counter(self, place: Place) -> Accessor:
+        """A number in global memory."""
+        return self.places.accessor(place, ())
 
     def _put(self, name: Name, number: int) -> None:
         self.block.variables[name].value = np.int32(number)

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from backends.gpu.threads import samples
 from backends.gpu.threads.interpreter.cases import TABLE, arrays
 from backends.gpu.threads.interpreter.interpret import interpret
+from backends.gpu.threads.testing import samples
 
 RUNS = {
     "matmul": {"M": 256, "N": 256, "K": 256},

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from backends.gpu.threads import samples
 from backends.gpu.threads.interpreter.cases import SIZES, TABLE, arrays
 from backends.gpu.threads.interpreter.interpret import interpret
+from backends.gpu.threads.testing import samples
 from backends.shared.arrays import from_device
 
 WANTED = {

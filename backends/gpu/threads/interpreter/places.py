@@ -30,6 +30,7 @@ class Tensor:
     dtype: str
     data: np.ndarray
     stored: bool = field(default=False)
+    handed: Any = None  # a `Handed`, where it notes which block writes and reads each element
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,9 @@ class Accessor:
     def take(self, found: Found, other: Code) -> Any:
         """The elements, `other` where the mask does not hold, and a bad value where an axis ends."""
         indices, mask = found
+        if self.tensor.handed is not None:
+            at = indices if mask is None else indices[mask]
+            self.tensor.handed.read(self.block, self.tensor, at.reshape(-1))
         if mask is None:
             return self.tensor.data[indices]
         data = self.tensor.data[np.where(mask, indices, 0)]
@@ -229,6 +233,8 @@ def store(found: Accessor, value: Code, copies: np.ndarray | None, reduction: st
     values = spread(converted(value.run(), value.dtype, tensor.dtype), found.shape)
     at = indices if mask is None else indices[mask]
     values = values if mask is None else values[mask]
+    if tensor.handed is not None:
+        tensor.handed.write(block, tensor, at.reshape(-1))
     if reduction:
         _join(tensor, at, values, reduction)
         return indices, mask

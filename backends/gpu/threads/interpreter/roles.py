@@ -109,6 +109,8 @@ def _deadlock(block: Block) -> ThreadFault:
     """The fault of roles that all wait."""
     return block.fault(
         faults.DEADLOCK,
-        "nothing in the block or its cluster goes on: each role waits for a phase that nothing ends",
-        "let every stage be filled and freed once in each round, and count parities with the rounds",
+        "nothing in the block or its cluster goes on, nor in others that run: each role waits for a phase "
+        "that nothing ends, or for a flag that nothing raises",
+        "let every stage be filled and freed once in each round, and count parities with the rounds; "
+        "await the flags of blocks with lower numbers alone",
     )

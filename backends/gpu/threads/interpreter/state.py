@@ -46,6 +46,7 @@ class Block:
     active: np.ndarray | None = None  # threads; None: all
     number: int = 0
     first: int = 0  # the number of its first thread among those of all roles
+    barriers: int = 0  # that it has passed
     statement: Statement | None = None  # that is run
     fed: list[Variable] = field(default_factory=list)  # by which matmuls are fed, the latest last
 

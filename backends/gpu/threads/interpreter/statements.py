@@ -10,6 +10,7 @@ from backends.backend import BackendError
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.interpreter import (
     accesses,
+    handed,
     places,
     products,
     scans,
@@ -48,7 +49,9 @@ class Statements:
         memory: SharedMemory,
         table: Sequence[MatrixInstruction],
         own: signals.Signals,
+        given: handed.Handed,
     ):
+        self.handed = given
         self.signals = own
         self.compiler = compiler
         self.block = compiler.block
@@ -282,7 +285,22 @@ class Statements:
         return self._by_all("a wait", lambda: self.memory.wait(s.pending))
 
     def _barrier(self, s: to.Barrier) -> Run:
-        return self._by_all("a barrier", lambda: self.memory.barrier(s.proxy))
+        def meet() -> None:
+            self.memory.barrier(s.proxy)
+            self.handed.barrier(self.block)
+
+        return self._by_all("a barrier", meet)
+
+    def _devicefence(self, s: to.DeviceFence) -> Run:
+        return lambda: self.handed.fence(self.block)
+
+    def _raise(self, s: to.Raise) -> Run:
+        flag = self.places.accessor(s.flag, ())
+        return handed.raised(self.block, self.handed, self.signals.turns, flag)
+
+    def _awaitraised(self, s: to.AwaitRaised) -> Run:
+        flag = self.places.accessor(s.flag, ())
+        return handed.awaited(self.block, self.handed, self.signals.turns, flag)
 
     def _fence(self, s: to.Fence) -> Run:
         return self.memory.fence

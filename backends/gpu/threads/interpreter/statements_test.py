@@ -11,13 +11,13 @@ from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.swizzle import Swizzle
-from backends.gpu.threads import samples
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.interpreter import faults
 from backends.gpu.threads.interpreter.cases import TABLE
 from backends.gpu.threads.interpreter.faults import ThreadFault
 from backends.gpu.threads.interpreter.interpret import interpret
-from backends.gpu.threads.samples import EVERY, ONE, THREADS, TILE, at, axis, place
+from backends.gpu.threads.testing import samples
+from backends.gpu.threads.testing.samples import EVERY, ONE, THREADS, TILE, at, axis, place
 from backends.gpu.threads.thread import Element, Fragment
 from backends.gpu.tile import Name, Term
 from backends.shared.arrays import to_device
