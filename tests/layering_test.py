@@ -201,6 +201,7 @@ TABLE = {
     "benchmarks/foreign": (ALL, None),
     "benchmarks/kernelbench": (ALL, None),
     "benchmarks/search": (ALL, None),
+    "benchmarks/testing": (ALL, None),
     "examples": (ALL, None),
     "tools": (ALL, ("pycute",)),
     "testing": (("ir",), None),
