@@ -13,6 +13,7 @@ from pathlib import Path
 
 from backends.backend import BackendError, Built, MachineFault
 
+TRIES = 3  # to ask a compiler for its version, which may be killed meanwhile
 # As drivers say it, and what starts their linker.
 _KILLED = re.compile(
     r"(Killed|Terminated) signal terminated program|terminated with signal (9|15)\b"
@@ -56,13 +57,16 @@ class Compiler:
 
 @cache
 def _version(command: str) -> str:
-    try:
-        done = subprocess.run(
-            [command, "-dumpfullversion"], capture_output=True, text=True, check=False
-        )
-    except FileNotFoundError:
-        return ""
-    return f"{command} {done.stdout.strip()}"
+    for _ in range(TRIES):
+        try:
+            done = subprocess.run(
+                [command, "-dumpfullversion"], capture_output=True, text=True, check=False
+            )
+        except FileNotFoundError:
+            return ""
+        if done.returncode == 0:
+            return f"{command} {done.stdout.strip()}"
+    raise MachineFault("build", f"{command} does not say its version: {done.stderr.strip()}")
 
 
 def require_not_killed(command: str, done: subprocess.CompletedProcess[str]) -> None:

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from backends.backend import BackendError, MachineFault
+from backends.shared import compiler
 from backends.shared.compiler import Compiler
 
 
@@ -40,3 +41,16 @@ def test_what_it_says_of_the_source_is_the_candidates(tmp_path):
     with pytest.raises(BackendError, match="error: no") as caught:
         build(tmp_path, 'echo "kernel.cc:1: error: no" >&2; exit 1')
     assert not isinstance(caught.value, MachineFault)
+
+
+def test_a_compiler_that_is_killed_while_it_says_its_version_is_asked_again(tmp_path):
+    """Else the toolchain of a run would have no version."""
+    command = tmp_path / "compiler"
+    first = tmp_path / "first"
+    command.write_text(f"#!/bin/sh\nif mkdir {first} 2>&-; then kill -9 $$; fi\necho 7.1\n")
+    command.chmod(0o755)
+    assert Compiler(str(command), ()).version() == f"{command} 7.1"
+    command.write_text("#!/bin/sh\nkill -9 $$\n")
+    compiler._version.cache_clear()
+    with pytest.raises(MachineFault, match="does not say its version"):
+        Compiler(str(command), ()).version()

@@ -22,6 +22,7 @@ from backends.sim.commands import Commands
 from backends.sim.native.load import BuildError, load
 from backends.sim.native.precompiled import kernel_include
 from backends.sim.remembered import Remembered, Run, inputs_digest
+from backends.sim.scalars import charged
 from backends.sim.static import static_figures
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
@@ -57,7 +58,7 @@ class Sim:
         """A shared library under `folder`; the simulator loads it."""
         self.admit(source)
         include = kernel_include(COMPILER, FLAGS)
-        return Compiler(COMPILER, FLAGS).build(source, folder, "kernel.cc", (include,))
+        return Compiler(COMPILER, FLAGS).build(charged(source), folder, "kernel.cc", (include,))
 
     def words(self) -> Collection[str]:
         """What no name of a text may be but the text's own."""

@@ -51,6 +51,7 @@ void Element::advance() {
     throw SimulationError(place(id_, core_time_, "program: ") + misuse.what);
   }
   if (program_.handle.done()) {
+    charge_scalars();
     wait_ = Wait::ended;
     chip_.last_done = std::max(chip_.last_done, core_time_);
   }
@@ -58,8 +59,23 @@ void Element::advance() {
 
 void Element::step_core() {
   if (must_wait_) fail("an earlier command was issued without co_await");
+  charge_scalars();
   core_time_ += chip_.spec.issue_cycles;
   counters_.issue_busy += chip_.spec.issue_cycles;
+}
+
+void Element::scalars(Index operations) {
+  scalars_ += operations;
+  const Time most = chip_.options.max_cycles;
+  if (most > 0 && core_time_ + scalars_ > most)
+    throw SimulationError(
+        place(id_, core_time_, "program: ") +
+        text(scalars_, " scalar operations without a command; the limit is ", most, " cycles"));
+}
+
+void Element::charge_scalars() {
+  core_time_ += std::max<Time>(0, scalars_ - kFreeScalars);
+  scalars_ = 0;
 }
 
 void Element::park(std::coroutine_handle<>) {

@@ -17,6 +17,10 @@ namespace sim {
 
 // The control core runs ahead of the engines' clock until a queue is full or a result is needed;
 // each command carries the cycle in which it was issued.
+// Scalar operations between two commands that take no time: the control core issues them beside
+// commands. Each further one takes a cycle.
+inline constexpr Time kFreeScalars = 64;
+
 class Element final : public device::Pe {
  public:
   // What the program waits for.
@@ -59,6 +63,7 @@ class Element final : public device::Pe {
   device::Issued matmul(const Tile& to, const Tile& a, const Tile& b, const Box& box,
                         bool accumulate) override;
   device::Issued barrier() override;
+  void scalars(Index operations) override;
 
   // For the engines.
   LocalMemory& memory() { return memory_; }
@@ -93,6 +98,7 @@ class Element final : public device::Pe {
   void check_peer(Index peer) const;
   void enter(Command& command);
   void step_core();
+  void charge_scalars();
   void advance();
   void try_barrier();
   static void request_number(void* what);
@@ -109,6 +115,7 @@ class Element final : public device::Pe {
   Unit wait_unit_ = Unit::dma_in;
   bool must_wait_ = false;  // the last command found no room, and the program must wait
   Time core_time_ = 0;
+  Time scalars_ = 0;  // operations since the last command
   std::int64_t outstanding_ = 0;
   const TensorInfo* number_tensor_ = nullptr;
   Index number_element_ = 0;

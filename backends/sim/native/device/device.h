@@ -324,6 +324,10 @@ class Pe {
   // Waits for every PE of the launch to come here, with all its earlier commands completed.
   virtual Issued barrier() = 0;
 
+  // The program has done so much arithmetic since the last call. The build puts the calls into
+  // loops; a kernel has none of its own.
+  virtual void scalars(Index operations) = 0;
+
  protected:
   friend struct Issued;
   friend struct Number;

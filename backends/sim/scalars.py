@@ -1,0 +1,83 @@
+"""Scalar work: what a kernel computes on the control core between its commands takes time there.
+
+The build counts the operators of each loop and has each round of the loop tell the simulator. A few
+operators between two commands are free (`kFreeScalars` of `native/element.h`): they are issued
+beside the commands. So programs that issue commands take what they took, and a kernel that computes
+its results on the control core takes the time for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from backends.backend import BackendError
+
+_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"[^"\n]*"|[A-Za-z_]\w*|[-+*/%&|^=!<>]=|&&|\|\||\S', re.S)
+_LOOPS = ("for", "while")
+_OPERATORS = frozenset("+ - * / % & | ^ ~ ! < > ? += -= *= /= %= <= >= == != && ||".split())
+_CLOSING = {"(": ")", "{": "}"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    start: int
+
+
+def charged(source: str) -> str:
+    """An admitted source whose loops tell how many operators a round has.
+
+    BackendError("build") where a loop has no block, or is one of `do`.
+    """
+    tokens = [
+        _Token(f[0], f.start()) for f in _TOKEN.finditer(source) if f[0][:2] not in ("//", "/*")
+    ]
+    inserted: list[tuple[int, str]] = []
+    for at, token in enumerate(tokens):
+        if token.text == "do":
+            _refuse(source, token, "loops are `for` and `while`")
+        if token.text not in _LOOPS:
+            continue
+        head = _end(source, tokens, at + 1, "(")
+        body = _end(source, tokens, head, "{")
+        count = _operators(tokens[at + 1 : head]) + _operators(_own(source, tokens, head, body))
+        inserted.append((tokens[head].start + 1, f" pe.scalars({count + 1});"))
+    for place, text in reversed(inserted):
+        source = source[:place] + text + source[place:]
+    return source
+
+
+def _own(source: str, tokens: Sequence[_Token], start: int, end: int) -> list[_Token]:
+    """The tokens of a block without those of loops in it, which count their own."""
+    found, at = [], start
+    while at < end:
+        if tokens[at].text in _LOOPS:
+            at = _end(source, tokens, _end(source, tokens, at + 1, "("), "{")
+            continue
+        found.append(tokens[at])
+        at += 1
+    return found
+
+
+def _operators(tokens: Sequence[_Token]) -> int:
+    return sum(token.text in _OPERATORS for token in tokens)
+
+
+def _end(source: str, tokens: Sequence[_Token], at: int, opening: str) -> int:
+    """The place behind what an opening bracket begins."""
+    if at >= len(tokens) or tokens[at].text != opening:
+        _refuse(source, tokens[min(at, len(tokens) - 1)], f"a loop has `{opening}` here")
+    depth = 0
+    for number in range(at, len(tokens)):
+        depth += (tokens[number].text == opening) - (tokens[number].text == _CLOSING[opening])
+        if depth == 0:
+            return number + 1
+    _refuse(source, tokens[at], "it is not closed")
+
+
+def _refuse(source: str, token: _Token, why: str) -> NoReturn:
+    line = source.count("\n", 0, token.start) + 1
+    raise BackendError("build", f"line {line}: `{token.text}` is not for a kernel: {why}")
