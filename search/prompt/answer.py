@@ -8,7 +8,9 @@ An answer holds any number of blocks of two kinds, each between lines of their o
     lines to take their place
     >>>>>>> REPLACE
 
-What stands outside blocks is the model's reasoning. A line that looks like a marker but is not
+A SEARCH block without a name is of the file that the line before it names, or of the only file that
+has its lines. Its lines may be indented otherwise, all by as much. What stands outside blocks is the model's
+reasoning. A line that looks like a marker but is not
 where one belongs refuses the whole answer: nothing is guessed. Code fences round the text of a
 block are no part of it; a whole file may have lines of `=======`.
 """
@@ -22,10 +24,11 @@ from dataclasses import dataclass, replace
 
 from search.prompt.fences import is_fence, opens, unfenced, unfenced_halves
 
-_SEARCH = re.compile(r"<<<<<<< SEARCH (\S+)")
+_SEARCH = re.compile(r"<<<<<<< SEARCH(?: (\S+))?")
 _FILE = re.compile(r">>>>>>> FILE (\S+)")
 _MIDDLE, _REPLACE, _END = "=======", ">>>>>>> REPLACE", "<<<<<<< END"
 _LOOKS_LIKE = re.compile(r"(<{7}|={7}|>{7})( |$)")
+_AROUND_NAMES = "`*#:\"' "  # what models put around the name of a file
 _NO_TEXT = re.compile(r"[\0\ud800-\udfff]")  # what neither a file nor a store can hold
 MOST = 400_000  # characters of an answer; a kernel has some thousands
 MARKDOWN = ".md"  # the ending of files in which a fence may be part of the text
@@ -52,7 +55,7 @@ class Edited:
 class _Block:
     """One replacement in a file."""
 
-    file: str
+    file: str  # empty where it has no name
     old: str | None  # None: `new` is the whole file
     new: str
     line: int
@@ -73,6 +76,8 @@ def edited(answer: str, files: Mapping[str, str]) -> Edited:
     blocks = 0
     for block in _blocks(_lines(answer), reasons):
         blocks += 1
+        if not block.file:
+            block = replace(block, file=_file_of(block, now, reasons))
         if block.file not in files:
             raise Refused(
                 f"line {block.line}: there is no file `{block.file}`; it may be: {', '.join(files)}"
@@ -101,7 +106,7 @@ def _blocks(lines: list[str], reasons: list[str]) -> Iterator[_Block]:
             new, end = _until(lines, middle + 1, _REPLACE)
             if not old.strip():
                 raise Refused(f"line {at + 1}: a SEARCH block needs lines to look for")
-            yield _Block(found[1], old, new, at + 1)
+            yield _Block(found[1] or "", old, new, at + 1)
             at = end + 1
         elif found := _FILE.fullmatch(line):
             new, end = _until(lines, at + 1, _END)
@@ -112,6 +117,27 @@ def _blocks(lines: list[str], reasons: list[str]) -> Iterator[_Block]:
         else:
             reasons.append(line)
             at += 1
+
+
+def _file_of(block: _Block, files: Mapping[str, str], reasons: list[str]) -> str:
+    """The file of a block without a name. reasons: what stands before the block; a line with the name of
+    a file is taken out."""
+    for number in reversed(range(len(reasons))):
+        line = reasons[number]
+        if not line.strip() or is_fence(line):
+            continue
+        if (name := line.strip(_AROUND_NAMES)) in files:
+            del reasons[number]
+            return name
+        break
+    wanted = _wanted(block)
+    having = [name for name, text in files.items() if _places(_stripped(text), wanted)]
+    if len(having) == 1:
+        return having[0]
+    stand = f"its lines stand in {', '.join(having)}" if having else "its lines stand nowhere"
+    raise Refused(
+        f"line {block.line}: the block has no name of a file, and {stand}; needed: {FORMAT}"
+    )
 
 
 def _until(lines: list[str], start: int, marker: str) -> tuple[str, int]:
@@ -142,10 +168,13 @@ def _whole(before: str, block: _Block) -> str:
 def _replaced(text: str, block: _Block) -> str:
     bare = _bare(block)
     lines, wanted = _lines(text), _wanted(block)
-    stripped = [line.rstrip() for line in lines]
+    stripped = _stripped(text)
     found = _places(stripped, wanted)
     if not found and bare is not None:
         block, wanted = bare, _wanted(bare)
+        found = _places(stripped, wanted)
+    if not found and (moved := _indented(block, stripped)) is not None:
+        block, wanted = moved, _wanted(moved)
         found = _places(stripped, wanted)
     if len(found) != 1:
         where = f"line {block.line}: the lines to look for stand {len(found)} times"
@@ -164,6 +193,31 @@ def _bare(block: _Block) -> _Block | None:
     if bare_old == old or not "".join(bare_old).strip():
         return None
     return replace(block, old=_text(bare_old), new=_text(bare_new))
+
+
+def _indented(block: _Block, lines: list[str]) -> _Block | None:
+    """The block with its texts moved to where its lines stand with another indentation; None where they
+    stand nowhere, in several places, or are not all moved by as much."""
+    wanted = _wanted(block)
+    found = _places([line.lstrip() for line in lines], [line.lstrip() for line in wanted])
+    if len(found) != 1:
+        return None
+    there = lines[found[0] : found[0] + len(wanted)]
+    shifts = {_indent(a) - _indent(b) for a, b in zip(there, wanted, strict=True) if b}
+    new = _lines(block.new)
+    if len(shifts) != 1 or min(map(_indent, filter(str.strip, new)), default=0) + min(shifts) < 0:
+        return None
+    (shift,) = shifts
+    moved = [line if not line.strip() else " " * shift + line[max(0, -shift) :] for line in new]
+    return replace(block, old=_text(there), new=_text(moved))
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _stripped(text: str) -> list[str]:
+    return [line.rstrip() for line in _lines(text)]
 
 
 def _wanted(block: _Block) -> list[str]:

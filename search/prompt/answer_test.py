@@ -179,3 +179,47 @@ def test_a_file_with_fences_in_it_by_mistake_is_put_right():
 def test_a_whole_file_may_have_a_line_that_looks_like_a_middle():
     text = '"""Title\n=======\n"""\n'
     assert edited(f">>>>>>> FILE b.kir\n{text}<<<<<<< END\n", FILES).files == {"b.kir": text}
+
+
+UNNAMED = "<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n"
+TWO = {"a.py": "def f():\n    x = 1\n    return x\n", "b.py": "x = 1\ny = 2\n"}
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["b.py\n", "`b.py`\n```python\n", "**b.py**:\n\n", "### b.py\n", "Less work.\n\nb.py\n"],
+)
+def test_a_block_is_of_the_file_that_the_line_before_it_names(before):
+    found = edited(before + UNNAMED.format("x = 1", "x = 3"), TWO)
+    assert found.files == {"b.py": "x = 3\ny = 2\n"}
+    assert found.why == ("Less work." if "Less" in before else "")
+
+
+def test_a_block_without_a_name_is_of_the_only_file_that_has_its_lines():
+    found = edited("Twice as much.\n" + UNNAMED.format("y = 2", "y = 4"), TWO)
+    assert found.files == {"b.py": "x = 1\ny = 4\n"} and found.why == "Twice as much."
+
+
+@pytest.mark.parametrize(
+    ("old", "words"),
+    [("z = 1", "its lines stand nowhere"), ("x = 1", "its lines stand in a.py, b.py")],
+)
+def test_a_block_of_no_certain_file_is_refused(old, words):
+    files = {"a.py": "x = 1\n", "b.py": "x = 1\n"}
+    with pytest.raises(Refused, match=f"line 1: the block has no name of a file, and {words}"):
+        edited(UNNAMED.format(old, "x = 2"), files)
+
+
+def test_lines_may_be_indented_otherwise_all_by_as_much():
+    want = {"a.py": "def f():\n    x = 2\n    if x:\n        x = 3\n    return x\n"}
+    for by in ("", "  ", "      "):
+        old = f"{by}x = 1\n{by}return x"
+        new = f"{by}x = 2\n{by}if x:\n{by}    x = 3\n{by}return x"
+        assert edited(block("a.py", old, new), TWO).files == want
+    with pytest.raises(Refused, match="stand 0 times"):
+        edited(block("a.py", "x = 1\n  return x", "x = 2"), TWO)
+    with pytest.raises(Refused, match="stand 0 times"):  # the new text has no room to move left
+        edited(block("a.py", "        x = 1", "x = 2"), TWO)
+    twice = {"a.py": "if a:\n    x = 1\nif b:\n    x = 1\n"}
+    with pytest.raises(Refused, match="stand 0 times"):
+        edited(block("a.py", "x = 1", "x = 2"), twice)
