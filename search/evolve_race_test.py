@@ -70,15 +70,16 @@ def test_a_user_names_the_backends_that_race(place, names):
 
 
 def test_a_backend_without_a_dtype_of_the_kernel_is_left_out_and_named_once(place):
-    (place.work / "wide.kir").write_text(
-        'def wide(x: f64[M]) -> f64[M]:\n    """Double."""\n    y[m] = x[m] * 2.0\n    return y\n\n'
+    (place.work / "narrow.kir").write_text(
+        'def narrow(x: f8e4m3[M]) -> f32[M]:\n    """Double."""\n    y[m] = f32(x[m]) * 2.0\n    return y\n\n'
         "tune(M=64)\ncheck(M=5)\n"
     )
-    words = ("--target=mi300", "--kernel=wide.kir", "--evaluations=2", "--no-store", "--json")
+    words = ("--target=h200", "--kernel=narrow.kir", "--evaluations=2", "--no-store", "--json")
     code, out, err = place.run(*words, "--workers=1")
     assert code == 0, err
-    assert [row["backend"] for row in json.loads(out)["runs"][0]["backends"]] == ["triton"]
-    said = "mi300: without `hip`: its kernels hold no f64, which `wide` has"
+    raced = [row["backend"] for row in json.loads(out)["runs"][0]["backends"]]
+    assert raced == ["triton", "cuda"]
+    said = "h200: without `cutedsl`: its kernels hold no f8e4m3, which `narrow` has"
     assert err.count(said) == 1
 
 

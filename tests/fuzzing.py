@@ -79,6 +79,20 @@ int other;
 ```
 >>>>>>> REPLACE
 """
+UNNAMED = """schedule.sched
+```
+<<<<<<< SEARCH
+  tile(m, size=16)
+=======
+  tile(m, size=32)
+>>>>>>> REPLACE
+```
+<<<<<<< SEARCH
+int kernel;
+=======
+int other;
+>>>>>>> REPLACE
+"""
 FILES = {"schedule.sched": "schedule(scale)\ntile(m, size=16)\n", "kernel.cc": "int kernel;\n"}
 
 
@@ -109,7 +123,7 @@ def readers() -> Iterator[dict[str, Reader]]:
             "manifest": Reader(_texts("backends/*/backend.toml"), _manifest, KernelError, 8),
             "shape": Reader(["M=2048,K=512@3", "B=4"], worded, KernelError, 12),
             "launch": Reader(LAUNCH_TEXTS, _launch, BackendError, 12),
-            "answer": Reader([ANSWER], lambda text: edited(text, FILES), Refused, 12),
+            "answer": Reader([ANSWER, UNNAMED], lambda text: edited(text, FILES), Refused, 12),
             **{f"stored {part}": store.reader(part) for part in _Stored.PARTS},
         }
         store.close()
