@@ -57,6 +57,15 @@ void need_integer(const View& view, const char* what) {
 
 bool special(Op op) { return op >= Op::exp; }
 
+// Programs cannot make such values by names; nothing here relies on that.
+void check_op(Op op) {
+  if (op > Op::atan2) fail("there is no operation ", static_cast<int>(op));
+}
+
+void check_reduction(Reduction reduction) {
+  if (reduction > Reduction::prod) fail("there is no reduction ", static_cast<int>(reduction));
+}
+
 int operands_of(Op op) {
   if (op <= Op::bit_not) return 1;
   if (op == Op::select || op == Op::fma) return 3;
@@ -89,6 +98,7 @@ const TensorInfo& Element::tensor(device::Tensor handle) const {
 
 device::Buffer Element::buffer(const char* name, Dtype dtype, Box box, Index stages) {
   try {
+    if (dtype > Dtype::u8) fail("there is no dtype ", static_cast<int>(dtype));
     const device::Buffer made = memory_.add(name, dtype, box, stages);
     scoreboard_.grow(made.stages);
     return made;
@@ -157,6 +167,7 @@ device::Issued Element::receive(const Tile& to, Index from_pe, const Box& box, R
     add_tile(c.walk, to, memory_);
     need_axes(c.walk, 0, memory_);
     check_peer(from_pe);
+    check_reduction(reduction);
     c.peer = from_pe;
     c.reduction = reduction;
     c.reductions = true;
@@ -165,6 +176,7 @@ device::Issued Element::receive(const Tile& to, Index from_pe, const Box& box, R
 
 device::Issued Element::map(Op op, const Tile& to, device::Operands from, const Box& box) {
   return issue(Kind::map, special(op) ? Unit::special : Unit::vector, [&](Command& c) {
+    check_op(op);
     c.op = op;
     start_walk(c.walk, box);
     add_tile(c.walk, to, memory_);
@@ -243,6 +255,7 @@ device::Issued Element::take(const Tile& to, const Tile& table, Axis axis, Index
 device::Issued Element::reduce(Reduction reduction, const Tile& to, const Tile& from, const Box& box,
                                bool accumulate) {
   return issue(Kind::reduce, Unit::reduction, [&](Command& c) {
+    check_reduction(reduction);
     c.reduction = reduction;
     c.accumulate = accumulate;
     start_walk(c.walk, box);
@@ -256,6 +269,7 @@ device::Issued Element::reduce(Reduction reduction, const Tile& to, const Tile& 
 device::Issued Element::scan(Reduction reduction, const Tile& to, const Tile& from, Axis axis,
                              const Tile& carry, const Box& box) {
   return issue(Kind::scan, Unit::reduction, [&](Command& c) {
+    check_reduction(reduction);
     c.reduction = reduction;
     start_walk(c.walk, box);
     c.axis_loop = c.walk.find(axis);

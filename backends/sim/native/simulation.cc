@@ -74,7 +74,8 @@ void Run::launch(const LaunchCall& call) {
   chip_.last_done = start;
   for (std::size_t i = 0; i < chip_.elements.size(); ++i) {
     chip_.elements[i] = std::make_unique<Element>(chip_, static_cast<Index>(i), arguments_);
-    chip_.elements[i]->run(kernel(*chip_.elements[i], device::Args{call.sizes.data()}));
+    chip_.elements[i]->run(kernel(*chip_.elements[i], device::Args{
+        call.sizes.data(), static_cast<Index>(call.sizes.size())}));
   }
   chip_.events.run(chip_.options.max_cycles, chip_.options.max_events);
   check_ended(chip_);

@@ -9,11 +9,17 @@
 namespace sim {
 namespace {
 
+constexpr Index kFarthestStart = Index{1} << 60;  // which a step and an extent do not pass
+
 void check_slice(const TensorInfo& tensor, int d, const device::Slice& slice) {
   if (slice.extent < 0)
     fail("dimension ", d, " of '", tensor.name, "' has extent ", slice.extent);
   if (slice.step < 1)
     fail("dimension ", d, " of '", tensor.name, "' has step ", slice.step, "; at least 1");
+  if (slice.extent > kFarthest || slice.step > kFarthest || slice.start < -kFarthestStart ||
+      slice.start > kFarthestStart)
+    fail("dimension ", d, " of '", tensor.name, "' starts at ", slice.start, " with extent ",
+         slice.extent, " and step ", slice.step);
   if (slice.axis == device::kNoAxis && slice.extent != 1)
     fail("dimension ", d, " of '", tensor.name, "' has extent ", slice.extent, " but no axis");
 }

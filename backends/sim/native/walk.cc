@@ -55,6 +55,11 @@ void check_reach(const Walk& walk, int operand, const BufferInfo& buffer, Index 
          " elements: it starts at element ", walk.view[operand].offset);
 }
 
+void check_near(const char* what, Index elements, const BufferInfo& buffer) {
+  if (elements < -kFarthest || elements > kFarthest)
+    fail("a tile of buffer '", buffer.name, "' ", what, " ", elements);
+}
+
 bool joins(const Loop& outer, const Loop& inner) {
   if (outer.has != inner.has) return false;
   for (int k = 0; k < kOperands; ++k)
@@ -126,8 +131,12 @@ int Walk::partition(const bool (&last)[device::kMaxRank]) {
 void start_walk(Walk& walk, const Box& box) {
   walk.operands = 0;
   walk.loops = 0;
+  Index elements = 1;
   for (const device::Span& span : box) {
     if (span.extent < 0) fail("extent ", span.extent, " of axis ", span.axis, " is negative");
+    if (span.extent > std::min(kFarthest, kMostElements / elements))
+      fail("the box is too large: extent ", span.extent, " of axis ", span.axis);
+    elements *= std::max<Index>(span.extent, 1);
     if (walk.find(span.axis) < walk.loops) fail("the box names axis ", span.axis, " twice");
     Loop& loop = walk.loop[walk.loops++];
     loop = Loop{};
@@ -143,11 +152,15 @@ Index add_tile(Walk& walk, const Tile& tile, LocalMemory& memory, Axis extra,
   if (tile.dtype != buffer.dtype)
     fail("a tile of ", name_of(tile.dtype), " in buffer '", buffer.name, "' of ",
          name_of(buffer.dtype));
+  check_near("starts at element", tile.offset, buffer);
+  if (extra_extent < 0 || extra_extent > kFarthest)
+    fail("a table of buffer '", buffer.name, "' has ", extra_extent, " positions");
   const int operand = walk.operands++;
   walk.view[operand] = {false, tile.dtype, tile.slot, tile.offset, 0};
   Index extra_stride = 0;
   bool has_extra = false;
   for (const device::Step& step : tile.axes) {
+    check_near("moves by", step.stride, buffer);
     if (step.axis == extra) {
       extra_stride += step.stride;
       has_extra = true;
@@ -158,6 +171,7 @@ Index add_tile(Walk& walk, const Tile& tile, LocalMemory& memory, Axis extra,
       fail("a tile of buffer '", buffer.name, "' has axis ", step.axis,
            ", which the box lacks; fix it or add it to the box");
     walk.loop[i].stride[operand] += step.stride;
+    check_near("moves by", walk.loop[i].stride[operand], buffer);
     walk.loop[i].has |= static_cast<std::uint8_t>(1 << operand);
   }
   if (extra != device::kNoAxis && !has_extra)

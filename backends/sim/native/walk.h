@@ -50,6 +50,11 @@ struct Walk {
   int partition(const bool (&last)[device::kMaxRank]);
 };
 
+// What a box, a tile and a table reach at most, so that sums of a few products are in range: more
+// elements than any local memory has.
+inline constexpr Index kFarthest = Index{1} << 29;
+inline constexpr Index kMostElements = Index{1} << 40;  // of a box
+
 // Makes `walk` one over the box, without operands. Throws SimulationError for a box that is none.
 void start_walk(Walk& walk, const Box& box);
 

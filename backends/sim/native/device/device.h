@@ -343,7 +343,11 @@ inline void Number::await_suspend(std::coroutine_handle<> program) const {
 // Arguments of a launch: global tensors and sizes, in the order the host gives them.
 struct Args {
   const Index* sizes;
-  Index size(int i) const { return sizes[i]; }
+  Index many;
+  Index size(Index i) const {
+    if (i < 0 || i >= many) throw Misuse{"a size that the launch does not have"};
+    return sizes[i];
+  }
   Tensor tensor(std::uint32_t i) const { return {i}; }
 };
 
