@@ -154,7 +154,7 @@ _RUN = (
         _STORE,
         "co_await pe.store(x_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}}, y_t.tile());\n"
         "    " + _STORE,
-        "changed its input|writes",
+        "is an input; a kernel does not change it",
         "it changes what is compared",
         9,
     ),
