@@ -7,14 +7,10 @@ import subprocess
 
 import pytest
 
-from backends.backend import BackendError
 from backends.cuda.build import cuobjdump
 from backends.cuda.testing.emulation import emulated, machine_of
 from backends.cuda.testing.samples import backend, nest_of, work_of
 from backends.measure import compare, reference
-from backends.registry import REGISTRY
-from ir.edits.edits import neighbours
-from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
 
@@ -72,19 +68,3 @@ def test_shares_that_are_cut_across_tiles_give_the_sum(target, name, tmp_path):
     found = backend()._interpreted(nest, machine, sizes, known.inputs)
     for output, array in found.items():
         compare(nest.spec, sizes, output, array, known)
-
-
-@pytest.mark.parametrize("backend_name", ["hip", "triton", "cutedsl"])
-def test_other_languages_refuse_it_and_offer_it_in_no_edit(backend_name):
-    other = REGISTRY.backend(backend_name)
-    target = "mi300" if backend_name == "hip" else "h100"
-    machine = REGISTRY.served_by(REGISTRY.target(target), other)
-    with pytest.raises(KernelError, match="does not render `stream_k`"):
-        dense(machine, 128)
-    nest = dense(machine, 128, "")
-    edits = neighbours(nest.spec, nest.schedule, machine, WORK.tune)
-    assert not any(e.decision.verb == "stream_k" for e in edits)
-    shared = dense(machine_of("h100"), 128)
-    if backend_name == "hip":
-        with pytest.raises(BackendError, match="hand no parts of sums"):
-            other.emit(shared, machine)
