@@ -245,7 +245,7 @@ inline int take_number(int* counter) {
   __syncthreads();
   return own;
 }
-inline void raise(int* flag) { ptx::raise(flag); }
+inline void raise_flag(int* flag) { ptx::raise(flag); }
 inline void await_raised(const int* flag) { ptx::await_raised(flag); }
 inline void fence_device() { ptx::fence_device(); }
 

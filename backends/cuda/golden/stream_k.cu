@@ -295,7 +295,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) dense_0(
       __syncthreads();
       if (thread == 0) {
         fence_device();
-        raise(acc_flag_ptr + block);
+        raise_flag(acc_flag_ptr + block);
       }
     }
   }

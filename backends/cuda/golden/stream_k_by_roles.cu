@@ -325,7 +325,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) dense_0(
       sync_threads<128>();
       if (thread == 0) {
         fence_device();
-        raise(acc_flag_ptr + block);
+        raise_flag(acc_flag_ptr + block);
       }
     }
   }
