@@ -30,7 +30,8 @@ class _Token:
 def charged(source: str) -> str:
     """An admitted source whose loops tell how many operators a round has.
 
-    BackendError("build") where a loop has no block, or is one of `do`.
+    BackendError("build") where the body of a loop is neither a block nor a simple statement, and for
+    loops of `do`.
     """
     tokens = [
         _Token(f[0], f.start()) for f in _TOKEN.finditer(source) if f[0][:2] not in ("//", "/*")
@@ -42,10 +43,15 @@ def charged(source: str) -> str:
         if token.text not in _LOOPS:
             continue
         head = _end(source, tokens, at + 1, "(")
-        body = _end(source, tokens, head, "{")
+        body = _body(source, tokens, head)
         count = _operators(tokens[at + 1 : head]) + _operators(_own(source, tokens, head, body))
-        inserted.append((tokens[head].start + 1, f" pe.scalars({count + 1});"))
-    for place, text in reversed(inserted):
+        call = f" pe.scalars({count + 1});"
+        if tokens[head].text == "{":
+            inserted.append((tokens[head].start + 1, call))
+        else:
+            inserted.append((tokens[head].start, f"{{{call} "))
+            inserted.append((tokens[body - 1].start + 1, " }"))
+    for place, text in sorted(inserted, reverse=True):
         source = source[:place] + text + source[place:]
     return source
 
@@ -55,11 +61,26 @@ def _own(source: str, tokens: Sequence[_Token], start: int, end: int) -> list[_T
     found, at = [], start
     while at < end:
         if tokens[at].text in _LOOPS:
-            at = _end(source, tokens, _end(source, tokens, at + 1, "("), "{")
+            at = _body(source, tokens, _end(source, tokens, at + 1, "("))
             continue
         found.append(tokens[at])
         at += 1
     return found
+
+
+def _body(source: str, tokens: Sequence[_Token], at: int) -> int:
+    """The place behind the body of a loop: a block, or a statement up to its semicolon."""
+    first = tokens[min(at, len(tokens) - 1)]
+    if first.text in (*_LOOPS, "if", "switch", "do", "else", ";"):
+        _refuse(source, first, "write the body of a loop as a block: `{ ... }`")
+    if first.text == "{":
+        return _end(source, tokens, at, "{")
+    for number in range(at, len(tokens)):
+        if tokens[number].text in ("{", "}"):
+            break
+        if tokens[number].text == ";":
+            return number + 1
+    _refuse(source, first, "write the body of a loop as a block: `{ ... }`")
 
 
 def _operators(tokens: Sequence[_Token]) -> int:

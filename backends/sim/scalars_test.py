@@ -33,6 +33,15 @@ def test_each_loop_tells_its_operators():
     )
 
 
+def test_a_statement_as_a_body_becomes_a_block():
+    assert charged("while (2 * a <= b) a *= 2;\nc = 1;") == (
+        "while (2 * a <= b) { pe.scalars(4); a *= 2; }\nc = 1;"
+    )
+    assert charged("for (;;) { while (a) b -= 1; }") == (
+        "for (;;) { pe.scalars(1); while (a) { pe.scalars(2); b -= 1; } }"
+    )
+
+
 def test_lines_stay_where_they_are():
     assert charged(LOOP).count("\n") == LOOP.count("\n")
 
@@ -40,7 +49,13 @@ def test_lines_stay_where_they_are():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("\nfor (;;) a = 1;", "line 2: `a` is not for a kernel: a loop has `{` here"),
+        (
+            "\nfor (;;) if (a) b = 1;",
+            "line 2: `if` is not for a kernel: write the body of a loop as",
+        ),
+        ("while (a) while (b) a = 1;", "`while` is not for a kernel: write the body of a loop as"),
+        ("while (a);", "`;` is not for a kernel: write the body of a loop as a block"),
+        ("while (a) b = 1 }", "write the body of a loop as a block"),
         ("do { a = 1; } while (a);", "line 1: `do` is not for a kernel: loops are `for` and"),
         ("while (a) {", "it is not closed"),
         ("for", "a loop has `(` here"),
