@@ -10,12 +10,12 @@ from torch import Tensor
 
 from backends.tolerance import EPSILON, FACTOR, FLOOR_ULPS, spread
 from benchmarks.baselines import Baseline
+from ir.reference.reference import NARROWEST
 from ir.spec import EIGHT, FLOATS, Spec
 
 PIECES = 16  # into which a large reference is cut
 PIECE = 1 << 26  # elements that are judged at a time
 FEW = 32  # elements of which a root mean square says no more than one does
-NARROWEST = ("bf16", "f16", "f32", "f64")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 multiply once, with operands from LDS.
 
 By itself it puts all reads of a step of K before its matrix instructions, which wait for the last of
-them. Loops with several matmuls keep its order: what lies between these would hold more registers.
+them. Loops with several matmuls keep its order: statements between them would use more registers.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _CONTROLS = re.compile(r"[\0\r\f\v\x1c-\x1e\x85\u2028\u2029]")  # ends of lines to some readers
-_Token = tuple[str, str, int]  # kind, text, line
+Token = tuple[str, str, int]  # kind, text, line
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +63,13 @@ def require_admissible(source: str, rules: Rules) -> None:
             if not (rules.directives and re.fullmatch(rules.directives, directive)):
                 others = ", and some pragmas" if rules.directives else ""
                 _refuse(number, directive, f"the only directive is {rules.include}{others}")
-        for trick in _TRICKS:
-            if trick in line.partition("//")[0] or line.endswith("\\"):
-                _refuse(number, trick, "it is another spelling of something")
-    tokens = list(_tokens(source, rules))
-    _require_shallow(tokens)
-    _require_words(tokens, rules)
-    _require_declarations(tokens, rules.starts)
+        require_one_spelling(number, line)
+    found = list(tokens(source, _TOKEN))
+    _require_shallow(found)
+    _require_words(found, rules)
+    _require_declarations(found, rules.starts)
     if rules.called is not None:
-        _require_calls(tokens, rules)
+        _require_calls(found, rules)
 
 
 def require_plain_lines(source: str) -> None:
@@ -81,18 +79,25 @@ def require_plain_lines(source: str) -> None:
         _refuse(line, ascii(found[0])[1:-1], "a line ends in one way, and a text where it ends")
 
 
-def _tokens(source: str, rules: Rules) -> Iterator[_Token]:
-    """Each token but comments and directives."""
+def require_one_spelling(number: int, line: str) -> None:
+    """BackendError("build") at another spelling of a mark. number: of the line."""
+    for trick in _TRICKS:
+        if trick in line.partition("//")[0] or line.endswith("\\"):
+            _refuse(number, trick, "it is another spelling of something")
+
+
+def tokens(source: str, pattern: re.Pattern[str]) -> Iterator[Token]:
+    """Each token but comments and directives. pattern: of one, with groups for the kinds."""
     text = re.sub(r"(?m)^[ \t]*#.*$", lambda found: " " * len(found[0]), source)
     line, counted = 1, 0
-    for found in _TOKEN.finditer(text):
+    for found in pattern.finditer(text):
         if found.lastgroup != "comment":
             line += source.count("\n", counted, found.start())
             counted = found.start()
             yield found.lastgroup or "", found[0], line
 
 
-def _require_shallow(tokens: list[_Token]) -> None:
+def _require_shallow(tokens: list[Token]) -> None:
     """Brackets are not nested so deep that a compiler takes minutes, or ends by its stack."""
     depth = 0
     for _, text, line in tokens:
@@ -101,7 +106,7 @@ def _require_shallow(tokens: list[_Token]) -> None:
             _refuse(line, text, f"brackets are nested at most {DEEPEST} deep")
 
 
-def _require_words(tokens: list[_Token], rules: Rules) -> None:
+def _require_words(tokens: list[Token], rules: Rules) -> None:
     """No word, mark or sequence of them that reaches beyond the interface."""
     end = ("", "", 0)
     around = [end, *tokens, end, end]
@@ -150,7 +155,7 @@ def _require_words(tokens: list[_Token], rules: Rules) -> None:
             _refuse(line, f".{text} =", "what the interface made is not changed")
 
 
-def _require_declarations(tokens: list[_Token], starts: tuple[str, ...]) -> None:
+def _require_declarations(tokens: list[Token], starts: tuple[str, ...]) -> None:
     """Outside of kernels: namespaces, enums and constants, so that nothing outlives a call."""
     depth, outside, start = 0, 0, True  # outside: how many of the open braces are namespaces'
     opening = ""
@@ -168,7 +173,7 @@ def _require_declarations(tokens: list[_Token], starts: tuple[str, ...]) -> None
             depth -= 1
 
 
-def _require_calls(tokens: list[_Token], rules: Rules) -> None:
+def _require_calls(tokens: list[Token], rules: Rules) -> None:
     """Nothing is called but what the interface offers, and what the text made of its types."""
     texts = [text for _, text, _ in tokens]
     own = set()

@@ -13,17 +13,18 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from backends.backend import BackendError
 from backends.compare import Errors, Form, Reference, compare_output
+from backends.gpu.device.tensors import same_bits
 from benchmarks.foreign.draws import nudged
 from benchmarks.foreign.frames import Other
 from benchmarks.foreign.process import Refused
 from frontends.dtypes import NAMES
 from ir.errors import KernelError
+from ir.reference.reference import NARROWEST
 from ir.spec import FLOATS
 
 TIMES = 2.0  # what `backends/tolerance.py` allows: layers of a module hand errors on
 NOISY = 2  # further runs of plain arithmetic
 MOST_PLAIN = 0.1  # of a result's norm: the error of plain arithmetic, above which it says nothing
-NARROWEST = ("bf16", "f16", "f32", "f64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +134,7 @@ def require_certain(model: torch.nn.Module, inputs: Sequence[Any], where: str) -
 
 def same_values(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors of one form hold the same bits."""
-    flat = (v.detach().cpu().contiguous().reshape(-1) for v in (a, b))
-    first, second = (v.view(torch.uint8) if v.numel() else v for v in flat)
-    return torch.equal(first, second)
+    return same_bits(a.detach().cpu(), b.detach().cpu())
 
 
 def still(first: Any, second: Any) -> list[bool]:

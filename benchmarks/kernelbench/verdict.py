@@ -16,8 +16,9 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten
 
-from benchmarks.against_float64 import NARROWEST, Verdict, judged
+from benchmarks.against_float64 import Verdict, judged
 from frontends.dtypes import NAMES
+from ir.reference.reference import NARROWEST
 
 TIMES = 2.0  # what `backends/tolerance.py` allows
 CLOSE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}

@@ -21,7 +21,7 @@ from ir.verify import facts
 LARGEST_BLOCK = 2**22  # elements of one temporary array: 32 MB of float64
 # Terms that one loop adds: the error of more would hide terms that a kernel leaves out.
 SERIAL = 2**14
-_NARROWEST = ("bf16", "f16", "f32", "f64")
+NARROWEST = ("bf16", "f16", "f32", "f64")
 _SEGMENT = "*"  # axis of a jagged index: all segments one after another
 _REDUCTIONS = {
     "sum": np.add,
@@ -83,7 +83,7 @@ def storage_dtype(spec: Spec) -> str:
     that takes them need not keep all f32 bits of a sum.
     """
     used = {"bf16" if t.dtype in EIGHT else t.dtype for t in (*spec.inputs, *spec.outputs)}
-    return next((d for d in _NARROWEST if d in used), "f32")
+    return next((d for d in NARROWEST if d in used), "f32")
 
 
 class _Run:

@@ -21,8 +21,6 @@ PREFIX = "speciate-"
 PATIENCE = 2.0  # seconds for the last of a group to end
 SHARE = 0.75  # of the machine's memory that an evaluation may have at most
 _CONTROLLERS = ("memory", "pids")
-# By version and controller: the file of the limit.
-_FILES = {(2, "memory"): "memory.max", (1, "memory"): "memory.limit_in_bytes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def _folders(name: str, asked: Mapping[str, int]) -> Iterator[Path]:
     own = {
         names: Path(path.lstrip("/")) for _, names, path in (line.split(":", 2) for line in lines)
     }
-    if (ROOT / "cgroup.controllers").exists():
+    if _is_unified():
         yield ROOT / own.get("", Path()) / name
         return
     for controller in asked:
@@ -114,8 +112,8 @@ def _folders(name: str, asked: Mapping[str, int]) -> Iterator[Path]:
 
 def _limit(folders: tuple[Path, ...], controller: str, most: int) -> str:
     """Limits what a controller counts; what is limited, in words."""
-    version = 2 if (ROOT / "cgroup.controllers").exists() else 1
-    if version == 2:
+    file = "memory.max" if controller == "memory" else "pids.max"
+    if _is_unified():
         folder = folders[0]
         enabled = folder.parent / "cgroup.subtree_control"
         if controller not in enabled.read_text().split():
@@ -125,10 +123,16 @@ def _limit(folders: tuple[Path, ...], controller: str, most: int) -> str:
         if not found:
             raise OSError(0, f"there is no controller `{controller}`")
         folder = found[0]
-    (folder / _FILES.get((version, controller), "pids.max")).write_text(str(most))
+        file = "memory.limit_in_bytes" if controller == "memory" else file
+    (folder / file).write_text(str(most))
     if controller == "memory" and (folder / "memory.swap.max").exists():
         (folder / "memory.swap.max").write_text("0")
     return f"{'memory' if controller == 'memory' else 'processes'} {most}"
+
+
+def _is_unified() -> bool:
+    """Whether there is one hierarchy for all controllers."""
+    return (ROOT / "cgroup.controllers").exists()
 
 
 def _members(folder: Path) -> list[int]:

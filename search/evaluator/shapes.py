@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,13 +100,8 @@ def sampled(
     runs kernels is fast enough and a reference at these rows is affordable."""
     if correct_by not in (*FAST, *TIMED):
         return ()
-    return tuple(
-        t.shape.sizes
-        for t in timed
-        if t.shape.sizes not in compared
-        and t.bound.bytes <= SAMPLED_BYTES
-        and sampled_work(spec, t.shape.sizes, seed) <= AFFORDABLE_WORK
-    )
+    left = [t for t in timed if t.bound.bytes <= SAMPLED_BYTES]
+    return _sampled(spec, compared, left, seed, AFFORDABLE_WORK)
 
 
 def slowly(
@@ -118,14 +113,18 @@ def slowly(
 ) -> tuple[Sizes, ...]:
     """The tuning sizes that are slow to run, of which a reference takes little time: it is made once, and
     candidates are compared there whose tiles make a run affordable."""
-    return tuple(
-        t.shape.sizes
-        for t in timed
-        if correct_by in SLOW_RUNS
-        and t.shape.sizes not in compared
-        and t.bound.bytes <= AFFORDABLE_BYTES
-        and sampled_work(spec, t.shape.sizes, seed) <= SLOW_WORK
-    )
+    if correct_by not in SLOW_RUNS:
+        return ()
+    left = [t for t in timed if t.bound.bytes <= AFFORDABLE_BYTES]
+    return _sampled(spec, compared, left, seed, SLOW_WORK)
+
+
+def _sampled(
+    spec: Spec, compared: tuple[Sizes, ...], timed: Sequence[TimedShape], seed: int, most: int
+) -> tuple[Sizes, ...]:
+    """Sizes that are not compared yet. most: iterations of a reference at some rows."""
+    sizes = (t.shape.sizes for t in timed)
+    return tuple(s for s in sizes if s not in compared and sampled_work(spec, s, seed) <= most)
 
 
 def bounded(spec: Spec) -> bool:

@@ -9,10 +9,10 @@ An answer holds any number of blocks of two kinds, each between lines of their o
     >>>>>>> REPLACE
 
 A SEARCH block without a name is of the file that the line before it names, or of the only file that
-has its lines. Its lines may be indented otherwise, all by as much. What stands outside blocks is the model's
-reasoning. A line that looks like a marker but is not
-where one belongs refuses the whole answer: nothing is guessed. Code fences round the text of a
-block are no part of it; a whole file may have lines of `=======`.
+has its lines. Its lines may be indented otherwise, all by as much. Text outside blocks is the
+model's reasoning. A line that looks like a marker but is not where one belongs refuses the whole
+answer: nothing is guessed. Code fences round the text of a block are no part of it; a whole file
+may have lines of `=======`.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def _blocks(lines: list[str], reasons: list[str]) -> Iterator[_Block]:
 
 
 def _file_of(block: _Block, files: Mapping[str, str], reasons: list[str]) -> str:
-    """The file of a block without a name. reasons: what stands before the block; a line with the name of
-    a file is taken out."""
+    """The file of a block without a name. reasons: the lines before the block; one that names a file
+    is taken out."""
     for number in reversed(range(len(reasons))):
         line = reasons[number]
         if not line.strip() or is_fence(line):

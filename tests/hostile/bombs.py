@@ -1,5 +1,5 @@
 """Sources that admission lets through, and that a compiler or a run would never end at, or that take all
-memory: an evaluation must end them. By backend: a place in the emitted source, what stands before it.
+memory: an evaluation must end them. By backend: a place in the emitted source, the text before it.
 For tests."""
 
 from __future__ import annotations

@@ -8,17 +8,21 @@ them. That indices stay within tensors is not seen here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
 from backends.backend import BackendError
-from backends.shared.admission import WORDS, require_plain_lines
+from backends.shared.admission import (
+    WORDS,
+    Token,
+    require_one_spelling,
+    require_plain_lines,
+    tokens,
+)
 
 _DIRECTIVE = re.compile(
     r"#ifndef \w+|#define (?:\w+_WIDTH|EVEN|STEPS|ALIGNED|SIZE|BULK|CLUSTER|FAR)\w* \d+|#endif|#pragma unroll( \d+)?"
 )
-_TRICKS = ("\0", "\\", "??", "<:", ":>", "<%", "%>", "%:")  # other spellings of what is refused
 _TOKEN = re.compile(
     r'(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<text>"[^"\n]*")|(?P<word>[A-Za-z_]\w*)'
     r"|(?P<number>\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|(?P<mark>&&|->|::|[-+*/%&|^=!<>]=|\S)",
@@ -43,7 +47,6 @@ CALLED = TYPES | frozenset(
 )
 _BOUNDS = {"__launch_bounds__", "__maxnreg__"}  # what may stand before the name of a kernel
 _BANNED = (WORDS | {"using", "namespace", "enum"}) - {"extern"}
-_Token = tuple[str, str, int]  # kind, text, line
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,9 @@ class Admission:
         """BackendError("build") at the first construct that a kernel may not use."""
         require_plain_lines(source)
         _require_directives(source, self.includes)
-        tokens = list(_tokens(source))
-        _require_words(tokens, self.called | CALLED, self.compiler)
-        _require_kernels(tokens, self.parameter)
+        found = list(tokens(source, _TOKEN))
+        _require_words(found, self.called | CALLED, self.compiler)
+        _require_kernels(found, self.parameter)
 
 
 def _require_directives(source: str, includes: tuple[str, ...]) -> None:
@@ -78,23 +81,10 @@ def _require_directives(source: str, includes: tuple[str, ...]) -> None:
                 directive,
                 f"directives are {', '.join(includes)}, constants, #pragma unroll",
             )
-        for trick in _TRICKS:
-            if trick in line.partition("//")[0] or line.endswith("\\"):
-                _refuse(number, trick, "it is another spelling of something")
+        require_one_spelling(number, line)
 
 
-def _tokens(source: str) -> Iterator[_Token]:
-    """Each token but comments and directives."""
-    text = re.sub(r"(?m)^[ \t]*#.*$", lambda found: " " * len(found[0]), source)
-    line, counted = 1, 0
-    for found in _TOKEN.finditer(text):
-        if found.lastgroup != "comment":
-            line += source.count("\n", counted, found.start())
-            counted = found.start()
-            yield found.lastgroup or "", found[0], line
-
-
-def _require_words(tokens: list[_Token], allowed: frozenset[str], compiler: frozenset[str]) -> None:
+def _require_words(tokens: list[Token], allowed: frozenset[str], compiler: frozenset[str]) -> None:
     """No word or sequence of marks that reaches beyond a kernel's own numbers."""
     texts = [text for _, text, _ in tokens]
     for at, (kind, text, line) in enumerate(tokens):
@@ -147,7 +137,7 @@ def _declares(texts: list[str], at: int) -> bool:
     return texts[at - 1] == ")" and bool(_BOUNDS & set(texts[max(0, at - 6) : at]))
 
 
-def _require_kernels(tokens: list[_Token], parameter: str) -> None:
+def _require_kernels(tokens: list[Token], parameter: str) -> None:
     """Outside of braces there are heads of kernels alone."""
     head: list[str] = []
     depth, first = 0, 1
