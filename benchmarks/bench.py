@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from backends.backend import Built, Enqueues
-from backends.gpu.device.gpu import DEVICE, CudaDevice
+from backends.gpu.device.gpu import CudaDevice
+from backends.gpu.device.nodes import DEVICE
 from backends.gpu.device.timing import measure
 from backends.parameters import parameters
 from backends.registry import backend

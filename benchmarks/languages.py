@@ -126,7 +126,8 @@ def library(case: Case) -> Row:
     """The time of PyTorch's function of a case."""
     import torch
 
-    from backends.gpu.device.gpu import DEVICE, CudaDevice, alone
+    from backends.gpu.device.gpu import CudaDevice
+    from backends.gpu.device.nodes import DEVICE, alone
     from backends.gpu.device.timing import measure
     from benchmarks.inputs import draw
 

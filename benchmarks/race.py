@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from backends.gpu.device.gpu import DEVICE
+from backends.gpu.device.nodes import DEVICE
 from backends.gpu.device.timing import Device
 from benchmarks import device as machine_room
 from benchmarks.against_float64 import exact, judge, same_bits

@@ -125,11 +125,17 @@ TABLE = {
     ),
     "backends/gpu/device": (("ir", "machines/gpu", "backends", "backends/gpu"), None),
     "backends/gpu/assembly": ((), ()),
+    "backends/gpu/launched": (
+        (
+            *("ir", "machines/gpu", "backends", "backends/gpu"),
+            *("backends/gpu/device", "backends/gpu/model", "backends/gpu/source"),
+        ),
+        None,
+    ),
     "backends/gpu/cubins": (
         (
             *("ir", "machines/gpu", "backends", "backends/shared", "backends/gpu"),
-            *("backends/gpu/assembly", "backends/gpu/device", "backends/gpu/model"),
-            *("backends/gpu/source",),
+            *("backends/gpu/assembly", "backends/gpu/launched", "backends/gpu/source"),
             *("backends/gpu/threads", "backends/gpu/threads/interpreter"),
         ),
         None,
@@ -150,6 +156,7 @@ TABLE = {
             "backends/gpu/model",
             "backends/gpu/device",
             "backends/gpu/assembly",
+            "backends/gpu/launched",
             "backends/gpu/cubins",
         ),
         None,

@@ -13,7 +13,8 @@ from backends.cuda.build import build, compiled, launches
 from backends.cuda.rules import RULES, WORDS
 from backends.cuda.spelling import templates
 from backends.cuda.table import number
-from backends.gpu.cubins.backend import CubinBackend, Lowered, gpu_lacks
+from backends.gpu.cubins.backend import CubinBackend, Lowered
+from backends.gpu.launched.backend import gpu_lacks
 from backends.gpu.source.names import NAMES
 from backends.gpu.source.view import distinct, kernel_view
 from backends.gpu.threads.program import thread_program
@@ -94,7 +95,7 @@ class Cuda(CubinBackend):
 
 def present(machine: Machine) -> str:
     """Why the machine's GPU is not in this computer; empty where it is."""
-    return gpu_lacks(number(machine.details["cuda"]["arch"]), device_names(machine))
+    return gpu_lacks("cuda", number(machine.details["cuda"]["arch"]), device_names(machine))
 
 
 def spelled(nest: LoopNest) -> LoopNest:

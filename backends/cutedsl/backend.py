@@ -13,7 +13,8 @@ from backends.cutedsl.build import build, compiled, launches
 from backends.cutedsl.rules import NAMES, RULES, WORDS
 from backends.cutedsl.spelling import promoted, templates
 from backends.cutedsl.table import number
-from backends.gpu.cubins.backend import CubinBackend, Lowered, gpu_lacks
+from backends.gpu.cubins.backend import CubinBackend, Lowered
+from backends.gpu.launched.backend import gpu_lacks
 from backends.gpu.source.view import distinct, kernel_view
 from backends.gpu.threads.program import thread_program
 from backends.gpu.threads.thread import ThreadProgram
@@ -100,7 +101,7 @@ class CuteDsl(CubinBackend):
 
     def present(self, machine: Machine) -> str:
         """Why the machine's GPU is not in this computer; empty where it is."""
-        return gpu_lacks(number(machine.details["cutedsl"]["arch"]), device_names(machine))
+        return gpu_lacks("cuda", number(machine.details["cutedsl"]["arch"]), device_names(machine))
 
     def compiler(self) -> tuple[str, str]:
         """The compiler's name and version; or nothing, and why it is not here."""

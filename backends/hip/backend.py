@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
-from functools import cache
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import torch
 
-from backends.backend import Arrays, BackendError, Built, Sizes, Timing
-from backends.gpu.device import running
-from backends.gpu.device.gpu import DEVICE, nodes
-from backends.gpu.model.model import modelled, modelled_build
+from backends.backend import Arrays, BackendError, Built, Sizes
+from backends.gpu.launched.backend import DeviceBackend, gpu_lacks
 from backends.gpu.program import tile_program
 from backends.gpu.source.launches import Call, calls, constants
 from backends.gpu.source.names import NAMES, known_sizes
@@ -34,15 +28,18 @@ from backends.hip.spelling import templates
 from backends.manifest import Manifest
 from backends.parameters import parameters
 from backends.shared.arrays import Fenced, poisoned, results, to_device
-from backends.timeline import Bar, facts_of, write_timeline
 from ir.machine import Machine
 from ir.nest.nest import LoopNest, Store
 from ir.sizes import bind
 from machines.gpu.facts import device_names
 
 
-class Hip:
+class Hip(DeviceBackend):
     """Emits a file of kernels; an emulator executes their text, and their time is modelled."""
+
+    rules = RULES
+    driver = driver
+    correct_by = "emulator"
 
     admit = staticmethod(ADMISSION.require)
 
@@ -84,14 +81,10 @@ class Hip:
         """What no name of a text may be but the text's own."""
         return WORDS | NAMES.words
 
-    def run(
+    def elsewhere(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """The outputs, in the dtypes of the spec; emulated, those of both orders of work-items."""
-        if not present(machine):
-            with running.faults("check"):
-                launch = _launcher(built, nest, machine, sizes)
-            return running.run(launch, nest, sizes, inputs)
+        """The outputs by the emulator, those of both orders of work-items."""
         own = spelled(nest)
         known = known_sizes(nest, own, sizes)
         given = launches(built.file)
@@ -112,90 +105,26 @@ class Hip:
             found.append(results(nest, buffers, inputs))
         return _same(nest, *found)
 
-    def time(
-        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
-    ) -> Timing:
-        """Measured on the target's GPU, else modelled; a build that spills is not modelled."""
-        if not present(machine):
-            with running.faults("time"):
-                launch = _launcher(built, nest, machine, sizes)
-            return running.time(launch, nest, sizes, inputs)
-        return modelled_build(built, nest, machine, RULES, sizes)
-
-    def profile(
-        self,
-        built: Built,
-        nest: LoopNest,
-        machine: Machine,
-        sizes: Sizes,
-        inputs: Arrays,
-        trace: Path,
-    ) -> Timing:
-        """As `time`, with a timeline of the launches."""
-        timing = self.time(built, nest, machine, sizes, inputs)
-        if present(machine):
-            bars = [Bar(n.name, timing.figures[f"{n.name}.us"]) for n in nest.launches]
-        else:
-            with running.faults("time"):
-                image, made = _calls(built, nest, machine, sizes)
-                ready = [(call.name, driver.launcher(image, [call], _stream)) for call in made]
-                bars = running.bars(ready, nest, sizes, inputs, timing.figures["host_us"])
-        write_timeline(trace, (replace(b, facts=facts_of(built, b.name)) for b in bars))
-        return timing
-
-    def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
-        """Microseconds by the time model, of a nest that was not built."""
-        return self.model(nest, machine, sizes, {}).us
-
-    def model(
-        self, nest: LoopNest, machine: Machine, sizes: Sizes, figures: Mapping[str, float]
-    ) -> Timing:
-        """By the time model, with the figures of a build where there are any."""
-        return modelled(nest, machine, RULES, sizes, figures)
-
-    def place(self, machine: Machine) -> str:
-        """Where tensors for the kernels lie: on the target's GPU, else on the CPU."""
-        return "cpu" if present(machine) else DEVICE
-
-    def enqueued(
+    def calls(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
-    ) -> Callable[..., None]:
-        """What runs all launches on tensors on the GPU, in torch's stream."""
-        return _launcher(built, nest, machine, sizes)
+    ) -> tuple[Path, tuple[Call, ...]]:
+        """The code for some sizes, and what is launched of it."""
+        known = known_sizes(nest, spelled(nest), sizes)
+        return compiled(built.file, machine, known), tuple(calls(launches(built.file), known))
 
-    def available(self, machine: Machine) -> Mapping[str, Any]:
-        """On the target's GPU everything on it; elsewhere emulator and model."""
-        version = clang.version()
-        if not version:
-            why = "there is no clang with AMD's device library; install ziglang and triton"
-            return {"correct_by": None, "time_kind": None, "why": why}
-        if lacking := present(machine):
-            here = {"correct_by": "emulator", "time_kind": "modelled", "why": lacking}
-            return here | {"toolchain": version}
-        return {
-            "correct_by": "device",
-            "time_kind": "measured",
-            "why": "",
-            "toolchain": f"{version}, torch {torch.__version__}",
-            "device": device_names(machine)[0],
-            "devices": nodes(),
-            "memory": None,  # a driver reserves more addresses than there is memory
-        }
+    def present(self, machine: Machine) -> str:
+        """Why the machine's GPU is not in this computer; empty where it is."""
+        return present(machine)
+
+    def compiler(self) -> tuple[str, str]:
+        """The compiler's name and version; or nothing, and why it is not here."""
+        missing = "there is no clang with AMD's device library; install ziglang and triton"
+        return clang.version(), missing
 
 
 def present(machine: Machine) -> str:
     """Why the machine's GPU is not in this computer; empty where it is."""
-    return _present(machine.details["hip"]["arch"], device_names(machine))
-
-
-@cache
-def _present(arch: str, names: tuple[str, ...]) -> str:
-    if not torch.version.hip:
-        return "torch here is built for no GPU of AMD"
-    try:
-        return running.looked_in_child(arch, names)
-    except (BackendError, OSError, RuntimeError) as error:
-        return f"the GPU does not answer: {error}"
+    return gpu_lacks("hip", machine.details["hip"]["arch"], device_names(machine))
 
 
 def spelled(nest: LoopNest) -> LoopNest:
@@ -220,22 +149,3 @@ def _same(
         if not added and array.tobytes() != back[name].tobytes():
             raise BackendError("check", f"`{name}` depends on the order in which work-items run")
     return back
-
-
-def _calls(
-    built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
-) -> tuple[Path, tuple[Call, ...]]:
-    """The code for some sizes, and what is launched of it."""
-    known = known_sizes(nest, spelled(nest), sizes)
-    return compiled(built.file, machine, known), tuple(calls(launches(built.file), known))
-
-
-def _launcher(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes) -> Callable[..., None]:
-    """What enqueues all launches on the nest's tensors."""
-    image, made = _calls(built, nest, machine, sizes)
-    torch.cuda.init()
-    return driver.launcher(image, made, _stream)
-
-
-def _stream() -> int:
-    return torch.cuda.current_stream().cuda_stream

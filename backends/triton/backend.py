@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from backends.backend import Arrays, Built, Sizes, Timing
-from backends.gpu.device.gpu import DEVICE, nodes
+from backends.gpu.device.nodes import DEVICE, nodes
 from backends.gpu.model.model import modelled, modelled_build
 from backends.gpu.program import tile_program
 from backends.gpu.text import program_text

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from backends.gpu.device.gpu import alone, nodes
+from backends.gpu.device.nodes import alone, nodes
 from benchmarks.foreign.draws import DRAWS, changed
 from benchmarks.foreign.process import Refused, SolutionProcess
 from benchmarks.foreign.shapes import Shaped, drawn_shapes

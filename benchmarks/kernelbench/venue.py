@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from backends.gpu.device.gpu import DEVICE, CudaDevice
+from backends.gpu.device.gpu import CudaDevice
+from backends.gpu.device.nodes import DEVICE
 from benchmarks import device as machine_room
 from benchmarks.baselines import COMPILE_MODES
 from benchmarks.timing import RaceTimes, TimedCall, measure

@@ -4,22 +4,17 @@ its kernels run and are timed; elsewhere the thread program is interpreted, and 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.gpu.cubins import driver
-from backends.gpu.device import running
-from backends.gpu.device.gpu import DEVICE, nodes
-from backends.gpu.model.model import modelled, modelled_build
+from backends.gpu.launched.backend import DeviceBackend
 from backends.gpu.program import tile_program
-from backends.gpu.rules import Rules
 from backends.gpu.source.launches import Call, calls
 from backends.gpu.source.names import known_sizes
 from backends.gpu.text import program_text as tile_text
@@ -30,11 +25,10 @@ from backends.gpu.threads.thread import ThreadProgram
 from backends.manifest import Manifest
 from backends.parameters import parameters
 from backends.shared.arrays import from_device, poisoned, to_device
-from backends.timeline import Bar, facts_of, write_timeline
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
-from machines.gpu.facts import device_names, facts
+from machines.gpu.facts import facts
 from machines.gpu.matrix_instructions import MatrixInstruction
 
 
@@ -49,10 +43,11 @@ class Lowered:
     source: str = ""  # once it is emitted
 
 
-class CubinBackend:
+class CubinBackend(DeviceBackend):
     """What such backends do alike. Each adds its text, its compiler and its admission."""
 
-    rules: Rules
+    driver = driver
+    correct_by = "interpreter"
 
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
@@ -88,14 +83,6 @@ class CubinBackend:
         """What a built source is launched with."""
         raise NotImplementedError
 
-    def present(self, machine: Machine) -> str:
-        """Why the machine's GPU is not in this computer; empty where it is."""
-        raise NotImplementedError
-
-    def compiler(self) -> tuple[str, str]:
-        """The compiler's name and version; or nothing, and why it is not here."""
-        raise NotImplementedError
-
     # -- of all -------------------------------------------------------------------------------------
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
@@ -111,14 +98,10 @@ class CubinBackend:
         tiles = tile_program(one.own, machine, self.rules)
         return {"tile": tile_text(tiles), "thread": thread_text(one.program)}
 
-    def run(
+    def elsewhere(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """The outputs, in the dtypes of the spec."""
-        if not self.present(machine):
-            with running.faults("check"):
-                launch = self._launcher(built, nest, machine, sizes)
-            return running.run(launch, nest, sizes, inputs)
+        """The outputs by the interpreter of thread programs."""
         if built.file.read_text(encoding="utf-8") != self.emit(nest, machine):
             raise BackendError(
                 "check",
@@ -127,74 +110,13 @@ class CubinBackend:
             )
         return self._interpreted(nest, machine, sizes, inputs)
 
-    def time(
-        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
-    ) -> Timing:
-        """Measured on the target's GPU, else modelled; a build that spills is not modelled."""
-        if not self.present(machine):
-            with running.faults("time"):
-                launch = self._launcher(built, nest, machine, sizes)
-            return running.time(launch, nest, sizes, inputs)
-        return modelled_build(built, nest, machine, self.rules, sizes)
-
-    def profile(
-        self,
-        built: Built,
-        nest: LoopNest,
-        machine: Machine,
-        sizes: Sizes,
-        inputs: Arrays,
-        trace: Path,
-    ) -> Timing:
-        """As `time`, with a timeline of the launches."""
-        timing = self.time(built, nest, machine, sizes, inputs)
-        if self.present(machine):
-            bars = [Bar(n.name, timing.figures[f"{n.name}.us"]) for n in nest.launches]
-        else:
-            with running.faults("time"):
-                image, made = self._calls(built, nest, machine, sizes)
-                ready = [(call.name, driver.launcher(image, [call], _stream)) for call in made]
-                bars = running.bars(ready, nest, sizes, inputs, timing.figures["host_us"])
-        write_timeline(trace, (replace(b, facts=facts_of(built, b.name)) for b in bars))
-        return timing
-
-    def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
-        """Microseconds by the time model, of a nest that was not built."""
-        return self.model(nest, machine, sizes, {}).us
-
-    def model(
-        self, nest: LoopNest, machine: Machine, sizes: Sizes, figures: Mapping[str, float]
-    ) -> Timing:
-        """By the time model, with the figures of a build where there are any."""
-        return modelled(nest, machine, self.rules, sizes, figures)
-
-    def place(self, machine: Machine) -> str:
-        """Where tensors for the kernels lie: on the target's GPU, else on the CPU."""
-        return "cpu" if self.present(machine) else DEVICE
-
-    def enqueued(
+    def calls(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
-    ) -> Callable[..., None]:
-        """What runs all launches on tensors on the GPU, in torch's stream."""
-        return self._launcher(built, nest, machine, sizes)
-
-    def available(self, machine: Machine) -> Mapping[str, Any]:
-        """On the target's GPU everything on it; elsewhere interpreter and model."""
-        version, why = self.compiler()
-        if not version:
-            return {"correct_by": None, "time_kind": None, "why": why}
-        if lacking := self.present(machine):
-            here = {"correct_by": "interpreter", "time_kind": "modelled", "why": lacking}
-            return here | {"toolchain": version}
-        return {
-            "correct_by": "device",
-            "time_kind": "measured",
-            "why": "",
-            "toolchain": f"{version}, torch {torch.__version__}",
-            "device": device_names(machine)[0],
-            "devices": nodes(),
-            "memory": None,  # a driver reserves more addresses than there is memory
-        }
+    ) -> tuple[Path, tuple[Call, ...]]:
+        """The code for some sizes, and what is launched of it."""
+        known = known_sizes(nest, self.spelled(nest), sizes)
+        image = self.image(built, nest, machine, known)
+        return image, tuple(calls(self.launches(built.file), known))
 
     def lowered(self, nest: LoopNest, machine: Machine) -> Lowered:
         """A nest as a thread program."""
@@ -221,36 +143,3 @@ class CubinBackend:
         except ThreadFault as fault:
             raise BackendError("check", str(fault)) from None
         return {t.name: from_device(tensors[t.name], t.dtype) for t in nest.spec.outputs}
-
-    def _calls(
-        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
-    ) -> tuple[Path, tuple[Call, ...]]:
-        """The code for some sizes, and what is launched of it."""
-        known = known_sizes(nest, self.spelled(nest), sizes)
-        image = self.image(built, nest, machine, known)
-        return image, tuple(calls(self.launches(built.file), known))
-
-    def _launcher(
-        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
-    ) -> Callable[..., None]:
-        """What enqueues all launches on the nest's tensors."""
-        image, made = self._calls(built, nest, machine, sizes)
-        torch.cuda.init()
-        torch.cuda.current_stream()  # makes the context that the code is loaded into
-        return driver.launcher(image, made, _stream)
-
-
-@cache
-def gpu_lacks(arch: int, names: tuple[str, ...]) -> str:
-    """Why a GPU is not in this computer; empty where it is."""
-    if not torch.version.cuda:
-        return "torch here is built for no GPU of NVIDIA"
-    try:
-        return running.looked_in_child(arch, names)
-    except (BackendError, OSError, RuntimeError) as error:
-        return f"the GPU does not answer: {error}"
-
-
-def _stream() -> int:
-    """The handle of torch's stream."""
-    return torch.cuda.current_stream().cuda_stream

@@ -1,24 +1,16 @@
-"""A GPU through torch: its identity, queue and clock, and exclusive turns on it."""
+"""A GPU through torch: its identity, queue and clock."""
 
 from __future__ import annotations
 
-import fcntl
-import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import torch
 
+from backends.gpu.device.nodes import DEVICE
 from machines.gpu.facts import own_name
 
-DEVICE = "cuda"  # what torch calls a GPU of any vendor
 OVER_CACHE = 4  # size of the flush buffer in multiples of the L2 cache
 LEAST_FLUSH = 256 << 20  # bytes
-NODES = ("nvidia[0-9]*", "kfd")  # below /dev: device files to lock
-# Below /dev: device files that a process opens to use a GPU.
-OPENED = ("nvidia*", "nvidia-caps/*", "kfd", "dri/*", "shm")
 
 
 class CudaDevice:
@@ -79,23 +71,3 @@ def lack(arch: int | str, names: tuple[str, ...]) -> str:
         here = f"the GPU here is a {facts.name}, on which nothing is measured"
         return f"{here}: the target's is a {' or '.join(names)}"
     return ""
-
-
-def nodes(folder: Path = Path("/dev")) -> list[str]:
-    """The device files that a process opens to use a GPU."""
-    return sorted(str(node) for pattern in OPENED for node in folder.glob(pattern))
-
-
-@contextmanager
-def alone(folder: Path = Path("/dev")) -> Iterator[None]:
-    """A context that locks the GPU's device file, so that processes that time take turns."""
-    nodes = sorted(node for pattern in NODES for node in folder.glob(pattern))
-    if not nodes:
-        yield
-        return
-    held = os.open(nodes[0], os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(held)

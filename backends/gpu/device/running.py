@@ -22,7 +22,8 @@ from backends.backend import Arrays, BackendError, Sizes, Timing
 from backends.fences import require_untouched
 from backends.gpu.child import fault, in_child
 from backends.gpu.device import timing
-from backends.gpu.device.gpu import DEVICE, CudaDevice, alone, lack
+from backends.gpu.device.gpu import CudaDevice, lack
+from backends.gpu.device.nodes import DEVICE, alone
 from backends.gpu.device.nvml import clocks
 from backends.gpu.device.tensors import array, placed, poison, poisoned, same_bits
 from backends.parameters import parameters

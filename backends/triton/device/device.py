@@ -15,7 +15,8 @@ from triton.runtime.jit import JITFunction
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.gpu.device import running
-from backends.gpu.device.gpu import CudaDevice, alone
+from backends.gpu.device.gpu import CudaDevice
+from backends.gpu.device.nodes import alone
 from backends.gpu.device.running import looked_in_child
 from backends.timeline import Bar, facts_of, write_timeline
 from backends.triton.build.compile import CACHE

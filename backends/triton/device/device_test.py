@@ -11,7 +11,7 @@ import torch
 from triton.runtime.jit import JITFunction
 
 from backends.backend import BackendError, Built
-from backends.gpu.device import gpu, nvml, running, timing
+from backends.gpu.device import gpu, nodes, nvml, running, timing
 from backends.gpu.device.fake import Fake
 from backends.triton.device import device
 from ir.reference.inputs import random_inputs
@@ -194,11 +194,11 @@ def test_processes_that_time_take_turns(tmp_path):
     node = tmp_path / "nvidia0"
     node.touch()
     other = os.open(node, os.O_RDONLY)
-    with gpu.alone(tmp_path), pytest.raises(BlockingIOError):
+    with nodes.alone(tmp_path), pytest.raises(BlockingIOError):
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(other)
-    with gpu.alone(tmp_path / "none"):
+    with nodes.alone(tmp_path / "none"):
         pass
 
 

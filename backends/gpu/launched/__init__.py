@@ -1,0 +1,1 @@
+"""What backends share whose code objects a driver launches."""

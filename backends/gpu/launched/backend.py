@@ -1,0 +1,171 @@
+"""What backends do alike whose code objects a driver launches: on the target's GPU all of it, elsewhere
+each checks in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.gpu.device.nodes import DEVICE, chips, nodes
+from backends.gpu.model.model import modelled, modelled_build
+from backends.gpu.rules import Rules
+from backends.gpu.source.launches import Call
+from backends.timeline import Bar, facts_of, write_timeline
+from ir.machine import Machine
+from ir.nest.nest import LoopNest
+from machines.gpu.facts import device_names
+
+if TYPE_CHECKING:
+    from backends.gpu.launched import torch_stream
+
+
+class Driver(Protocol):
+    """The driver of a vendor."""
+
+    def launcher(
+        self, image: Path, calls: tuple[Call, ...], stream: Callable[[], int]
+    ) -> Callable[..., None]:
+        """What enqueues calls of a code object."""
+
+
+class DeviceBackend:
+    """Launches through a driver in torch's stream."""
+
+    rules: Rules
+    driver: Driver
+    correct_by: str  # how a kernel is checked where the GPU is not
+
+    # -- of each language ---------------------------------------------------------------------------
+
+    def present(self, machine: Machine) -> str:
+        """Why the machine's GPU is not in this computer; empty where it is."""
+        raise NotImplementedError
+
+    def compiler(self) -> tuple[str, str]:
+        """The compiler's name and version; or nothing, and why it is not here."""
+        raise NotImplementedError
+
+    def calls(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
+    ) -> tuple[Path, tuple[Call, ...]]:
+        """The code object for some sizes, and what is launched of it."""
+        raise NotImplementedError
+
+    def elsewhere(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> dict[str, np.ndarray]:
+        """The outputs, where the GPU is not."""
+        raise NotImplementedError
+
+    # -- of all -------------------------------------------------------------------------------------
+
+    def run(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> dict[str, np.ndarray]:
+        """The outputs, in the dtypes of the spec."""
+        if self.present(machine):
+            return self.elsewhere(built, nest, machine, sizes, inputs)
+        on = _torch()
+        with on.faults("check"):
+            launch = self.enqueued(built, nest, machine, sizes)
+        return on.run(launch, nest, sizes, inputs)
+
+    def time(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> Timing:
+        """Measured on the target's GPU, else modelled; a build that spills is not modelled."""
+        if self.present(machine):
+            return modelled_build(built, nest, machine, self.rules, sizes)
+        on = _torch()
+        with on.faults("time"):
+            launch = self.enqueued(built, nest, machine, sizes)
+        return on.time(launch, nest, sizes, inputs)
+
+    def profile(
+        self,
+        built: Built,
+        nest: LoopNest,
+        machine: Machine,
+        sizes: Sizes,
+        inputs: Arrays,
+        trace: Path,
+    ) -> Timing:
+        """As `time`, with a timeline of the launches."""
+        timing = self.time(built, nest, machine, sizes, inputs)
+        if self.present(machine):
+            bars = [Bar(n.name, timing.figures[f"{n.name}.us"]) for n in nest.launches]
+        else:
+            on = _torch()
+            with on.faults("time"):
+                image, made = self.calls(built, nest, machine, sizes)
+                ready = [(c.name, self.driver.launcher(image, (c,), on.stream)) for c in made]
+                bars = on.bars(ready, nest, sizes, inputs, timing.figures["host_us"])
+        write_timeline(trace, (replace(b, facts=facts_of(built, b.name)) for b in bars))
+        return timing
+
+    def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
+        """Microseconds by the time model, of a nest that was not built."""
+        return self.model(nest, machine, sizes, {}).us
+
+    def model(
+        self, nest: LoopNest, machine: Machine, sizes: Sizes, figures: Mapping[str, float]
+    ) -> Timing:
+        """By the time model, with the figures of a build where there are any."""
+        return modelled(nest, machine, self.rules, sizes, figures)
+
+    def place(self, machine: Machine) -> str:
+        """Where tensors for the kernels lie: on the target's GPU, else on the CPU."""
+        return "cpu" if self.present(machine) else DEVICE
+
+    def enqueued(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
+    ) -> Callable[..., None]:
+        """What runs all launches on tensors on the GPU, in torch's stream."""
+        image, made = self.calls(built, nest, machine, sizes)
+        on = _torch()
+        on.ready()
+        return self.driver.launcher(image, made, on.stream)
+
+    def available(self, machine: Machine) -> Mapping[str, Any]:
+        """On the target's GPU everything on it; elsewhere another check, and the model."""
+        toolchain, why = self.compiler()
+        if not toolchain:
+            return {"correct_by": None, "time_kind": None, "why": why}
+        if lacking := self.present(machine):
+            here = {"correct_by": self.correct_by, "time_kind": "modelled", "why": lacking}
+            return here | {"toolchain": toolchain}
+        return {
+            "correct_by": "device",
+            "time_kind": "measured",
+            "why": "",
+            "toolchain": f"{toolchain}, torch {version('torch')}",
+            "device": device_names(machine)[0],
+            "devices": nodes(),
+            "memory": None,  # a driver reserves more addresses than there is memory
+        }
+
+
+@cache
+def gpu_lacks(vendor: str, arch: int | str, names: tuple[str, ...]) -> str:
+    """Why a GPU is not in this computer; empty where it is. vendor: of torch's build, as in
+    `torch.version`."""
+    if not chips():
+        return "there is no GPU here"
+    try:
+        return _torch().lacks(vendor, arch, names)
+    except (BackendError, OSError, RuntimeError) as error:
+        return f"the GPU does not answer: {error}"
+
+
+def _torch() -> torch_stream:
+    """What needs torch, whose import takes a second: imported where there is a GPU alone."""
+    from backends.gpu.launched import torch_stream
+
+    return torch_stream
