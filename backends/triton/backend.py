@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Mapping
+from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from backends.backend import Arrays, Built, Sizes, Timing
-from backends.gpu.device.nodes import DEVICE, nodes
+from backends.gpu.device.nodes import DEVICE, chips, nodes
 from backends.gpu.model.model import modelled, modelled_build
 from backends.gpu.program import tile_program
 from backends.gpu.text import program_text
 from backends.manifest import Manifest
 from backends.timeline import Bar, facts_of, write_timeline
-from backends.triton.build import compile as compiler
 from backends.triton.build.admission import require_admissible
-from backends.triton.device import device
 from backends.triton.emit.names import WORDS, spelled
 from backends.triton.emit.spelling import templates
 from backends.triton.emit.view import kernel_view
-from backends.triton.interpret import interpreter
-from backends.triton.interpret.interpreter import interpret
-from backends.triton.interpret.launch import launcher as interpreted_launcher
 from backends.triton.rules import RULES
 from backends.triton.static import static_figures
 from ir.machine import Machine
@@ -58,11 +55,11 @@ class Triton:
         """Compiles every launch for the target, in a child; a source that is more than kernels and
         their launches is refused."""
         self.admit(source)
-        return compiler.build(source, nest, machine, folder)
+        return _compiler().build(source, nest, machine, folder)
 
     def draft(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """As `build` where the target's GPU runs it; elsewhere a file is all that is interpreted."""
-        if not device.present(machine):
+        if not present(machine):
             return self.build(source, nest, machine, folder)
         self.admit(source)
         file = folder / f"kernel.{self.manifest.extension}"
@@ -77,16 +74,16 @@ class Triton:
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
         """The outputs, in the dtypes of the spec."""
-        if not device.present(machine):
-            return device.run(built, nest, machine, sizes, inputs)
-        return interpret(built, nest, machine, sizes, inputs, next(self._orders))
+        if not present(machine):
+            return _device().run(built, nest, machine, sizes, inputs)
+        return _interpreter().interpret(built, nest, machine, sizes, inputs, next(self._orders))
 
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> Timing:
         """Measured on the target's GPU, else modelled; a build that spills is not modelled."""
-        if not device.present(machine):
-            return device.time(built, nest, machine, sizes, inputs)
+        if not present(machine):
+            return _device().time(built, nest, machine, sizes, inputs)
         return modelled_build(built, nest, machine, RULES, sizes)
 
     def profile(
@@ -99,8 +96,8 @@ class Triton:
         trace: Path,
     ) -> Timing:
         """As `time`, with a timeline of the launches."""
-        if not device.present(machine):
-            return device.profile(built, nest, machine, sizes, inputs, trace)
+        if not present(machine):
+            return _device().profile(built, nest, machine, sizes, inputs, trace)
         timing = modelled(nest, machine, RULES, sizes, built.figures)
         us = {launch.name: timing.figures[f"{launch.name}.us"] for launch in nest.launches}
         write_timeline(trace, (Bar(n, u, facts=facts_of(built, n)) for n, u in us.items()))
@@ -120,25 +117,27 @@ class Triton:
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
     ) -> Callable[..., None]:
         """What runs all launches on tensors on the GPU, in torch's stream."""
-        return device.tensor_launcher(built.file)
+        return _device().tensor_launcher(built.file)
 
     def place(self, machine: Machine) -> str:
         """Where tensors for the kernels lie: on the target's GPU, else on the CPU."""
-        return "cpu" if device.present(machine) else DEVICE
+        return "cpu" if present(machine) else DEVICE
 
     def launcher(
         self, file: Path, tensors: tuple[Parameter, ...], machine: Machine
     ) -> Callable[..., None]:
         """What runs a source on tensors at that place: the GPU's queue, or the interpreter."""
-        if device.present(machine):
-            return interpreted_launcher(file, tensors, machine)
-        return device.tensor_launcher(file)
+        if present(machine):
+            from backends.triton.interpret.launch import launcher  # needs torch
+
+            return launcher(file, tensors, machine)
+        return _device().tensor_launcher(file)
 
     def warm(self, machine: Machine) -> None:
         """Loads what compiling needs, and what interpreting needs where that is done."""
-        compiler.warm(machine)
-        if device.present(machine):
-            interpreter.warm()
+        _compiler().warm(machine)
+        if present(machine):
+            _interpreter().warm()
 
     def static_figures(self, source: str) -> Mapping[str, float]:
         """What the kernels in a text show; see `ir.estimate.kernel_features`."""
@@ -146,15 +145,42 @@ class Triton:
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
         """On the target's GPU everything on it; elsewhere interpreter and model."""
-        if lacking := device.present(machine):
+        if lacking := present(machine):
             here = {"correct_by": "interpreter", "time_kind": "modelled", "why": lacking}
-            return here | {"toolchain": compiler.version()}
+            return here | {"toolchain": f"triton {version('triton')}"}
         return {
             "correct_by": "device",
             "time_kind": "measured",
             "why": "",
-            "toolchain": ", ".join(f"{n} {v}" for n, v in device.toolchain().items()),
+            "toolchain": ", ".join(f"{n} {v}" for n, v in _device().toolchain().items()),
             "device": device_names(machine)[0],
             "devices": nodes(),
             "memory": None,  # a driver reserves more addresses than there is memory
         }
+
+
+def present(machine: Machine) -> str:
+    """Why the machine's GPU is not in this computer; empty where it is."""
+    return _device().present(machine) if chips() else "there is no GPU here"
+
+
+# Triton's compiler, torch and the interpreter take seconds to import. The process of a search, which
+# emits sources and reads figures, uses none of them.
+
+
+def _compiler() -> ModuleType:
+    from backends.triton.build import compile as compiler
+
+    return compiler
+
+
+def _device() -> ModuleType:
+    from backends.triton.device import device
+
+    return device
+
+
+def _interpreter() -> ModuleType:
+    from backends.triton.interpret import interpreter
+
+    return interpreter

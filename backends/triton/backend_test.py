@@ -9,8 +9,9 @@ import pytest
 
 from backends.backend import Built
 from backends.registry import REGISTRY, target
+from backends.triton import backend
 from backends.triton.backend import Triton
-from backends.triton.device import device
+from backends.triton.interpret import interpreter
 from ir.lower.lower import lower
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
@@ -26,7 +27,7 @@ NEST = lower(SPEC, decisions(SPEC, *LINES), H200, SIZES)
 @pytest.fixture
 def triton(monkeypatch) -> Triton:
     """The backend where the target's device is not there."""
-    monkeypatch.setattr(device, "present", lambda machine: "there is none in this test")
+    monkeypatch.setattr(backend, "present", lambda machine: "there is none in this test")
     return Triton(REGISTRY.manifest("triton"))
 
 
@@ -43,7 +44,7 @@ def test_without_the_device_results_are_interpreted_and_times_modelled(triton):
 
 
 def test_on_the_device_everything_is_its_own(triton, monkeypatch):
-    monkeypatch.setattr(device, "present", lambda machine: "")
+    monkeypatch.setattr(backend, "present", lambda machine: "")
     can = triton.available(H200)
     assert (can["correct_by"], can["time_kind"]) == ("device", "measured")
     assert can["memory"] is None
@@ -65,7 +66,7 @@ def test_a_kernel_is_built_run_timed_and_profiled(triton, built, tmp_path):
 
 def test_each_run_takes_its_programs_in_another_order(triton, tmp_path, monkeypatch):
     orders = []
-    monkeypatch.setattr("backends.triton.backend.interpret", lambda *args: orders.append(args[-1]))
+    monkeypatch.setattr(interpreter, "interpret", lambda *args: orders.append(args[-1]))
     for _ in range(3):
         triton.run(Built(tmp_path / "kernel.py"), NEST, H200, SIZES, {})
     assert len(set(orders)) == 3

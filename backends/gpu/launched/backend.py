@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from types import ModuleType
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,9 +22,6 @@ from backends.timeline import Bar, facts_of, write_timeline
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from machines.gpu.facts import device_names
-
-if TYPE_CHECKING:
-    from backends.gpu.launched import torch_stream
 
 
 class Driver(Protocol):
@@ -164,7 +162,7 @@ def gpu_lacks(vendor: str, arch: int | str, names: tuple[str, ...]) -> str:
         return f"the GPU does not answer: {error}"
 
 
-def _torch() -> torch_stream:
+def _torch() -> ModuleType:
     """What needs torch, whose import takes a second: imported where there is a GPU alone."""
     from backends.gpu.launched import torch_stream
 

@@ -199,8 +199,3 @@ def _check_launches(done: list[CompiledLaunch], nest: LoopNest) -> None:
     if len(done) != len(names):
         got = ", ".join(one.name for one in done)
         raise BackendError("build", f"`launch` launches {got}; expected {', '.join(names)}")
-
-
-def version() -> str:
-    """The compiler's name and version."""
-    return f"triton {triton.__version__}"
