@@ -33,4 +33,5 @@ class Cpp(Host):
     statements = Statements
     compiler = Compiler("g++", FLAGS)
     include = (Path(__file__).parent, PRELUDE)
+    header = "kernel.h"
     admit = staticmethod(require_admissible)

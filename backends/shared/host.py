@@ -20,6 +20,7 @@ from backends.shared.compiler import Compiler
 from backends.shared.library import launches
 from backends.shared.loops import Loops
 from backends.shared.names import Names
+from backends.shared.precompiled import precompiled
 from backends.shared.view import kernel_view
 from backends.timeline import Bar, write_timeline
 from ir.machine import Machine
@@ -35,7 +36,8 @@ class Host:
     names: Names
     statements: type[Loops]  # what becomes of the statements of a launch
     compiler: Compiler
-    include: Sequence[Path] = (PRELUDE,)  # where its headers lie
+    include: tuple[Path, ...] = (PRELUDE,)  # where its headers lie
+    header = "launch.h"  # of them, the one that sources begin with
     admit: Callable[[str], None]  # BackendError("build") at what a source may not hold
 
     def __init__(self, manifest: Manifest, templates: Path = TEMPLATES):
@@ -52,7 +54,7 @@ class Host:
         """A shared library under `folder`; a source that is more than kernels is refused."""
         self.admit(source)
         name = f"kernel.{self.manifest.extension}"
-        return self.compiler.build(source, folder, name, self.include)
+        return self.compiler.build(source, folder, name, self._headers())
 
     def words(self) -> Collection[str]:
         """What no name of a text may be but the text's own."""
@@ -115,6 +117,7 @@ class Host:
         if not version:
             why = f"there is no {self.compiler.command}; install it"
             return {"correct_by": None, "time_kind": None, "why": why}
+        self._headers()  # compiled here, as who builds a candidate may write nothing else
         return {
             "correct_by": "device",
             "time_kind": "measured",
@@ -123,6 +126,10 @@ class Host:
             "toolchain": version,
             "device": f"{processor()}, {cores()} cores",
         }
+
+    def _headers(self) -> tuple[Path, ...]:
+        """Where sources find their headers."""
+        return precompiled(self.compiler.command, self.compiler.flags, self.include, self.header)
 
 
 def together(calls: Sequence[Callable[[], None]]) -> Callable[[], None]:

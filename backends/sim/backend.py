@@ -15,12 +15,12 @@ from backends.manifest import Manifest
 from backends.shared.arrays import Fenced, placed, results
 from backends.shared.compiler import Compiler
 from backends.shared.launches import calls, tensors
+from backends.shared.precompiled import precompiled
 from backends.shared.view import kernel_view
 from backends.sim import spelling
 from backends.sim.admission import require_admissible
 from backends.sim.commands import Commands
-from backends.sim.native.load import BuildError, load
-from backends.sim.native.precompiled import kernel_include
+from backends.sim.native.load import BuildError, device_include, load
 from backends.sim.remembered import Remembered, Run, inputs_digest
 from backends.sim.scalars import charged
 from backends.sim.static import static_figures
@@ -57,8 +57,7 @@ class Sim:
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """A shared library under `folder`; the simulator loads it."""
         self.admit(source)
-        include = kernel_include(COMPILER, FLAGS)
-        return Compiler(COMPILER, FLAGS).build(charged(source), folder, "kernel.cc", (include,))
+        return Compiler(COMPILER, FLAGS).build(charged(source), folder, "kernel.cc", include())
 
     def words(self) -> Collection[str]:
         """What no name of a text may be but the text's own."""
@@ -105,7 +104,7 @@ class Sim:
         """Everything, where the simulator compiles; it is compiled here, once, if need be."""
         try:
             load()
-            kernel_include(COMPILER, FLAGS)
+            include()
         except BuildError as error:
             return {"correct_by": None, "time_kind": None, "why": str(error)}
         return {
@@ -172,3 +171,8 @@ def _timing(result: Mapping[str, Any], machine: Machine) -> Timing:
     for name, engine in result["engines"].items():
         figures[f"{name}_stall"] = engine["stall"] / (elements * cycles)
     return Timing(float(result["microseconds"]), "simulated", figures, engines)
+
+
+def include() -> tuple[Path, ...]:
+    """Where kernels find the device interface, which is compiled here, once."""
+    return precompiled(COMPILER, FLAGS, (device_include(),), "device.h")

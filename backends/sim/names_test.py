@@ -5,8 +5,8 @@ import subprocess
 
 from backends.registry import REGISTRY, target
 from backends.sim import spelling
-from backends.sim.backend import COMPILER, FLAGS, Sim
-from backends.sim.native.precompiled import kernel_include
+from backends.sim.backend import COMPILER, Sim
+from backends.sim.native.load import device_include
 from ir.autoschedule.autoschedule import plain
 from ir.lower.lower import lower
 from testing.samples.samples import spec_of
@@ -17,8 +17,7 @@ BACKEND = Sim(REGISTRY.manifest("sim"))
 
 def device_words():
     """What `device.h` and the headers below it define, macros and functions."""
-    include = kernel_include(COMPILER, FLAGS)
-    command = [COMPILER, "-std=c++20", f"-I{include}", "-E", "-dM", "-x", "c++", "-"]
+    command = [COMPILER, "-std=c++20", f"-I{device_include()}", "-E", "-dM", "-x", "c++", "-"]
     text = subprocess.run(
         command, input='#include "device.h"\n', capture_output=True, text=True, check=True
     ).stdout

@@ -1,6 +1,5 @@
 """The simulator's compiled module: taken from the build, or compiled once and kept."""
 
-import fcntl
 import functools
 import hashlib
 import importlib
@@ -11,9 +10,10 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+
+from backends.shared.kept import cache_folder, once
 
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[2]
@@ -42,23 +42,6 @@ def load() -> ModuleType:
 def device_include() -> Path:
     """The directory for `-I`: generated kernels say `#include "device.h"`."""
     return _HERE / "device"
-
-
-def cache_folder() -> Path:
-    """Where what is compiled once is kept."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "speciate" / "native"
-
-
-def once(file: Path, make: Callable[[], None]) -> Path:
-    """A file that `make` writes where it is not there yet; other processes wait meanwhile."""
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with (file.parent / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not file.exists():
-                make()
-    return file
 
 
 def _sources() -> list[Path]:
