@@ -1,0 +1,207 @@
+"""Cases of what a verb does to a kernel on a GPU: one schedule, and the same with a decision changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ir.parse.parse import parse_workload
+from ir.workload import LIBRARY, Sizes, Workload
+
+SPECS = Path(__file__).parent / "specs"
+
+
+@dataclass(frozen=True, slots=True)
+class VerbCase:
+    """A variant of a schedule. Times of a topic are compared with its first variant's."""
+
+    topic: str
+    variant: str  # what it has that the others of the topic have not
+    kernel: str  # a file of the library, or of `specs/`
+    sizes: Sizes
+    lines: tuple[str, ...]  # its decisions
+
+    def work(self) -> Workload:
+        """The kernel."""
+        own = SPECS / f"{self.kernel}.kir"
+        file = own if own.exists() else LIBRARY / f"{self.kernel}.kir"
+        return parse_workload(file.read_text(encoding="utf-8"), self.kernel)
+
+
+def verb_cases() -> Iterator[VerbCase]:
+    """All cases, those of a topic one after another."""
+    for topic, (base, variants) in _TOPICS.items():
+        kernel, sizes, lines = _BASES[base]
+        for variant, changes in variants.items():
+            yield VerbCase(topic, variant, kernel, sizes, changed(lines, *changes))
+
+
+def changed(lines: tuple[str, ...], *changes: str) -> tuple[str, ...]:
+    """Decisions with others in their places. A change takes the place of the decision of the same verb
+    on the same subject, else it is added; `-verb(subject)` takes one away."""
+    found = {_decided(line): line for line in lines}
+    for change in changes:
+        if change.startswith("-"):
+            del found[change[1:]]
+        else:
+            found[_decided(change)] = change
+    return tuple(found.values())
+
+
+def _decided(line: str) -> str:
+    """The verb and the subject of a decision."""
+    return line.split(",")[0].rstrip(")") + ")"
+
+
+def _tiled(placed: str, **tiles: int) -> list[str]:
+    """Tiles of indices; the last `placed` of them are loops of a program, the others its grid."""
+    levels = dict.fromkeys(tiles, "grid") | dict.fromkeys(placed.split(), "loop")
+    return [
+        *(f"tile({i}, size={n})" for i, n in tiles.items()),
+        *(f"place({i}.outer, level={level})" for i, level in levels.items()),
+    ]
+
+
+_MATMUL = (
+    *_tiled("k", m=128, n=256, k=64),
+    "compute(c, unit=matrix)",
+    *("pipeline(a, stages=3)", "pipeline(b, stages=3)"),
+    *("copy(a, by=bulk)", "copy(b, by=bulk)", "copy(c, by=bulk)"),
+    "rasterize(m, size=16, over=n)",
+    "threads(c, count=256)",
+    "persistent(c, programs=1)",
+)
+_WARPS = (  # mma.sync, whose operands the schedule lays out in shared memory
+    *_tiled("k", m=128, n=128, k=32),
+    "compute(c, unit=matrix)",
+    "instruction(c, shape=m16n8k16)",
+    *("pipeline(a, stages=3)", "pipeline(b, stages=3)"),
+    "rasterize(m, size=8, over=n)",
+    "threads(c, count=256)",
+)
+_GELU = (
+    *_tiled("k", m=128, n=128, k=64),
+    "compute(acc, unit=matrix)",
+    *("pipeline(x, stages=3)", "pipeline(w, stages=3)"),
+    *("copy(x, by=bulk)", "copy(w, by=bulk)", "copy(y, by=bulk)"),
+    "rasterize(m, size=8, over=n)",
+    "threads(y, count=256)",
+    "persistent(y, programs=1)",
+)
+_ATTENTION = (
+    *_tiled("n", h=1, m=128, n=128),
+    *("fuse(l, into=o)", "online(mx, into=o)"),
+    *("compute(s, unit=matrix)", "compute(o, unit=matrix)", "precision(o, dtype=bf16)"),
+    *("pipeline(k, stages=2)", "pipeline(v, stages=2)"),
+    *("copy(k, by=bulk)", "copy(v, by=bulk)"),
+    "threads(y, count=256)",
+    "specialize(y)",
+)
+_ROWS = (*_tiled("", m=1), "threads(y, count=256)")
+_LARGE = dict(M=8192, K=8192, N=8192)
+_FEW = dict(M=1024, K=16384, N=2048)  # 64 tiles, for 132 processors
+_BASES: dict[str, tuple[str, Sizes, tuple[str, ...]]] = {
+    "matmul": ("matmul_bf16", _LARGE, _MATMUL),
+    "few tiles": ("matmul_bf16", _FEW, changed(_MATMUL, "rasterize(m, size=8, over=n)")),
+    "warps": ("matmul_bf16", dict(M=4096, K=4096, N=4096), _WARPS),
+    "epilogue": ("matmul_bias_gelu", dict(M=4096, K=1024, N=4096), _GELU),
+    "attention": ("attention", dict(H=64, M=2048, N=2048, D=128), _ATTENTION),
+    "rows": ("softmax", dict(M=8192, K=8192), _ROWS),
+}
+_TOPICS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
+    "copies": (
+        "matmul",
+        {
+            "by the DMA engine": (),
+            "operands by threads": ("-copy(a)", "-copy(b)"),
+            "result by threads": ("-copy(c)",),
+            "all by threads": ("-copy(a)", "-copy(b)", "-copy(c)"),
+        },
+    ),
+    "stages": (
+        "matmul",
+        {
+            "3": (),
+            "2": ("pipeline(a, stages=2)", "pipeline(b, stages=2)"),
+            "3, tiles of 128 x 128": ("tile(n, size=128)",),
+            "4, tiles of 128 x 128": (
+                *("tile(n, size=128)", "pipeline(a, stages=4)", "pipeline(b, stages=4)"),
+            ),
+        },
+    ),
+    "grid": (
+        "matmul",
+        {
+            "persistent, groups of 16": (),
+            "a block for each tile": ("-persistent(c)",),
+            "groups of 8": ("rasterize(m, size=8, over=n)",),
+            "no groups": ("-rasterize(m)",),
+            "clusters of 2 along m": ("cluster(m, size=2)",),
+            "clusters of 2 along n": ("cluster(n, size=2)",),
+        },
+    ),
+    "roles": (
+        "matmul",
+        {
+            "as the backend chooses": (),
+            "32 producers": ("roles(c, producers=32)",),
+            "128 producers": ("roles(c, producers=128)",),
+            "128 producers of 24 registers": ("roles(c, producers=128, registers=24)",),
+            "128 producers of 40 registers": ("roles(c, producers=128, registers=40)",),
+        },
+    ),
+    "roles of attention": (
+        "attention",
+        {
+            "as the backend chooses": (),
+            "32 producers": ("roles(y, producers=32)",),
+            "128 producers": ("roles(y, producers=128)",),
+        },
+    ),
+    "few tiles": (
+        "few tiles",
+        {
+            "whole tiles": (),
+            "stream-K": ("stream_k(c, over=k)",),
+            "tiles of 128 x 128": ("tile(n, size=128)",),
+            "stream-K, tiles of 128 x 128": ("tile(n, size=128)", "stream_k(c, over=k)"),
+            "split-K in 2, tiles of 128 x 128": (
+                *("tile(n, size=128)", "split_k(c, over=k, parts=2)", "-persistent(c)"),
+            ),
+        },
+    ),
+    "shared memory": (
+        "warps",
+        {
+            "as the backend chooses": (),
+            "swizzle of 64 bytes": ("swizzle(a, bytes=64)", "swizzle(b, bytes=64)"),
+            "swizzle of 32 bytes": ("swizzle(a, bytes=32)", "swizzle(b, bytes=32)"),
+            "pad of 16 bytes": ("pad(a, bytes=16)", "pad(b, bytes=16)"),
+            "pad of 128 bytes": ("pad(a, bytes=128)", "pad(b, bytes=128)"),
+            "warps 2 x 4": ("warps(c, m=2, n=4)",),
+            "warps 4 x 2": ("warps(c, m=4, n=2)",),
+        },
+    ),
+    "epilogue": (
+        "epilogue",
+        {
+            "by the DMA engine": (),
+            "from registers": ("-copy(y)", "epilogue(y, by=registers)"),
+            "through shared memory": ("-copy(y)", "epilogue(y, by=shared)"),
+            "64 columns at a time": ("-copy(y)", "epilogue(y, by=shared, columns=64)"),
+            "32 columns at a time": ("-copy(y)", "epilogue(y, by=shared, columns=32)"),
+        },
+    ),
+    "cache": (
+        "rows",
+        {
+            "no hint": (),
+            "x evict_first": ("cache(x, hint=evict_first)",),
+            "x no_allocate": ("cache(x, hint=no_allocate)",),
+            "y evict_first": ("cache(y, hint=evict_first)",),
+            "512 threads": ("threads(y, count=512)",),
+            "40 registers": ("registers(y, limit=40)",),
+        },
+    ),
+}
