@@ -36,8 +36,14 @@ def result(fragment: Any, at: Any, columns: int) -> Any:
 
 
 def _tf32(view: Any) -> Any:
-    pointer = cute.recast_ptr(view.iterator, dtype=TFloat32)
-    return cute.make_tensor(pointer, view.layout)
+    """An operand's registers one after the other. The compiler halves the strides of others, as if
+    elements had 16 bits, and takes wrong registers."""
+    count = cute.size(view)
+    held = cute.make_rmem_tensor(count, Float32)
+    for n in range(count):
+        held[n] = view[n]
+    pointer = cute.recast_ptr(held.iterator, dtype=TFloat32)
+    return cute.make_tensor(pointer, cute.make_layout((count, 1, 1)))
 
 
 def mma(acc: Any, a: Any, b: Any) -> None:

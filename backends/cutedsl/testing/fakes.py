@@ -175,8 +175,21 @@ def _values(x: Tensor) -> list[Any]:
     return [float(x[(n, 0, 0)]) for n in range(memory.size(x))]
 
 
+def _require_words(x: Tensor) -> None:
+    """ValueError at registers of an operand that the compiler would take others for: it reads whole
+    words of 16-bit elements, and tf32 as if elements were of 16 bits."""
+    if x.memspace == RMEM:
+        first = x.iterator.offset
+        places = [first + x.layout((n, 0, 0)) for n in range(memory.size(x))]
+        wrong = [b - a != 1 or a % 2 for a, b in zip(places[::2], places[1::2], strict=True)]
+        if any(wrong) or x.element_type is TFloat32 and places[-1] - first != len(places) - 1:
+            raise ValueError(f"registers {places} of an operand do not lie in words")
+
+
 def _gemm(atom: Any, acc: Tensor, a: Tensor, b: Tensor, _: Tensor) -> None:
     """acc += a * b by the threads of a warp or of a warpgroup."""
+    _require_words(a)
+    _require_words(b)
     if atom.op.family == "warpgroup":
         _warpgroup_mma(acc, a, b, atom.op.shape)
         return

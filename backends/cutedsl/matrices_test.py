@@ -1,0 +1,90 @@
+"""What the compiler makes of operands of matrix instructions: the registers that a kernel names."""
+
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from backends.cutedsl import compiler
+from backends.cutedsl.testing.fakes import installed
+from backends.gpu.child import in_child
+
+ARCH = "sm_90a"
+KERNEL = """
+import cutlass
+import cutlass.cute as cute
+from cutlass import Float32, Int32
+from backends.cutedsl.kernel import *
+
+@cute.kernel
+def f_0(x_ptr: cute.Pointer, y_ptr: cute.Pointer):
+    x = cute.make_tensor(x_ptr, cute.make_layout(1024))
+    y = cute.make_tensor(y_ptr, cute.make_layout(1024))
+    a = cute.make_rmem_tensor(cute.make_layout((2, 2), stride=({a})), Float32)
+    b = cute.make_rmem_tensor(cute.make_layout((2, 1), stride=({b})), Float32)
+    c = cute.make_rmem_tensor(cute.make_layout((2, 2), stride=({c})), Float32)
+    for i in cutlass.range_constexpr(2):
+        b[i, 0] = x[32 + i]
+        for j in cutlass.range_constexpr(2):
+            a[i, j] = x[2 * j + i]
+            c[i, j] = x[64 + 2 * i + j]
+    mma(
+        operand(c, (0, 0), [(0, 0), (0, 1), (1, 0), (1, 1)]),
+        operand(a, (0, 0), [(0, 0), (1, 0), (0, 1), (1, 1)]),
+        operand(b, (0, 0), [(0, 0), (1, 0)]),
+    )
+    for i in cutlass.range_constexpr(2):
+        for j in cutlass.range_constexpr(2):
+            y[2 * i + j] = c[i, j]
+"""
+WORD = 4  # bytes
+
+
+def ptx(text: str) -> str:
+    """The PTX of a module of one kernel."""
+    kernels = [compiler.Kernel("f_0", 32, 0, ("Float32", "Float32"), 0, 0)]
+
+    def work() -> bytes:
+        own = Path(tempfile.gettempdir())
+        module = own / "kernel.py"
+        module.write_text(text + compiler.host(kernels), encoding="utf-8")
+        compiler.compiled(module, ARCH, kernels, own)
+        return next(own.glob("*.ptx")).read_bytes()
+
+    compiler.library(ARCH)
+    return in_child(work, 60.0, "build", Path(tempfile.gettempdir())).decode()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c"),
+    [("1, 2", "1, 2", "2, 1"), ("2, 1", "1, 2", "1, 2"), ("8, 1", "5, 1", "8, 1")],
+)
+def test_registers_of_tf32_go_to_the_instruction_in_its_order(a, b, c):
+    text = ptx(KERNEL.format(a=a, b=b, c=c))
+    held = {}  # which word of x a register holds
+    for names, at in re.findall(
+        r"ld\.global\S*\s+\{?([^}\[]+?)\}?,\s*\[%rd\d+(?:\+(\d+))?\]", text
+    ):
+        for n, name in enumerate(names.split(",")):
+            held[name.strip()] = int(at or 0) // WORD + n
+    (instruction,) = re.findall(r"mma\.sync[^;]*;", text)
+    _, *operands = re.findall(r"\{([^}]*)\}", instruction)
+    found = [[held[name.strip()] for name in one.split(",")] for one in operands]
+    assert found == [[0, 1, 2, 3], [32, 33], [64, 65, 66, 67]]
+
+
+def test_the_twin_refuses_operands_that_the_compiler_misreads():
+    with installed() as kernel:
+        view = kernel.matrices._tf32  # as it is, and one that keeps an operand's layout
+        cute = kernel.matrices.cute
+        a = cute.make_rmem_tensor(cute.make_layout((2, 2), stride=(2, 1)), kernel.matrices.Float32)
+        for n in range(4):
+            a[n % 2, n // 2] = kernel.matrices.Float32(n)
+        own = kernel.operand(a, (0, 0), [(0, 0), (1, 0), (0, 1), (1, 1)])
+        gathered = view(own)
+        assert [int(gathered[n, 0, 0]) for n in range(4)] == [0, 1, 2, 3]
+        pointer = cute.recast_ptr(own.iterator, dtype=kernel.matrices.TFloat32)
+        atom = cute.make_tiled_mma(kernel.matrices.warp.MmaTF32Op((16, 8, 8)))
+        with pytest.raises(ValueError, match="do not lie in words"):
+            cute.gemm(atom, own, cute.make_tensor(pointer, own.layout), gathered, own)
