@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -46,6 +46,8 @@ class Built:
 
     file: Path  # what is run
     figures: Mapping[str, float] = field(default_factory=dict)  # static facts (registers, bytes)
+    # Of the code object that runs at the tuned sizes; empty where a build makes none.
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,21 @@ class Enqueues(Protocol):
     ) -> Callable[..., None]:
         """What puts a built kernel into the queue of the device, on contiguous tensors there, in the
         order of the nest's parameters: inputs, workspace, outputs."""
+
+
+@runtime_checkable
+class Carries(Protocol):
+    """A backend whose code runs on another computer than the one that built it, where its compiler
+    may be missing."""
+
+    def complete(
+        self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
+    ) -> Mapping[str, str]:
+        """Makes the code for some sizes beside what was built; sha256 of each code object by its
+        file's name."""
+
+    def present(self, machine: Machine) -> str:
+        """Why code for the machine cannot run in this computer; empty where it can."""
 
 
 @runtime_checkable

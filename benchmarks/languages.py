@@ -4,6 +4,9 @@ All backends build the same schedule: that of the kernel's record on the target,
 a backend does not render. Each is checked at the kernel's check sizes, then timed at its tuning sizes,
 one after the other, in a process of its own. Builds are made first, side by side.
 
+With `--built` kernels are those of a folder that `benchmarks.prebuilt` made on another machine: the very
+files run, and their digests are in the rows. Other backends are built here.
+
 Beside the library's kernels there are large ones, whose schedules lie in
 `benchmarks/schedules_of_languages/`, one for each backend; PyTorch's own function is timed beside them.
 """
@@ -24,13 +27,16 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
-from backends.backend import BackendError
+from backends.backend import Backend, BackendError, Carries
 from backends.measure import check
 from backends.registry import backend, served_by, target
+from benchmarks.built import BuiltFolder, read_built
 from benchmarks.results import read, save
 from ir.errors import KernelError
+from ir.estimate.cost import roofline
 from ir.lower.lower import lower
 from ir.machine import NOTED, Machine
+from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_workload
 from ir.parse.schedule import parse_schedule
 from ir.reference.inputs import random_inputs
@@ -41,6 +47,7 @@ SPECS = ROOT / "benchmarks" / "specs"
 SCHEDULES = ROOT / "benchmarks" / "schedules_of_languages"
 TOGETHER = 12  # builds
 LIBRARY_OF = "library"  # stands for PyTorch's function among the backends
+EAGER = "eager"  # for what a model without kernels of its own runs
 SECONDS = 0.3  # of measured calls of it
 LEAST = 2  # backends of a race
 BUILD_SECONDS, RUN_SECONDS = 90.0, 45.0
@@ -48,6 +55,7 @@ SHARED_FIGURES = ("registers", "spills", "shared_bytes", "occupancy")
 EXAMPLES = """
 examples:
   python3 -m benchmarks.languages --target=h200 --out=benchmarks/results/h200/languages.json
+  python3 -m benchmarks.languages --target=h200 --built=built --eager --out=cutedsl.json
 """
 Row = dict[str, Any]
 
@@ -73,10 +81,30 @@ class Case:
         return replace(found, tune=self.sizes) if self.sizes else found
 
     def schedule(self, machine: str, language: str) -> Path:
-        """The file of its schedule."""
+        """The file of its schedule, of those for a target."""
         if self.sizes:
             return SCHEDULES / machine / f"{self.name}-{language}.sched"
         return ROOT / "kernels_generated" / self.kernel / machine / "schedule.sched"
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A case as a backend builds it."""
+
+    serving: Backend
+    machine: Machine
+    work: Workload
+    nest: LoopNest
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """What all jobs of a race share."""
+
+    machine: str
+    schedules: str = ""  # the target whose schedules are built; empty: the machine's own
+    built: BuiltFolder | None = None  # kernels that another machine built
+    eager: bool = False  # whether PyTorch runs the kernels too
 
 
 _LARGE = (
@@ -90,60 +118,97 @@ _LARGE = (
 CASES = {c.name: c for c in (*(Case(p.stem) for p in sorted(LIBRARY.glob("*.kir"))), *_LARGE)}
 
 
-def job(name: str, machine_name: str, language: str, folder: Path, stage: str) -> Row:
-    """What one stage of one case on one backend finds. stage: "build" or "run"."""
-    import numpy as np
-
-    if language == LIBRARY_OF:
-        return library(CASES[name]) if stage == "run" else {}
+def lowered(name: str, machine_name: str, language: str, schedules: str = "") -> Lowered:
+    """A case lowered by its schedule for a target, by default for its own."""
     serving = backend(language)
     machine = served_by(target(machine_name), serving)
     work = CASES[name].work()
-    record = CASES[name].schedule(machine_name, language)
+    record = CASES[name].schedule(schedules or machine_name, language)
+    if not record.is_file():
+        raise KernelError(
+            f"`{name}` has no schedule for `{schedules or machine_name}`",
+            where=record.name,
+            hint="--schedules names a target that has one",
+        )
     decided = parse_schedule(record.read_text(encoding="utf-8"), str(record))
     lacking = set(NOTED) - set(serving.manifest.verbs)
     decided = replace(
         decided, decisions=tuple(d for d in decided.decisions if d.verb not in lacking)
     )
-    nest = lower(work.spec, decided, machine, work.tune)
+    return Lowered(serving, machine, work, lower(work.spec, decided, machine, work.tune))
+
+
+def job(name: str, language: str, race: Race, folder: Path, stage: str) -> Row:
+    """What one stage of one case on one backend finds. stage: "build" or "run"."""
+    import numpy as np
+
+    if language in (LIBRARY_OF, EAGER):
+        return library(CASES[name], language) if stage == "run" else {}
+    one = lowered(name, race.machine, language, race.schedules)
+    serving, nest, machine = one.serving, one.nest, one.machine
     kept = folder / f"{name}-{language}.pickle"
     if stage == "build":
-        place = folder / f"{name}-{language}"
-        place.mkdir()
-        built = serving.build(serving.emit(nest, machine), nest, machine, place)
+        source = serving.emit(nest, machine)
+        if race.built and race.built.has(name, language):
+            built = race.built.built(name, language, source)
+        else:
+            place = folder / f"{name}-{language}"
+            place.mkdir()
+            built = serving.build(source, nest, machine, place)
         kept.write_bytes(pickle.dumps(built))
-        return {n: built.figures[n] for n in SHARED_FIGURES if n in built.figures}
-    built = pickle.loads(kept.read_bytes())
+        return figures_of({"figures": built.figures, "sha256": built.sha256})
+    built, work = pickle.loads(kept.read_bytes()), one.work
     for sizes in work.checks:
         check(serving, built, nest, machine, work.spec, sizes, seed=5)
     inputs = random_inputs(work.spec, work.tune, np.random.default_rng(0))
     timing = serving.time(built, nest, machine, work.tune, inputs)
-    correct_by = serving.available(machine)["correct_by"]
-    return {"us": round(timing.us, 2), "time_kind": timing.kind, "correct_by": correct_by}
+    by = serving.available(machine)["correct_by"]
+    by = "device" if timing.kind == "measured" else by  # also where the compiler is missing
+    return {"us": round(timing.us, 2), "time_kind": timing.kind, "correct_by": by}
 
 
-def library(case: Case) -> Row:
-    """The time of PyTorch's function of a case."""
+def figures_of(row: Row) -> Row:
+    """What a result row says of a build: the figures that backends share, and the code's digest."""
+    if "failure" in row:
+        return {"failure": row["failure"]}
+    found = {n: row["figures"][n] for n in SHARED_FIGURES if n in row["figures"]}
+    return found | ({"sha256": row["sha256"]} if row["sha256"] else {})
+
+
+def library(case: Case, entrant: str) -> Row:
+    """The time of PyTorch's own function of a case, or of the kernel as a model has it, eager."""
     import torch
 
     from backends.gpu.device.gpu import CudaDevice
     from backends.gpu.device.nodes import DEVICE, alone
     from backends.gpu.device.timing import measure
+    from benchmarks.baselines import BASELINES
+    from benchmarks.device import full_precision
     from benchmarks.inputs import draw
 
-    function = torch
-    for part in case.library.split("."):
-        function = getattr(function, part)
-    # With a batch in front: without one, PyTorch has no fused attention.
-    sets = [[t[None] for t in draw(case.work().spec, case.sizes, DEVICE, n)] for n in range(2)]
+    full_precision()
+
+    work = case.work()
+    sets = [draw(work.spec, work.tune, DEVICE, n) for n in range(2)]
+    function, said = torch, {}
+    if entrant == EAGER:
+        function = BASELINES[case.kernel].call
+    else:
+        for part in case.library.split("."):
+            function = getattr(function, part)
+        # With a batch in front: without one, PyTorch has no fused attention.
+        sets = [[t[None] for t in one] for one in sets]
+        said = {"function": f"torch.{case.library}"}
     with alone():
         times = measure(lambda tensors: function(*tensors), sets, CudaDevice(), SECONDS)
-    return {"us": round(times.us, 2), "function": f"torch.{case.library}"}
+    return {"us": round(times.us, 2)} | said
 
 
-def entrants(name: str, languages: Sequence[str]) -> tuple[str, ...]:
+def entrants(name: str, languages: Sequence[str], eager: bool = False) -> tuple[str, ...]:
     """Who takes part in the race of a case."""
-    return (*languages, LIBRARY_OF) if CASES[name].library else tuple(languages)
+    if CASES[name].library:
+        return (*languages, LIBRARY_OF)
+    return (*languages, EAGER) if eager else tuple(languages)
 
 
 def forked(work: Callable[[], Row], answer: Path) -> int:
@@ -172,13 +237,13 @@ def waited(children: dict[int, tuple[Path, float]], most: int) -> None:
 
 
 def raced(
-    kernels: Sequence[str], machine: str, languages: Sequence[str], show: Callable[[Row], None]
+    kernels: Sequence[str], race: Race, languages: Sequence[str], show: Callable[[Row], None]
 ) -> list[Row]:
     """The rows of a race. show: called with each row as soon as it is known."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), {}
-        pairs = [(kernel, one) for kernel in kernels for one in entrants(kernel, languages)]
+        pairs = [(k, one) for k in kernels for one in entrants(k, languages, race.eager)]
         for stage, seconds, together in (
             ("build", BUILD_SECONDS, TOGETHER),
             ("run", RUN_SECONDS, 1),
@@ -186,18 +251,20 @@ def raced(
             for kernel, language in pairs:
                 answer = folder / f"{kernel}-{language}.{stage}.json"
                 waited(children, together)
-                work = lambda k=kernel, b=language, s=stage: job(k, machine, b, folder, s)  # noqa: E731
+                work = lambda k=kernel, b=language, s=stage: job(k, b, race, folder, s)  # noqa: E731
                 children[forked(work, answer)] = (answer, time.monotonic() + seconds)
             waited(children, 1)
         for kernel in kernels:
-            rows.append(row := _row(kernel, languages, folder))
+            rows.append(row := _row(kernel, languages, race, folder))
             show(row)
     return rows
 
 
-def _row(kernel: str, languages: Sequence[str], folder: Path) -> Row:
-    found: Row = {"kernel": CASES[kernel].kernel, "sizes": dict(CASES[kernel].work().tune)}
-    for language in entrants(kernel, languages):
+def _row(kernel: str, languages: Sequence[str], race: Race, folder: Path) -> Row:
+    work, machine = CASES[kernel].work(), target(race.machine)
+    found: Row = {"kernel": CASES[kernel].kernel, "sizes": dict(work.tune)}
+    found["roofline_us"] = round(roofline(work.spec, machine, work.tune).us, 2)
+    for language in entrants(kernel, languages, race.eager):
         own: Row = {}
         for stage in ("build", "run"):
             answer = folder / f"{kernel}-{language}.{stage}.json"
@@ -221,16 +288,31 @@ def ratios(rows: Sequence[Row], one: str, other: str) -> dict[str, Any]:
     return {"geometric_mean": mean, "min": min(found.values(), default=None), "failed": lost}
 
 
-def _measured(machine: Machine) -> tuple[list[str], list[str]]:
+def measured(
+    machine: Machine, built: BuiltFolder | None = None
+) -> tuple[list[str], list[tuple[str, str]]]:
     """The backends whose times are measured here, and of the others why not."""
-    can = {name: backend(name).available(machine) for name in machine.backends}
-    found = [name for name, said in can.items() if said["time_kind"] == "measured"]
-    others = [(name, said["why"]) for name, said in can.items() if name not in found]
-    return found, [f"`{n}`, which is not measured here{': ' * bool(why)}{why}" for n, why in others]
+    found, others = [], []
+    for name in machine.backends:
+        serving = backend(name)
+        if built and name in built.toolchains and isinstance(serving, Carries):
+            why = serving.present(served_by(machine, serving))
+        else:
+            said = serving.available(machine)
+            why = "" if said["time_kind"] == "measured" else said["why"] or said["correct_by"]
+        (others.append((name, why)) if why else found.append(name))
+    return found, others
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Races, and writes the file."""
+def asked(kernels: str) -> list[str]:
+    """The names of some cases, of all where none is named."""
+    names = [n for n in kernels.split(",") if n] or list(CASES)
+    if unknown := [n for n in names if n not in CASES]:
+        raise KernelError(f"there is no kernel `{unknown[0]}`", allowed=", ".join(CASES))
+    return names
+
+
+def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="benchmarks.languages",
         description=__doc__,
@@ -240,35 +322,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made.add_argument("--target", required=True, help="a target whose GPU is here")
     made.add_argument("--out", required=True, type=Path, help="the result file")
     made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
-    given = made.parse_args(arguments)
-    every = list(CASES)
-    names = [n for n in given.kernels.split(",") if n] or every
-    if unknown := [n for n in names if n not in every]:
-        raise KernelError(f"there is no kernel `{unknown[0]}`", allowed=", ".join(every))
-    machine = target(given.target)
-    languages, lacking = _measured(machine)
+    made.add_argument("--built", type=Path, help="a folder that benchmarks.prebuilt made")
+    made.add_argument("--schedules", default="", help="build by the records of this target instead")
+    made.add_argument("--eager", action="store_true", help="PyTorch runs the library's kernels too")
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Races, and writes the file."""
+    given = _parser().parse_args(arguments)
+    names, machine = asked(given.kernels), target(given.target)
+    built = read_built(given.built, given.target) if given.built else None
+    languages, lacking = measured(machine, built)
+    said = [f"`{n}`, which is not measured here: {why}" for n, why in lacking]
     if len(languages) < LEAST:
-        raise KernelError("there is no race without " + "; ".join(lacking))
-    for why in lacking:
+        raise KernelError("there is no race without " + "; ".join(said))
+    for why in said:
         print(f"benchmarks.languages: without {why}", file=sys.stderr)
-    rows = raced(names, given.target, languages, lambda row: print(json.dumps(row), flush=True))
+    schedules = built.schedules if built else given.schedules
+    race = Race(given.target, schedules, built, given.eager)
+    rows = raced(names, race, languages, lambda row: print(json.dumps(row), flush=True))
     from benchmarks.device import facts  # opens the GPU, after which no child could
 
-    command = f"python3 -m benchmarks.languages --target={given.target} --out={given.out.name}"
     mine = [(CASES[n].kernel, dict(CASES[n].work().tune)) for n in names]
     kept = [r for r in read(given.out)["rows"] if (r["kernel"], r["sizes"]) not in mine]
     rows = sorted([*kept, *rows], key=lambda row: (LIBRARY_OF in row, row["kernel"]))
     summary = {b: ratios(rows, languages[0], b) for b in languages[1:]}
     head = {
-        "command": command,
+        "command": _command(given),
         "date": date.today().isoformat(),
         **facts(),
         "languages": list(languages),
         "summary": summary,
     }
+    if built:
+        head["built_by"] = dict(built.toolchains)
+    if schedules:
+        head["schedules"] = schedules
     save(given.out, head | {"rows": rows})
     print(json.dumps(summary))
     return 0
+
+
+def _command(given: argparse.Namespace) -> str:
+    words = ["python3 -m benchmarks.languages", f"--target={given.target}"]
+    words += [f"--built={given.built.name}"] if given.built else []
+    words += [f"--schedules={given.schedules}"] if given.schedules else []
+    words += ["--eager"] if given.eager else []
+    return " ".join([*words, f"--out={given.out.name}"])
 
 
 if __name__ == "__main__":

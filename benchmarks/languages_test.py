@@ -6,10 +6,11 @@ import os
 import pytest
 
 from benchmarks import languages
-from benchmarks.languages import main, ratios
+from benchmarks.languages import Race, main, ratios
 from ir.errors import KernelError
 
 SCHEDULE = "schedule(softmax)\ntile(m, size=4)\nplace(m.outer, level=grid)\n"
+RACE = Race("cpu")
 ROWS = [
     {"kernel": "a", "one": {"us": 8.0}, "other": {"us": 2.0}},
     {"kernel": "b", "one": {"us": 2.0}, "other": {"us": 2.0}},
@@ -40,8 +41,8 @@ def test_a_job_checks_and_times_the_schedule_of_a_record(monkeypatch, tmp_path):
     record.mkdir(parents=True)
     (record / "schedule.sched").write_text(SCHEDULE, encoding="utf-8")
     monkeypatch.setattr(languages, "ROOT", tmp_path)
-    assert json.dumps(languages.job("softmax", "cpu", "cpp", tmp_path, "build"))
-    found = languages.job("softmax", "cpu", "cpp", tmp_path, "run")
+    assert json.dumps(languages.job("softmax", "cpp", RACE, tmp_path, "build"))
+    found = languages.job("softmax", "cpp", RACE, tmp_path, "run")
     assert found["us"] > 0 and found["correct_by"] == "device"
 
 
@@ -49,29 +50,29 @@ def test_a_job_checks_and_times_the_schedule_of_a_record(monkeypatch, tmp_path):
 def test_each_stage_has_a_process_of_its_own(monkeypatch):
     monkeypatch.setattr(languages, "job", told)
     shown = []
-    rows = languages.raced(["softmax"], "cpu", ("cpp", "other"), shown.append)
+    rows = languages.raced(["softmax"], RACE, ("cpp", "other"), shown.append)
     assert rows == shown
     processes = {row[s] for row in (rows[0]["cpp"], rows[0]["other"]) for s in ("build", "run")}
     assert len(processes) == 4 and os.getpid() not in processes
 
 
-def told(kernel, machine, language, folder, stage):
+def told(kernel, language, race, folder, stage):
     return {stage: os.getpid()}
 
 
 def test_a_stage_that_fails_says_why(monkeypatch):
     monkeypatch.setattr(languages, "job", failing)
-    (row,) = languages.raced(["softmax"], "cpu", ("cpp",), lambda row: None)
+    (row,) = languages.raced(["softmax"], RACE, ("cpp",), lambda row: None)
     assert "no `run`" in row["cpp"]["failure"]
 
 
 def test_an_error_of_any_kind_ends_in_the_child(monkeypatch):
     monkeypatch.setattr(languages, "job", lambda *_: {}["absent"])
-    (row,) = languages.raced(["softmax"], "cpu", ("cpp",), lambda row: None)
+    (row,) = languages.raced(["softmax"], RACE, ("cpp",), lambda row: None)
     assert row["cpp"]["failure"] == "KeyError: 'absent'"
 
 
-def failing(kernel, machine, language, folder, stage):
+def failing(kernel, language, race, folder, stage):
     raise KernelError(f"no `{stage}`")
 
 
@@ -82,6 +83,18 @@ def test_large_kernels_have_a_schedule_for_each_backend_and_a_function_beside_th
         for name in ("triton", "cuda"):
             text = case.schedule("h200", name).read_text(encoding="utf-8")
             assert text.startswith(f"schedule({case.kernel})")
+
+
+def test_kernels_without_a_function_of_their_own_are_raced_eager_where_asked():
+    assert languages.entrants("softmax", ("triton",), eager=True) == ("triton", "eager")
+    assert languages.entrants("softmax", ("triton",)) == ("triton",)
+
+
+def test_a_target_without_schedules_says_how_to_name_another(tmp_path):
+    with pytest.raises(KernelError, match="`softmax` has no schedule for `h100`") as seen:
+        languages.lowered("softmax", "h100", "cuda")
+    assert "--schedules" in seen.value.hint
+    assert languages.lowered("softmax", "h100", "cuda", "h200").machine.name == "h100"
 
 
 def test_large_kernels_do_not_count_in_the_mean():

@@ -189,6 +189,14 @@ def test_a_claim_that_cannot_be_had_again_fails(tmp_path, stored, claim):
     assert words == ["passed", "passed", "passed", "failed", "passed", "passed"], said
 
 
+@pytest.mark.parametrize("made_by", ["null 1", "null 1, torch 2", "null 0"])
+def test_code_that_the_same_compiler_does_not_make_again_fails(tmp_path, stored, made_by):
+    digests = replace(stored.record.digests, code="c0de", toolchain=made_by)
+    record = replace(stored.record, digests=digests, time_kind="measured")
+    words, said = checked(tmp_path, replace(stored, record=record))
+    assert words[3] == ("passed" if made_by == "null 0" else "failed"), said
+
+
 def test_a_time_below_the_roofline_fails(tmp_path, stored):
     made = reproduction(stored)
     bound = bound_us(made.workload.spec, made.machine, made.shapes)

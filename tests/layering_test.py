@@ -135,8 +135,8 @@ TABLE = {
     "backends/gpu/cubins": (
         (
             *("ir", "machines/gpu", "backends", "backends/shared", "backends/gpu"),
-            *("backends/gpu/assembly", "backends/gpu/launched", "backends/gpu/source"),
-            *("backends/gpu/threads", "backends/gpu/threads/interpreter"),
+            *("backends/gpu/assembly", "backends/gpu/launched", "backends/gpu/model"),
+            *("backends/gpu/source", "backends/gpu/threads", "backends/gpu/threads/interpreter"),
         ),
         None,
     ),

@@ -150,7 +150,7 @@ def _record(made: Reproduction, sources: Sequence[str], found: Evaluation) -> Re
     measured = found.time_kind == MEASURED
     return replace(
         old,
-        digests=replace(old.digests, toolchain=toolchain),
+        digests=replace(old.digests, toolchain=toolchain, code=found.code_sha256 or None),
         device=_said(made, "device") if measured else None,
         clocks=_said(made, "clocks") if measured else None,
         correct_by=found.correct_by,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from backends.cuda import backend as module
 from backends.cuda.backend import Cuda
 from backends.cuda.testing.emulation import machine_of
 from backends.cuda.testing.samples import emitted, nest_of, work_of
@@ -15,8 +14,8 @@ H200, A100 = machine_of("h200"), machine_of("a100")
 
 
 def test_all_runs_of_a_check_lower_its_nest_once(monkeypatch, tmp_path):
-    made, lowered = [], module._program
-    monkeypatch.setattr(module, "_program", lambda *n: made.append(n) or lowered(*n))
+    made, lowered = [], Cuda.program
+    monkeypatch.setattr(Cuda, "program", lambda *n: made.append(n) or lowered(*n))
     cuda, nest = Cuda(REGISTRY.manifest("cuda")), nest_of("rows")
     built = cuda.build(cuda.emit(nest, H200), nest, H200, tmp_path)
     found = []

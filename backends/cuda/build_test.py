@@ -8,11 +8,14 @@ from dataclasses import replace
 import pytest
 
 from backends.backend import BackendError
-from backends.cuda import build as building
 from backends.cuda import nvrtc
+from backends.cuda.backend import Cuda
 from backends.cuda.testing.emulation import machine_of
 from backends.cuda.testing.samples import backend, emitted, nest_of
 from backends.gpu.assembly import cubin, sass
+from backends.gpu.cubins import build as building
+from backends.gpu.cubins.code import cuobjdump
+from machines.gpu.facts import facts
 
 H200 = machine_of("h200")
 
@@ -54,7 +57,7 @@ def test_a_source_without_a_launch_is_refused(tmp_path):
 
 
 def test_more_shared_memory_than_there_is_is_refused(tmp_path, monkeypatch):
-    small = {**building.facts(H200), "shared_bytes_per_program": 1000}
+    small = {**facts(H200), "shared_bytes_per_program": 1000}
     monkeypatch.setattr(building, "facts", lambda machine: small)
     with pytest.raises(BackendError, match="bytes of shared memory; there are 1000"):
         built(emitted("staged"), tmp_path, "staged")
@@ -65,7 +68,7 @@ def test_a_compiler_that_hangs_is_stopped(tmp_path, monkeypatch):
         while True:
             pass
 
-    monkeypatch.setattr(building, "SECONDS", 0.3)
+    monkeypatch.setattr(Cuda, "language", replace(Cuda.language, seconds=0.3))
     monkeypatch.setattr(nvrtc, "compiled", hang)
     with pytest.raises(BackendError, match="still at it after 0.3 s"):
         built(emitted("rows"), tmp_path)
@@ -75,7 +78,7 @@ def test_the_compilers_memory_is_limited(tmp_path, monkeypatch):
     def eat(*given):
         return bytes(1 << 30)
 
-    monkeypatch.setattr(building, "MEMORY", 1 << 28)
+    monkeypatch.setattr(Cuda, "language", replace(Cuda.language, memory=1 << 28))
     monkeypatch.setattr(nvrtc, "compiled", eat)
     with pytest.raises(BackendError, match="MemoryError|died"):
         built(emitted("rows"), tmp_path)
@@ -85,11 +88,11 @@ def test_each_set_of_constants_has_its_code(tmp_path, monkeypatch):
     made = built(emitted("rows"), tmp_path)
     given = json.loads((tmp_path / building.LAUNCHES).read_text())
     assert given == building.launches(made.file)
-    first = building.compiled(made.file, H200, {"M": 8, "K": 1000})
-    assert building.compiled(made.file, H200, {"M": 12, "K": 1000}) == first
-    assert building.compiled(made.file, H200, {"M": 12, "K": 1001}) != first  # no vectors
+    first = Cuda.language.image(made.file, H200, {"M": 8, "K": 1000})
+    assert Cuda.language.image(made.file, H200, {"M": 12, "K": 1000}) == first
+    assert Cuda.language.image(made.file, H200, {"M": 12, "K": 1001}) != first  # no vectors
     monkeypatch.setattr(nvrtc, "compiled", None)  # what is there is not compiled again
-    assert building.compiled(made.file, H200, {"M": 16, "K": 1000}) == first
+    assert Cuda.language.image(made.file, H200, {"M": 16, "K": 1000}) == first
 
 
 def test_figures_are_those_of_each_launch(tmp_path):
@@ -103,9 +106,9 @@ def test_figures_are_those_of_each_launch(tmp_path):
 
 def test_the_disassembler_agrees_with_the_reader(tmp_path):
     made = built(emitted("staged"), tmp_path, "staged")
-    image = building.compiled(made.file, H200, dict(nest_of("staged").sizes))
+    image = Cuda.language.image(made.file, H200, dict(nest_of("staged").sizes))
     ((name, code),) = cubin.functions(image.read_bytes(), 90).items()
-    assert sass.code(image, building.cuobjdump(), name) == code
+    assert sass.code(image, cuobjdump(), name) == code
 
 
 def test_several_kernels_are_told_apart(tmp_path):
@@ -114,5 +117,5 @@ def test_several_kernels_are_told_apart(tmp_path):
     found = cubin.functions(image.read_bytes(), 90)
     assert len(found) > 1 and {*found} == {one.name for one in nest_of("recurrent").launches}
     for name, code in found.items():
-        assert sass.code(image, building.cuobjdump(), name) == code
+        assert sass.code(image, cuobjdump(), name) == code
     assert made.figures["registers"] == max(c.registers for c in found.values())

@@ -1,9 +1,10 @@
 """What the tests of this backend share."""
 
+from dataclasses import replace
+
 import pytest
 
-from backends.cuda import build
-from backends.cuda.build import SECONDS
+from backends.cuda.backend import Cuda
 from backends.cuda.testing.emulation import machine_of
 
 
@@ -11,7 +12,8 @@ from backends.cuda.testing.emulation import machine_of
 def patient():
     """A busy machine may take long to compile what is no fault."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "SECONDS", 30 * SECONDS)
+        slow = replace(Cuda.language, seconds=30 * Cuda.language.seconds)
+        patch.setattr(Cuda, "language", slow)
         yield
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from backends.backend import BackendError, Enqueues
-from backends.cuda import backend as cuda
+from backends.cuda.backend import Cuda
 from backends.cuda.testing.emulation import machine_of
 from backends.cuda.testing.samples import backend, emitted, nest_of
 from backends.gpu.cubins import driver
@@ -87,7 +87,7 @@ def fake(monkeypatch):
 def on_cpu(monkeypatch):
     """Torch's CPU as the target's GPU."""
 
-    stand_in(monkeypatch, cuda)
+    stand_in(monkeypatch, Cuda)
 
 
 def given(folder: Path):

@@ -7,11 +7,11 @@ import subprocess
 
 import pytest
 
-from backends.cuda.build import cuobjdump
 from backends.cuda.spelling import FILTERS
 from backends.cuda.testing.emulation import emulated, machine_of
 from backends.cuda.testing.samples import BULK_CASES, CASES, backend, emitted, nest_of, work_of
 from backends.emit import Templates
+from backends.gpu.cubins.code import cuobjdump
 from backends.gpu.threads import thread
 from backends.gpu.tile import SORTS
 from backends.measure import compare, reference

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from backends.backend import BackendError
-from backends.cuda.backend import _program, spelled
 from backends.cuda.testing.emulation import emulated, machine_of
 from backends.cuda.testing.samples import BULK_CASES, CASES, WIDENED, backend, work_of
 from backends.gpu.threads import thread as of
@@ -30,7 +29,7 @@ def stored(name, machine, more):
 
 def staged_bytes(nest, machine):
     """Elements of each tile through which results are stored."""
-    (launch,) = _program(spelled(nest), machine).launches
+    (launch,) = backend().program(backend().spelled(nest), machine).launches
     tiles = [t for t in launch.shared if t.name.stem == "stored"]
     return {tuple(e.value for e in t.extents) for t in tiles}, launch
 

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from backends.cuda.build import cuobjdump
 from backends.cuda.testing.emulation import emulated, machine_of
 from backends.cuda.testing.samples import BULK_CASES, CASES, backend, work_of
+from backends.gpu.cubins.code import cuobjdump
 from backends.measure import compare, reference
 from ir.errors import KernelError
 from ir.lower.lower import lower

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from backends.backend import BackendError
-from backends.cuda.backend import _program, spelled
 from backends.cuda.testing.emulation import machine_of
-from backends.cuda.testing.samples import CASES, nest_of
+from backends.cuda.testing.samples import CASES, backend, nest_of
 from backends.gpu import tile as of
 from backends.gpu.source.launches import calls, constants, metadata, text, value
 from backends.gpu.source.view import macros, shared_bytes
@@ -21,7 +20,7 @@ H200 = machine_of("h200")
 
 
 def test_a_launch_at_some_sizes():
-    given = metadata(_program(spelled(nest_of("rows")), H200))
+    given = metadata(backend().program(backend().spelled(nest_of("rows")), H200))
     assert given["tensors"] == ["x", "y"]
     (call,) = calls(given, {"M": 10, "K": 1000})
     assert (call.name, call.grid, call.block, call.tensors) == ("row_softmax_0", 3, 128, (0, 1))
@@ -37,8 +36,8 @@ def test_a_launch_at_some_sizes():
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("odd", [0, 1])
 def test_texts_are_worth_what_the_program_says(name, odd):
-    nest = spelled(nest_of(name))
-    program = _program(nest, H200)
+    nest = backend().spelled(nest_of(name))
+    program = backend().program(nest, H200)
     sizes = bind(nest.spec, {n: v + odd for n, v in nest.sizes})
     given = metadata(program)
     found = constants(given, sizes)
@@ -51,8 +50,8 @@ def test_texts_are_worth_what_the_program_says(name, odd):
 
 
 def test_a_recurrence_has_a_launch_for_each_step():
-    nest = spelled(nest_of("recurrent"))
-    program = _program(nest, H200)
+    nest = backend().spelled(nest_of("recurrent"))
+    program = backend().program(nest, H200)
     sizes = bind(nest.spec, dict(nest.sizes))
     repeat, launches = next(g for g in program.groups if g[0])
     made = [c for c in calls(metadata(program), sizes) if c.name == launches[0].name]

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import subprocess
 
-from backends.cuda.build import cuobjdump
 from backends.cuda.testing.emulation import emulated, machine_of
 from backends.cuda.testing.samples import backend
+from backends.gpu.cubins.code import cuobjdump
 from backends.measure import compare, reference
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_workload

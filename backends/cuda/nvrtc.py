@@ -12,6 +12,7 @@ from typing import Any
 
 from backends.backend import BackendError
 
+MISSING = "there is no NVRTC; install nvidia-cuda-nvrtc"
 LIBRARY = "cu*/lib/libnvrtc.so.*"  # in the package `nvidia`
 MOST_ERRORS = 4  # that are told
 _ERROR = re.compile(
@@ -54,7 +55,7 @@ def compiled(source: str, name: str, headers: Mapping[str, str], options: Sequen
     """
     nvrtc = library()
     if nvrtc is None:
-        raise BackendError("build", "there is no NVRTC; install nvidia-cuda-nvrtc")
+        raise BackendError("build", MISSING)
     program = ctypes.c_void_p()
     texts, names = (_strings(part) for part in (headers.values(), headers))
     _require(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import pytest
 
 from backends.backend import BackendError
-from backends.cuda.backend import _program, _rows, spelled
 from backends.cuda.testing.emulation import emulated, machine_of
 from backends.cuda.testing.samples import BULK_CASES, CASES, WIDENED, backend, work_of
 from backends.gpu.threads.interpreter.interpret import interpret
@@ -65,14 +64,14 @@ def test_bank_conflicts_follow_from_the_layout(more, tiles):
     machine, nest = machine_of("a100"), laid("staged", "a100", more)
     sizes = dict(nest.sizes) | {"M": 64, "N": 64, "K": 64}
     inputs = reference(nest.spec, sizes, 7).inputs
-    program = _program(spelled(nest), machine)
+    program = backend().program(backend().spelled(nest), machine)
     held = {
         p.name: to_device(inputs[p.name], p.dtype)
         if p.role == "input"
         else poisoned(p, bind(nest.spec, sizes))
         for p in parameters(nest)
     }
-    counts = interpret(program, sizes, held, _rows(machine), machine.on_chip_bytes, 0)
+    counts = interpret(program, sizes, held, backend().rows(machine), machine.on_chip_bytes, 0)
     found = {n.stem for la in program.launches for t in la.shared if counts.conflicts(n := t.name)}
     assert found & {"x", "w"} == set(tiles)
 

@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
-from backends.cuda.build import cuobjdump
 from backends.cuda.testing.emulation import emulated, machine_of
 from backends.cuda.testing.samples import backend, nest_of, work_of
+from backends.gpu.cubins.code import cuobjdump
 from backends.measure import compare, reference
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule

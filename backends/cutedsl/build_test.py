@@ -7,6 +7,8 @@ import pytest
 from backends.backend import BackendError
 from backends.cutedsl import build as building
 from backends.cutedsl.testing.samples import CASES, backend, machine_of, nest_of
+from backends.gpu.cubins.build import launches
+from backends.gpu.cubins.code import cuobjdump
 
 ARCH = {"h200": 90, "b200": 100}
 
@@ -40,7 +42,7 @@ def test_matmuls_of_a_warpgroup_stay_in_flight(name, tmp_path):
     built(name, tmp_path)
     image = next(tmp_path.glob("*.cubin"))
     text = subprocess.run(
-        [str(building.cuobjdump()), "-sass", str(image)], capture_output=True, text=True, check=True
+        [str(cuobjdump()), "-sass", str(image)], capture_output=True, text=True, check=True
     ).stdout
     # Where the compiler serializes them, each begins anew.
     issues, begun = (text.count(word) for word in ("HGMMA", "WARPGROUP.ARRIVE"))
@@ -49,7 +51,7 @@ def test_matmuls_of_a_warpgroup_stay_in_flight(name, tmp_path):
 
 def test_a_launch_is_data_that_the_driver_takes(tmp_path):
     file = built("produced", tmp_path).file
-    launch = building.launches(file)["groups"][0]["launches"][0]
+    launch = launches(file)["groups"][0]["launches"][0]
     assert (launch["block"], [m["tensor"] for m in launch["maps"]]) == (384, ["x", "w", "y"])
     assert launch["arguments"] == ["M", "K", "N"]
 

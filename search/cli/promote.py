@@ -141,6 +141,7 @@ def winner(
             templates=template_digest(served.name),
             toolchain=said.get("toolchain") or served.backend.manifest.toolchain,
             variant=digest_of(other),
+            code=outcome.evaluation.code_sha256 or None,
         ),
         correct_by=outcome.evaluation.correct_by,
         time_kind=outcome.evaluation.time_kind,

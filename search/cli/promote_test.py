@@ -61,7 +61,7 @@ def folder(tmp_path):
     graph = Graph()
     graph.add(FIRST)
     graph.add(BEST)
-    found = Evaluation(2.0, "modelled", "emulator")
+    found = Evaluation(2.0, "modelled", "emulator", code_sha256="c0de")
     outcome = Outcome(
         run="twice-1",
         settings=settings,
@@ -91,6 +91,7 @@ def test_the_record_holds_the_equations_and_their_digest(folder):
     assert stored.variant == BEST.variant
     assert stored.record.digests.variant == text_digest(BEST.variant)
     assert stored.record.digests.spec == spec_digest(SPEC)
+    assert stored.record.digests.code == "c0de"
     assert parse_spec(stored.workload.partition("\ntune")[0]) == SPEC
     assert stored.edited_by_hand() == []
     assert stored.record.left_to_torch == ("svd",)

@@ -56,6 +56,8 @@ class Evaluation:
     # Busy share by engine; of a workload, at its heaviest shape.
     engines: Mapping[str, float] = field(default_factory=dict)
     source_digest: str = ""
+    # sha256 of the code object that was timed; empty where a build makes none.
+    code_sha256: str = ""
     # Duration of the evaluation by stage; not compared.
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
     # At each shape of a workload, in its order; empty for a single shape.

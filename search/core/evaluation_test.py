@@ -35,6 +35,7 @@ EVALUATIONS = st.builds(
     figures=FIGURES,
     engines=FIGURES,
     source_digest=st.text(),
+    code_sha256=st.text(),
     seconds=FIGURES,
     times=st.lists(
         st.builds(Timed, st.dictionaries(st.text(), st.integers()), FINITE, FINITE, FIGURES),

@@ -53,7 +53,7 @@ def test_a_good_candidate_is_evaluated_with_all_its_figures(local):
     assert found.figures["least_bytes"] == 3 * 64 * 4
     assert found.engines == {"vector": 0.5}
     assert list(found.seconds) == ["verify", "emit", "build", "check", "time"]
-    assert found.source_digest
+    assert found.source_digest and found.code_sha256 == "ab12"
 
 
 FAULTS = [

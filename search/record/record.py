@@ -54,6 +54,9 @@ class Digests:
     toolchain: str  # what the backend said of its own then, a name and a version
     # Of the equations that the schedule is for, None where they are the spec's own.
     variant: str | None = None
+    # sha256 of the code object at the shape that the kernel is tuned for, the very file that runs
+    # there; None where the backend makes none.
+    code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ def stored(us=10.0, workload=WORKLOAD, **changed):
         source=text_digest(SOURCE),
         templates="t" * 16,
         toolchain="compiler 12",
+        code="c0de",
     )
     made = Record(
         kernel="scale",

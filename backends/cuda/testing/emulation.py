@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from backends.backend import Arrays, BackendError
-from backends.cuda.backend import _program, spelled
 from backends.cuda.build import HEADERS
 from backends.gpu.source.launches import Map, calls, constants, metadata
 from backends.gpu.source.names import known_sizes
@@ -40,9 +39,10 @@ def emulated(
     folder: Path,
 ) -> dict[str, np.ndarray]:
     """The outputs of a source; BackendError where it writes beside a tensor."""
-    own = spelled(nest)
+    cuda = REGISTRY.backend("cuda")
+    own = cuda.spelled(nest)
     known = known_sizes(nest, own, sizes)
-    given = metadata(_program(own, machine))
+    given = metadata(cuda.program(own, machine))
     made = list(calls(given, known))
     library = _library(source, {c.name for c in made}, constants(given, known), folder)
     bound = bind(nest.spec, sizes)

@@ -4,22 +4,25 @@ its kernels run and are timed; elsewhere the thread program is interpreted, and 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.gpu.cubins import driver
-from backends.gpu.launched.backend import DeviceBackend
+from backends.gpu.cubins.build import Language, launches, sha256
+from backends.gpu.launched.backend import DeviceBackend, gpu_lacks
+from backends.gpu.names import SourceNames
 from backends.gpu.program import tile_program
 from backends.gpu.source.launches import Call, calls
 from backends.gpu.source.names import known_sizes
+from backends.gpu.source.view import distinct
 from backends.gpu.text import program_text as tile_text
 from backends.gpu.threads.interpreter.faults import ThreadFault
 from backends.gpu.threads.interpreter.interpret import interpret
+from backends.gpu.threads.program import thread_program
 from backends.gpu.threads.text import program_text as thread_text
 from backends.gpu.threads.thread import ThreadProgram
 from backends.manifest import Manifest
@@ -28,7 +31,7 @@ from backends.shared.arrays import from_device, poisoned, to_device
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
-from machines.gpu.facts import facts
+from machines.gpu.facts import device_names, facts
 from machines.gpu.matrix_instructions import MatrixInstruction
 
 
@@ -48,6 +51,10 @@ class CubinBackend(DeviceBackend):
 
     driver = driver
     correct_by = "interpreter"
+    language: Language
+    names: SourceNames
+    reserved: frozenset[str]  # what no name of a text may be, beside what names are made of
+    admit: Callable[[str], None]  # BackendError("build") at a source that is more than kernels
 
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
@@ -57,14 +64,6 @@ class CubinBackend(DeviceBackend):
 
     # -- of each language ---------------------------------------------------------------------------
 
-    def spelled(self, nest: LoopNest) -> LoopNest:
-        """The nest under names that its source can hold."""
-        raise NotImplementedError
-
-    def program(self, nest: LoopNest, machine: Machine) -> ThreadProgram:
-        """The thread program of a nest with such names."""
-        raise NotImplementedError
-
     def text(self, lowered: Lowered) -> str:
         """The source of a thread program."""
         raise NotImplementedError
@@ -73,17 +72,19 @@ class CubinBackend(DeviceBackend):
         """The matrix instructions that its sources may have."""
         raise NotImplementedError
 
-    def image(
-        self, built: Built, nest: LoopNest, machine: Machine, known: Mapping[str, int]
-    ) -> Path:
-        """The cubin of a built source for some sizes."""
-        raise NotImplementedError
-
-    def launches(self, file: Path) -> dict[str, Any]:
-        """What a built source is launched with."""
-        raise NotImplementedError
-
     # -- of all -------------------------------------------------------------------------------------
+
+    def words(self) -> Collection[str]:
+        """What no name of a text may be but the text's own."""
+        return self.reserved | self.names.words
+
+    def spelled(self, nest: LoopNest) -> LoopNest:
+        """The nest under names that its source can hold."""
+        return self.names.spelled(nest, self.reserved)
+
+    def program(self, nest: LoopNest, machine: Machine) -> ThreadProgram:
+        """The thread program of a nest with such names."""
+        return distinct(thread_program(nest, machine, self.rules, self.rows(machine)))
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """One file with a kernel for each launch."""
@@ -91,6 +92,33 @@ class CubinBackend(DeviceBackend):
         if not one.source:
             one.source = self.text(one)
         return one.source
+
+    def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
+        """Compiles all launches, in a child; a source that is more than kernels is refused."""
+        self.admit(source)
+        one = self.lowered(nest, machine)
+        sizes = bind(one.own.spec, dict(one.own.sizes))
+        return self.language.build(source, one.program, sizes, machine, folder)
+
+    def complete(
+        self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
+    ) -> Mapping[str, str]:
+        """Makes the code for some sizes beside what was built; sha256 of each code object by its
+        file's name."""
+        images = {self.calls(built, nest, machine, sizes)[0] for sizes in every}
+        return {image.name: sha256(image) for image in sorted(images)}
+
+    def warm(self, machine: Machine) -> None:
+        """Loads the compiler."""
+        self.language.load(self.language.arch(machine))
+
+    def present(self, machine: Machine) -> str:
+        """Why the machine's GPU is not in this computer; empty where it is."""
+        return gpu_lacks("cuda", self.language.number(machine), device_names(machine))
+
+    def compiler(self) -> tuple[str, str]:
+        """The compiler's name and version; or nothing, and why it is not here."""
+        return self.language.version(), self.language.missing
 
     def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
         """The tile program and the thread program, under the names that the source has."""
@@ -115,8 +143,8 @@ class CubinBackend(DeviceBackend):
     ) -> tuple[Path, tuple[Call, ...]]:
         """The code for some sizes, and what is launched of it."""
         known = known_sizes(nest, self.spelled(nest), sizes)
-        image = self.image(built, nest, machine, known)
-        return image, tuple(calls(self.launches(built.file), known))
+        image = self.language.image(built.file, machine, known)
+        return image, tuple(calls(launches(built.file), known))
 
     def lowered(self, nest: LoopNest, machine: Machine) -> Lowered:
         """A nest as a thread program."""

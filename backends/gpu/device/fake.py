@@ -65,9 +65,9 @@ class _FakeGpu(Fake):
 def stand_in(patch: Any, language: Any) -> None:
     """Lets torch's CPU be the GPU of a language's target, in tests of a driver that notes its calls.
 
-    patch: pytest's `monkeypatch`. language: the module of the backend, which asks `present`.
+    patch: pytest's `monkeypatch`. language: the backend, or its module, which asks `present`.
     """
-    patch.setattr(language, "present", lambda machine: "")
+    patch.setattr(language, "present", lambda *_: "")
     patch.setattr(running, "DEVICE", "cpu")
     patch.setattr(running, "CudaDevice", _FakeGpu)
     for name, value in dict(

@@ -74,6 +74,7 @@ def metadata(program: ThreadProgram) -> dict[str, Any]:
     """What is to be launched, for a file beside the code."""
     return {
         "tensors": [p.name for p in program.tensors],
+        "dtypes": [p.dtype for p in program.tensors],
         "groups": [
             {
                 "repeat": None

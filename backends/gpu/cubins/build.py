@@ -1,0 +1,150 @@
+"""Building: a source and its launches' metadata, a cubin for each set of constants.
+
+kernel.EXTENSION  the source
+launches.json     what is launched with what; see backends/gpu/source/launches.py
+<digest>.cubin    the code for one set of constants, which depend on sizes
+<digest>.json     its sha256, and what made it
+
+A cubin needs no GPU to be made. Whoever has these files launches it without the compiler.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backends.backend import BackendError, Built
+from backends.gpu.child import in_child, limit_memory
+from backends.gpu.cubins.code import cuobjdump, programs
+from backends.gpu.model.builds import CompiledLaunch, check_limits, figures
+from backends.gpu.source.launches import calls, constants, metadata
+from backends.gpu.threads.thread import ThreadProgram
+from ir.digest import text_digest
+from ir.machine import Machine
+from machines.gpu.facts import facts
+
+LAUNCHES = "launches.json"
+Launches = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language of kernels with its compiler."""
+
+    file: str  # name of a source
+    table: str  # of a target file, with the architecture `arch` that code is for
+    missing: str  # what to do where there is no compiler
+    seconds: float  # limit for one compilation
+    memory: int  # bytes that it may take beside what the process has
+    version: Callable[[], str]  # the compiler's name and version; empty where it is not installed
+    load: Callable[[str], object]  # loads the compiler for an architecture
+    # The cubin of a source with its launches, at sizes, for an architecture; runs in a child.
+    compile: Callable[[str, Launches, Mapping[str, int], str], bytes]
+
+    def arch(self, machine: Machine) -> str:
+        """The architecture of a machine, as compilers call it."""
+        return f"sm_{machine.details[self.table]['arch']}"
+
+    def number(self, machine: Machine) -> int:
+        """The number of that architecture."""
+        return int(self.arch(machine).removeprefix("sm_").rstrip("af"))
+
+    def build(
+        self,
+        source: str,
+        program: ThreadProgram,
+        sizes: Mapping[str, int],
+        machine: Machine,
+        folder: Path,
+    ) -> Built:
+        """Writes a source and what it is launched with, and compiles it for some sizes.
+
+        BackendError("build") where the compiler refuses, hangs or dies, where the source lacks a
+        launch, and where no device would run the result.
+        """
+        file = folder / self.file
+        file.write_text(source, encoding="utf-8")
+        given = metadata(program)
+        (folder / LAUNCHES).write_text(json.dumps(given, indent=1), encoding="utf-8")
+        began = time.perf_counter()
+        image = self.image(file, machine, sizes)
+        seconds = time.perf_counter() - began
+        names = (one.name for one in program.launches)
+        code = programs(image, self.number(machine), names, cuobjdump)
+        stages = {n.name: max((t.stages for t in n.shared), default=1) for n in program.launches}
+        table, done = facts(machine), {}
+        for call in calls(given, sizes):
+            if call.name not in code:
+                raise BackendError("build", f"the source has no kernel `{call.name}`")
+            done.setdefault(
+                call.name,
+                CompiledLaunch(
+                    name=call.name,
+                    programs=call.grid,
+                    warps=call.block // machine.warp,
+                    stages=stages[call.name],
+                    shared=call.shared,
+                    seconds=seconds / len(code),
+                    code=code[call.name],
+                ),
+            )
+        for one in done.values():
+            check_limits(one, table)
+        return Built(file, figures(list(done.values()), table), sha256(image))
+
+    def image(self, file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
+        """The cubin of a built source for the constants at some sizes, made in a child where there
+        is none yet. BackendError("build") where it is another file than the one that was made."""
+        given, arch = launches(file), self.arch(machine)
+        source, set_to = file.read_text(encoding="utf-8"), constants(given, sizes)
+        parts = (arch, source, *(f"{name}={number}" for name, number in set_to.items()))
+        image = file.parent / f"{text_digest(chr(0).join(parts))}.cubin"
+        if not image.exists():
+            self._make(image, source, given, sizes, arch)
+        made = json.loads(image.with_suffix(".json").read_text(encoding="utf-8"))
+        if sha256(image) != made["sha256"]:
+            raise BackendError(
+                "build", f"{image.name} has sha256 {sha256(image)}; {made['sha256']} was built"
+            )
+        return image
+
+    def _make(
+        self, image: Path, source: str, given: Launches, sizes: Mapping[str, int], arch: str
+    ) -> None:
+        if not self.version():
+            raise BackendError("build", self.missing)
+        self.load(arch)  # here, so that no child loads it again
+
+        def work() -> bytes:
+            limit_memory(self.memory)
+            return self.compile(source, given, sizes, arch)
+
+        code = in_child(work, self.seconds, "build", image.parent)
+        made = {
+            "sha256": hashlib.sha256(code).hexdigest(),
+            "toolchain": self.version(),
+            "arch": arch,
+            "constants": constants(given, sizes),
+        }
+        # The cubin last: where it is, what is said of it is there too.
+        text = json.dumps(made, indent=1).encode()
+        for file, data in ((image.with_suffix(".json"), text), (image, code)):
+            part = file.with_name(f"{file.name}.{os.getpid()}")
+            part.write_bytes(data)
+            part.replace(file)
+
+
+def launches(file: Path) -> Launches:
+    """What a built source is launched with."""
+    return json.loads((file.parent / LAUNCHES).read_text(encoding="utf-8"))
+
+
+def sha256(file: Path) -> str:
+    """The digest of a file's bytes."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -1,0 +1,88 @@
+"""A folder of kernels that another machine built: their files, with the digest of each.
+
+built.json            target, schedules, toolchains; of each kernel its figures and digests
+KERNEL-BACKEND/       a source, its launches, and its code objects
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backends.backend import Built
+from ir.errors import KernelError
+
+INDEX = "built.json"
+MAKE = "make it by python3 -m benchmarks.prebuilt"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltFolder:
+    """What such a folder has."""
+
+    folder: Path
+    target: str
+    schedules: str  # the target whose records the kernels are built by
+    toolchains: Mapping[str, str]  # by backend
+    # By the name of a kernel's folder: `figures`, `sha256` of the code that is timed, and `files`,
+    # the sha256 of each; or a `failure`.
+    kernels: Mapping[str, Mapping[str, Any]]
+
+    def has(self, kernel: str, language: str) -> bool:
+        """Whether a kernel was built by a backend, or failed to."""
+        return place(kernel, language) in self.kernels
+
+    def built(self, kernel: str, language: str, source: str) -> Built:
+        """What was built; KernelError where a file is not the one that was built, or is built from
+        another text than this source."""
+        name = place(kernel, language)
+        row = self.kernels[name]
+        if "failure" in row:
+            raise KernelError(str(row["failure"]), where=name)
+        for file, digest in row["files"].items():
+            found = sha256(self.folder / name / file)
+            if found != digest:
+                raise KernelError(
+                    f"{file} has sha256 {found}; {digest} was built", where=name, hint=MAKE
+                )
+        file = self.folder / name / row["source"]
+        if file.read_text(encoding="utf-8") != source:
+            raise KernelError(
+                "it was built from another source than this checkout emits", where=name, hint=MAKE
+            )
+        return Built(file, row["figures"], row["sha256"])
+
+
+def place(kernel: str, language: str) -> str:
+    """The name of a kernel's folder."""
+    return f"{kernel}-{language}"
+
+
+def read_built(folder: Path, target: str) -> BuiltFolder:
+    """A folder for a target; KernelError where it is none."""
+    try:
+        table = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        found = BuiltFolder(
+            folder, table["target"], table["schedules"], table["toolchains"], table["kernels"]
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise KernelError(
+            f"this is no folder of built kernels: {error}", where=str(folder), hint=MAKE
+        ) from None
+    if found.target != target:
+        raise KernelError(
+            f"its kernels are for `{found.target}`", where=str(folder), allowed=target
+        )
+    return found
+
+
+def sha256(file: Path) -> str:
+    """The digest of a file's bytes; KernelError where it cannot be read."""
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise KernelError(f"it cannot be read: {error}", where=str(file), hint=MAKE) from None

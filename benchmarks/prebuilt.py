@@ -1,0 +1,109 @@
+"""Builds the kernels of `benchmarks.languages` where their GPU is not, for a race where it is.
+
+The compiler of a backend may be missing where the GPU is. So this command compiles each kernel for its
+tuning and check sizes, and writes them with the digest of each file; `benchmarks.languages --built=FOLDER`
+checks and times exactly these files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from backends.backend import Carries
+from backends.registry import backend, target
+from benchmarks.built import INDEX, place, sha256
+from benchmarks.languages import Row, asked, figures_of, forked, lowered, waited
+from benchmarks.results import replace
+from ir.errors import KernelError
+
+SECONDS = 900.0  # for the code of one kernel at all its sizes
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.prebuilt --target=h200 --out=built
+  python3 -m benchmarks.languages --target=h200 --built=built --out=benchmarks/results/h200/cutedsl.json
+"""
+
+
+def built(kernel: str, machine_name: str, language: str, schedules: str, folder: Path) -> Row:
+    """Builds a kernel for all its sizes into a folder; its figures and the digests of its files."""
+    one = lowered(kernel, machine_name, language, schedules)
+    serving = one.serving
+    assert isinstance(serving, Carries)
+    folder.mkdir(parents=True)
+    made = serving.build(serving.emit(one.nest, one.machine), one.nest, one.machine, folder)
+    serving.complete(made, one.nest, one.machine, [one.work.tune, *one.work.checks])
+    return {
+        "source": made.file.name,
+        "figures": dict(made.figures),
+        "sha256": made.sha256,
+        "files": {f.name: sha256(f) for f in sorted(folder.iterdir()) if f.is_file()},
+    }
+
+
+def carrying(machine_name: str) -> tuple[str, ...]:
+    """The backends of a target whose code runs where their compiler is not."""
+    names = target(machine_name).backends
+    return tuple(n for n in names if isinstance(backend(n), Carries))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Builds, and writes the folder."""
+    made = argparse.ArgumentParser(
+        prog="benchmarks.prebuilt",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--target", required=True, help="the GPU that the kernels are for")
+    made.add_argument("--out", required=True, type=Path, help="a folder that is not there yet")
+    made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
+    made.add_argument("--backends", default="", help="some backends; else all that can")
+    made.add_argument("--schedules", default="", help="build by the records of this target instead")
+    given = made.parse_args(arguments)
+    names, can = asked(given.kernels), carrying(given.target)
+    languages = tuple(n for n in given.backends.split(",") if n) or can
+    if unknown := [n for n in languages if n not in can]:
+        raise KernelError(f"`{unknown[0]}` builds nothing to carry", allowed=", ".join(can))
+    if given.out.exists():
+        raise KernelError("the folder is there already", where=str(given.out))
+    schedules = given.schedules or given.target
+    given.out.mkdir(parents=True)
+    kernels: dict[str, Row] = {}
+    with tempfile.TemporaryDirectory() as answers:
+        children: dict[int, tuple[Path, float]] = {}
+        for kernel, language in ((k, b) for k in names for b in languages):
+            waited(children, os.cpu_count() or 1)
+            name = place(kernel, language)
+            own = (kernel, given.target, language, schedules, given.out / name)
+            answer = Path(answers) / name
+            children[forked(lambda o=own: built(*o), answer)] = answer, time.monotonic() + SECONDS
+            kernels[name] = {"failure": "build: no answer in time"}
+        waited(children, 1)
+        for name in kernels:
+            if (answer := Path(answers) / name).exists():
+                kernels[name] = json.loads(answer.read_text(encoding="utf-8"))
+            print(json.dumps({"kernel": name} | figures_of(kernels[name])), flush=True)
+    machine = target(given.target)
+    table = {
+        "target": given.target,
+        "schedules": schedules,
+        "toolchains": {b: backend(b).available(machine).get("toolchain", "") for b in languages},
+        "kernels": kernels,
+    }
+    replace(given.out / INDEX, json.dumps(table, indent=1) + "\n")
+    return int(any("failure" in row for row in kernels.values()))
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KernelError as error:
+        print(f"benchmarks.prebuilt: {error}", file=sys.stderr)
+        sys.exit(2)
