@@ -2,7 +2,8 @@
 
 Each variant is built, checked at the kernel's check sizes and timed, in a process of its own. Builds are
 made first, side by side. One that does not lower, does not build or is wrong has the reason in the place
-of a time. Without the GPU, variants are built, checked elsewhere and modelled, and the file says so.
+of a time. The file is written after each row; rows of topics that were not asked for stay. Without the
+GPU, variants are built, checked elsewhere and modelled, and the file says so.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from datetime import date
@@ -26,7 +27,7 @@ from backends.backend import BackendError, Built
 from backends.gpu.child import in_child
 from backends.measure import check
 from backends.registry import backend, served_by, target
-from benchmarks.results import Table, save
+from benchmarks.results import Table, read, save
 from benchmarks.verb_cases import VerbCase, verb_cases
 from ir.errors import KernelError
 from ir.lower.lower import lower
@@ -59,7 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KernelError as error:
         print(f"verb_effects: {error}", file=sys.stderr)
         return 2
-    rows = effects([c for c in every if not topics or c.topic in topics], machine, asked.backend)
     said = backend(asked.backend).available(machine)
     command = (
         f"python3 -m benchmarks.verb_effects --target={asked.target} --backend={asked.backend}"
@@ -72,17 +72,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "toolchain": said.get("toolchain", ""),
         "correct_by": said["correct_by"],
     }
+    mine = [c for c in every if not topics or c.topic in topics]
+    rows = [r for r in read(asked.out)["rows"] if r["topic"] not in {c.topic for c in mine}]
+    for row in effects(mine, machine, asked.backend):
+        rows.append(row)
+        save(asked.out, head | {"rows": sorted(rows, key=lambda r: list(known).index(r["topic"]))})
     if said["correct_by"] == "device":
         from benchmarks.device import facts  # opens the GPU, after which no child could
 
         head |= facts()
-    save(asked.out, head | {"rows": rows})
+    save(asked.out, head | {"rows": read(asked.out)["rows"]})
     return 0
 
 
-def effects(cases: Sequence[VerbCase], machine: Machine, language: str) -> list[Table]:
-    """The row of each case; each is shown as soon as it is known."""
-    rows = []
+def effects(cases: Sequence[VerbCase], machine: Machine, language: str) -> Iterator[Table]:
+    """The row of each case, as soon as it is known."""
     with tempfile.TemporaryDirectory(prefix="effects-") as name:
         folders = [Path(name) / str(n) for n in range(len(cases))]
         with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("fork")) as pool:
@@ -96,8 +100,7 @@ def effects(cases: Sequence[VerbCase], machine: Machine, language: str) -> list[
                 row["figures"] = {n: built.figures[n] for n in FIGURES if n in built.figures}
                 row |= _timed(case, built, machine, language, folder)
             print(json.dumps(row), flush=True)
-            rows.append(row)
-    return rows
+            yield row
 
 
 def _nest(case: VerbCase, machine: Machine) -> LoopNest:
