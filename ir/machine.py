@@ -28,6 +28,7 @@ NOTED = (
         "pad",
         "epilogue",
         "roles",
+        "pingpong",
     ),
 )
 # What copies tensors past the registers: `bulk` boxes of them, `lds` a few bytes of each thread.

@@ -23,6 +23,7 @@ BOXED = {
     # Shares of several iterations, across the ends of tiles.
     "stream_k_by_roles": [dict(M=200, K=1048, N=264), dict(M=8, K=4096, N=8)],
     "clustered": [dict(M=200, K=136, N=264), dict(M=129, K=40, N=72), dict(M=8, K=8, N=8)],
+    "pingpong": [dict(M=200, K=136, N=264)],
     "windowed": [dict(B=1, H=11, W=35, C=72, O=72, P=6, Q=18)],
     "fetched": [dict(H=2, M=96, N=96, D=64)],
 }

@@ -143,6 +143,7 @@ using ptx::fence_shared;
 using ptx::finish_boxes;
 using ptx::release_registers;
 using ptx::sync_cluster;
+using ptx::sync_group;
 using ptx::sync_threads;
 using ptx::take_registers;
 #endif

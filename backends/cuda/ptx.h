@@ -206,6 +206,11 @@ template <int kThreads>
 inline void sync_threads() {
   asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
 }
+// Of several groups of threads, each by itself.
+template <int kThreads>
+inline void sync_group(int group) {
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(kThreads) : "memory");
+}
 // Registers move between roles, where the code is for one architecture alone.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM100_ALL)
 template <int kRegisters>

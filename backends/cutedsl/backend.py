@@ -48,6 +48,10 @@ class CuteDsl(CubinBackend):
         for launch in found.launches:
             if launch.cluster is not None or launch.end:
                 raise BackendError("emit", f"`{launch.name}` has clusters of blocks: not here")
+            if launch.groups > 1:
+                raise BackendError(
+                    "emit", f"`{launch.name}` has consumers that take turns: not here"
+                )
         return found
 
     def rows(self, machine: Machine) -> tuple[MatrixInstruction, ...]:

@@ -35,6 +35,7 @@ SORTS = (
     *("pointer", "descriptor"),  # arguments, of a tensor
     *("width", "even", "steps", "bulk"),  # constants: of indices, of searches, of copies in bulk
     *("tile", "within", "group_start", "group_size", "in_group"),  # of the grid
+    "consumer",  # of a thread's group
     *SHARES,
 )
 CONSTANTS = ("width", "even", "steps", "bulk")

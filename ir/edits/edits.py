@@ -342,7 +342,7 @@ def _without_dangling(schedule: Schedule) -> Schedule:
             continue
         if d.verb == "place" and d.subject not in loops:
             continue
-        if d.verb == "stream_k" and not schedule.of("persistent"):
+        if d.verb in ("stream_k", "pingpong") and not schedule.of("persistent"):
             continue
         if d.verb == "cluster" and f"{d.subject}.outer" not in grid:
             continue

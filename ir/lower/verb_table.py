@@ -13,6 +13,7 @@ OF_LAUNCH = (
     "specialize",
     "registers",
     "roles",
+    "pingpong",
     "stream_k",
 )  # verbs that name a launch by what it stores
 
@@ -240,6 +241,14 @@ _TABLE = (
         "tensor",
         {"producers": "positive"},
         {"registers": "positive"},
+    ),
+    Verb(
+        "pingpong",
+        "the threads of a persistent program work on one tile together -> two groups of as many threads "
+        "take turns: one multiplies a tile while the other stores the tile before",
+        "tensor",
+        {},
+        {},
     ),
     Verb(
         "warps",

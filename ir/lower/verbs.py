@@ -360,6 +360,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "specialize": _Checker._of_class,
     "registers": _Checker._of_machine,
     "roles": _Checker._of_machine,
+    "pingpong": _Checker._of_class,
     "unroll_loop": _Checker._unroll_loop,
     "cache": _Checker._of_machine,
     "epilogue": _Checker._epilogue,

@@ -14,7 +14,7 @@ def idle(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
     """Each `load`, `pipeline`, `unroll_loop`, `cache`, `swizzle`, `pad`,
-    `epilogue` and `roles` without which the launches would be the same, with the reason."""
+    `epilogue`, `roles` and `pingpong` without which the launches would be the same, with the reason."""
     loads = schedule.of("load")
     # Not every lowering pays for a walk: few schedules have a `load`.
     ahead = {t for launch in launches for t in _loaded_ahead(launch)} if loads else set()
@@ -51,7 +51,7 @@ def idle(
         for s in la.statements()
         if isinstance(s, Store)
     }
-    for decision in schedule.of("roles"):
+    for decision in (*schedule.of("roles"), *schedule.of("pingpong")):
         if decision.subject not in fed:
             why = f"the launch that stores `{decision.subject}` copies nothing in bulk"
             yield decision, _nothing(decision, why, fed)

@@ -346,6 +346,7 @@ class Launch(Keeping):
     registers: int = 0  # the most of a thread, 0: the compiler chooses
     cluster: Cluster | None = None  # None: each block by itself
     roles: Roles | None = None  # None: as the backend chooses
+    pingpong: bool = False  # whether two groups of `threads` take turns with tiles
     stream_k: StreamK | None = None  # None: a block has whole tiles
     # The steps it runs in; its index has a tile of one, whose origin is the step.
     repeat: Repeat | None = None

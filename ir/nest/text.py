@@ -86,6 +86,8 @@ def _mapping(launch: Launch) -> Iterator[str]:
     if launch.roles:
         own = f" with {launch.roles.registers} registers each" if launch.roles.registers else ""
         yield f"{launch.roles.producers} producers{own}"
+    if launch.pingpong:
+        yield "two groups of threads take turns with tiles"
     if launch.specialized:
         yield "compiled for each set of sizes"
     if step := launch.repeat:

@@ -51,6 +51,7 @@ VERBS = frozenset(
         "pad",
         "epilogue",
         "roles",
+        "pingpong",
         "stream_k",
     }
 )

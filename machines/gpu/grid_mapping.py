@@ -35,6 +35,7 @@ def launch_fields(
         "registers": registers.number("limit") if registers else 0,
         "cluster": _cluster(schedule, segment, grid),
         "roles": _roles(schedule, segment),
+        "pingpong": _pingpong(schedule, segment),
         "stream_k": _stream_k(schedule, segment),
     }
 
@@ -93,6 +94,27 @@ def _cluster(schedule: Schedule, segment: Segment, grid: list[str]) -> Cluster |
 def _roles(schedule: Schedule, segment: Segment) -> Roles | None:
     one = _one(schedule, "roles", segment)
     return Roles(one.number("producers"), one.number("registers", 0)) if one else None
+
+
+def _pingpong(schedule: Schedule, segment: Segment) -> bool:
+    one = _one(schedule, "pingpong", segment)
+    if one is None:
+        return False
+    if not _one(schedule, "persistent", segment):
+        raise KernelError(
+            f"each program of `{segment.name}` has one tile, so there are no two to take turns with",
+            place=one.place,
+            allowed="persistent programs",
+            hint=f"persistent({one.subject}, programs=1)",
+        )
+    if shares := _one(schedule, "stream_k", segment):
+        raise KernelError(
+            f"programs of `{segment.name}` have parts of tiles, which no two groups take turns with",
+            place=one.place,
+            allowed="one of `pingpong` and `stream_k`",
+            hint=f"drop {shares}",
+        )
+    return True
 
 
 def _stream_k(schedule: Schedule, segment: Segment) -> StreamK | None:

@@ -49,12 +49,14 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
     roles = "roles" in verbs and "bulk" in machine.engines and schedule.of("copy")
     for tensor in _named(spec, schedule, "roles") if roles else ():
         yield from _options(schedule, "roles", tensor, ROLES)
+    for tensor in _named(spec, schedule, "pingpong") if "pingpong" in verbs else ():
+        if _alternates(spec, schedule, machine, tensor):
+            yield from _toggled(schedule, "pingpong", tensor)
     moved = dict.fromkeys(t.name for t in (*spec.inputs, *spec.outputs))
     for tensor in moved if "cache" in verbs else ():
         yield from _values(schedule, "cache", tensor, "hint", cache_hints(machine))
     for tensor in _named(spec, schedule, "specialize") if "specialize" in verbs else ():
-        there, decision = schedule.find("specialize", tensor), Decision("specialize", tensor, ())
-        yield (there, None) if there else (None, decision)
+        yield from _toggled(schedule, "specialize", tensor)
 
 
 def _swizzles(schedule: Schedule) -> Iterator[Change]:
@@ -87,6 +89,26 @@ def _options(
             yield old, new
     if old:
         yield old, None
+
+
+def _toggled(schedule: Schedule, verb: str, tensor: str) -> Iterator[Change]:
+    there = schedule.find(verb, tensor)
+    yield (there, None) if there else (None, Decision(verb, tensor, ()))
+
+
+def _alternates(spec: Spec, schedule: Schedule, machine: Machine, tensor: str) -> bool:
+    """Whether two groups of threads of the launch that stores a tensor may take turns with its tiles:
+    a persistent one of whole tiles, with a matmul whose operands are copied in bulk."""
+    part = next(p for p in segments(spec, schedule) if tensor in p.stored)
+    decided = {d.verb for t in part.stored for d in schedule.decisions if d.subject == t}
+    bulk = any(d.option("by") == "bulk" for d in schedule.of("copy"))
+    matrix = any(
+        d.option("unit") == "matrix"
+        for e in part.equations
+        if (d := schedule.find("compute", e.target))
+    )
+    may = "bulk" in machine.engines and bulk and matrix
+    return "pingpong" in decided or (may and "persistent" in decided and "stream_k" not in decided)
 
 
 def _streamed(spec: Spec, schedule: Schedule, machine: Machine, tensor: str) -> tuple[str, ...]:

@@ -94,6 +94,23 @@ def test_roles_are_proposed_where_something_is_copied_in_bulk():
     assert found("copy(x, by=bulk)\n") == proposed
 
 
+def test_consumers_take_turns_where_persistent_programs_copy_whole_tiles_in_bulk():
+    def found(more, verbs=NOTED):
+        schedule = parse_schedule(f"{TILES}{more}")
+        edits = neighbours(SPEC, schedule, target(verbs=verbs), SIZES)
+        return {str(e.decision) for e in edits if e.decision.verb == "pingpong"}
+
+    persistent, bulk = "persistent(y, programs=1)\n", "copy(x, by=bulk)\n"
+    assert found(persistent) == found(bulk) == set()
+    assert found(bulk + persistent) == {"pingpong(y)"}
+    assert found(f"{bulk}{persistent}stream_k(y, over=k)\n") == set()
+    turns = parse_schedule(f"{TILES}{bulk}{persistent}pingpong(y)\n")
+    edits = [e.apply(turns) for e in neighbours(SPEC, turns, target(), SIZES)]
+    assert all(s.of("persistent") for s in edits if s.of("pingpong"))
+    assert any(not s.of("pingpong") for s in edits)
+    assert found(bulk + persistent, tuple(v for v in NOTED if v != "pingpong")) == set()
+
+
 def test_shapes_are_those_that_sum_in_f32():
     assert shapes(target("a100"), "bf16") == ((16, 8, 16),)
     assert (64, 256, 16) in shapes(target("h200"), "bf16")

@@ -242,6 +242,9 @@ def _staging() -> Iterator[Case]:
     )
     roles = f"{bulk}roles(y, producers=32)\n"
     yield Case("bulk copies by one warp", text, ("staging", "matmul"), roles, registers=True)
+    turns = f"{bulk}threads(y, count=128)\npersistent(y, programs=1)\npingpong(y)\n"
+    own = {"registers": True, "everywhere": True}  # the first target may have no DMA engine
+    yield Case("consumers that take turns", text, ("staging", "matmul"), turns, **own)
     shared = f"{MATRIX}multicast(x, over=n.outer)\npipeline(x, stages=2)\n"
     yield Case("a broadcast operand", text, ("staging", "matmul"), shared)
     softmax = kernel(

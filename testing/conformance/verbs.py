@@ -48,6 +48,7 @@ LINES = {  # a decision of each verb that a loop nest only notes
     "unroll_loop": "unroll_loop(k.outer, factor=2)",
     "epilogue": "epilogue(y, by=shared)",
     "roles": "roles(y, producers=32)",
+    "pingpong": "pingpong(y)",
 }
 ALIKE, UNLIKE = (
     "pipeline(x, stages=3)\npipeline(w, stages=3)",
@@ -59,6 +60,7 @@ BULK = f"{STAGES}copy(x, by=bulk)\ncopy(w, by=bulk)\n"
 BEFORE = {
     "copy": STAGES,
     "roles": BULK,
+    "pingpong": f"{BULK}persistent(y, programs=1)\n",
     "cluster": f"{STAGES}{LINES['copy']}\n",
     "stream_k": "persistent(y, programs=1)\n",
 }

@@ -159,7 +159,12 @@ inline void await(u32 at, u32 parity) {
   while (phase_of(at).number % 2 == parity) emulated::yield();
 }
 template <int kThreads>
-inline void sync_threads() { emulated::wait(emulated::own->named, kThreads); }
+inline void sync_threads() { emulated::wait(emulated::own->named[1], kThreads); }
+template <int kThreads>
+inline void sync_group(int group) {
+  if (emulated::current / kThreads != unsigned(group)) abort();
+  emulated::wait(emulated::own->named[1 + group], kThreads);
+}
 template <int kRegisters>
 inline void release_registers() {}
 template <int kRegisters>

@@ -58,7 +58,7 @@ struct Phase { unsigned number = 0; long long bytes = 0; };
 struct Block {
   std::vector<Fiber> fibers;
   std::vector<Warp> warps;
-  Waiting whole, named;
+  Waiting whole, named[16];
   std::vector<std::pair<u32, Phase>> phases;  // of signals, by where they are
   std::unique_ptr<unsigned char[]> held = std::make_unique<unsigned char[]>(kSharedBytes + 1024);
   unsigned char* bytes = held.get() + (1024 - reinterpret_cast<size_t>(held.get()) % 1024);

@@ -44,6 +44,7 @@ SPECS = {
     "stream_k": "staged",
     "stream_k_by_roles": "staged",
     "clustered": "staged",
+    "pingpong": "staged",
     "fetched": "streamed",
 }  # whose file has another name
 BULK_CASES = {  # for machines with a DMA engine
@@ -54,6 +55,8 @@ BULK_CASES = {  # for machines with a DMA engine
         "tile(n, size=64)", "tile(n, size=128)"
     ),
     "stream_k_by_roles": f"{CASES['stream_k']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)",
+    "pingpong": f"{CASES['staged']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)\n"
+    "threads(y, count=128)\npersistent(y, programs=1)\npingpong(y)",
     "windowed": "tile(b, size=1)\ntile(p, size=4)\ntile(q, size=16)\ntile(o, size=64)\ntile(c, size=64)\n"
     "tile(i, size=1)\ntile(j, size=1)\nplace(b.outer, level=grid)\nplace(p.outer, level=grid)\n"
     "place(q.outer, level=grid)\nplace(o.outer, level=grid)\nplace(c.outer, level=loop)\n"

@@ -166,6 +166,8 @@ def terms(
     # A build that cannot be held is refused elsewhere; here it just takes turns.
     resident = min(max(held.programs, 1), launch.resident or max(held.programs, 1))
     free = 4 * (build.registers - REGISTERS_BESIDE)
+    if launch.pingpong:  # each tile is one group's
+        build = replace(build, warps=_threads(launch, rules, table) // table["warp"])
     done = work(launch, ext, machine, table, build.warps, build.stages, free)
     tiles = spread(launch, ext, machine.parallel, resident)
     rounds, at_once = tiles.rounds, tiles.at_once
@@ -178,28 +180,24 @@ def terms(
         beyond / table["cache_bytes_per_cycle"] / table["clock_hz"]
     )
     asked += ext.programs * beyond
-    fetched += (
-        ext.programs
-        * beyond
-        * _missed(
-            build.spills * build.warps * table["warp"] * at_once,
-            KEPT * machine.spaces["cache"].bytes,
-        )
-    )
+    together = build.spills * build.warps * table["warp"] * at_once
+    fetched += ext.programs * beyond * _missed(together, KEPT * machine.spaces["cache"].bytes)
     found = {f"{e}_us": 1e6 * tiles.busiest * seconds.get(e, 0.0) for e in ENGINES}
     handed = tiles.bytes_of_busiest() / table["cache_bytes_per_cycle"] / table["clock_hz"]
     found["fabric_us"] += 1e6 * handed
     asked += 2 * tiles.handed * tiles.bytes
     starts = 1 if launch.resident else rounds
+    # Where groups take turns, one tile's loop hides the rest of the tile before.
+    chained = 1 + (rounds - 1) * done.in_turn if launch.pingpong else rounds
     return {
         **found,
         "launch_us": machine.launch_us,
         "dram_us": 1e6 * fetched / machine.bandwidth,
         "cache_us": 1e6 * asked / machine.spaces["cache"].bytes_per_second,
-        "wait_us": 1e6 * rounds * done.waits,
+        "wait_us": 1e6 * chained * done.waits,
         "start_us": 1e6 * starts * START_CYCLES / table["clock_hz"],
-        "alone_us": 1e6 * (rounds * done.alone + tiles.chain(table)),
-        "step_us": 1e6 * rounds * _steps(build, done, table) / table["clock_hz"],
+        "alone_us": 1e6 * (chained * done.alone + tiles.chain(table)),
+        "step_us": 1e6 * chained * _steps(build, done, table) / table["clock_hz"],
         "programs": float(ext.programs),
         "resident": float(resident),
         "rounds": float(rounds),
@@ -222,7 +220,7 @@ def _build(
         return figures.get(f"{launch.name}.{name}", otherwise)
 
     table = facts(machine)
-    threads = launch.threads or rules.warps * table["warp"]
+    threads = _threads(launch, rules, table) * (2 if launch.pingpong else 1)
     warps = max(1, int(figure("warps", threads / table["warp"])))
     guess = register_bytes(launch, machine, sizes) / (4 * warps * table["warp"])
     most = _most_registers(launch, table, warps)
@@ -237,6 +235,11 @@ def _build(
         barriers=figure("mix.barrier", 0.0),
         exchanges=figure("mix.shared", 0.0) + figure("mix.shuffle", 0.0),
     )
+
+
+def _threads(launch: Launch, rules: Rules, table: Mapping[str, Any]) -> int:
+    """Threads that compute a tile together."""
+    return launch.threads or rules.warps * table["warp"]
 
 
 def _most_registers(launch: Launch, table: Mapping[str, Any], warps: int) -> int:

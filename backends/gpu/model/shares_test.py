@@ -92,3 +92,19 @@ def test_shares_without_parts_cost_nothing_and_short_sums_are_not_worth_a_launch
         for nest, sizes in (matmul(UNITS // 2, *more, k=256) for more in ((), (SHARED,)))
     )
     assert shared > plain
+
+
+BULK = ("copy(x, by=bulk)", "copy(w, by=bulk)", "copy(y, by=bulk)")
+
+
+def test_groups_that_take_turns_hide_the_epilogue_of_all_tiles_but_the_last():
+    together, turns = BULK, (*BULK, "pingpong(y)")
+    chain = ("wait_us", "alone_us", "step_us")
+    for name in chain:
+        assert figure(UNITS, name, *turns, k=512) >= figure(UNITS, name, *together, k=512)
+    many = sum(figure(8 * UNITS, name, *turns, k=512) for name in chain)
+    one = sum(figure(UNITS, name, *turns, k=512) for name in chain)
+    assert 4 * one < many < 8 * one
+    assert figure(8 * UNITS, "matrix_us", *turns) == pytest.approx(
+        8 * figure(UNITS, "matrix_us", *turns)
+    )

@@ -89,8 +89,16 @@ class Work:
     seconds: dict[str, float] = field(default_factory=dict)
     waits: float = 0.0  # seconds of load latency that pipelining does not hide
     alone: float = 0.0  # seconds of arithmetic at the rate that its own warps reach
+    looped: float = 0.0  # seconds of both in loops
     text: float = 0.0  # seconds to issue each statement of the compiled text once
     run: float = 0.0  # seconds to issue each statement as often as it runs
+
+    @property
+    def in_turn(self) -> float:
+        """The share of its time that a program takes of a multiprocessor where two groups of its threads
+        take turns: they go through loops one after the other, and through the rest beside them."""
+        whole = self.waits + self.alone
+        return max(self.looped / whole, 1 / 2) if whole else 1.0
 
     @property
     def repeats(self) -> float:
@@ -156,6 +164,7 @@ class _Counter:
         for s in block:
             if isinstance(s, Loop):
                 waits, busy = self._loop(s, around)
+                self.work.looped += waits + busy if not around else 0.0
                 after, alone, asked = after + waits, alone + busy, False
                 continue
             seconds, wait = self._statement(s, around)

@@ -100,7 +100,7 @@ def _launch(launch: Launch) -> dict[str, Any]:
     return {
         "name": launch.name,
         "grid": grid,
-        "block": launch.threads + (launch.producer.threads if launch.producer else 0),
+        "block": launch.block_threads,
         "shared": " + ".join(shared) or "0",
         "cluster": text(launch.cluster) if launch.cluster else "1",
         "tensors": list(launch.tensors),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from backends.gpu.source.layouts import kept
+from backends.gpu.threads.signals import CONSUMER
 from backends.gpu.threads.thread import (
     Each,
     Fragment,
@@ -47,7 +48,13 @@ def scoped(launch: Launch) -> tuple[tuple[Statement, ...], tuple[Statement, ...]
 class _Scopes:
     def __init__(self, launch: Launch):
         loops = {s.name for s in _all((*launch.once, *launch.body)) if isinstance(s, Loop)}
-        known = {*loops, Name("tile"), Name("block"), launch.step}  # what a text declares of itself
+        known = {
+            *loops,
+            Name("tile"),
+            Name("block"),
+            CONSUMER,
+            launch.step,
+        }  # what a text declares of itself
         self.fragments = {f.name: f for f in launch.fragments if f.name not in known}
         self.written: dict[Name, int] = {}
         for s in _all((*launch.once, *launch.body)):

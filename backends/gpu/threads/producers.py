@@ -40,13 +40,15 @@ MOST_REGISTERS, GRANULE = 240, 8  # of a thread that is given some
 class Producers(Boxed):
     """Lowering with a producer, where there is work for one."""
 
-    def __init__(self, registers: int, roles: Roles | None, *args: Any):
+    def __init__(self, registers: int, groups: int, roles: Roles | None, *args: Any):
         super().__init__(*args)
         self.registers = registers  # of one multiprocessor
+        self.groups = groups  # of consumers, with as many threads each
         self.roles = roles  # as decided
         self.producers = roles.producers if roles else PRODUCERS  # threads
         self.fill_first: list[to.Statement] = []  # of the producers, before the first tile
         self.fills: list[to.Statement] = []  # the same for each tile, in the loops around
+        self.own_rings: list[Ring] = []  # that they fill
         self.around: list[_Loop] = []  # around the statement
         self.closed = 0  # blocks around it that not all tiles run, or that are run once
         before = self.launch.shares.before if self.launch.shares else ()
@@ -66,7 +68,8 @@ class Producers(Boxed):
         where that is enough, is too little to give any away, or where consumers share a warpgroup
         with producers, since all warps of a warpgroup have as many.
         """
-        begins_with = self.registers // (self.threads + self.producers)
+        consumers = self.threads * self.groups
+        begins_with = self.registers // (consumers + self.producers)
         decided = self.roles.registers if self.roles else 0
         shared = (self.threads | self.producers) % WARPGROUP
         if shared or not COPY_REGISTERS <= begins_with <= MOST_REGISTERS:
@@ -77,7 +80,7 @@ class Producers(Boxed):
         of_boxes = decided or BOX_REGISTERS
         boxes, copies = (
             Number(
-                min(MOST_REGISTERS, (self.registers - self.producers * own) // self.threads)
+                min(MOST_REGISTERS, (self.registers - self.producers * own) // consumers)
                 // GRANULE
                 * GRANULE
             )
@@ -206,12 +209,13 @@ class Producers(Boxed):
 
     def _ring(
         self, stem: str, body: Iterable[of.Statement], ahead: list[of.Load], stages: int
-    ) -> _Ring:
+    ) -> Ring:
         """A ring of stages for some loads, with its signals."""
         self.rings += 1
         divided = tuple(self.divided(x, self._apart(body)) for x in ahead)
         tiles = tuple(self.boxed(x, stages, d) for x, d in zip(ahead, divided, strict=True))
-        ring = _Ring(stem, self.rings, stages, tiles, divided)
+        ring = Ring(stem, self.rings, stages, tiles, divided)
+        self.own_rings.append(ring)
         copying = of.Compute("where", (BOXES, Number(1), Number(self.producers)))
         warps: Expr = Number(self.threads >> self.owners.warp_bits)
         if ring.shared:
@@ -229,7 +233,7 @@ class Producers(Boxed):
     # -- roles --------------------------------------------------------------------------------
 
     def _filled(
-        self, ring: _Ring, body: tuple[of.Statement, ...], ahead: list[of.Load]
+        self, ring: Ring, body: tuple[of.Statement, ...], ahead: list[of.Load]
     ) -> tuple[to.Statement, ...]:
         """What fills one stage."""
         stage = ring.stage("write")
@@ -275,7 +279,7 @@ class Producers(Boxed):
         self.put(to.Await(ring.full, ring.stage("read"), ring.parity("read")))
         self.last += [ring.freed(ring.stage("read")), *ring.next("read")]
 
-    def _consume(self, s: of.Loop, ring: _Ring, ahead: list[of.Load], flies: Name | None) -> None:
+    def _consume(self, s: of.Loop, ring: Ring, ahead: list[of.Load], flies: Name | None) -> None:
         """The consumers' side of a loop."""
         stage = ring.stage("read")
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
@@ -310,7 +314,7 @@ class Producers(Boxed):
         self.found += (x for x in regroups if x.source == flies)
 
     def _late(
-        self, block: tuple[to.Statement, ...], ring: _Ring, certain: bool
+        self, block: tuple[to.Statement, ...], ring: Ring, certain: bool
     ) -> tuple[int, int] | None:
         """The places of what writes the operand of a loop's matmul to registers, and of the matmul, if
         that may be in flight until the operand is written again: nothing else touches its result, and
@@ -347,7 +351,7 @@ class _Loop:
                 self.own.add(x.name)
 
 
-class _Ring:
+class Ring:
     """Stages of shared memory that producers fill, and where each role is in it."""
 
     def __init__(

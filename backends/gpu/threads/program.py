@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.program import sizes_of, tile_program
 from backends.gpu.rules import Rules
@@ -18,6 +19,7 @@ from backends.gpu.threads.facts import FRAGMENTS, Facts, facts
 from backends.gpu.threads.hoist import hoisted
 from backends.gpu.threads.inline import inlined
 from backends.gpu.threads.owners import Owners
+from backends.gpu.threads.pingpong import GROUPS, taking_turns
 from backends.gpu.threads.plans import plans, stage_functions, transposed_operands
 from backends.gpu.threads.producers import PRODUCERS, Producers
 from backends.gpu.threads.prune import pruned, reads
@@ -91,9 +93,11 @@ def _launch(
     stage_functions(known, planned)
     owners.rest()
     given = (machine.on_chip_bytes, launch, known, owners, dict(source.tiles), planned, anchored)
+    groups = GROUPS if source.pingpong else 1
     lowering: Staging
     if machine.details.get("gpu", {}).get("copies_async", True):
-        lowering = Producers(_registers(launch, source.roles, machine), source.roles, boxes, *given)
+        registers = _registers(launch, source.roles, machine, groups)
+        lowering = Producers(registers, groups, source.roles, boxes, *given)
     else:
         lowering = RegisterStaging(machine.details["gpu"].get("lds_copy_bytes", 0), *given)
     fixed = _fixed(launch, known)
@@ -107,7 +111,24 @@ def _launch(
     lowering.require_all()
     once, body = hoisted(once, lowering.shared), hoisted(body, lowering.shared)
     once, body = (*lowering.meets(), *lowering.first, *once), (*body, *lowering.last)
+    if source.pingpong:
+        once, body = taking_turns(lowering, once, body)
     producer = lowering.producer()
+    once, body = _ordered(launch, lowering, once, body)
+    if producer is not None:
+        producer = replace(producer, body=_pruned(producer.once, producer.body)[1])
+    made = _made(launch, machine, lowering, (once, body), producer, {i: widths[i] for i in fixed})
+    made = replace(made, groups=groups)
+    if made.block_threads > machine.threads:
+        what = f"a block of {groups} x {made.threads} threads and the producers"
+        raise BackendError("emit", f"{what} has more than {machine.threads}")
+    return made
+
+
+def _ordered(
+    launch: of.Launch, lowering: Staging, once: to.Block, body: to.Block
+) -> tuple[to.Block, ...]:
+    """What is done once and for each tile, with barriers, and without what nothing reads."""
     lowering.shared = lowering.placed(once, body)
     barriers = Barriers(lowering.shared)
     once = barriers.block(once)
@@ -118,19 +139,16 @@ def _launch(
     if any(isinstance(s, past) for s in to.statements((*once, *body))):
         once, body = for_proxy(once), for_proxy(body)
     by, scalar = factors(launch), lowering.variable
-    once, body = (unrolled(block, by, scalar) for block in _pruned(once, body))
-    if producer is not None:
-        producer = replace(producer, body=_pruned(producer.once, producer.body)[1])
-    return _made(launch, machine, lowering, (once, body), producer, {i: widths[i] for i in fixed})
+    return tuple(unrolled(block, by, scalar) for block in _pruned(once, body))
 
 
-def _registers(launch: of.Launch, roles: nests.Roles | None, machine: Machine) -> int:
+def _registers(launch: of.Launch, roles: nests.Roles | None, machine: Machine, groups: int) -> int:
     """What the roles of a block may share: the registers of a multiprocessor, or as many as its
     threads begin with where these are limited."""
     space = machine.spaces.get("register")
     whole = space.bytes // WORD if space is not None else 0
     producers = roles.producers if roles else PRODUCERS
-    own = launch.registers * (launch.warps * machine.warp + producers)
+    own = launch.registers * (groups * launch.warps * machine.warp + producers)
     return min(whole, own) if own else whole
 
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from backends.gpu.tile import Name
 from ir.spec import Expr
 
+CONSUMER = Name("consumer")  # the number of a thread's group, where groups of consumers take turns
+
 
 @dataclass(frozen=True, slots=True)
 class Signal:
     """Barriers in shared memory (mbarriers), one for each stage, that threads and bytes arrive at."""
 
-    name: Name  # of sort "full" or "empty"
+    name: Name  # of sort "full", "empty" or "turn"
     stages: int
     arrivals: Expr  # of threads, that complete a phase
-    tiles: tuple[Name, ...]  # whose stages it guards
+    tiles: tuple[Name, ...]  # whose stages it guards, or which it hands on as a whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -434,7 +434,7 @@ class Launch:
     constants: tuple[tuple[Name, Expr], ...]  # with what the launcher computes
     tiles: tuple[Expr, ...]  # how many there are, a product
     resident: int  # thread blocks that walk through them; 0: one for each
-    threads: int  # of a block
+    threads: int  # of a block, or of each group of its consumers
     warp: int  # threads that run in step
     fragments: tuple[Fragment, ...]
     shared: tuple[Shared, ...]
@@ -448,6 +448,12 @@ class Launch:
     cluster: Name | None = None  # the constant with the blocks of a cluster; None: no clusters
     end: tuple[Statement, ...] = ()  # after the last tile
     shares: Shares | None = None  # None: blocks have whole tiles; what comes before is in `once`
+    groups: int = 1  # of consumers, which take turns with tiles
+
+    @property
+    def block_threads(self) -> int:
+        """The threads of a block in all its roles."""
+        return self.threads * self.groups + (self.producer.threads if self.producer else 0)
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name."""

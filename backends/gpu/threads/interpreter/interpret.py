@@ -26,6 +26,7 @@ from backends.gpu.threads.interpreter.signals import Signals
 from backends.gpu.threads.interpreter.state import Block, Variable
 from backends.gpu.threads.interpreter.statements import Statements, run_all
 from backends.gpu.threads.interpreter.values import held_as
+from backends.gpu.threads.signals import CONSUMER
 from backends.gpu.threads.thread import Launch, Store, ThreadProgram, statements
 from backends.gpu.tile import Name, Place, expressions
 from backends.shared.arrays import from_device, to_device
@@ -94,7 +95,7 @@ class _Running:
         _require_limits(launch, compiler)
         self.arrivals = {s.name: compiler.number(s.arrivals) for s in launch.signals}
         self.tiles = prod(compiler.number(t) for t in launch.tiles)
-        own = [launch]
+        own = [launch] * launch.groups
         if launch.producer is not None:
             p = launch.producer
             own.append(replace(launch, threads=p.threads, once=p.once, body=p.body, end=p.end))
@@ -115,17 +116,18 @@ class _Running:
             cluster: list[Signals] = []
             for _ in range(size):
                 shared = {s.name: s for s in launch.shared}
-                memory = SharedMemory(shared, compiler.number, compiler.block)
+                memory = SharedMemory(shared, compiler.number, compiler.block, launch.groups > 1)
                 require_room(memory, limit, launch.name)
                 cluster.append(Signals(memory, self.turns, cluster))
             self.together += cluster
         for signals in self.together:
             first = 0
-            for role in own:
+            for number, role in enumerate(own):
                 block = Block(launch.name, role.threads, launch.warp, first=first)
                 made = Compiler(role, sizes, block)
                 places = Places(made, tensors)
-                self.roles.append(_Role(made, places, signals, instructions, self.handed))
+                consumer = number if number < launch.groups else None
+                self.roles.append(_Role(made, places, signals, instructions, self.handed, consumer))
                 first += role.threads
         self.rows: list[Traffic] = [row for role in self.roles for row in role.rows]
 
@@ -136,7 +138,7 @@ class _Running:
             runs = []
             for place, role in enumerate(self.roles[: each * len(numbers)]):
                 number = numbers[place // each]
-                runs.append(partial(role.run, number, range(number, self.tiles, self.blocks), step))
+                runs.append(partial(role.run, number, self._tiles(role, number), step))
             for signals in self.together[: len(numbers)]:
                 signals.memory.begin()
                 signals.begin(self.launch.signals, lambda s: self.arrivals[s.name], each)
@@ -147,6 +149,13 @@ class _Running:
                 self.turns.run(*runs)
         for tensor in self.stored:
             tensor.handed = None
+
+    def _tiles(self, role: _Role, number: int) -> range:
+        """The tiles of a block that a role goes through: all, or those of its turns."""
+        if role.consumer is None:
+            return range(number, self.tiles, self.blocks)
+        first = number + role.consumer * self.blocks
+        return range(first, self.tiles, self.launch.groups * self.blocks)
 
     def _order(self, draw: np.random.Generator) -> Iterator[list[int]]:
         """The numbers of the blocks that run together, one group after the other."""
@@ -177,10 +186,12 @@ class _Role:
         signals: Signals,
         instructions: Sequence[MatrixInstruction],
         handed: Handed,
+        consumer: int | None,
     ):
+        self.consumer = consumer  # the number of its group; None: it is none of consumers
         launch = self.launch = compiler.launch
         self.block, self.signals, self.places = compiler.block, signals, places
-        scalars = [n for n in (_TILE, _BLOCK, launch.step) if n is not None]
+        scalars = [n for n in (_TILE, _BLOCK, CONSUMER, launch.step) if n is not None]
         self.block.variables = {n: Variable(n, "i32", (), (launch.threads,)) for n in scalars}
         used = {n for n in expressions(launch.once, launch.body) if isinstance(n, Name)}
         for f in (f for f in launch.fragments if f.name in used):
@@ -206,6 +217,7 @@ class _Role:
         if self.launch.step is not None:
             self._put(self.launch.step, step)
         self._put(_BLOCK, number)
+        self._put(CONSUMER, self.consumer or 0)
         run_all(self.block, self.once)
         if self.ends:
             first, last = (int(self.block.alike(e.run())) for e in self.ends)

@@ -79,10 +79,15 @@ class Turns:
             raise _deadlock(block)
         self._hand_over()
 
-    def offer(self) -> None:
-        """Lets other roles run, if there are some, as far as they can go."""
-        if self._running and self._next(self._own) != self._own:
+    def offer(self, again: bool = False) -> None:
+        """Lets each other role run, if there are some, until it waits. again: until all of them wait
+        for this one."""
+        before = None
+        while self._running and self._next(self._own) != self._own and before != self.progress:
+            before = self.progress
             self._hand_over()
+            if not again:
+                return
 
     def _next(self, own: int) -> int:
         """The role after one that has not ended; the first where all have."""

@@ -18,7 +18,7 @@ from backends.gpu.tile import Name
 from ir.spec import DTYPES, Expr
 
 ALIGNED = 16  # bytes: regions begin at their multiples
-_NEVER, _SEVERAL = -1, -1
+_NEVER, _SEVERAL = -1, -1  # numbers below: several threads of one role
 _IN_FLIGHT = 1 << 30  # the epoch of an element that a copy will write, or a matmul is reading
 
 
@@ -101,20 +101,36 @@ class _Flight:
     values: np.ndarray
 
 
-class SharedMemory:
-    """The shared memory of one block."""
+@dataclass(slots=True)
+class _Own:
+    """What one role has in flight, and how far what it wrote is visible."""
 
-    def __init__(self, tiles: Mapping[Name, Shared], number: Callable[[Expr], int], block: Block):
-        self.block = block
+    started: list[_Flight] = field(default_factory=list)
+    groups: list[list[_Flight]] = field(default_factory=list)
+    # By matmuls in flight, the oldest first.
+    reading: list[list[tuple[Tile, Access]]] = field(default_factory=list)
+    fenced: bool = True  # whether what threads copied is visible to instructions past registers
+    proxied: int = 1  # the epoch since the last barrier that is for the asynchronous proxy too
+
+
+class SharedMemory:
+    """The shared memory of one block. apart: whether its roles have barriers that order nothing of
+    what the others do."""
+
+    def __init__(
+        self,
+        tiles: Mapping[Name, Shared],
+        number: Callable[[Expr], int],
+        block: Block,
+        apart: bool = False,
+    ):
+        self.block = block  # the role that goes on
+        self.apart = apart
         # How many barriers there were, and one: what signals order is of before all of them.
         self.epoch = 1
-        self.fenced = True  # whether what threads copied is visible to instructions past registers
-        self.proxied = 1  # the epoch since the last barrier that is for the asynchronous proxy too
+        self.roles: dict[int, _Own] = {}  # by the first thread of each
         self.regions: dict[str, Region] = {}
         self.tiles: dict[Name, Tile] = {}
-        self.started: list[_Flight] = []
-        self.groups: list[list[_Flight]] = []
-        self.reading: list[list[tuple[Tile, Access]]] = []  # by matmuls in flight, the oldest first
         self.dtypes = sorted({s.dtype for s in tiles.values()})
         extents = {n: tuple(map(number, s.extents)) for n, s in tiles.items()}
         stages = {n: _stage(s, extents[n]) for n, s in tiles.items()}
@@ -132,20 +148,51 @@ class SharedMemory:
 
     def begin(self) -> None:
         """What a new block finds: nothing."""
-        self.started, self.groups, self.reading = [], [], []
-        self.fenced = True
+        self.roles = {}
         for region in self.regions.values():
             region.clear()
 
+    @property
+    def own(self) -> _Own:
+        """What the role that goes on has in flight."""
+        first = self.block.first
+        if first not in self.roles:  # as if there was a barrier before
+            self.roles[first] = _Own(proxied=self.epoch)
+        return self.roles[first]
+
     def barrier(self, proxy: bool) -> None:
         """Makes what threads wrote visible to all; proxy: to instructions that read it, too."""
+        own = self.own
         self.epoch += 1
         if proxy:
-            self.proxied = self.epoch
+            own.proxied = self.epoch
+        if self.apart:
+            for region in self.regions.values():
+                self._keep(region.written, region.writer)
+                self._keep(region.read, region.reader)
+
+    def _keep(self, epochs: np.ndarray, threads: np.ndarray) -> None:
+        """Lets what other roles did since the last barrier be of after this one, which is not theirs."""
+        first, last = self.block.first, self.block.first + self.block.threads
+        own = (threads >= first) & (threads < last) | (threads == self._several)
+        epochs[(epochs == self.epoch - 1) & ~own] = self.epoch
+
+    @property
+    def _several(self) -> int:
+        """The mark of several threads: of the one role, where others have barriers of their own."""
+        return _SEVERAL - 1 - self.block.first if self.apart else _SEVERAL
+
+    def _marks(self, threads: np.ndarray) -> np.ndarray | int:
+        """The mark of several threads for units that some threads accessed before this role did."""
+        if not self.apart:
+            return _SEVERAL
+        first, last = self.block.first, self.block.first + self.block.threads
+        own = (threads >= first) & (threads < last) | (threads == self._several)
+        return np.where(own, self._several, _SEVERAL)
 
     def fence(self) -> None:
         """Makes what threads wrote visible to instructions that read it past the registers."""
-        self.fenced = True
+        self.own.fenced = True
 
     def passed(self, tile: Tile, stage: int, fenced: bool) -> None:
         """A stage of a tile is handed over by a signal: who accessed it does so no more.
@@ -155,7 +202,7 @@ class SharedMemory:
             self.epoch += 1  # what was written is of after the last fence
         each = tile.stage * DTYPES[tile.shared.dtype] // tile.region.unit_bytes
         units = slice(stage * each, (stage + 1) * each)
-        last = min(self.epoch, self.proxied) - 1 if fenced else self.epoch - 1
+        last = min(self.epoch, self.own.proxied) - 1 if fenced else self.epoch - 1
         for epochs in (tile.region.written[units], tile.region.read[units]):
             settled = epochs != _IN_FLIGHT
             epochs[settled] = np.minimum(epochs[settled], last)
@@ -188,12 +235,14 @@ class SharedMemory:
                 (tile, access, wrong, region.writer),
             )
         self._require_written(tile, access, written)
-        many = (region.read[units] == now) & (region.reader[units] != access.owners)
+        before = region.reader[units]
+        many = (region.read[units] == now) & (before != access.owners)
         region.read[units] = np.maximum(region.read[units], now)
         region.reader[units] = access.owners
-        many |= region.reader[units] != access.owners
-        if many.any():
-            region.reader[units[many]] = _SEVERAL
+        again = region.reader[units] != access.owners
+        if many.any() or again.any():
+            region.reader[units[again]] = self._several
+            region.reader[units[many]] = self._marks(before[many])
         return tile.region.data[tile.shared.dtype][access.elements]
 
     def read_past_registers(self, tile: Tile, access: Access) -> np.ndarray:
@@ -205,27 +254,32 @@ class SharedMemory:
             faults.READ_AFTER_WRITE,
             "reads, by the asynchronous proxy, what thread {other} wrote since the last barrier for it",
             "put a barrier with a fence for the asynchronous proxy between the write and this read",
-            (tile, access, written >= self.proxied, region.writer),
+            (tile, access, written >= self.own.proxied, region.writer),
         )
         self._require_written(tile, access, written)
-        region.read[units], region.reader[units] = _IN_FLIGHT, _SEVERAL
-        self.reading[-1].append((tile, access))
+        region.read[units], region.reader[units] = _IN_FLIGHT, self._several
+        self.own.reading[-1].append((tile, access))
         return tile.region.data[tile.shared.dtype][access.elements]
 
     def read_at_once(self, tile: Tile, access: Access) -> np.ndarray:
         """The elements, as the DMA engine reads them while a thread waits."""
-        self.reading.append([])
+        self.begin_matmul()
         found = self.read_past_registers(tile, access)
-        self.reading.pop()
+        self.own.reading.pop()
         tile.region.read[access.units], tile.region.reader[access.units] = self.epoch, access.owners
         return found
 
+    def begin_matmul(self) -> None:
+        """What is read past the registers from here on is read by one more instruction in flight."""
+        self.own.reading.append([])
+
     def settle(self, pending: int) -> None:
         """Until at most so many matmuls are in flight, the oldest end: their tiles were read."""
-        while len(self.reading) > pending:
-            for tile, access in self.reading.pop(0):
+        reading = self.own.reading
+        while len(reading) > pending:
+            for tile, access in reading.pop(0):
                 tile.region.read[access.units] = self.epoch
-            for tile, access in (one for group in self.reading for one in group):
+            for tile, access in (one for group in reading for one in group):
                 tile.region.read[access.units] = _IN_FLIGHT
 
     def _require_written(self, tile: Tile, access: Access, written: np.ndarray) -> None:
@@ -247,18 +301,20 @@ class SharedMemory:
         self._may_write(tile, access, values, faults.STAGE_IN_USE, "copies to")
         region, units = tile.region, access.units
         region.written[units], region.writer[units] = _IN_FLIGHT, access.owners
-        self.started.append(_Flight(tile, access, values))
+        self.own.started.append(_Flight(tile, access, values))
 
     def commit(self) -> None:
         """Closes the group of the copies that were started."""
-        self.groups.append(self.started)
-        self.started = []
+        own = self.own
+        own.groups.append(own.started)
+        own.started = []
 
     def wait(self, pending: int) -> None:
         """Until at most so many groups are in flight, the oldest arrive."""
-        while len(self.groups) > pending:
-            for flight in self.groups.pop(0):
-                self.fenced = False
+        own = self.own
+        while len(own.groups) > pending:
+            for flight in own.groups.pop(0):
+                own.fenced = False
                 self._put(flight.tile, flight.access, flight.values, None)
 
     def _may_write(
@@ -296,6 +352,7 @@ class SharedMemory:
         region, units = tile.region, access.units
         data = region.data[tile.shared.dtype]
         data[access.elements] = values
+        before = region.writer[units]
         region.written[units], region.writer[units] = self.epoch, access.owners
         region.dtype[units] = self._number(tile)
         again = region.writer[units] != access.owners
@@ -307,10 +364,9 @@ class SharedMemory:
                 "let one thread write each element: `copies` names the bits of those that do not",
                 (tile, access, again & (lost[:, None] if units.ndim > 1 else lost), region.writer),
             )
-        if shared is not None:
-            again |= shared
-        if again.any():
-            region.writer[units[again]] = _SEVERAL
+        region.writer[units[again]] = self._several
+        if shared is not None and shared.any():
+            region.writer[units[shared]] = self._marks(before[shared])
 
     # -- faults -------------------------------------------------------------------------------
 
@@ -345,8 +401,8 @@ class SharedMemory:
         threads: list[Any] = [thread]
         if others is not None:
             other = int(others[unit])
-            what = what.format(other="several" if other == _SEVERAL else other)
-            threads += [other] if other not in (_SEVERAL, thread) else []
+            what = what.format(other="several" if other < 0 else other)
+            threads += [other] if other >= 0 and other != thread else []
         stage, offset = divmod(element, tile.stage)
         where = f"`{tile.shared.name.stem}` at offset {offset} of stage {stage}"
         raise self.block.fault(kind, f"thread {thread} {what}: {where}", hint, threads)

@@ -32,6 +32,10 @@ class Stage:
     expected: int = 0  # bytes that have not arrived; less than 0 where a peer's came first
     phase: int = 0  # how many are over
     waited: int = 0  # how many were waited for
+    by: int | None = None  # the first thread of the role that did so last
+    # What those that arrived know to be over, as in `Signals.known`: of this phase, and of those before.
+    telling: dict[int, int] = field(default_factory=dict)
+    told: dict[int, int] = field(default_factory=dict)
     touched: int = -1  # the last phase that another block of the cluster had a part in
     copied: list[tuple[Tile, Access, np.ndarray]] = field(default_factory=list)
     fenced: bool = True  # whether what threads wrote is visible to instructions that read memory
@@ -46,6 +50,7 @@ class Stage:
         for tile, access, values in self.copied:
             memory.land(tile, access, values)
         self.arrived += self.arriving
+        _learn(self.told, self.telling)
         self.copied, self.arriving, self.left = [], [], self.arrivals
         self.phase += 1
 
@@ -62,12 +67,14 @@ class Signals:
     waiting: int = 0  # roles of the block that wait to meet the others
     stages: dict[Name, list[Stage]] = field(default_factory=dict)
     guarded: dict[Name, tuple[Name, ...]] = field(default_factory=dict)  # tiles of each signal
+    # Of each role, where groups of them take turns: how many phases of a stage it knows to be over.
+    known: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def begin(
         self, signals: Sequence[Signal], arrivals: Callable[[Signal], int], roles: int
     ) -> None:
         """What a new block finds: the first phase of all stages."""
-        self.roles, self.met, self.waiting = roles, 0, 0
+        self.roles, self.met, self.waiting, self.known = roles, 0, 0, {}
         for s in signals:
             count = arrivals(s)
             self.stages[s.name] = [Stage(count, count) for _ in range(s.stages)]
@@ -147,18 +154,21 @@ def arrive(block: Block, signals: Signals, s: Arrive, stage: Code) -> Run:
                 )
             one.left -= count
             one.expected += size
-            one.fenced &= memory.fenced
+            one.fenced &= memory.own.fenced
             one.arriving.append(memory)
+            if memory.apart:
+                _learn(one.telling, signals.known.setdefault(block.first, {}))
             one.settle(other.memory)
             signals.turns.progress += 1
         if s.warps:  # who waits for the stage goes on at once: it must not be in use any more
-            signals.turns.offer()
+            signals.turns.offer(again=memory.apart)
 
     return run
 
 
 def await_(block: Block, signals: Signals, s: Await, codes: tuple[Code, Code]) -> Run:
     """The closure of a wait, while which other roles run."""
+    memory = signals.memory
 
     def run() -> None:
         block.require_all("a wait for a signal")
@@ -166,12 +176,36 @@ def await_(block: Block, signals: Signals, s: Await, codes: tuple[Code, Code]) -
         parity = int(block.alike(codes[1].run()))
         while one.phase % 2 == parity:
             signals.turns.wait(block)
-        for memory in (*{id(m): m for m in one.arrived}.values(),):
+        if memory.apart:
+            _require_turn(block, one, number, signals.known.setdefault(block.first, {}))
+        for other in (*{id(m): m for m in one.arrived}.values(),):
             for name in signals.guarded[s.signal]:
-                memory.passed(memory.tiles[name], number, one.fenced)
-        one.fenced, one.waited, one.arrived = True, one.phase, []
+                tile = other.tiles[name]
+                other.passed(tile, number % tile.shared.stages, one.fenced)
+        one.fenced, one.waited, one.arrived, one.by = True, one.phase, [], block.first
 
     return run
+
+
+def _require_turn(block: Block, one: Stage, number: int, known: dict[int, int]) -> None:
+    """ThreadFault where the end of a wait does not tell a role of which phase it is: where others have
+    waited for it, or where the role does not know that the phase before is over."""
+    what = ""
+    if one.phase == one.waited and one.by not in (None, block.first):
+        what = f"stage {number} is full for other threads, who have waited for it"
+    if known.get(id(one), 0) < one.phase - 1:
+        what = f"nothing tells that the phase of stage {number} before this one is over"
+    if what:
+        hint = "let groups of consumers wait for stages in turn, each for those of its own tiles"
+        raise block.fault(faults.SIGNAL, what, hint)
+    known[id(one)] = one.phase
+    _learn(known, one.told)
+
+
+def _learn(known: dict[int, int], told: dict[int, int]) -> None:
+    """Adds the phases of stages that are known to be over."""
+    for stage, phases in told.items():
+        known[stage] = max(phases, known.get(stage, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +320,7 @@ def box_store(
     tile, target = memory.tiles[s.tile], tensor[1]
     boxes = _boxes(compiler, tile, tensor, at)
     elements = boxes.elements[0]
-    access = Access.of(tile, elements, np.zeros(len(elements), np.int64))
+    access = Access.of(tile, elements, np.full(len(elements), compiler.block.first))
 
     def run() -> None:
         compiler.block.require_all("a store of boxes")

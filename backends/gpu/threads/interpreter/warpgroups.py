@@ -62,7 +62,7 @@ def multiply(
 
     def run() -> None:
         block.require_groups("a matrix instruction", row.threads)
-        memory.reading.append([])
+        memory.begin_matmul()
         onto.flies = False
         if at is not None and held is not None:
             left = block.whole(held).reshape(-1)[at]

@@ -1,0 +1,122 @@
+"""Ping-pong: two groups of consumers that take turns with the tiles of a persistent launch.
+
+While one group multiplies a tile, the other one stores the tile before. Two signals with a stage for each
+group say whose turn it is:
+
+    group g, for each second tile:  await multiply[g];  the loop over K;   arrive at multiply[1 - g]
+                                    await store[g];     the epilogue;      arrive at store[1 - g]
+
+The producers fill one ring for the tiles in order. So a group skips in it what they fill for the other
+one. A group that multiplied out of turn would wait for a phase that lies several rounds ahead, of which
+the parity tells nothing. What the epilogue has in shared memory is there once, for both groups in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from backends.backend import BackendError
+from backends.gpu import tile as of
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.barriers import accessed
+from backends.gpu.threads.producers import Producers, Ring
+from backends.gpu.threads.signals import CONSUMER, Signal
+from backends.gpu.threads.staging import Staging
+from backends.gpu.tile import Name
+from ir.spec import Apply, Expr, Number, Size
+
+GROUPS = 2
+PARITY = Name("turn_parity")
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """The statements of a tile that one group does at a time: those between two places."""
+
+    turn: Name
+    first: int
+    last: int
+    tiles: tuple[Name, ...]  # of shared memory that the groups hand to each other with the turn
+
+
+def taking_turns(lowering: Staging, once: to.Block, body: to.Block) -> tuple[to.Block, to.Block]:
+    """What one of two groups of consumers does before its first tile, and for each of its tiles."""
+    if not isinstance(lowering, Producers) or len(lowering.own_rings) != 1:
+        raise _refused("there is not one pipelined loop that producers copy all in bulk for")
+    (ring,) = lowering.own_rings
+    lowering.fragment(CONSUMER, "i32")
+    lowering.fragment(PARITY, "i32")
+    if any(_tiles(s, lowering) for s in once):
+        raise _refused("what is done before the first tile goes through shared memory")
+    at, iterations = _loop(ring, body)
+    sections = _sections(lowering, ring, body, at)
+    warps = Number(lowering.threads >> lowering.owners.warp_bits)
+    lowering.signals += [Signal(s.turn, GROUPS, warps, s.tiles) for s in sections]
+    group, parity = to.Element(CONSUMER), to.Element(PARITY)
+    other = Apply("sub", (Number(GROUPS - 1), group))
+    found: list[to.Statement] = []
+    for place, s in enumerate(body):
+        found += [to.Await(x.turn, group, parity) for x in sections if x.first == place]
+        found.append(s)
+        found += [to.Arrive(x.turn, other, warps=True) for x in sections if x.last == place]
+    next_turn = to.Each(PARITY, Apply("sub", (Number(1), parity)))
+    # The phase before the first one counts as over: the first turns are those of group 0.
+    first = to.Each(PARITY, other)
+    before = _skipped(ring, Apply("mul", (group, iterations)))
+    return (*once, *before, first), (*found, *_skipped(ring, iterations), next_turn)
+
+
+def _loop(ring: Ring, body: to.Block) -> tuple[int, Expr]:
+    """Which statement of a tile is the loop that producers fill a ring for, and its iterations."""
+    for place, s in enumerate(body):
+        if isinstance(s, to.Loop) and any(_awaits(x, ring) for x in s.body):
+            if s.low != Number(0) or not isinstance(s.high, Size | Number):
+                raise _refused("tiles may have loops of unlike lengths")
+            return place, of.Tiles(s.high, s.step)
+    raise _refused("the loop that producers copy for is inside of another one")
+
+
+def _awaits(s: to.Statement, ring: Ring) -> bool:
+    return isinstance(s, to.Await) and s.signal == ring.full
+
+
+def _sections(lowering: Staging, ring: Ring, body: to.Block, at: int) -> list[_Section]:
+    """What is done in turn: the loop, with what goes through shared memory before it, and the epilogue.
+    A matmul in flight when the loop ends is waited for after the turn."""
+    used = [_tiles(s, lowering) for s in body]
+    first = next(n for n, tiles in enumerate(used) if tiles or n == at)
+    after = [n for n, tiles in enumerate(used) if tiles and n > at]
+    spans = [("multiply", first, at), *([("store", after[0], after[-1])] if after else [])]
+    found: list[_Section] = []
+    taken: set[str] = set()
+    for stem, begin, end in spans:
+        tiles = dict.fromkeys(n for names in used[begin : end + 1] for n in names)
+        regions = {lowering.shared[n].region for n in tiles}
+        if taken & regions:
+            raise _refused("the loop and what is stored go through the same shared memory")
+        taken |= regions
+        handed = tuple(n for n in tiles if n not in ring.tiles)
+        found.append(_Section(Name("turn", stem), begin, end, handed))
+    return found
+
+
+def _tiles(s: to.Statement, lowering: Staging) -> list[Name]:
+    """The tiles of shared memory that a statement touches."""
+    names: Iterable[Name] = (n for one in to.statements((s,)) for n in accessed(one)[0])
+    return [n for n in names if n in lowering.shared]
+
+
+def _skipped(ring: Ring, iterations: Expr) -> list[to.Each]:
+    """What takes a group past some iterations of the ring, which are the other's."""
+    at, parity = Apply("add", (ring.stage("read"), iterations)), ring.parity("read")
+    rounds = Apply("floordiv", (at, Number(ring.stages)))
+    moved = [to.Each(parity.name, Apply("mod", (Apply("add", (parity, rounds)), Number(2))))]
+    if ring.stages > 1:
+        stage = ring.stage("read").name  # type: ignore[attr-defined]
+        moved.append(to.Each(stage, Apply("mod", (at, Number(ring.stages)))))
+    return moved
+
+
+def _refused(why: str) -> BackendError:
+    return BackendError("emit", f"no two groups of consumers take turns: {why}")
