@@ -132,7 +132,7 @@ def test_a_figure_of_a_backend_must_be_there(name, path, tmp_path):
         ("h200", "gpu.copy_threads_per_cycle", None, "is missing"),
         ("h200", "gpu.matrix_share_below", 1.5, "1 at most"),
         ("h200", "gpu.matrix_dtypes", ["f16", "f15"], "a list of"),
-        ("h200", "gpu.matrix_dtypes", ["i8"], "`units.matrix.flops.i8` is missing"),
+        ("h200", "gpu.matrix_dtypes", ["u8"], "`units.matrix.flops.u8` is missing"),
         ("h200", "gpu.instructions", ["mma_async"], "a list of"),
         ("mi300", "gpu.instructions", ["wgmma", "mma_sync"], "has 'mma_sync' of 32 threads"),
         ("h200", "gpu.instructions", ["mma_sync"], "has none for 'f8e4m3'"),

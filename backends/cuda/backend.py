@@ -13,9 +13,9 @@ from backends.manifest import Manifest
 from ir.machine import Machine
 from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 
-# Families of matrix instructions that kernel.h has functions for; the second only in code for one
-# architecture alone.
-FAMILY, OF_ARCHITECTURE = "mma_sync", "wgmma"
+# Families of matrix instructions that kernel.h has functions for, those of one architecture last: these
+# are only in code for it alone.
+FAMILIES, OF_ARCHITECTURE = ("mma_sync", "mma_sync_f8"), ("wgmma",)
 
 
 class Cuda(CubinBackend):
@@ -38,5 +38,5 @@ class Cuda(CubinBackend):
     def rows(self, machine: Machine) -> tuple[MatrixInstruction, ...]:
         """The matrix instructions that its sources may have."""
         special = self.language.arch(machine).endswith("a")
-        families = (FAMILY, OF_ARCHITECTURE) if special else (FAMILY,)
+        families = (*FAMILIES, *OF_ARCHITECTURE) if special else FAMILIES
         return tuple(i for i in of_machine(machine) if i.family in families)

@@ -235,6 +235,20 @@ inline void mma_m16n8k8(float& c0, float& c1, float& c2, float& c3, float a0, fl
   ptx::mma_tf32(c0, c1, c2, c3, __float_as_uint(a0), __float_as_uint(a1), __float_as_uint(a2),
                 __float_as_uint(a3), __float_as_uint(b0), __float_as_uint(b1));
 }
+// Of 8 bits, four of which are a word.
+#define MULTIPLY(T, D, instruction)                                                         \
+  template <class... Operands>                                                              \
+  inline void mma_m16n8k32(D& c0, D& c1, D& c2, D& c3, T a0, Operands... more) {            \
+    union { T elements[1 + sizeof...(more)]; u32 words[6]; } held = {{a0, more...}};        \
+    const u32* w = held.words;                                                              \
+    instruction(c0, c1, c2, c3, w[0], w[1], w[2], w[3], w[4], w[5]);                        \
+  }
+MULTIPLY(i8, i32, ptx::mma_s8)
+#if __CUDA_ARCH__ >= 890
+MULTIPLY(f8e4m3, float, ptx::mma_e4m3)
+MULTIPLY(f8e5m2, float, ptx::mma_e5m2)
+#endif
+#undef MULTIPLY
 
 // Blocks that wait for each other: how many began before this one, flags in memory that one raises for
 // another, and a fence between them and what else is read and written.
@@ -276,6 +290,7 @@ WGMMA(bf16, ptx::wgmma_bf16)
 WGMMA(float, ptx::wgmma_tf32)
 WGMMA(f8e4m3, ptx::wgmma_e4m3)
 WGMMA(f8e5m2, ptx::wgmma_e5m2)
+WGMMA(i8, ptx::wgmma_s8)
 #undef WGMMA
 template <int kColumns, int kA, int kB, class D, class T>
 inline void wgmma(D* top, D* bottom, Matrix<T> a, Matrix<T> b) {

@@ -146,17 +146,21 @@ LOAD_MATRICES(load_matrices_transposed, ".trans")
 #undef LOAD_MATRICES
 
 // c += a * b of a warp.
-#define MULTIPLY(name, instruction)                                                           \
-  inline void name(float& c0, float& c1, float& c2, float& c3, u32 a0, u32 a1, u32 a2, u32 a3, \
-                   u32 b0, u32 b1) {                                                          \
-    asm("mma.sync.aligned." instruction " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "     \
-        "{%0, %1, %2, %3};"                                                                   \
-        : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)                                              \
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));                              \
+#define MULTIPLY(name, D, c, instruction)                                                      \
+  inline void name(D& c0, D& c1, D& c2, D& c3, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) { \
+    asm("mma.sync.aligned." instruction " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "      \
+        "{%0, %1, %2, %3};"                                                                    \
+        : c(c0), c(c1), c(c2), c(c3)                                                           \
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));                               \
   }
-MULTIPLY(mma_f16, "m16n8k16.row.col.f32.f16.f16.f32")
-MULTIPLY(mma_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
-MULTIPLY(mma_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
+MULTIPLY(mma_f16, float, "+f", "m16n8k16.row.col.f32.f16.f16.f32")
+MULTIPLY(mma_bf16, float, "+f", "m16n8k16.row.col.f32.bf16.bf16.f32")
+MULTIPLY(mma_tf32, float, "+f", "m16n8k8.row.col.f32.tf32.tf32.f32")
+MULTIPLY(mma_s8, int, "+r", "m16n8k32.row.col.s32.s8.s8.s32")
+#if __CUDA_ARCH__ >= 890
+MULTIPLY(mma_e4m3, float, "+f", "m16n8k32.row.col.f32.e4m3.e4m3.f32")
+MULTIPLY(mma_e5m2, float, "+f", "m16n8k32.row.col.f32.e5m2.e5m2.f32")
+#endif
 #undef MULTIPLY
 
 // Flags in memory, and a fence for all threads of the GPU.
@@ -301,7 +305,7 @@ inline void wait_warpgroup() {
   ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95" \
   ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
   ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-// What follows the operands: signs, and of 16-bit operands the contiguous dimensions.
+// What follows the operands: signs of floats, and of 16-bit operands the contiguous dimensions.
 #define FLAGS(f) ", 1, 1, %" #f
 #define FLAG(f) ", %" #f
 #define SIGNS(f) ", 1, 1"
@@ -339,6 +343,7 @@ WGMMAS(wgmma_bf16, "k16.f32.bf16.bf16", float, "+f", FLAGS, FLAG)
 WGMMAS(wgmma_tf32, "k8.f32.tf32.tf32", float, "+f", SIGNS, NONE)
 WGMMAS(wgmma_e4m3, "k32.f32.e4m3.e4m3", float, "+f", SIGNS, NONE)
 WGMMAS(wgmma_e5m2, "k32.f32.e5m2.e5m2", float, "+f", SIGNS, NONE)
+WGMMAS(wgmma_s8, "k32.s32.s8.s8", int, "+r", NONE, NONE)
 #undef WGMMAS
 #undef WGMMA
 #endif

@@ -16,6 +16,7 @@ RULES = Rules(
     box_steps=8,
     shares=True,
     clusters=True,
+    sums=frozenset(("f32", "i32")),
 )
 WORDS = ADMISSION.called | frozenset(  # of kernel.h and of the compiler
     """

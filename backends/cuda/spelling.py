@@ -10,7 +10,7 @@ from backends.emit import Templates
 from backends.gpu.source.spelling import FILTERS
 
 _SHAPE = re.compile(r"m\d+n\d+k\d+")
-MMA = ("mma_m16n8k16", "mma_m16n8k8")  # functions of kernel.h
+MMA = ("mma_m16n8k16", "mma_m16n8k8", "mma_m16n8k32")  # functions of kernel.h
 
 
 @cache

@@ -19,6 +19,7 @@ RULES = Rules(
     typed=frozenset(),
     typed_but_f32=frozenset(),
     warps=4,
+    sums=frozenset({"f32", "i32"}),
 )
 WORDS = (  # of Python, of kernel/, and of the texts
     frozenset(keyword.kwlist)

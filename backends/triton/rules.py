@@ -14,4 +14,5 @@ RULES = Rules(
     typed_but_f32=frozenset({"pow", "fmod", "mod", "floordiv"}),
     warps=4,
     persistent_is_one_loop=True,
+    sums=frozenset({"f32", "i32"}),
 )

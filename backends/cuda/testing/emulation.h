@@ -84,32 +84,43 @@ inline void load_matrices_transposed(u32 row, u32 (&to)[kCount]) {
   }
 }
 
-// kWide: elements along K of which a register holds two; else one.
-template <bool kWide, class Of>
-inline void mma(float& c0, float& c1, float& c2, float& c3, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0,
-                u32 b1, Of of) {
+// kEach: elements along K that a register holds.
+template <int kEach, class D, class Of>
+inline void mma(D& c0, D& c1, D& c2, D& c3, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, Of of) {
   struct Operands { u32 a[4], b[2]; };
   const auto all = emulated::exchanged(Operands{{a0, a1, a2, a3}, {b0, b1}});
-  const int own = emulated::current % 32, half = kWide ? 8 : 4;
-  float* c[4] = {&c0, &c1, &c2, &c3};
+  const int own = emulated::current % 32, half = 4 * kEach;
+  constexpr u32 kMask = ~0u >> (32 - 32 / kEach);
+  D* c[4] = {&c0, &c1, &c2, &c3};
   for (int n = 0; n < 4; ++n) {
     const int row = own / 4 + n / 2 * 8, column = own % 4 * 2 + n % 2;
     for (int k = 0; k < 2 * half; ++k) {
-      const int inner = kWide ? k % half / 2 : k % half;
+      const int inner = k % half / kEach, shift = k % kEach * (32 / kEach);
       const u32 a = all.of[row % 8 * 4 + inner].a[row / 8 + 2 * (k / half)];
       const u32 b = all.of[column * 4 + inner].b[k / half];
-      *c[n] += of(kWide ? a >> k % 2 * 16 & 0xffff : a) * of(kWide ? b >> k % 2 * 16 & 0xffff : b);
+      *c[n] += of(a >> shift & kMask) * of(b >> shift & kMask);
     }
   }
 }
-#define MULTIPLY(name, wide, value)                                                           \
-  inline void name(float& c0, float& c1, float& c2, float& c3, u32 a0, u32 a1, u32 a2, u32 a3, \
-                   u32 b0, u32 b1) {                                                          \
-    mma<wide>(c0, c1, c2, c3, a0, a1, a2, a3, b0, b1, [](u32 x) -> float { return value; });  \
+// Of 8 bits: the value of a code.
+inline float of_eight(u8 x, int fraction, int bias) {
+  const int exponent = x >> fraction & (127 >> fraction), part = x & ((1 << fraction) - 1);
+  const int whole = part + (exponent ? 1 << fraction : 0);
+  const float value = ldexpf(whole, (exponent ? exponent : 1) - bias - fraction);
+  const bool nan = fraction == 3 ? (x & 127) == 127 : exponent == 31 && part;
+  const float found = nan ? NAN : fraction == 2 && exponent == 31 ? INFINITY : value;
+  return x & 128 ? -found : found;
+}
+#define MULTIPLY(name, D, each, value)                                                           \
+  inline void name(D& c0, D& c1, D& c2, D& c3, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) { \
+    mma<each>(c0, c1, c2, c3, a0, a1, a2, a3, b0, b1, [](u32 x) -> D { return value; });         \
   }
-MULTIPLY(mma_f16, true, float_of(u16(x)))
-MULTIPLY(mma_bf16, true, as<float>(x << 16))
-MULTIPLY(mma_tf32, false, as<float>(x & ~0x1fffu))
+MULTIPLY(mma_f16, float, 2, float_of(u16(x)))
+MULTIPLY(mma_bf16, float, 2, as<float>(x << 16))
+MULTIPLY(mma_tf32, float, 1, as<float>(x & ~0x1fffu))
+MULTIPLY(mma_s8, int, 4, int8_t(x))
+MULTIPLY(mma_e4m3, float, 4, of_eight(u8(x), 3, 7))
+MULTIPLY(mma_e5m2, float, 4, of_eight(u8(x), 2, 15))
 #undef MULTIPLY
 
 // The words of a tensor map are its own here: address, bytes of an element, dimensions, swizzle, then
@@ -301,17 +312,9 @@ inline Word element(u64 matrix, bool along_is_contiguous, int along, int k) {
 WGMMA(wgmma_f16, u16, float, float_of(x))
 WGMMA(wgmma_bf16, u16, float, as<float>(u32(x) << 16))
 WGMMA(wgmma_tf32, u32, float, as<float>(x & ~0x1fffu))
-// Of 8 bits: the value of a code.
-inline float of_eight(u8 x, int fraction, int bias) {
-  const int exponent = x >> fraction & (127 >> fraction), part = x & ((1 << fraction) - 1);
-  const int whole = part + (exponent ? 1 << fraction : 0);
-  const float value = ldexpf(whole, (exponent ? exponent : 1) - bias - fraction);
-  const bool nan = fraction == 3 ? (x & 127) == 127 : exponent == 31 && part;
-  const float found = nan ? NAN : fraction == 2 && exponent == 31 ? INFINITY : value;
-  return x & 128 ? -found : found;
-}
 WGMMA(wgmma_e4m3, u8, float, of_eight(x, 3, 7))
 WGMMA(wgmma_e5m2, u8, float, of_eight(x, 2, 15))
+WGMMA(wgmma_s8, u8, int, int8_t(x))
 #undef WGMMA
 
 }  // namespace ptx

@@ -400,7 +400,9 @@ class Staging(Matmuls):
             return None
         m = self.facts.matmuls[id(work[0])]
         plain = not m.batch and (joint or all(len(g) == 1 for g in (m.m, m.n)))
-        in_ring = {x.name for x in ahead} >= {self.source(m.a), self.source(m.b)}
+        # An operand that goes through registers is stored to the same tile in each iteration.
+        ring = {x.name for x in ahead} & self.facts.staged
+        in_ring = ring >= {self.source(m.a), self.source(m.b)}
         key = id(work[0])
         flies = m.adds and plain and in_ring and key in self.anchored and self.plans[key].warpgroup
         return m.name if flies else None
