@@ -57,6 +57,7 @@ def kernels_of(given: Launches, sizes: Mapping[str, int]) -> list[Kernel]:
             pointers=tuple(types[dtypes[t]] for t in launch["tensors"]),
             maps=len(launch["maps"]),
             numbers=len(launch["arguments"]) + launch["step"],
+            registers=launch["registers"],
         )
         for group in given["groups"]
         for launch in group["launches"]

@@ -1,6 +1,7 @@
 """Building without a GPU: cubins, their figures, and what is refused."""
 
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -35,6 +36,20 @@ def test_the_code_is_for_the_targets_architecture(machine, tmp_path):
         and image[0x31] in (ARCH[machine], 0)
         or image[0x30] == ARCH[machine]
     )
+
+
+@pytest.mark.parametrize("limits", [(24, 0, 0), (0, 24, 0)])
+def test_limits_of_registers_are_kept_by_each_launch(limits, tmp_path):
+    served, nest = machine_of("h200"), nest_of("recurrent")
+    free = built("recurrent", tmp_path).figures
+    launches = [replace(one, registers=n) for one, n in zip(nest.launches, limits, strict=True)]
+    nest = replace(nest, launches=tuple(launches))
+    (tmp_path / "limited").mkdir()
+    text = backend().emit(nest, served)
+    figures = backend().build(text, nest, served, tmp_path / "limited").figures
+    for one in launches:
+        found, before = (f[f"{one.name}.registers"] for f in (figures, free))
+        assert found <= one.registers < before if one.registers else found == before
 
 
 @pytest.mark.parametrize("name", ["produced", "fetched"])

@@ -43,6 +43,7 @@ class Kernel:
     pointers: tuple[str, ...]  # types of CuTe DSL
     maps: int
     numbers: int
+    registers: int = 0  # of a thread at most; 0: as many as the compiler likes
 
 
 def version() -> str:
@@ -100,9 +101,10 @@ def compiled(file: Path, arch: str, kernels: Sequence[Kernel], folder: Path) -> 
     cutlass = library(arch)
     cute = importlib.import_module("cutlass.cute")
     # The library may have been loaded for another architecture, by the process that forked this one.
-    settings = cutlass.cutlass_dsl.CuTeDSL._get_dsl().envar
-    settings.arch = arch
-    settings.dump_dir = str(folder)
+    dsl = cutlass.cutlass_dsl.CuTeDSL._get_dsl()
+    dsl.envar.arch = arch
+    dsl.envar.dump_dir = str(folder)
+    _limit_registers(dsl, [kernel.registers for kernel in kernels])
     os.chdir(folder)
     try:
         module = _module(file)
@@ -119,6 +121,19 @@ def compiled(file: Path, arch: str, kernels: Sequence[Kernel], folder: Path) -> 
         raise
     except Exception as error:
         raise BackendError("build", _told(error)) from None
+
+
+def _limit_registers(dsl: Any, limits: Sequence[int]) -> None:
+    """Limits the registers of kernels in the order in which they are launched, as launches of CuTe DSL
+    have no such option."""
+    attributes, left = dsl._generate_kernel_attrs, iter(limits)
+    parse = importlib.import_module("cutlass._mlir.ir").Attribute.parse
+
+    def limited(config: Any) -> dict[str, Any]:
+        limit = next(left)
+        return attributes(config) | ({"nvvm.maxnreg": parse(f"{limit} : i32")} if limit else {})
+
+    dsl._generate_kernel_attrs = limited
 
 
 def _told(error: Exception) -> str:

@@ -103,7 +103,8 @@ class Language:
         is none yet. BackendError("build") where it is another file than the one that was made."""
         given, arch = launches(file), self.arch(machine)
         source, set_to = file.read_text(encoding="utf-8"), constants(given, sizes)
-        parts = (arch, source, *(f"{name}={number}" for name, number in set_to.items()))
+        told = json.dumps(given, sort_keys=True)
+        parts = (arch, source, told, *(f"{name}={number}" for name, number in set_to.items()))
         image = file.parent / f"{text_digest(chr(0).join(parts))}.cubin"
         if not image.exists():
             self._make(image, source, given, sizes, arch)

@@ -101,6 +101,7 @@ def _launch(launch: Launch) -> dict[str, Any]:
         "name": launch.name,
         "grid": grid,
         "block": launch.block_threads,
+        "registers": launch.registers,  # at most, 0: any number
         "shared": " + ".join(shared) or "0",
         "cluster": text(launch.cluster) if launch.cluster else "1",
         "tensors": list(launch.tensors),
