@@ -8,16 +8,22 @@ from typing import Any
 from tools.markdown import cut, line
 
 _WORDS = 2  # columns of words
+_MORE = {
+    "eager": "eager",
+    "roofline": "roofline_us",
+}  # columns that some files have: field of a row
 
 
 def languages(result: Mapping[str, Any]) -> list[str]:
     """Where the file is from, its rows, its summary."""
     first, *others = result["languages"]
-    head = ("kernel", "sizes", first, *others, "ratio", "registers", "shared memory")
+    more = [name for name in ("eager", "roofline") if any(_MORE[name] in r for r in result["rows"])]
+    head = ("kernel", "sizes", first, *others, *more, "ratio", "registers", "shared memory")
     lines = [line(head), line(["---"] * _WORDS + ["---:"] * (len(head) - _WORDS))]
     for row in (r for r in result["rows"] if "library" not in r):
         sizes = " ".join(f"{name}={size}" for name, size in row["sizes"].items())
         times = [_time(row[name]) for name in (first, *others)]
+        times += [_beside(row, name) for name in more]
         last = row[others[-1]]
         known = "us" in row[first] and "us" in last
         ratio = cut(row[first]["us"] / last["us"]) if known else "-"
@@ -29,8 +35,8 @@ def languages(result: Mapping[str, Any]) -> list[str]:
     failures = [
         f"- `{row['kernel']}` in `{name}`: {row[name]['failure']}."
         for row in result["rows"]
-        for name in (first, *others)
-        if "failure" in row[name]
+        for name in (first, *others, "eager")
+        if "failure" in row.get(name, {})
     ]
     parts = [_origin(result), "\n".join(lines), *(["\n".join(failures)] if failures else [])]
     large = [r for r in result["rows"] if "library" in r]
@@ -43,11 +49,13 @@ def languages(result: Mapping[str, Any]) -> list[str]:
 
 def _large(rows: list[Mapping[str, Any]], first: str, others: list[str]) -> list[str]:
     """The rows of large kernels, beside PyTorch's function."""
-    head = ("kernel", "sizes", first, *others, "PyTorch", "PyTorch / last", "its function")
+    more = ["roofline"] if any(_MORE["roofline"] in r for r in rows) else []
+    head = ("kernel", "sizes", first, *others, "PyTorch", *more, "PyTorch / last", "its function")
     lines = [line(head), line(["---", "---", *["---:"] * (len(head) - 3), "---"])]
     for row in rows:
         sizes = " ".join(f"{name}={size}" for name, size in row["sizes"].items())
         times = [_time(row[name]) for name in (first, *others, "library")]
+        times += [_beside(row, name) for name in more]
         ours, theirs = row[others[-1]], row["library"]
         ratio = cut(theirs["us"] / ours["us"]) if "us" in ours and "us" in theirs else "-"
         lines.append(line([row["kernel"], sizes, *times, ratio, f"`{theirs.get('function', '')}`"]))
@@ -56,15 +64,32 @@ def _large(rows: list[Mapping[str, Any]], first: str, others: list[str]) -> list
 
 def _origin(result: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
-    return (
+    said = (
         f"`{result['command']}`, {result['date']}, {result['machine']}, driver {result['driver']}, "
         f"{versions}. Correct by device at all check sizes, microseconds measured with a cold cache, "
-        f"medians; ratio: {result['languages'][0]} over the other."
+        f"medians; ratio: {result['languages'][0]} over {_last(result)}."
     )
+    if by := result.get("built_by"):
+        said += " Built on a machine without a GPU: " + ", ".join(f"`{n}` by {by[n]}" for n in by)
+        said += "; the file has the sha256 of each cubin."
+    if "schedules" in result:
+        said += f" Schedules: those of `{result['schedules']}`."
+    return said
+
+
+def _last(result: Mapping[str, Any]) -> str:
+    _, *others = result["languages"]
+    return "the other" if len(others) == 1 else others[-1]
 
 
 def _time(found: Mapping[str, Any]) -> str:
     return f"{found['us']:.1f}" if "us" in found else "failed"
+
+
+def _beside(row: Mapping[str, Any], name: str) -> str:
+    """A time of a row that only some files have."""
+    found = row.get(_MORE[name], {})
+    return _time(found) if name == "eager" else f"{found:.2f}"
 
 
 def _summary(result: Mapping[str, Any], first: str, others: list[str]) -> str:

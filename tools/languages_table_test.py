@@ -34,3 +34,36 @@ def test_a_failure_is_shown():
     made = table(RESULT)
     assert "| b | M=3 | 2.0 | failed | - | 0 / 0 | 0 / 0 |" in made
     assert "- `b` in `other`: it spills." in made
+
+
+def test_kernels_built_elsewhere_stand_beside_eager_and_the_bound():
+    """Of three languages the ratio is the first's over the last's."""
+    row = {
+        "kernel": "a",
+        "sizes": {"M": 3},
+        "roofline_us": 0.5,
+        "one": {"us": 20.0},
+        "other": {"us": 12.0},
+        "last": {"us": 16.0},
+        "eager": {"failure": "the clocks differ"},
+    }
+    large = {**row, "library": {"us": 8.0, "function": "f"}}
+    del large["eager"]
+    made = table(
+        RESULT
+        | {
+            "languages": ["one", "other", "last"],
+            "summary": {
+                "other": {"geometric_mean": 1.66, "min": 1.66, "failed": []},
+                "last": {"geometric_mean": 1.25, "min": 1.25, "failed": []},
+            },
+            "built_by": {"last": "compiler 1"},
+            "schedules": "chip2",
+            "rows": [row, large],
+        }
+    )
+    assert "| kernel | sizes | one | other | last | eager | roofline | ratio |" in made
+    assert "| a | M=3 | 20.0 | 12.0 | 16.0 | failed | 0.50 | 1.25 |" in made
+    assert "- `a` in `eager`: the clocks differ." in made
+    assert "| a | M=3 | 20.0 | 12.0 | 16.0 | 8.0 | 0.50 | 0.50 | `f` |" in made
+    assert "one over last" in made and "`last` by compiler 1" in made and "of `chip2`" in made

@@ -27,10 +27,6 @@ from tools.static_table import static
 from tools.suite_table import suite
 
 PAGE = Path("docs/benchmarks.md")
-PAGES = (
-    PAGE,
-    *(Path(f"docs/{name}.md") for name in ("device_suite", "cuda", "hip", "thread_programs")),
-)
 RESULTS = Path("benchmarks/results")
 NOTHING = "Not measured yet.\n"
 EXAMPLES = """
@@ -40,7 +36,7 @@ examples:
   results_table --check
       says whether they are those of the result files; exit code 1 where they are not
 """
-_MARKED = re.compile(r"(<!-- table: ([\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_MARKED = re.compile(r"(<!-- table: (\w+/[\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _RACED = ("eager", "compile", "max_autotune", "reduce_overhead")
 _HEAD = (
     "kernel",
@@ -59,6 +55,12 @@ _HEAD = (
 )
 _LEFT = 3  # columns of words
 _FOLDER = r"--out=\S*/"  # where a file was written says nothing
+
+
+def pages(root: Path) -> list[Path]:
+    """The pages of a tree with such tables; one of them every tree has."""
+    found = {p for p in (root / PAGE.parent).glob("*.md") if _MARKED.search(p.read_text("utf-8"))}
+    return sorted({p.relative_to(root) for p in found} | {PAGE})
 
 
 def page(text: str, results: Path) -> str:
@@ -122,7 +124,7 @@ def _as_written(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def written(root: Path) -> Mapping[Path, str]:
     """The pages' texts by their paths, below the root of a tree."""
-    texts = {path: (root / path).read_text(encoding="utf-8") for path in PAGES}
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in pages(root)}
     return {path: page(text, root / RESULTS) for path, text in texts.items()}
 
 

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.results import settle, summary
 from testing.samples.samples import LIBRARY
 from tools import aten_table, results_table
-from tools.results_table import NOTHING, PAGE, PAGES, RESULTS, page, table
+from tools.results_table import NOTHING, PAGE, RESULTS, page, pages, table
 
 ROOT = LIBRARY.parent.parent
 TEXT = "before\n<!-- table: chip/some -->\nold\n<!-- end -->\nafter\n"
@@ -119,7 +119,7 @@ def test_only_what_stands_between_the_markers_is_replaced(tmp_path):
 
 
 def test_the_page_is_what_the_result_files_say():
-    for path in PAGES:
+    for path in pages(ROOT):
         text = (ROOT / path).read_text(encoding="utf-8")
         assert page(text, ROOT / RESULTS) == text, "run `bazel run //tools:results_table`"
 
@@ -127,10 +127,11 @@ def test_the_page_is_what_the_result_files_say():
 def test_every_result_file_has_a_table():
     """Those of operators have one of all targets, on a page of their own, and some stand on
     other pages; notes of backends cite what single decisions do, which their test checks."""
-    text = "".join((ROOT / path).read_text(encoding="utf-8") for path in PAGES)
+    text = "".join((ROOT / path).read_text(encoding="utf-8") for path in pages(ROOT))
     operators = (ROOT / aten_table.PAGE).read_text(encoding="utf-8")
-    pages = (p for each in ("search*.md", "hip.md") for p in (ROOT / PAGE).parent.glob(each))
-    others = [p.read_text(encoding="utf-8") for p in pages]
+    names = ("search*.md", "hip.md")
+    files = (p for each in names for p in (ROOT / PAGE).parent.glob(each))
+    others = [p.read_text(encoding="utf-8") for p in files]
     for file in (ROOT / RESULTS).glob("*/*.json"):
         name = file.relative_to(ROOT / RESULTS).with_suffix("")
         of_operators = name.name == "aten" and file.parent.name in operators
@@ -143,7 +144,7 @@ def test_the_command_checks_and_writes(tmp_path, monkeypatch, capsys, changed):
     monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(tmp_path))
     (tmp_path / "docs").mkdir()
     text = TEXT if changed else TEXT.replace("old\n", NOTHING)
-    for path in PAGES:
+    for path in pages(ROOT):
         (tmp_path / path).write_text(text)
     assert results_table.main(["--check"]) == int(changed)
     assert results_table.main([]) == 0 and results_table.main(["--check"]) == 0
