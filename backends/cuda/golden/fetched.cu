@@ -62,19 +62,11 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
   u64* const q_empty_1 = shared_at<u64>(17416);  // [1]
   u64* const n_full_2 = shared_at<u64>(17424);  // [2]
   u64* const n_empty_2 = shared_at<u64>(17440);  // [2]
-  u64* const n_full_3 = shared_at<u64>(17456);  // [2]
-  u64* const n_empty_3 = shared_at<u64>(17472);  // [2]
-  u64* const n_full_4 = shared_at<u64>(17488);  // [2]
-  u64* const n_empty_4 = shared_at<u64>(17504);  // [2]
   if (threadIdx.x == 0) {
     init_signals<1>(q_full_1, (BULK ? 1 : 128));
     init_signals<1>(q_empty_1, 4);
     init_signals<2>(n_full_2, (BULK ? 1 : 128));
     init_signals<2>(n_empty_2, 4);
-    init_signals<2>(n_full_3, (BULK ? 1 : 128));
-    init_signals<2>(n_empty_3, 4);
-    init_signals<2>(n_full_4, (BULK ? 1 : 128));
-    init_signals<2>(n_empty_4, 4);
   }
   __syncthreads();
   if (threadIdx.x >= 128) {  // the threads that fill shared memory
@@ -83,10 +75,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
     int q_write_parity_1 = 1;
     int n_write_2 = 0;
     int n_write_parity_2 = 1;
-    int n_write_3 = 0;
-    int n_write_parity_3 = 1;
-    int n_write_4 = 0;
-    int n_write_parity_4 = 1;
     const int tiles_m = cdiv(M, 64);
     const int h_at = tile / tiles_m;
     const int m_at = tile % tiles_m * 64;
@@ -174,22 +162,22 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       n_write_2 = ((n_write_2 == 1) ? 0 : n_write_2 + 1);
     }
     for (int n_at = 0; n_at < N; n_at += 64) {
-      await(n_empty_3 + n_write_3, n_write_parity_3);
+      await(n_empty_2 + n_write_2, n_write_parity_2);
       if (BULK) {
         if (thread == 0) {
-          expect(n_full_3 + n_write_3, 64 * D_WIDTH * 2 + 64 * D_WIDTH * 2);
+          expect(n_full_2 + n_write_2, 64 * D_WIDTH * 2 + 64 * D_WIDTH * 2);
           for (int d_from = 0; d_from < D_WIDTH; d_from += 64)
             copy_box(
-                k_tile + n_write_3 * 64 * D_WIDTH + d_from * 64,
+                k_tile + n_write_2 * 64 * D_WIDTH + d_from * 64,
                 &k_map,
                 d_from, n_at, h_at,
-                n_full_3 + n_write_3);
+                n_full_2 + n_write_2);
           for (int d_from = 0; d_from < D_WIDTH; d_from += 64)
             copy_box(
-                v_tile + n_write_3 * 64 * D_WIDTH + d_from * 64,
+                v_tile + n_write_2 * 64 * D_WIDTH + d_from * 64,
                 &v_map,
                 d_from, n_at, h_at,
-                n_full_3 + n_write_3);
+                n_full_2 + n_write_2);
         }
       } else {
         #pragma unroll
@@ -209,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
           #pragma unroll
           for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_K ? 8 : 1)
             copy_async<ALIGNED_K ? 8 : 1>(
-                &k_tile[n_write_3 * 64 * D_WIDTH + swizzle<3, 3, 3>(panel<64>(64,
+                &k_tile[n_write_2 * 64 * D_WIDTH + swizzle<3, 3, 3>(panel<64>(64,
                 thread / 8 + n_i * 16, thread % 8 * 8 + d_i % 8 + d_i / 8 * 64))],
                 k_ptr + h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                 mask_n_1[n_i] && mask_d_1[d_i]);
@@ -230,29 +218,29 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
           #pragma unroll
           for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_K ? 8 : 1)
             copy_async<ALIGNED_K ? 8 : 1>(
-                &v_tile[n_write_3 * 64 * D_WIDTH + swizzle<3, 3, 3>(panel<64>(64,
+                &v_tile[n_write_2 * 64 * D_WIDTH + swizzle<3, 3, 3>(panel<64>(64,
                 thread / 8 + n_i * 16, thread % 8 * 8 + d_i % 8 + d_i / 8 * 64))],
                 v_ptr + h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                 mask_n_1[n_i] && mask_d_1[d_i]);
         commit_copies();
         wait_copies<0>();
         fence_shared();
-        arrive_thread(n_full_3 + n_write_3);
+        arrive_thread(n_full_2 + n_write_2);
       }
-      n_write_parity_3 = ((n_write_3 == 1) ? 1 - n_write_parity_3 : n_write_parity_3);
-      n_write_3 = ((n_write_3 == 1) ? 0 : n_write_3 + 1);
+      n_write_parity_2 = ((n_write_2 == 1) ? 1 - n_write_parity_2 : n_write_parity_2);
+      n_write_2 = ((n_write_2 == 1) ? 0 : n_write_2 + 1);
     }
     for (int n_at = 0; n_at < N; n_at += 64) {
-      await(n_empty_4 + n_write_4, n_write_parity_4);
+      await(n_empty_2 + n_write_2, n_write_parity_2);
       if (BULK) {
         if (thread == 0) {
-          expect(n_full_4 + n_write_4, 64 * D_WIDTH * 2);
+          expect(n_full_2 + n_write_2, 64 * D_WIDTH * 2);
           for (int d_from = 0; d_from < D_WIDTH; d_from += 64)
             copy_box(
-                k_tile + n_write_4 * 64 * D_WIDTH + d_from * 64,
+                k_tile + n_write_2 * 64 * D_WIDTH + d_from * 64,
                 &k_map,
                 d_from, n_at, h_at,
-                n_full_4 + n_write_4);
+                n_full_2 + n_write_2);
         }
       } else {
         #pragma unroll
@@ -272,17 +260,17 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
           #pragma unroll
           for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_K ? 8 : 1)
             copy_async<ALIGNED_K ? 8 : 1>(
-                &k_tile[n_write_4 * 64 * D_WIDTH + swizzle<3, 3, 3>(panel<64>(64,
+                &k_tile[n_write_2 * 64 * D_WIDTH + swizzle<3, 3, 3>(panel<64>(64,
                 thread / 8 + n_i * 16, thread % 8 * 8 + d_i % 8 + d_i / 8 * 64))],
                 k_ptr + h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                 mask_n_1[n_i] && mask_d_1[d_i]);
         commit_copies();
         wait_copies<0>();
         fence_shared();
-        arrive_thread(n_full_4 + n_write_4);
+        arrive_thread(n_full_2 + n_write_2);
       }
-      n_write_parity_4 = ((n_write_4 == 1) ? 1 - n_write_parity_4 : n_write_parity_4);
-      n_write_4 = ((n_write_4 == 1) ? 0 : n_write_4 + 1);
+      n_write_parity_2 = ((n_write_2 == 1) ? 1 - n_write_parity_2 : n_write_parity_2);
+      n_write_2 = ((n_write_2 == 1) ? 0 : n_write_2 + 1);
     }
     return;
   }
@@ -291,10 +279,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
   int q_read_parity_1 = 0;
   int n_read_2 = 0;
   int n_read_parity_2 = 0;
-  int n_read_3 = 0;
-  int n_read_parity_3 = 0;
-  int n_read_4 = 0;
-  int n_read_parity_4 = 0;
   int offs_d[d_n];
   #pragma unroll
   for (int d_i = 0; d_i < d_n; ++d_i)
@@ -384,7 +368,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
   float p[2][16];
   assume(N > 0);
   for (int n_at = 0; n_at < N; n_at += 64) {
-    await(n_full_3 + n_read_3, n_read_parity_3);
+    await(n_full_2 + n_read_2, n_read_parity_2);
     #pragma unroll
     for (int n_i = 0; n_i < 16; ++n_i)
       offs_n[n_i] = n_at + thread % 4 * 2 + n_i % 2 + n_i / 2 * 8;
@@ -407,7 +391,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
           wgmma<64, 0, 0>(
               &s[m_i][n_i], &s[m_i + 1][n_i],
               matrix<64>(q_tile, 64, m_i * 8, d_from),
-              matrix<64>(k_tile + n_read_3 * 64 * D_WIDTH, 64, n_i % 2 + n_i / 2 * 8, d_from));
+              matrix<64>(k_tile + n_read_2 * 64 * D_WIDTH, 64, n_i % 2 + n_i / 2 * 8, d_from));
     commit_warpgroup();
     wait_warpgroup<0>();
     #pragma unroll
@@ -427,7 +411,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       for (int d_i = 0; d_i < d_n1; d_i += 8)
         load<8>(
             &v[n_i][d_i],
-            &v_tile[n_read_3 * 64 * D_WIDTH + swizzle<3, 3, 3>(panel<64>(64, thread / 8 + n_i * 16,
+            &v_tile[n_read_2 * 64 * D_WIDTH + swizzle<3, 3, 3>(panel<64>(64, thread / 8 + n_i * 16,
             thread % 8 * 8 + d_i % 8 + d_i / 8 * 64))]);
     float o_b[4][d_n1];
     #pragma unroll
@@ -506,9 +490,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       #pragma unroll
       for (int d_i = 0; d_i < d_n; ++d_i)
         o[m_i][d_i] += part_6[m_i][d_i];
-    arrive_warp(n_empty_3 + n_read_3);
-    n_read_parity_3 = ((n_read_3 == 1) ? 1 - n_read_parity_3 : n_read_parity_3);
-    n_read_3 = ((n_read_3 == 1) ? 0 : n_read_3 + 1);
+    arrive_warp(n_empty_2 + n_read_2);
+    n_read_parity_2 = ((n_read_2 == 1) ? 1 - n_read_parity_2 : n_read_parity_2);
+    n_read_2 = ((n_read_2 == 1) ? 0 : n_read_2 + 1);
   }
   float l[2];
   #pragma unroll
@@ -516,7 +500,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
     l[m_i] = 0.0f;
   assume(N > 0);
   for (int n_at = 0; n_at < N; n_at += 64) {
-    await(n_full_4 + n_read_4, n_read_parity_4);
+    await(n_full_2 + n_read_2, n_read_parity_2);
     #pragma unroll
     for (int n_i = 0; n_i < 16; ++n_i)
       offs_n[n_i] = n_at + thread % 4 * 2 + n_i % 2 + n_i / 2 * 8;
@@ -539,7 +523,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
           wgmma<64, 0, 0>(
               &s_3[m_i][n_i], &s_3[m_i + 1][n_i],
               matrix<64>(q_tile, 64, m_i * 8, d_from),
-              matrix<64>(k_tile + n_read_4 * 64 * D_WIDTH, 64, n_i % 2 + n_i / 2 * 8, d_from));
+              matrix<64>(k_tile + n_read_2 * 64 * D_WIDTH, 64, n_i % 2 + n_i / 2 * 8, d_from));
     commit_warpgroup();
     wait_warpgroup<0>();
     #pragma unroll
@@ -568,9 +552,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       l[m_i] += part_7[m_i];
-    arrive_warp(n_empty_4 + n_read_4);
-    n_read_parity_4 = ((n_read_4 == 1) ? 1 - n_read_parity_4 : n_read_parity_4);
-    n_read_4 = ((n_read_4 == 1) ? 0 : n_read_4 + 1);
+    arrive_warp(n_empty_2 + n_read_2);
+    n_read_parity_2 = ((n_read_2 == 1) ? 1 - n_read_parity_2 : n_read_parity_2);
+    n_read_2 = ((n_read_2 == 1) ? 0 : n_read_2 + 1);
   }
   bf16 y[2][d_n];
   #pragma unroll

@@ -91,19 +91,11 @@ def causal_0(
     q_empty_1 = cute.recast_ptr(shared + (17416), None, Int64)
     n_full_2 = cute.recast_ptr(shared + (17424), None, Int64)
     n_empty_2 = cute.recast_ptr(shared + (17440), None, Int64)
-    n_full_3 = cute.recast_ptr(shared + (17456), None, Int64)
-    n_empty_3 = cute.recast_ptr(shared + (17472), None, Int64)
-    n_full_4 = cute.recast_ptr(shared + (17488), None, Int64)
-    n_empty_4 = cute.recast_ptr(shared + (17504), None, Int64)
     if cute.arch.thread_idx()[0] == 0:
         init_signals(q_full_1, 1, where(BULK, 1, 128))
         init_signals(q_empty_1, 1, 4)
         init_signals(n_full_2, 2, where(BULK, 1, 128))
         init_signals(n_empty_2, 2, 4)
-        init_signals(n_full_3, 2, where(BULK, 1, 128))
-        init_signals(n_empty_3, 2, 4)
-        init_signals(n_full_4, 2, where(BULK, 1, 128))
-        init_signals(n_empty_4, 2, 4)
     cute.arch.sync_threads()
     if cute.arch.thread_idx()[0] >= 128:  # the threads that fill shared memory
         thread = cute.arch.thread_idx()[0] - 128
@@ -111,10 +103,6 @@ def causal_0(
         q_write_parity_1 = Int32(1)
         n_write_2 = Int32(0)
         n_write_parity_2 = Int32(1)
-        n_write_3 = Int32(0)
-        n_write_parity_3 = Int32(1)
-        n_write_4 = Int32(0)
-        n_write_parity_4 = Int32(1)
         tiles_m = Int32(cute.ceil_div(M, 64))
         h_at = Int32(tile // tiles_m)
         m_at = Int32(tile % tiles_m * 64)
@@ -193,23 +181,23 @@ def causal_0(
             n_write_parity_2 = Int32(where(n_write_2 == 1, 1 - n_write_parity_2, n_write_parity_2))
             n_write_2 = Int32(where(n_write_2 == 1, 0, n_write_2 + 1))
         for n_at in range(0, N, 64):
-            cute.arch.mbarrier_wait(n_empty_3 + n_write_3, n_write_parity_3)
+            cute.arch.mbarrier_wait(n_empty_2 + n_write_2, n_write_parity_2)
             if const_expr(BULK):
                 if thread == 0:
-                    cute.arch.mbarrier_arrive_and_expect_tx(n_full_3 + n_write_3, 64 * D_WIDTH * 2 + 64 * D_WIDTH * 2)
+                    cute.arch.mbarrier_arrive_and_expect_tx(n_full_2 + n_write_2, 64 * D_WIDTH * 2 + 64 * D_WIDTH * 2)
                     for d_from in cutlass.range_constexpr(0, D_WIDTH, 64):
                         load_box(
-                            k_tile.iterator + cute.crd2idx((n_write_3, 0, d_from), k_tile.layout),
+                            k_tile.iterator + cute.crd2idx((n_write_2, 0, d_from), k_tile.layout),
                             k_map,
                             (d_from, n_at, h_at),
-                            n_full_3 + n_write_3,
+                            n_full_2 + n_write_2,
                         )
                     for d_from in cutlass.range_constexpr(0, D_WIDTH, 64):
                         load_box(
-                            v_tile.iterator + cute.crd2idx((n_write_3, 0, d_from), v_tile.layout),
+                            v_tile.iterator + cute.crd2idx((n_write_2, 0, d_from), v_tile.layout),
                             v_map,
                             (d_from, n_at, h_at),
-                            n_full_3 + n_write_3,
+                            n_full_2 + n_write_2,
                         )
             else:
                 for n_i in cutlass.range(4, unroll_full=True):
@@ -223,7 +211,7 @@ def causal_0(
                 for n_i in cutlass.range(4, unroll_full=True):
                     for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                         copy_async(
-                            vector(k_tile, (n_write_3, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
+                            vector(k_tile, (n_write_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
                             k_ptr,
                             h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                             mask_n_1[n_i] & mask_d_1[d_i],
@@ -239,7 +227,7 @@ def causal_0(
                 for n_i in cutlass.range(4, unroll_full=True):
                     for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                         copy_async(
-                            vector(v_tile, (n_write_3, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
+                            vector(v_tile, (n_write_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
                             v_ptr,
                             h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                             mask_n_1[n_i] & mask_d_1[d_i],
@@ -247,20 +235,20 @@ def causal_0(
                 cute.arch.cp_async_commit_group()
                 cute.arch.cp_async_wait_group(0)
                 cute.arch.fence_proxy("async.shared", space="cta")
-                cute.arch.mbarrier_arrive(n_full_3 + n_write_3)
-            n_write_parity_3 = Int32(where(n_write_3 == 1, 1 - n_write_parity_3, n_write_parity_3))
-            n_write_3 = Int32(where(n_write_3 == 1, 0, n_write_3 + 1))
+                cute.arch.mbarrier_arrive(n_full_2 + n_write_2)
+            n_write_parity_2 = Int32(where(n_write_2 == 1, 1 - n_write_parity_2, n_write_parity_2))
+            n_write_2 = Int32(where(n_write_2 == 1, 0, n_write_2 + 1))
         for n_at in range(0, N, 64):
-            cute.arch.mbarrier_wait(n_empty_4 + n_write_4, n_write_parity_4)
+            cute.arch.mbarrier_wait(n_empty_2 + n_write_2, n_write_parity_2)
             if const_expr(BULK):
                 if thread == 0:
-                    cute.arch.mbarrier_arrive_and_expect_tx(n_full_4 + n_write_4, 64 * D_WIDTH * 2)
+                    cute.arch.mbarrier_arrive_and_expect_tx(n_full_2 + n_write_2, 64 * D_WIDTH * 2)
                     for d_from in cutlass.range_constexpr(0, D_WIDTH, 64):
                         load_box(
-                            k_tile.iterator + cute.crd2idx((n_write_4, 0, d_from), k_tile.layout),
+                            k_tile.iterator + cute.crd2idx((n_write_2, 0, d_from), k_tile.layout),
                             k_map,
                             (d_from, n_at, h_at),
-                            n_full_4 + n_write_4,
+                            n_full_2 + n_write_2,
                         )
             else:
                 for n_i in cutlass.range(4, unroll_full=True):
@@ -274,7 +262,7 @@ def causal_0(
                 for n_i in cutlass.range(4, unroll_full=True):
                     for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                         copy_async(
-                            vector(k_tile, (n_write_4, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
+                            vector(k_tile, (n_write_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
                             k_ptr,
                             h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                             mask_n_1[n_i] & mask_d_1[d_i],
@@ -282,19 +270,15 @@ def causal_0(
                 cute.arch.cp_async_commit_group()
                 cute.arch.cp_async_wait_group(0)
                 cute.arch.fence_proxy("async.shared", space="cta")
-                cute.arch.mbarrier_arrive(n_full_4 + n_write_4)
-            n_write_parity_4 = Int32(where(n_write_4 == 1, 1 - n_write_parity_4, n_write_parity_4))
-            n_write_4 = Int32(where(n_write_4 == 1, 0, n_write_4 + 1))
+                cute.arch.mbarrier_arrive(n_full_2 + n_write_2)
+            n_write_parity_2 = Int32(where(n_write_2 == 1, 1 - n_write_parity_2, n_write_parity_2))
+            n_write_2 = Int32(where(n_write_2 == 1, 0, n_write_2 + 1))
     else:
         thread = cute.arch.thread_idx()[0]
         tile = cute.arch.block_idx()[0]
         q_read_parity_1 = Int32(0)
         n_read_2 = Int32(0)
         n_read_parity_2 = Int32(0)
-        n_read_3 = Int32(0)
-        n_read_parity_3 = Int32(0)
-        n_read_4 = Int32(0)
-        n_read_parity_4 = Int32(0)
         offs_d = cute.make_rmem_tensor(d_n, Int32)
         for d_i in cutlass.range(d_n, unroll_full=True):
             offs_d[d_i] = Int32(d_axis((thread, d_i)))
@@ -372,7 +356,7 @@ def causal_0(
         x_p = cute.make_rmem_tensor(cute.make_layout((2, 16), stride=(16, 1)), Float32)
         assume(N > 0)
         for n_at in range(0, N, 64):
-            cute.arch.mbarrier_wait(n_full_3 + n_read_3, n_read_parity_3)
+            cute.arch.mbarrier_wait(n_full_2 + n_read_2, n_read_parity_2)
             for n_i in cutlass.range(16, unroll_full=True):
                 offs_n[n_i] = Int32(n_at + n_axis((thread, n_i)))
             for n_i in cutlass.range(16, unroll_full=True):
@@ -391,7 +375,7 @@ def causal_0(
                         warpgroup_mma(
                             result(s, (m_i, n_i), 64),
                             matrix(q_tile, (m_i * 8, d_from), (64, 16), True, 64, 64),
-                            matrix(k_tile, (n_read_3, n_i % 2 + n_i // 2 * 8, d_from), (64, 16), True, 64, 64),
+                            matrix(k_tile, (n_read_2, n_i % 2 + n_i // 2 * 8, d_from), (64, 16), True, 64, 64),
                             (64, 64, 16),
                         )
             warpgroup.commit_group()
@@ -410,7 +394,7 @@ def causal_0(
             for n_i in cutlass.range(4, unroll_full=True):
                 for d_i in cutlass.range(0, d_n1, 8, unroll_full=True):
                     copy_run(
-                        vector(v_tile, (n_read_3, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), 8),
+                        vector(v_tile, (n_read_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), 8),
                         vector(v, (n_i, d_i), 8),
                     )
             o_b = cute.make_rmem_tensor(cute.make_layout((4, d_n1), stride=(d_n1, 1)), Float32)
@@ -477,15 +461,15 @@ def causal_0(
             for m_i in cutlass.range(2, unroll_full=True):
                 for d_i in cutlass.range(d_n, unroll_full=True):
                     o[m_i, d_i] = Float32(o[m_i, d_i] + part_6[m_i, d_i])
-            arrive_warp(n_empty_3 + n_read_3)
-            n_read_parity_3 = Int32(where(n_read_3 == 1, 1 - n_read_parity_3, n_read_parity_3))
-            n_read_3 = Int32(where(n_read_3 == 1, 0, n_read_3 + 1))
+            arrive_warp(n_empty_2 + n_read_2)
+            n_read_parity_2 = Int32(where(n_read_2 == 1, 1 - n_read_parity_2, n_read_parity_2))
+            n_read_2 = Int32(where(n_read_2 == 1, 0, n_read_2 + 1))
         l = cute.make_rmem_tensor(2, Float32)
         for m_i in cutlass.range(2, unroll_full=True):
             l[m_i] = Float32(0.0)
         assume(N > 0)
         for n_at in range(0, N, 64):
-            cute.arch.mbarrier_wait(n_full_4 + n_read_4, n_read_parity_4)
+            cute.arch.mbarrier_wait(n_full_2 + n_read_2, n_read_parity_2)
             for n_i in cutlass.range(16, unroll_full=True):
                 offs_n[n_i] = Int32(n_at + n_axis((thread, n_i)))
             for n_i in cutlass.range(16, unroll_full=True):
@@ -504,7 +488,7 @@ def causal_0(
                         warpgroup_mma(
                             result(s_3, (m_i, n_i), 64),
                             matrix(q_tile, (m_i * 8, d_from), (64, 16), True, 64, 64),
-                            matrix(k_tile, (n_read_4, n_i % 2 + n_i // 2 * 8, d_from), (64, 16), True, 64, 64),
+                            matrix(k_tile, (n_read_2, n_i % 2 + n_i // 2 * 8, d_from), (64, 16), True, 64, 64),
                             (64, 64, 16),
                         )
             warpgroup.commit_group()
@@ -529,9 +513,9 @@ def causal_0(
                     part_7[m_i] = Float32(part_7[m_i] + shuffle_xor(part_7[m_i], 1 << distance))
             for m_i in cutlass.range(2, unroll_full=True):
                 l[m_i] = Float32(l[m_i] + part_7[m_i])
-            arrive_warp(n_empty_4 + n_read_4)
-            n_read_parity_4 = Int32(where(n_read_4 == 1, 1 - n_read_parity_4, n_read_parity_4))
-            n_read_4 = Int32(where(n_read_4 == 1, 0, n_read_4 + 1))
+            arrive_warp(n_empty_2 + n_read_2)
+            n_read_parity_2 = Int32(where(n_read_2 == 1, 1 - n_read_parity_2, n_read_parity_2))
+            n_read_2 = Int32(where(n_read_2 == 1, 0, n_read_2 + 1))
         y = cute.make_rmem_tensor(cute.make_layout((2, d_n), stride=(d_n, 1)), BFloat16)
         for m_i in cutlass.range(2, unroll_full=True):
             for d_i in cutlass.range(d_n, unroll_full=True):

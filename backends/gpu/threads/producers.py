@@ -48,7 +48,7 @@ class Producers(Boxed):
         self.producers = roles.producers if roles else PRODUCERS  # threads
         self.fill_first: list[to.Statement] = []  # of the producers, before the first tile
         self.fills: list[to.Statement] = []  # the same for each tile, in the loops around
-        self.own_rings: list[Ring] = []  # that they fill
+        self.own_rings: list[Ring] = []  # that they fill: one of each loop
         self.around: list[_Loop] = []  # around the statement
         self.closed = 0  # blocks around it that not all tiles run, or that are run once
         before = self.launch.shares.before if self.launch.shares else ()
@@ -210,10 +210,15 @@ class Producers(Boxed):
     def _ring(
         self, stem: str, body: Iterable[of.Statement], ahead: list[of.Load], stages: int
     ) -> Ring:
-        """A ring of stages for some loads, with its signals."""
-        self.rings += 1
+        """A ring of stages for some loads, with its signals. Loops that load the same tensor fill the
+        same tile, so they go on in one ring: no stage is filled before it was read."""
         divided = tuple(self.divided(x, self._apart(body)) for x in ahead)
         tiles = tuple(self.boxed(x, stages, d) for x, d in zip(ahead, divided, strict=True))
+        self.depths |= {x.name: stages for x in ahead}
+        if others := [one for one in self.own_rings if set(one.tiles) & set(tiles)]:
+            first = others[0]
+            return self._went_on(others, Ring(first.stem, first.number, stages, tiles, divided))
+        self.rings += 1
         ring = Ring(stem, self.rings, stages, tiles, divided)
         self.own_rings.append(ring)
         copying = of.Compute("where", (BOXES, Number(1), Number(self.producers)))
@@ -222,12 +227,33 @@ class Producers(Boxed):
             warps = self._in_cluster(warps)
         self.signals.append(Signal(ring.full, stages, copying, ring.tiles))
         self.signals.append(Signal(ring.empty, stages, warps, ring.tiles))
-        self.depths |= {x.name: stages for x in ahead}
         self.first += ring.begun("read", parity=0)
         # The phase before the first one counts as over: all stages are empty.
         self.fill_first += ring.begun("write", parity=1)
         for s in (*ring.begun("read", 0), *ring.begun("write", 0)):
             self.fragment(s.name, "i32")
+        return ring
+
+    def _went_on(self, others: list[Ring], ring: Ring) -> Ring:
+        """The ring of other loops, which a loop goes on with; BackendError where it cannot."""
+        # What is no loop gives its stage back at the end of the tile: a second one would never begin.
+        if (
+            len({one.number for one in others}) > 1
+            or others[0].loop != ring.loop
+            or ring.stages == 1
+        ):
+            both = next(t.stem for one in others for t in ring.tiles if t in one.tiles)
+            what = (
+                f"`{both}` is copied in bulk in several places, which cannot share a ring of stages"
+            )
+            raise BackendError(
+                "emit", f"{what}: give their loops as many stages, or copy it by threads"
+            )
+        for n, one in enumerate(self.signals):
+            if one.name in (ring.full, ring.empty):
+                tiles = tuple(dict.fromkeys((*one.tiles, *ring.tiles)))
+                self.signals[n] = replace(one, tiles=tiles)
+        self.own_rings.append(ring)
         return ring
 
     # -- roles --------------------------------------------------------------------------------
@@ -288,6 +314,9 @@ class Producers(Boxed):
         consumed = self.block(s.body)
         free: tuple[to.Statement, ...] = (ring.freed(stage),)
         over = ring.freed(ring.before("read"))
+        multiplies = [x for x in consumed if isinstance(x, to.WarpgroupMultiply)]
+        if any(x.a in self.fragments for x in multiplies):  # the next load would overwrite it
+            flies = None
         regroups = [x for x in consumed if isinstance(x, to.Regroup)] if flies else []
         if flies:  # the matmul of the iteration before is over, so its stage is free
             consumed = tuple(
@@ -370,6 +399,7 @@ class Ring:
             divided  # of each tile the axis that the blocks of a cluster share; empty: none
         )
         self.shared = any(divided)
+        self.loop = (stages, self.shared)  # what loops of one ring have alike
         self.full, self.empty = self._name("full"), self._name("empty")
 
     def _name(self, sort: str) -> Name:

@@ -33,17 +33,22 @@ class Region:
     dtype: np.ndarray = field(init=False)  # number of the dtype that was written
     read: np.ndarray = field(init=False)  # epoch
     reader: np.ndarray = field(init=False)
+    unread: np.ndarray = field(
+        init=False
+    )  # whether nobody waited for the box that it was copied in
     data: dict[str, np.ndarray] = field(init=False, default_factory=dict)  # elements by dtype
 
     def __post_init__(self) -> None:
         self.written, self.read = (np.full(self.units, _NEVER, np.int32) for _ in range(2))
         self.writer, self.reader = (np.full(self.units, _SEVERAL, np.int32) for _ in range(2))
         self.dtype = np.zeros(self.units, np.int8)
+        self.unread = np.zeros(self.units, bool)
 
     def clear(self) -> None:
         """Forgets everything, as for a new block."""
         self.written.fill(_NEVER)
         self.read.fill(_NEVER)
+        self.unread.fill(False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +207,7 @@ class SharedMemory:
             self.epoch += 1  # what was written is of after the last fence
         each = tile.stage * DTYPES[tile.shared.dtype] // tile.region.unit_bytes
         units = slice(stage * each, (stage + 1) * each)
+        tile.region.unread[units] = False
         last = min(self.epoch, self.own.proxied) - 1 if fenced else self.epoch - 1
         for epochs in (tile.region.written[units], tile.region.read[units]):
             settled = epochs != _IN_FLIGHT
@@ -209,6 +215,12 @@ class SharedMemory:
 
     def fly(self, tile: Tile, access: Access, values: np.ndarray) -> None:
         """Starts a copy that a signal tells the end of."""
+        self._refuse(
+            faults.STAGE_IN_USE,
+            "copies to what another copy brought, for which nobody waited",
+            "let loops that fill one tile share a ring of stages",
+            (tile, access, tile.region.unread[access.units], None),
+        )
         self._may_write(tile, access, values, faults.STAGE_IN_USE, "copies to")
         tile.region.written[access.units], tile.region.writer[access.units] = (
             _IN_FLIGHT,
@@ -218,6 +230,7 @@ class SharedMemory:
     def land(self, tile: Tile, access: Access, values: np.ndarray) -> None:
         """Ends it."""
         self._put(tile, access, values, None)
+        tile.region.unread[access.units] = True
 
     # -- accesses -----------------------------------------------------------------------------
 
