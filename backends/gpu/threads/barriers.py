@@ -84,15 +84,13 @@ class Barriers:
         if isinstance(s, to.Guard):
             parts = [self._of(one) for one in (*s.body, *s.others)]
             return reduce(_Pending.joined, parts, _Pending())
-        names, writes = accessed(s)
-        tiles = [self.shared[n] for n in names if n in self.shared]
+        tiles, writes = accessed(s, self.shared)
         regions = frozenset(t.region for t in tiles if t.stages == 1)
         return _Pending(written=regions) if writes else _Pending(read=regions)
 
     def _staged(self, s: to.Loop) -> frozenset[str]:
         """The regions of pipelined tiles in a loop: other tiles may overlap them behind it."""
-        names = (n for one in to.statements(s.body) for n in accessed(one)[0])
-        tiles = (self.shared[n] for n in names if n in self.shared)
+        tiles = (t for one in to.statements(s.body) for t in accessed(one, self.shared)[0])
         return frozenset(t.region for t in tiles if t.stages > 1)
 
     def _met(self, own: _Pending) -> bool:
@@ -102,16 +100,18 @@ class Barriers:
         )
 
 
-def accessed(s: to.Statement) -> tuple[tuple[Name, ...], bool]:
-    """The tiles that a statement reads or writes, and whether it writes."""
+def accessed(
+    s: to.Statement, shared: Mapping[Name, to.Shared]
+) -> tuple[tuple[to.Shared, ...], bool]:
+    """The tiles that a statement by itself reads or writes, and whether it writes."""
+    names: tuple[Name, ...] = ()
     match s:
-        case to.SharedStore(tile) | to.Copy(tile):
-            return (tile,), True
-        case to.SharedLoad(_, tile) | to.BoxStore(tile):
-            return (tile,), False
+        case to.SharedStore(tile) | to.Copy(tile) | to.SharedLoad(_, tile) | to.BoxStore(tile):
+            names = (tile,)
         case to.WarpgroupMultiply(_, a, b):
-            return (a, b), False
-    return (), False
+            names = (a, b)  # a may be a fragment
+    tiles = tuple(shared[n] for n in names if n in shared)
+    return tiles, isinstance(s, to.SharedStore | to.Copy)
 
 
 def for_proxy(block: to.Block) -> to.Block:

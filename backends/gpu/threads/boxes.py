@@ -94,13 +94,12 @@ class Boxed(Staging):
             super().store(s)
             return
         held = self.fragments[self.variable(s.value)]  # type: ignore[arg-type]
-        outer, self.found = self.found, []
         along = _ordered(held, box)[-1]
-        self.in_subtiles(s, along, lambda part, start: self._boxed(s, box, part, start))
-        stored, self.found = tuple(self.found), []
-        super().store(s)
-        plain, self.found = tuple(self.found), outer
-        self.put(to.Guard(BOXES, stored, plain))
+        with self.apart() as stored:
+            self.in_subtiles(s, along, lambda part, start: self._boxed(s, box, part, start))
+        with self.apart() as plain:
+            super().store(s)
+        self.put(to.Guard(BOXES, tuple(stored), tuple(plain)))
 
     def _boxed(self, s: of.Store, box: of.Box, held: to.Fragment, start: Expr | None) -> None:
         """The store of a fragment by the engine. start: where it begins along its columns."""

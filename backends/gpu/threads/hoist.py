@@ -43,10 +43,9 @@ def _invariant(loop: to.Loop, shared: Mapping[Name, to.Shared]) -> list[to.State
     every = list(to.statements(loop.body))
     written = Counter({loop.name: 2}) + Counter(n for s in every for n in _written(s))
     touched = [
-        (shared[t].region, writes)
-        for tiles, writes in map(accessed, every)
-        for t in tiles
-        if t in shared
+        (tile.region, writes)
+        for tiles, writes in (accessed(s, shared) for s in every)
+        for tile in tiles
     ]
     stores = Counter(region for region, writes in touched if writes)
     alone = {region for region, writes in touched if not writes and stores[region] == 1}

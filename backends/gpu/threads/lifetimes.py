@@ -45,8 +45,8 @@ class _Walk:
                 case to.Guard(body=body, others=others):
                     self.block((*body, *others), loops, True)
                 case _:
-                    names, writes = accessed(s)
-                    for tile in (self.shared[n] for n in names if n in self.shared):
+                    tiles, writes = accessed(s, self.shared)
+                    for tile in tiles:
                         access = (self.number, writes and not guarded, loops)
                         self.found.setdefault(tile.region, []).append(access)
 

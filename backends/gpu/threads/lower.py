@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from backends.backend import BackendError
 from backends.gpu import tile as of
@@ -87,12 +88,18 @@ class Lowering:
         """Adds a statement."""
         self.found.append(s)
 
+    @contextmanager
+    def apart(self) -> Iterator[list[to.Statement]]:
+        """A list of its own for the statements that are added meanwhile."""
+        outer, self.found = self.found, []
+        yield self.found
+        self.found = outer
+
     def block(self, statements: Iterable[of.Statement]) -> tuple[to.Statement, ...]:
         """The statements of a block."""
-        outer, self.found = self.found, []
-        for s in statements:
-            self.statement(s)
-        found, self.found = self.found, outer
+        with self.apart() as found:
+            for s in statements:
+                self.statement(s)
         return tuple(found)
 
     # -- statements ---------------------------------------------------------------------------

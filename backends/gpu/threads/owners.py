@@ -68,8 +68,8 @@ class Owners:
             for (index,), one in zip(operand.groups, wanted, strict=True):
                 held = self.facts.root((name, index))  # type: ignore[arg-type]
                 others = (o for o in together.get(held, ()) if o in self.found)
-                taken = {b for o in others for b in _bits(self.found[o])}
-                if held not in self.found and not taken & _bits(one):
+                taken = {b for o in others for b in self.found[o].thread_bits()}
+                if held not in self.found and not taken & one.thread_bits():
                     self.found[held] = one
 
     def transposing(self, operand: Operand) -> tuple[Spread, Spread] | None:
@@ -127,7 +127,9 @@ class Owners:
         order = [*([along] if along else []), *(i for i in reversed(fresh) if i != along)]
         for place, index in enumerate(order):
             held = roots[index]
-            taken = {b for o in together[held] if o in self.found for b in _bits(self.found[o])}
+            taken = {
+                b for o in together[held] if o in self.found for b in self.found[o].thread_bits()
+            }
             free = [b for b in range(self.bits) if b not in taken]
             others = sum(self.widths[i].bit_length() - 1 for i in order[place + 1 :])
             vector = self._vector(name, index, len(free)) if index == along else 1
@@ -174,7 +176,3 @@ class Owners:
 
     def _is(self, held: Held, marks: set[Held]) -> bool:
         return any(self.facts.root(m) == held for m in marks)
-
-
-def _bits(one: Spread) -> frozenset[int]:
-    return one.thread_bits()

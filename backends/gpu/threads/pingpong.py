@@ -13,7 +13,6 @@ the parity tells nothing. What the epilogue has in shared memory is there once, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from backends.backend import BackendError
@@ -91,20 +90,19 @@ def _sections(lowering: Staging, ring: Ring, body: to.Block, at: int) -> list[_S
     found: list[_Section] = []
     taken: set[str] = set()
     for stem, begin, end in spans:
-        tiles = dict.fromkeys(n for names in used[begin : end + 1] for n in names)
-        regions = {lowering.shared[n].region for n in tiles}
+        tiles = [t for each in used[begin : end + 1] for t in each]
+        regions = {t.region for t in tiles}
         if taken & regions:
             raise _refused("the loop and what is stored go through the same shared memory")
         taken |= regions
-        handed = tuple(n for n in tiles if n not in ring.tiles)
+        handed = tuple(dict.fromkeys(t.name for t in tiles if t.name not in ring.tiles))
         found.append(_Section(Name("turn", stem), begin, end, handed))
     return found
 
 
-def _tiles(s: to.Statement, lowering: Staging) -> list[Name]:
+def _tiles(s: to.Statement, lowering: Staging) -> list[to.Shared]:
     """The tiles of shared memory that a statement touches."""
-    names: Iterable[Name] = (n for one in to.statements((s,)) for n in accessed(one)[0])
-    return [n for n in names if n in lowering.shared]
+    return [t for one in to.statements((s,)) for t in accessed(one, lowering.shared)[0]]
 
 
 def _skipped(ring: Ring, iterations: Expr) -> list[to.Each]:

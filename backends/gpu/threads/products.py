@@ -103,41 +103,40 @@ class Matmuls(Lowering):
             return
         self.loops += 1
         step = self.fragment(Name("issue", inner, copy=self.loops), "i32")
-        at = ((inner, to.Element(step)),)
         depth = Number(plan.depth)
-        b_axes = (
-            *batch,
-            plan.b[0].axis(inner, depth, self.threads),
-            self.joined(m.n, plan.b[1]),
-        )
-        outer, self.found = self.found, []
+        a_depth, b_depth = (s.axis(inner, depth, self.threads) for s in (plan.a[1], plan.b[0]))
         first = None
-        if a_tile is None:
-            a = registers
-            count = prod(e for e, _ in plan.a[1].modes)
-            issue = Apply("floordiv", (to.Element(step), depth))
-            first = Apply("mul", (issue, Number(count)))
-        else:
-            a_axes = (
-                *batch,
-                self.joined(m.m, plan.a[0]),
-                plan.a[1].axis(inner, depth, self.threads),
-            )
-            a = self.temporary(self.shared[a_tile].dtype, a_axes)
-            self.fetch(
-                to.SharedLoad(a, a_tile, self.stage(m.a), at, self.by(a_tile, m.a, inner, plan))
-            )
-        b = self.temporary(self.shared[b_tile].dtype, b_axes)
-        self.fetch(to.SharedLoad(b, b_tile, self.stage(m.b), at, self.by(b_tile, m.b, inner, plan)))
-        if function := self.facts.at_use.get(bare(m.b)):  # type: ignore[arg-type]
-            b = self.applied(function, b, m.dtype)
-        assert a is not None
-        self.put(to.Multiply(to_name, a, b, plan.instruction, first))
-        body, self.found = tuple(self.found), outer
+        with self.apart() as body:
+            if registers is not None:
+                a = registers
+                count = prod(e for e, _ in plan.a[1].modes)
+                issue = Apply("floordiv", (to.Element(step), depth))
+                first = Apply("mul", (issue, Number(count)))
+            else:
+                axes = (*batch, self.joined(m.m, plan.a[0]), a_depth)
+                a = self.part(m.a, a_tile, axes, step, plan)  # type: ignore[arg-type]
+            axes = (*batch, b_depth, self.joined(m.n, plan.b[1]))
+            b = self.part(m.b, b_tile, axes, step, plan)
+            if function := self.facts.at_use.get(bare(m.b)):  # type: ignore[arg-type]
+                b = self.applied(function, b, m.dtype)
+            self.put(to.Multiply(to_name, a, b, plan.instruction, first))
         width = self.extent(m.k)
         few = isinstance(width, Number) and width.value <= UNROLLED * plan.depth
         unrolled = registers is not None or few
-        self.put(to.Loop(step, Number(0), width, plan.depth, body, unrolled))
+        self.put(to.Loop(step, Number(0), width, plan.depth, tuple(body), unrolled))
+
+    def part(
+        self, operand: Operand, tile: Name, axes: tuple[to.Axis, ...], step: Name, plan: Plan
+    ) -> Name:
+        """The part of an operand that the issue at a step takes, from its tile."""
+        inner = _name(operand.k)
+        name, by = (
+            self.temporary(self.shared[tile].dtype, axes),
+            self.by(tile, operand, inner, plan),
+        )
+        at = ((inner, to.Element(step)),)
+        self.fetch(to.SharedLoad(name, tile, self.stage(operand), at, by))
+        return name
 
     def fly(self, to_name: Name) -> None:
         """Lets the matmuls just before one that are added onto the same result be in flight with it."""

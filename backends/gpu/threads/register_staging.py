@@ -240,14 +240,8 @@ class RegisterStaging(Staging):
             super()._pipelined(s, ahead, stages, flies)
             return
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
-        later = self._later(s)
+        later, advance, (first, read, write) = self._ahead_of(s)
         fetched, buffers = to.Element(later[name]), stages - 1
-        self.rings += 1
-        first, read, write = (
-            self.fragment(Name(sort, name.stem, copy=self.rings), "i32")
-            for sort in ("stage", "read_stage", "write_stage")
-        )
-        advance = to.Each(later[name], Apply("add", (fetched, Number(s.tile))))
         self.held.clear()
         loads = changed(self.copies_of(s.body, ahead, Number(0), stages), later.get)
         held = tuple(self.held)

@@ -153,14 +153,12 @@ class Staging(Matmuls):
         self.subtiles += 1
         number = self.fragment(Name("subtile", along, copy=self.subtiles), "i32")
         name = self.temporary(held.dtype, (part if a is axis else a for a in held.axes))
-        outer, self.found = self.found, []
-        self.put(
-            to.Part(name, held.name, along, self.scalar(Apply("mul", (number, Number(count)))))
-        )
-        store(self.fragments[name], Apply("mul", (number, Number(columns))))
-        body, self.found = tuple(self.found), outer
+        with self.apart() as body:
+            first = self.scalar(Apply("mul", (number, Number(count))))
+            self.put(to.Part(name, held.name, along, first))
+            store(self.fragments[name], Apply("mul", (number, Number(columns))))
         parts = Number(int(axis.width.value) // columns)  # type: ignore[attr-defined]
-        self.put(to.Loop(number, Number(0), parts, 1, body, unrolled=True))
+        self.put(to.Loop(number, Number(0), parts, 1, tuple(body), unrolled=True))
 
     def free_region(self) -> str:
         """Shared memory for a tile that is stored: outside of all loops that of a pipeline, which
@@ -313,26 +311,26 @@ class Staging(Matmuls):
                 self.place_copy(axis)
                 self.settled.add(axis)
 
-    def _later(self, s: of.Loop) -> dict[Name, Name]:
-        """The scalars of a loop's iteration, with names for those of the one that is copied."""
+    def _ahead_of(self, s: of.Loop) -> tuple[dict[Name, Name], to.Each, list[Name]]:
+        """Of a loop whose copies run ahead: the scalars of its iteration, with names for those of the one
+        that is copied; what takes these to the next one; scalars for the stage that is filled first, is
+        read, and is filled."""
         # In the order of the text: a set's order is another one in each process.
         own = [s.name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))]
         own += [x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"]
         later = {n: replace(n, copy=n.copy + 1) for n in own}
         for n in later.values():
             self.fragment(n, "i32")
-        return later
+        self.rings += 1
+        sorts = ("stage", "read_stage", "write_stage")
+        stages = [self.fragment(Name(n, s.name.stem, copy=self.rings), "i32") for n in sorts]
+        next_one = Apply("add", (to.Element(later[s.name]), Number(s.tile)))
+        return later, to.Each(later[s.name], next_one), stages
 
     def _pipelined(self, s: of.Loop, ahead: list[of.Load], stages: int, flies: Name | None) -> None:
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
-        later = self._later(s)
+        later, advance, (first, read, write) = self._ahead_of(s)
         fetched = to.Element(later[name])
-        self.rings += 1
-        first, read, write = (
-            self.fragment(Name(sort, name.stem, copy=self.rings), "i32")
-            for sort in ("stage", "read_stage", "write_stage")
-        )
-        advance = to.Each(later[name], Apply("add", (fetched, Number(s.tile))))
 
         def started(stage: Name) -> tuple[to.Statement, ...]:
             copies = changed(self.copies_of(s.body, ahead, to.Element(stage), stages), later.get)
@@ -411,23 +409,22 @@ class Staging(Matmuls):
         self, body: Iterable[of.Statement], ahead: list[of.Load], stage: Expr, stages: int
     ) -> tuple[to.Statement, ...]:
         """What starts the copies of one iteration of a loop, with positions that it needs."""
-        outer, self.found = self.found, []
-        for x in body:
-            match x:
-                case of.StepOrigin():
-                    super().statement(x)
-                case of.Assign(name) if name.sort == "origin":
-                    super().statement(x)
-                case of.Positions(name):
-                    self.headers[name.stem] = [x]
-                case of.Bounds(name, _, end):
-                    self.headers[name.stem].append(x)
-                    if not any(isinstance(n, Name | Index) for n in end.walk()):
-                        self.ends[name.stem] = end
-                case of.Load() if x in ahead:
-                    self.copy(x, stage, stages)
-        found, self.found = tuple(self.found), outer
-        return found
+        with self.apart() as found:
+            for x in body:
+                match x:
+                    case of.StepOrigin():
+                        super().statement(x)
+                    case of.Assign(name) if name.sort == "origin":
+                        super().statement(x)
+                    case of.Positions(name):
+                        self.headers[name.stem] = [x]
+                    case of.Bounds(name, _, end):
+                        self.headers[name.stem].append(x)
+                        if not any(isinstance(n, Name | Index) for n in end.walk()):
+                            self.ends[name.stem] = end
+                    case of.Load() if x in ahead:
+                        self.copy(x, stage, stages)
+        return tuple(found)
 
     def _independent(self, s: of.Loop, ahead: list[of.Load]) -> bool:
         """Whether copies need nothing that the body computes but positions."""
