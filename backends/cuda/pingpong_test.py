@@ -49,6 +49,20 @@ def test_results_are_right(schedule, tmp_path):
         backend()._interpreted(nest, SMALL, sizes, known.inputs)
 
 
+def test_a_convolution_over_filter_taps_is_right(tmp_path):
+    work = work_of("windowed")
+    case = BULK_CASES["windowed"].replace("\ncluster(o, size=2)", "")
+    lines = f"schedule({work.spec.name})\n{case}\npersistent(y, programs=1)\npingpong(y)\n"
+    nest = lower(work.spec, parse_schedule(lines), SMALL, work.tune)
+    source = backend().emit(nest, SMALL)
+    assert "consumer * (cdiv(C, 64) * (3 * 3))" in source
+    sizes = dict(B=2, H=11, W=35, C=72, O=72, P=6, Q=18)
+    known = reference(nest.spec, sizes, 7)
+    found = emulated(source, nest, SMALL, sizes, known.inputs, tmp_path)
+    compare(nest.spec, sizes, "y", found["y"], known)
+    backend()._interpreted(nest, SMALL, sizes, known.inputs)
+
+
 @pytest.mark.parametrize("tile", [(128, 128), (64, 256)], ids=str)
 def test_a_large_matmul_is_built_without_spills_and_its_matmuls_stay_in_flight(tile, tmp_path):
     tiles = "tile(m, size={})\ntile(n, size={})\ntile(k, size=64)".format(*tile)

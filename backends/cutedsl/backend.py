@@ -48,7 +48,7 @@ class CuteDsl(CubinBackend):
         for launch in found.launches:
             if launch.cluster is not None or launch.end:
                 raise BackendError("emit", f"`{launch.name}` has clusters of blocks: not here")
-            if launch.groups > 1:
+            if launch.consumers > 1:
                 raise BackendError(
                     "emit", f"`{launch.name}` has consumers that take turns: not here"
                 )

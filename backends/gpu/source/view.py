@@ -73,7 +73,7 @@ class Kernel:
     cluster: Name | None  # the constant with its blocks
     end: tuple[of.Statement, ...]
     shares: Shares | None
-    groups: int  # of consumers
+    consumers: int  # groups of them
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name."""
@@ -173,7 +173,7 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         cluster=launch.cluster,
         end=launch.end,
         shares=launch.shares,
-        groups=launch.groups,
+        consumers=launch.consumers,
     )
 
 

@@ -126,10 +126,10 @@ def facts(launch: Launch, dtypes: Mapping[str, str], rows: Mapping[str, Rows] = 
                 if name not in found.typing.known:
                     found.typing.known[name] = _loaded(found.typing, place)
                 found.places.append((name, place))
-                found.join([name, *_fragments(place)])
+                found.join([name, *tiles_in(place)])
             case of.Store(place, value):
-                found.places += [(n, place) for n in _fragments(value)]
-                found.join([*_fragments(value), *_fragments(place)])
+                found.places += [(n, place) for n in tiles_in(value)]
+                found.join([*tiles_in(value), *tiles_in(place)])
     found.staged = frozenset(
         n for n in found.loads if operands[n] and operands[n] == uses[n] and not _moved(found, n)
     )
@@ -220,7 +220,7 @@ def _define(found: Facts, name: Name, value: Expr) -> None:
 
 def _relate(found: Facts, name: Name, value: Expr) -> None:
     """Notes that an expression's variables are distributed as its result is."""
-    related = _fragments(value)
+    related = tiles_in(value)
     if name.sort in FRAGMENTS:
         related.append(name)
     found.join(related)
@@ -228,10 +228,10 @@ def _relate(found: Facts, name: Name, value: Expr) -> None:
         if isinstance(e, of.Reduced | of.Scanned):
             index = found.typing.axes(e.value)[e.axis]
             marks = found.reduced if isinstance(e, of.Reduced) else found.scanned
-            marks |= {(n, index) for n in _fragments(e.value) if index in found.indices(n)}
+            marks |= {(n, index) for n in tiles_in(e.value) if index in found.indices(n)}
 
 
-def _fragments(expr: Expr) -> list[Name]:
+def tiles_in(expr: Expr) -> list[Name]:
     """The variables in an expression that are tiles."""
     return [n for n in leaves(expr) if n.sort in FRAGMENTS]
 
@@ -243,7 +243,7 @@ def _loaded(typing: Typing, place: of.Place) -> tuple[str, Axes]:
 
 def _moved(found: Facts, name: Name) -> bool:
     """Whether a loaded variable takes its positions from another one."""
-    return bool(_fragments(found.loads[name].place))
+    return bool(tiles_in(found.loads[name].place))
 
 
 def _read(s: of.Statement) -> Iterator[Expr]:

@@ -11,7 +11,7 @@ from backends.gpu.flags import Acquire, Publish
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, bits_of, parts_of, replicated
 from backends.gpu.threads.expressions import rewritten
-from backends.gpu.threads.facts import FRAGMENTS, Facts
+from backends.gpu.threads.facts import FRAGMENTS, Facts, tiles_in
 from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.scans import EXCHANGE, scan
 from backends.gpu.threads.vectors import aligned, contiguous
@@ -152,13 +152,16 @@ class Lowering:
 
     def bound(self, index: str, end: Expr, even: Name | None) -> None:
         """Which positions of an index are in bounds, in each distribution."""
-        plain = not any(isinstance(n, Name | Index) for n in end.walk())
-        if plain:
-            self.ends[index] = end
+        self.ended(index, end)
         for axis in self.standing(index):
             copy = self.positions(axis)
             name = self.fragment(Name("mask", index, copy=copy), "b8", (axis,))
             self.put(to.Each(name, self.inside(axis, end, even)))
+
+    def ended(self, index: str, end: Expr) -> None:
+        """Notes where the positions of an index end, if that is a size."""
+        if not any(isinstance(n, Name | Index) for n in end.walk()):
+            self.ends[index] = end
 
     def inside(self, axis: to.Axis, end: Expr, even: Name | None) -> Expr:
         """Whether a position is in bounds."""
@@ -188,8 +191,7 @@ class Lowering:
 
     def store(self, s: of.Store) -> None:
         """A store from registers; of copies of an element one is stored."""
-        names = [n for n in s.value.walk() if isinstance(n, Name) and n.sort in FRAGMENTS]
-        axes = {a.index: a for n in names for a in self.axes_of(n)}
+        axes = {a.index: a for n in tiles_in(s.value) for a in self.axes_of(n)}
         held = tuple(axes[i] for i in self.typing.axes(s.value) if i is not None)
         place, value = self.place(s.place, axes), self.element(s.value, axes)
         vector = None if s.reduction else self.vector(s.place, held, self.dtype_of(s.place))
@@ -280,8 +282,7 @@ class Lowering:
     def axes(self, value: Expr, context: Context) -> tuple[to.Axis, ...]:
         """The axes along which an expression is computed: those of its variables, else those of
         its context, else the first that its index has."""
-        names = [n for n in value.walk() if isinstance(n, Name) and n.sort in FRAGMENTS]
-        known = dict(context) | {a.index: a for n in names for a in self.axes_of(n)}
+        known = dict(context) | {a.index: a for n in tiles_in(value) for a in self.axes_of(n)}
         found = []
         for index in (i for i in self.typing.axes(value) if i is not None):
             if index not in known:

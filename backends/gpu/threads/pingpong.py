@@ -23,7 +23,8 @@ from backends.gpu.threads.producers import Producers, Ring
 from backends.gpu.threads.signals import CONSUMER, Signal
 from backends.gpu.threads.staging import Staging
 from backends.gpu.tile import Name
-from ir.spec import Apply, Expr, Number, Size
+from backends.gpu.values import times
+from ir.spec import Apply, Expr, Index, Number
 
 GROUPS = 2
 PARITY = Name("turn_parity")
@@ -48,7 +49,8 @@ def taking_turns(lowering: Staging, once: to.Block, body: to.Block) -> tuple[to.
     lowering.fragment(PARITY, "i32")
     if any(_tiles(s, lowering) for s in once):
         raise _refused("what is done before the first tile goes through shared memory")
-    at, iterations = _loop(ring, body)
+    waits = [_waits(s, ring) for s in body]
+    at, iterations = next((n, count) for n, count in enumerate(waits) if count is not None)
     sections = _sections(lowering, ring, body, at)
     warps = Number(lowering.threads >> lowering.owners.warp_bits)
     lowering.signals += [Signal(s.turn, GROUPS, warps, s.tiles) for s in sections]
@@ -66,18 +68,24 @@ def taking_turns(lowering: Staging, once: to.Block, body: to.Block) -> tuple[to.
     return (*once, *before, first), (*found, *_skipped(ring, iterations), next_turn)
 
 
-def _loop(ring: Ring, body: to.Block) -> tuple[int, Expr]:
-    """Which statement of a tile is the loop that producers fill a ring for, and its iterations."""
-    for place, s in enumerate(body):
-        if isinstance(s, to.Loop) and any(_awaits(x, ring) for x in s.body):
-            if s.low != Number(0) or not isinstance(s.high, Size | Number):
-                raise _refused("tiles may have loops of unlike lengths")
-            return place, of.Tiles(s.high, s.step)
-    raise _refused("the loop that producers copy for is inside of another one")
-
-
-def _awaits(s: to.Statement, ring: Ring) -> bool:
-    return isinstance(s, to.Await) and s.signal == ring.full
+def _waits(s: to.Statement, ring: Ring) -> Expr | None:
+    """How often a statement of a tile waits for a stage of a ring, alike for all tiles; None: never."""
+    if isinstance(s, to.Await) and s.signal == ring.full:
+        return Number(1)
+    inner = [
+        n
+        for x in (*getattr(s, "body", ()), *getattr(s, "others", ()))
+        if (n := _waits(x, ring)) is not None
+    ]
+    if not inner:
+        return None
+    ends = (s.low, s.high) if isinstance(s, to.Loop) else ()
+    own = any(isinstance(n, Name | Index | to.Element) for e in ends for n in e.walk())
+    if not isinstance(s, to.Loop) or own or s.low != Number(0):
+        raise _refused("tiles may have loops of unlike lengths")
+    known = isinstance(s.high, Number)
+    count = Number(-(-int(s.high.value) // s.step)) if known else of.Tiles(s.high, s.step)  # type: ignore[attr-defined]
+    return count if inner == [Number(1)] else times(count, *inner)
 
 
 def _sections(lowering: Staging, ring: Ring, body: to.Block, at: int) -> list[_Section]:

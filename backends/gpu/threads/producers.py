@@ -26,7 +26,7 @@ from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.prune import reads
 from backends.gpu.threads.signals import Signal
-from backends.gpu.threads.staging import COPY_BYTES, advanced
+from backends.gpu.threads.staging import COPY_BYTES, advanced, in_flight
 from backends.gpu.tile import Name
 from backends.gpu.values import scaled, times
 from ir.nest.nest import Roles
@@ -319,11 +319,8 @@ class Producers(Boxed):
             flies = None
         regroups = [x for x in consumed if isinstance(x, to.Regroup)] if flies else []
         if flies:  # the matmul of the iteration before is over, so its stage is free
-            consumed = tuple(
-                replace(x, pending=1) if isinstance(x, to.WarpgroupMultiply) else x
-                for x in consumed
-                if x not in regroups  # which are done before and after the loop: once
-            )
+            # Regroups are done before and after the loop: once.
+            consumed = in_flight(tuple(x for x in consumed if x not in regroups))
             flies = next(x.to for x in consumed if isinstance(x, to.WarpgroupMultiply))
             free = (to.Guard(of.Compute("gt", (to.Element(name), low)), (over,)),)
         elif at := self._late(consumed, ring, some):

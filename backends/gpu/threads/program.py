@@ -118,7 +118,7 @@ def _launch(
     if producer is not None:
         producer = replace(producer, body=_pruned(producer.once, producer.body)[1])
     made = _made(launch, machine, lowering, (once, body), producer, {i: widths[i] for i in fixed})
-    made = replace(made, groups=groups)
+    made = replace(made, consumers=groups)
     if made.block_threads > machine.threads:
         what = f"a block of {groups} x {made.threads} threads and the producers"
         raise BackendError("emit", f"{what} has more than {machine.threads}")

@@ -18,14 +18,14 @@ from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, bits_of, spread
 from backends.gpu.threads.expressions import changed
-from backends.gpu.threads.facts import FRAGMENTS
+from backends.gpu.threads.facts import FRAGMENTS, tiles_in
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.parts import part_of
 from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import Name
-from ir.spec import DTYPES, Apply, Expr, Index, Number, Size
+from ir.spec import DTYPES, Apply, Expr, Number, Size
 
 COPY_BYTES = 16  # that one thread copies at once
 NO_PARTS: Mapping[str, Expr] = MappingProxyType({})
@@ -174,8 +174,7 @@ class Staging(Matmuls):
             return ()
         held = self.fragments[self.variable(s.value)]
         axis = next((a for a in held.axes if a.index == along), None)
-        moved = any(isinstance(n, Name) and n.sort in FRAGMENTS for n in s.place.walk())
-        if axis is None or moved:
+        if axis is None or tiles_in(s.place):
             return ()
         widths = [self.owners.widths[a.index] for a in held.axes]
         run, size = run_of(axis), DTYPES[held.dtype]
@@ -347,10 +346,7 @@ class Staging(Matmuls):
         self.stages |= {x.name: to.Element(read) for x in ahead}
         copied, consumed = started(write), self.block(s.body)
         if flies:
-            consumed = tuple(
-                replace(x, pending=1) if isinstance(x, to.WarpgroupMultiply) else x
-                for x in consumed
-            )
+            consumed = in_flight(consumed)
         moved = (advanced(write, stages), *consumed, advanced(read, stages))
         body = (to.Wait(lead - 1), to.Barrier(), *copied, *moved)
         self.put(to.Loop(name, low, high, s.tile, body, certain=s.certain or certain(low, high)))
@@ -371,10 +367,9 @@ class Staging(Matmuls):
         if x.name in self.facts.staged:
             return True
         indices = self.facts.indices(x.name)
-        moved = any(isinstance(n, Name) and n.sort in FRAGMENTS for n in x.place.walk())
         size = prod(self.owners.widths[i] for i in indices)
         size *= DTYPES[self.typing.known[x.name][0]]
-        return not moved and not x.other.value and size >= least
+        return not tiles_in(x.place) and not x.other.value and size >= least
 
     def _fits(self, ahead: list[of.Load], stages: int) -> bool:
         """Whether tiles with so many stages take no more shared memory than a block may have."""
@@ -420,8 +415,7 @@ class Staging(Matmuls):
                         self.headers[name.stem] = [x]
                     case of.Bounds(name, _, end):
                         self.headers[name.stem].append(x)
-                        if not any(isinstance(n, Name | Index) for n in end.walk()):
-                            self.ends[name.stem] = end
+                        self.ended(name.stem, end)
                     case of.Load() if x in ahead:
                         self.copy(x, stage, stages)
         return tuple(found)
@@ -439,6 +433,12 @@ class Staging(Matmuls):
             if isinstance(n, Name)
         }
         return not made & (read | ends)
+
+
+def in_flight(block: to.Block) -> to.Block:
+    """A block whose matmul is in flight when it ends."""
+    matmul = to.WarpgroupMultiply
+    return tuple(replace(x, pending=1) if isinstance(x, matmul) else x for x in block)
 
 
 def certain(low: Expr, high: Expr) -> bool:

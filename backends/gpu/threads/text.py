@@ -155,7 +155,7 @@ def _access(s: to.Statement) -> str:
 def _launch(one: to.Launch) -> Iterator[str]:
     limit = f", at most {one.registers} registers each" if one.registers else ""
     head = f"launch {one.name}({', '.join(one.tensors)})"
-    groups = f", {one.groups} groups of them that take turns" if one.groups > 1 else ""
+    groups = f", {one.consumers} groups of them that take turns" if one.consumers > 1 else ""
     yield f"{head}: {one.threads} threads, warps of {one.warp}{limit}{groups}"
     yield from grid_lines(one.tiles, one.resident)
     if one.cluster is not None:

@@ -448,12 +448,12 @@ class Launch:
     cluster: Name | None = None  # the constant with the blocks of a cluster; None: no clusters
     end: tuple[Statement, ...] = ()  # after the last tile
     shares: Shares | None = None  # None: blocks have whole tiles; what comes before is in `once`
-    groups: int = 1  # of consumers, which take turns with tiles
+    consumers: int = 1  # groups of them, which take turns with tiles
 
     @property
     def block_threads(self) -> int:
         """The threads of a block in all its roles."""
-        return self.threads * self.groups + (self.producer.threads if self.producer else 0)
+        return self.threads * self.consumers + (self.producer.threads if self.producer else 0)
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name."""

@@ -95,7 +95,7 @@ class _Running:
         _require_limits(launch, compiler)
         self.arrivals = {s.name: compiler.number(s.arrivals) for s in launch.signals}
         self.tiles = prod(compiler.number(t) for t in launch.tiles)
-        own = [launch] * launch.groups
+        own = [launch] * launch.consumers
         if launch.producer is not None:
             p = launch.producer
             own.append(replace(launch, threads=p.threads, once=p.once, body=p.body, end=p.end))
@@ -116,7 +116,7 @@ class _Running:
             cluster: list[Signals] = []
             for _ in range(size):
                 shared = {s.name: s for s in launch.shared}
-                memory = SharedMemory(shared, compiler.number, compiler.block, launch.groups > 1)
+                memory = SharedMemory(shared, compiler.number, compiler.block, launch.consumers > 1)
                 require_room(memory, limit, launch.name)
                 cluster.append(Signals(memory, self.turns, cluster))
             self.together += cluster
@@ -126,7 +126,7 @@ class _Running:
                 block = Block(launch.name, role.threads, launch.warp, first=first)
                 made = Compiler(role, sizes, block)
                 places = Places(made, tensors)
-                consumer = number if number < launch.groups else None
+                consumer = number if number < launch.consumers else None
                 self.roles.append(_Role(made, places, signals, instructions, self.handed, consumer))
                 first += role.threads
         self.rows: list[Traffic] = [row for role in self.roles for row in role.rows]
@@ -155,7 +155,7 @@ class _Running:
         if role.consumer is None:
             return range(number, self.tiles, self.blocks)
         first = number + role.consumer * self.blocks
-        return range(first, self.tiles, self.launch.groups * self.blocks)
+        return range(first, self.tiles, self.launch.consumers * self.blocks)
 
     def _order(self, draw: np.random.Generator) -> Iterator[list[int]]:
         """The numbers of the blocks that run together, one group after the other."""

@@ -83,7 +83,7 @@ def test_two_groups_that_take_turns_are_right(sizes):
 
 def test_each_group_has_the_threads_of_the_schedule_and_stores_through_the_same_memory():
     (launch,) = PROGRAM.launches
-    assert (launch.threads, launch.groups, launch.block_threads) == (128, 2, 384)
+    assert (launch.threads, launch.consumers, launch.block_threads) == (128, 2, 384)
     turns = {s.name.stem: s.tiles for s in launch.signals if s.name.sort == "turn"}
     assert not turns["multiply"] and {n.stem for n in turns["store"]} == {"stored"}
     assert all(t.stages == 1 for t in launch.shared if t.name.stem == "stored")
