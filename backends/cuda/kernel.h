@@ -95,7 +95,11 @@ inline void copy_async(T* to, const T* from, bool inside = true) {
     if constexpr (kBytes >= least_copy<Hint>())
       ptx::copy_async<kBytes, Hint>(at, source, inside ? kBytes : 0);
     else
-      for (int n = 0; n < kCount; ++n) load<1, Hint>(to + n, from + n, inside, T(0));
+      for (int n = 0; n < kCount; ++n) {
+        T held = T(0);
+        if (inside) load<1, Hint>(&held, from + n);
+        to[n] = held;
+      }
   }
 }
 using ptx::commit_copies;
