@@ -193,6 +193,29 @@ _TOPICS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
             "32 columns at a time": ("-copy(y)", "epilogue(y, by=shared, columns=32)"),
         },
     ),
+    "consumers": (
+        "epilogue",
+        {
+            "cooperative, 128 x 128": (),
+            "cooperative, 128 x 256": ("tile(n, size=256)",),
+            "ping-pong, 128 x 128": ("threads(y, count=128)", "pingpong(y)"),
+            "ping-pong, 64 x 256": (
+                *("tile(m, size=64)", "tile(n, size=256)", "threads(y, count=128)", "pingpong(y)"),
+            ),
+            "ping-pong, 64 x 128": ("tile(m, size=64)", "threads(y, count=128)", "pingpong(y)"),
+        },
+    ),
+    "consumers of a long K": (
+        "matmul",
+        {
+            "cooperative, 128 x 256": (),
+            "cooperative, 128 x 128": ("tile(n, size=128)",),
+            "ping-pong, 128 x 128": (
+                *("tile(n, size=128)", "threads(c, count=128)", "pingpong(c)"),
+            ),
+            "ping-pong, 64 x 256": (*("tile(m, size=64)", "threads(c, count=128)", "pingpong(c)"),),
+        },
+    ),
     "cache": (
         "rows",
         {
