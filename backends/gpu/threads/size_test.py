@@ -9,7 +9,7 @@ PAGE = HERE.parents[2] / "docs" / "thread_programs.md"
 SAID = re.compile(
     r"`backends/gpu/threads` has ([\d,]+) lines without tests, of which ([\d,]+) are code"
 )
-NEAR = 40  # lines: the page need not follow each change
+NEAR = 150  # lines: the page need not follow each change
 
 
 def code_lines(text):
