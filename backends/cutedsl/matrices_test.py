@@ -1,24 +1,13 @@
 """What the compiler makes of operands of matrix instructions: the registers that a kernel names."""
 
 import re
-import tempfile
-from pathlib import Path
 
 import pytest
 
-from backends.cutedsl import compiler
+from backends.cutedsl.testing.assembly import ptx
 from backends.cutedsl.testing.fakes import installed
-from backends.gpu.child import in_child
 
-ARCH = "sm_90a"
 KERNEL = """
-import cutlass
-import cutlass.cute as cute
-from cutlass import Float32, Int32
-from backends.cutedsl.kernel import *
-
-@cute.kernel
-def f_0(x_ptr: cute.Pointer, y_ptr: cute.Pointer):
     x = cute.make_tensor(x_ptr, cute.make_layout(1024))
     y = cute.make_tensor(y_ptr, cute.make_layout(1024))
     a = cute.make_rmem_tensor(cute.make_layout((2, 2), stride=({a})), Float32)
@@ -39,21 +28,6 @@ def f_0(x_ptr: cute.Pointer, y_ptr: cute.Pointer):
             y[2 * i + j] = c[i, j]
 """
 WORD = 4  # bytes
-
-
-def ptx(text: str) -> str:
-    """The PTX of a module of one kernel."""
-    kernels = [compiler.Kernel("f_0", 32, 0, ("Float32", "Float32"), 0, 0)]
-
-    def work() -> bytes:
-        own = Path(tempfile.gettempdir())
-        module = own / "kernel.py"
-        module.write_text(text + compiler.host(kernels), encoding="utf-8")
-        compiler.compiled(module, ARCH, kernels, own)
-        return next(own.glob("*.ptx")).read_bytes()
-
-    compiler.library(ARCH)
-    return in_child(work, 60.0, "build", Path(tempfile.gettempdir())).decode()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import cutlass
 import cutlass.cute as cute
-from cutlass import Boolean, Int32
+from cutlass import Boolean, Int32, Uint8, Uint16, Uint32
 from cutlass._mlir.dialects import cute as cute_ir
 from cutlass._mlir.dialects import llvm, nvvm
 
@@ -36,10 +36,9 @@ def get(pointer: Any, at: Any, inside: Any = True, other: Any = 0) -> Any:
     """The element at a place where a condition holds, else another value."""
     if cutlass.const_expr(inside is True):
         return _view(pointer + at)[0]
-    found = pointer.dtype(other)
-    if Boolean(inside):
-        found = _view(pointer + at)[0]
-    return found
+    found = cute.make_rmem_tensor(1, pointer.dtype)
+    _load_where(found, pointer, at, inside, other)
+    return found[0]
 
 
 @cute.jit
@@ -117,10 +116,48 @@ def load(registers: Any, pointer: Any, at: Any, inside: Any = True, other: Any =
     elif cutlass.const_expr(inside is True):
         copy_run(_run(pointer, at, cute.size(registers)), registers)
     else:
-        for n in cutlass.range_constexpr(cute.size(registers)):
-            registers[n] = registers.element_type(other)
-        if Boolean(inside):
-            copy_run(_run(pointer, at, cute.size(registers)), registers)
+        _load_where(registers, pointer, at, inside, other)
+
+
+def _load_where(registers: Any, pointer: Any, at: Any, inside: Any, other: Any) -> None:
+    """Registers = what lies in memory where a condition holds, else another value. One instruction with
+    a predicate: the compiler moves what follows a branch into it, and then few loads are in flight."""
+    count, dtype = cute.size(registers), registers.element_type
+    bits = count * dtype.width
+    word = {8: Uint8, 16: Uint16}.get(bits, Uint32)
+    words = bits // word.width
+    held = cute.make_rmem_tensor(words, word)
+    elements = cute.make_tensor(
+        cute.recast_ptr(held.iterator, dtype=dtype), cute.make_layout(count)
+    )
+    for n in range(count):
+        elements[n] = dtype(other)
+    each = min(words, 4)
+    for first in range(0, words, each):
+        start = pointer + at + first * word.width // dtype.width
+        found = _words_where(start, [held[first + n] for n in range(each)], Boolean(inside))
+        for n in range(each):
+            held[first + n] = found[n]
+    _elementwise(elements, registers)
+
+
+def _words_where(start: Any, others: Sequence[Any], inside: Any) -> list[Any]:
+    """Words from a pointer on where a condition holds, else others."""
+    count, word = len(others), type(others[0])
+    held, letter = (Uint32, "r") if word is Uint32 else (Uint16, "h")  # no register has 8 bits
+    types = [held.mlir_type] * count
+    to = ", ".join(f"${n}" for n in range(count))
+    to, several = (f"{{{to}}}", f".v{count}") if count > 1 else (to, "")
+    made = llvm.inline_asm(
+        llvm.StructType.get_literal(types) if several else types[0],
+        [*(held(x).ir_value() for x in others), start.to_llvm_ptr(), Int32(inside).ir_value()],
+        f"{{\n.reg .pred p;\nsetp.ne.b32 p, ${2 * count + 1}, 0;\n"
+        f"@p ld.global{several}.b{word.width} {to}, [${2 * count}];\n}}",
+        ",".join([f"={letter}"] * count + [str(n) for n in range(count)] + ["l", "r"]),
+        has_side_effects=True,  # stores are before or after it
+    )
+    parts = [llvm.extractvalue(t, made, [n]) for n, t in enumerate(types)] if several else [made]
+    return [word(held(x)) for x in parts]
 
 
 @cute.jit

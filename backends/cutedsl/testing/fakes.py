@@ -452,6 +452,7 @@ def installed() -> Iterator[ModuleType]:
     try:
         found = importlib.import_module(KERNEL)
         found.matrices._tf32_mma = tf32_product
+        found.memory._load_where = _load_where
         found.load_box, found.store_box = load_box, store_box
         found.init_signals = _init_signals
         yield found
@@ -461,6 +462,15 @@ def installed() -> Iterator[ModuleType]:
         sys.modules.update(kept)
         if before is not None:
             package.kernel = before
+
+
+def _load_where(registers: Any, pointer: Pointer, at: Any, inside: Any, other: Any) -> None:
+    """One instruction of the hardware: nothing is read where the condition does not hold."""
+    kernel = sys.modules[KERNEL].memory
+    for n in range(memory.size(registers)):
+        registers[n] = registers.element_type(other)
+    if inside:
+        kernel.copy_run(kernel._run(pointer, at, memory.size(registers)), registers)
 
 
 def _init_signals(signal: Pointer, stages: int, arrivals: Any) -> None:

@@ -166,6 +166,10 @@ class Uint8(Number):
     kind, width, rank = np.uint8, 8, 2
 
 
+class Uint16(Number):
+    kind, width, rank = np.uint16, 16, 2
+
+
 class Int16(Number):
     kind, width, rank = np.int16, 16, 3
 
@@ -217,6 +221,6 @@ class Float64(Number):
 
 
 NUMBERS = (
-    *(Boolean, Int8, Uint8, Int16, Int32, Uint32, Int64, Uint64),
+    *(Boolean, Int8, Uint8, Uint16, Int16, Int32, Uint32, Int64, Uint64),
     *(BFloat16, Float16, Float32, TFloat32, Float64),
 )
