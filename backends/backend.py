@@ -164,6 +164,16 @@ class Carries(Protocol):
 
 
 @runtime_checkable
+class Exports(Protocol):
+    """A backend whose kernels programs without Python launch."""
+
+    def exported(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
+    ) -> Mapping[str, str]:
+        """Texts in C by the names of their files, which launch what was built at sizes."""
+
+
+@runtime_checkable
 class ShowsLevels(Protocol):
     """A backend that lowers a nest through levels of its own before it emits."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.gpu.cubins import driver
 from backends.gpu.cubins.build import Language, launches, sha256
+from backends.gpu.cubins.c_text import c_files
 from backends.gpu.launched.backend import DeviceBackend, gpu_lacks
 from backends.gpu.names import SourceNames
 from backends.gpu.program import tile_program
@@ -30,7 +31,7 @@ from backends.parameters import parameters
 from backends.shared.arrays import from_device, poisoned, to_device
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
-from ir.sizes import bind
+from ir.sizes import bind, value
 from machines.gpu.facts import device_names, facts
 from machines.gpu.matrix_instructions import MatrixInstruction
 
@@ -107,6 +108,17 @@ class CubinBackend(DeviceBackend):
         file's name."""
         images = {self.calls(built, nest, machine, sizes)[0] for sizes in every}
         return {image.name: sha256(image) for image in sorted(images)}
+
+    def exported(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
+    ) -> Mapping[str, str]:
+        """A header and a C file that launch the cubin for some sizes."""
+        image, found = self.calls(built, nest, machine, sizes)
+        bound = bind(nest.spec, sizes)
+        at = ", ".join(f"{name} = {number}" for name, number in sizes.items())
+        what = f"{nest.spec.name} at {at}: a cubin for {self.language.arch(machine)}, sha256 {sha256(image)}."
+        tensors = [(p, [value(e, bound) for e in p.shape]) for p in parameters(nest)]
+        return c_files(nest.spec.name, what, tensors, found, image.read_bytes())
 
     def warm(self, machine: Machine) -> None:
         """Loads the compiler."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -63,6 +64,19 @@ class _Aligned:
     def __init__(self) -> None:
         self.held = (ctypes.c_uint8 * 192)()
         self.address = -(-ctypes.addressof(self.held) // 64) * 64
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """The arguments of cuTensorMapEncodeTiled: the contiguous dimension first."""
+
+    type: int
+    swizzle: int
+    promotion: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]  # bytes, of all dimensions but the first
+    box: tuple[int, ...]
+    steps: tuple[int, ...]
 
 
 class DriverError(RuntimeError):
@@ -130,28 +144,39 @@ def described(given: Map | None, tensors: Sequence[Any]) -> _Aligned:
     made = _Aligned()
     if given is None:
         return made
-    kind, size = _KINDS[given.dtype]
-    dims = len(given.sizes)
-    sizes, steps = given.sizes[::-1], given.steps[::-1]
-    box = [extent * step for extent, step in zip(given.box[::-1], steps, strict=True)]
-    strides = [size * prod(sizes[: d + 1]) for d in range(dims - 1)]
+    e, dims = encoding(given), len(given.sizes)
     _check(
         driver().cuTensorMapEncodeTiled(
             ctypes.c_void_p(made.address),
-            kind,
+            e.type,
             dims,
             ctypes.c_void_p(tensors[given.tensor].data_ptr()),
-            (ctypes.c_uint64 * dims)(*sizes),
-            (ctypes.c_uint64 * max(1, dims - 1))(*strides),
-            (ctypes.c_uint32 * dims)(*box),
-            (ctypes.c_uint32 * dims)(*steps),
+            (ctypes.c_uint64 * dims)(*e.sizes),
+            (ctypes.c_uint64 * max(1, dims - 1))(*e.strides),
+            (ctypes.c_uint32 * dims)(*e.box),
+            (ctypes.c_uint32 * dims)(*e.steps),
             0,  # not interleaved
-            _SWIZZLES[given.swizzle],
-            _PROMOTED,
+            e.swizzle,
+            e.promotion,
             0,  # zeros outside of the tensor
         )
     )
     return made
+
+
+def encoding(given: Map) -> Encoding:
+    """A map as the driver takes it."""
+    kind, size = _KINDS[given.dtype]
+    sizes, steps = given.sizes[::-1], given.steps[::-1]
+    return Encoding(
+        type=kind,
+        swizzle=_SWIZZLES[given.swizzle],
+        promotion=_PROMOTED,
+        sizes=sizes,
+        strides=tuple(size * prod(sizes[: d + 1]) for d in range(len(sizes) - 1)),
+        box=tuple(extent * step for extent, step in zip(given.box[::-1], steps, strict=True)),
+        steps=steps,
+    )
 
 
 def _check(failed: int) -> None:

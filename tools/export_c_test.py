@@ -1,0 +1,52 @@
+"""The command writes C that compiles, with the very cubin that it names, and refuses what it cannot."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import triton
+
+from tools import export_c
+
+INCLUDE = Path(triton.__file__).parent / "backends" / "nvidia" / "include"
+
+
+def run(folder, monkeypatch, capsys, *arguments):
+    monkeypatch.setenv("BUILD_WORKING_DIRECTORY", str(folder))
+    code = export_c.main([*(f"--{a}" for a in arguments), "--out=made"])
+    return code, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("backend", ["cuda", "cutedsl"])
+def test_a_kernel_is_exported_at_sizes(backend, tmp_path, monkeypatch, capsys):
+    asked = ("kernel=softmax", "target=h100", f"backend={backend}", "shape=M=24,K=100")
+    code, out, error = run(tmp_path, monkeypatch, capsys, *asked)
+    assert code == 0, error
+    made = tmp_path / "made"
+    assert out.split() == [str(made / "softmax.h"), str(made / "softmax.c")]
+    text = (made / "softmax.c").read_text()
+    image = re.search(r"image\[\] = \{(.*?)\}", text, re.DOTALL)[1]
+    data = bytes(int(n) for n in image.split(",") if n.strip())
+    head = (made / "softmax.h").read_text()
+    assert f"sha256 {hashlib.sha256(data).hexdigest()}" in head and "sm_90a" in head
+    assert "M = 24, K = 100" in head and "x_ptr: f32[24, 100], input" in head
+    command = ["cc", "-c", "-Wall", "-Werror", f"-isystem{INCLUDE}", "softmax.c"]
+    done = subprocess.run(command, cwd=made, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("kernel=softmax", "target=npu"), "exports no C"),
+        (("kernel=softmax", "target=h100", "backend=cuda", "shape=Q=3"), "no size `Q`"),
+        (("kernel=soft", "target=h100", "backend=cuda"), "soft"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused(asked, told, tmp_path, monkeypatch, capsys):
+    code, out, error = run(tmp_path, monkeypatch, capsys, *asked)
+    assert code == 2 and not out and told in error and not (tmp_path / "made").exists()
