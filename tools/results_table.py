@@ -25,6 +25,7 @@ from tools.published_table import published
 from tools.ranking_table import ranking
 from tools.static_table import static
 from tools.suite_table import suite
+from tools.verb_table import verbs
 
 PAGE = Path("docs/benchmarks.md")
 RESULTS = Path("benchmarks/results")
@@ -89,6 +90,8 @@ def table(result: Mapping[str, Any]) -> str:
         return "\n\n".join(static(result)) + "\n"
     if "languages" in result:
         return "\n\n".join(languages(result)) + "\n"
+    if "topic" in next(iter(result["rows"]), {}):
+        return "\n\n".join(verbs(result)) + "\n"
     if "rounds" in result:
         return "\n\n".join(local(result)) + "\n"
     if "suite" in result:
