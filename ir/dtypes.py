@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from ir.errors import KernelError
 from ir.functions import POINTWISE, REDUCTIONS
 from ir.spec import (
-    EIGHT,
     FLOATS,
+    GIVEN,
+    SCALE,
     SHORT,
+    SMALL,
     Apply,
     Bucketize,
     Cast,
@@ -32,6 +34,7 @@ TORCH_NAMES = {  # PyTorch's name of each dtype
     "bf16": "bfloat16",
     "f8e4m3": "float8_e4m3fn",
     "f8e5m2": "float8_e5m2",
+    "f8e8m0": "float8_e8m0fnu",
     "i64": "int64",
     "i32": "int32",
     "i16": "int16",
@@ -48,7 +51,7 @@ _RISING = (
     ("i32",),
     ("i64",),
     ("float",),
-    EIGHT,
+    SMALL,
     ("bf16", "f16"),
     ("tf32",),
     ("f32",),
@@ -81,11 +84,12 @@ def is_long(value: float | int | bool) -> bool:
 def promote(a: str, b: str) -> str:
     """The dtype of an operation on two operands.
 
-    b8 < i8, u8, i16 < i32 < i64 < f8e4m3, f8e5m2 < bf16, f16 < tf32 < f32 < f64. Two different
-    floats of 16 bits, or of 8, give f32; two different integers narrower than i32 give i32. A
-    constant does not raise a dtype of its own kind; a float constant makes an integer f32.
+    b8 < i8, u8, i16 < i32 < i64 < f8e4m3, f8e5m2, f8e8m0 < bf16, f16 < tf32 < f32 < f64. Two
+    different floats of 16 bits, or of 8, give f32, and so do f8e8m0 and f16, which lacks its range;
+    two different integers narrower than i32 give i32. A constant does not raise a dtype of its own
+    kind; a float constant makes an integer f32.
     """
-    if {a, b} in ({"bf16", "f16"}, set(EIGHT)):
+    if {a, b} in ({"bf16", "f16"}, {SCALE, "f16"}) or a != b and {a, b} <= set(SMALL):
         return "f32"
     if a != b and {a, b} <= set(SHORT):
         return "i32"
@@ -125,6 +129,12 @@ class Dtypes:
                 return self._read(expr)
             case Cast(dtype, value):
                 self.of(value)
+                if dtype in GIVEN:
+                    raise KernelError(
+                        f"a cast to {dtype}, which only inputs are",
+                        place=expr.place,
+                        hint="compute the power of two in f32: `exp2(...)`",
+                    )
                 return dtype
             case Bucketize(value, borders):
                 self._key(self.of(value), self.tensors[borders], expr)
@@ -159,7 +169,7 @@ class Dtypes:
                 allowed="a whole number",
                 hint=f"cast the read, `f32({expr.tensor}[...])`, in an equation of its own",
             )
-        if dtype == "f8e4m3" and pad is not None and math.isinf(pad):
+        if dtype in ("f8e4m3", SCALE) and pad is not None and math.isinf(pad):
             raise KernelError(
                 f"`{expr.tensor}` holds {dtype}, which has no infinity, and is padded with {pad}",
                 place=expr.place,
@@ -234,13 +244,13 @@ def _require(
 
 def _reduced(reduction: str, dtype: str) -> str:
     dtype = strong(dtype)
-    return _counted(dtype) if reduction in ("sum", "prod") or dtype in (*EIGHT, *SHORT) else dtype
+    return _counted(dtype) if reduction in ("sum", "prod") or dtype in (*SMALL, *SHORT) else dtype
 
 
 def _counted(dtype: str) -> str:
     """The dtype of arithmetic results: booleans become i32, integers narrower than i32 too; tf32
     and 8-bit floats become f32."""
-    if dtype in EIGHT:
+    if dtype in SMALL:
         return "f32"
     if dtype in SHORT:
         return "i32"

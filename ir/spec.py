@@ -15,7 +15,9 @@ from ir.errors import SourceRange
 from ir.memo import Keeping, kept
 
 EIGHT = ("f8e4m3", "f8e5m2")  # 8-bit floats: stored and multiplied; arithmetic on them is f32
-FLOATS = ("f64", "f32", "tf32", "f16", "bf16", *EIGHT)
+SCALE = "f8e8m0"  # a power of two from 2^-127 to 2^127, or NaN: the scale of a block of numbers (OCP MX)
+SMALL = (*EIGHT, SCALE)  # all floats of 8 bits
+FLOATS = ("f64", "f32", "tf32", "f16", "bf16", *SMALL)
 SHORT = ("i8", "u8", "i16")  # narrow integers: stored only; arithmetic on them is i32
 INTEGERS = ("i64", "i32", *SHORT, "b8")
 DTYPES = {  # bytes of each
@@ -26,6 +28,7 @@ DTYPES = {  # bytes of each
     "bf16": 2,
     "f8e4m3": 1,
     "f8e5m2": 1,
+    "f8e8m0": 1,
     "i64": 8,
     "i32": 4,
     "i16": 2,
@@ -35,6 +38,7 @@ DTYPES = {  # bytes of each
 }
 Operand: TypeAlias = "Expr | float | int | bool"
 INNER = ("tf32",)  # dtypes of intermediates only; tf32 is f32 with 10 fraction bits
+GIVEN = (SCALE,)  # dtypes of inputs only
 
 
 @dataclass(frozen=True, slots=True)

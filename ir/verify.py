@@ -17,6 +17,7 @@ from ir.sizes import free_sizes
 from ir.source import near
 from ir.spec import (
     DTYPES,
+    GIVEN,
     INNER,
     Bucketize,
     Equation,
@@ -261,6 +262,14 @@ def _storable(t: Tensor, found: str, e: Equation) -> None:
 
 def _stored(spec: Spec) -> None:
     """Raises KernelError where an input or output has a dtype that memory does not hold."""
+    for t in spec.outputs:
+        if t.dtype in GIVEN:
+            raise KernelError(
+                f"`{t.name}` is {t.dtype}, which only inputs can be",
+                place=t.place,
+                allowed=", ".join(d for d in DTYPES if d not in (*INNER, *GIVEN)),
+                hint="return the power of two as f32",
+            )
     for t in (*spec.inputs, *spec.outputs):
         if t.dtype in INNER:
             raise KernelError(

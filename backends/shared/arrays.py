@@ -14,7 +14,7 @@ from backends.fences import require_untouched
 from backends.shared.launches import tensors
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind, value
-from ir.spec import EIGHT
+from ir.spec import EIGHT, SCALE, SMALL
 
 Held = TypeVar("Held")
 _DTYPES = {
@@ -29,13 +29,14 @@ _DTYPES = {
     "i8": np.int8,
     "u8": np.uint8,
     "b8": np.uint8,
-    **dict.fromkeys(EIGHT, np.uint8),
+    **dict.fromkeys(SMALL, np.uint8),
 }
 FENCE = 4096  # bytes before and behind a buffer, but for what aligns it
 ALIGNED = 64
 _FENCE_BITS = 0xFF  # of every byte of a fence: NaN in all float formats
 _BAD_BF16 = 0x7FC1  # a NaN
-_BAD_EIGHT = 0x7F  # a NaN in each 8-bit format
+_BAD_EIGHT = 0x7F  # a NaN in each 8-bit format of numbers
+_BAD_SCALE = 0xFF
 _BAD_INTEGER = -1_234_567
 
 
@@ -50,6 +51,10 @@ def to_device(array: np.ndarray, dtype: str) -> np.ndarray:
         known = np.searchsorted(values[: np.isfinite(values).sum()], np.abs(given))
         code = np.where(np.isnan(given), _BAD_EIGHT, known)
         return np.array(code | np.signbit(given) << 7, np.uint8, order="C")
+    if dtype == SCALE:
+        given = np.asarray(array, np.float32)
+        code = np.where(np.isnan(given), _BAD_SCALE, np.frexp(given)[1] + 126)
+        return np.array(code, np.uint8, order="C")
     return np.array(array, _DTYPES[dtype], order="C", copy=True)
 
 
@@ -59,6 +64,9 @@ def from_device(array: np.ndarray, dtype: str) -> np.ndarray:
         return np.asarray(array.astype(np.uint32) << 16).view(np.float32)
     if dtype in EIGHT:
         return _values(dtype)[array]
+    if dtype == SCALE:
+        powers = np.ldexp(np.float32(1), np.minimum(array, 254).astype(np.int32) - 127)
+        return np.where(array == _BAD_SCALE, np.float32(np.nan), powers)
     return array.astype(bool) if dtype == "b8" else array
 
 
@@ -84,6 +92,8 @@ def poisoned(parameter: Parameter, sizes: Mapping[str, int]) -> np.ndarray:
         return np.full(shape, _BAD_BF16, np.uint16)
     if parameter.dtype in EIGHT:
         return np.full(shape, _BAD_EIGHT, np.uint8)
+    if parameter.dtype == SCALE:
+        return np.full(shape, _BAD_SCALE, np.uint8)
     if parameter.dtype == "b8":
         return np.full(shape, 0xA5, np.uint8)
     dtype = _DTYPES[parameter.dtype]

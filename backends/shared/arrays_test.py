@@ -6,6 +6,7 @@ import ctypes
 
 import numpy as np
 import pytest
+import torch
 
 from backends.shared.arrays import ALIGNED, Fenced, from_device, poisoned, to_device
 from ir.nest.nest import Parameter
@@ -15,10 +16,19 @@ from ir.spec import Number, Size
 VALUES = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
 
 
-@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2"])
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "f8e8m0"])
 def test_floats_come_back_as_they_were(dtype):
     given = round_to(VALUES, dtype)
     assert np.array_equal(from_device(to_device(given, dtype), dtype), given)
+
+
+def test_all_codes_of_a_scale_are_those_of_pytorch():
+    codes = np.arange(256, dtype=np.uint8)
+    values = from_device(codes, "f8e8m0")
+    scales = torch.from_numpy(codes).view(torch.float8_e8m0fnu)
+    np.testing.assert_array_equal(values, scales.float().numpy())
+    assert np.isnan(values[255]) and values[127] == 1 and values[0] == 2.0**-127
+    assert np.array_equal(to_device(values, "f8e8m0"), codes)
 
 
 def test_a_copy_is_sent_so_that_inputs_stay():
@@ -34,20 +44,20 @@ def test_truth_values_travel_as_bytes():
 
 
 @pytest.mark.parametrize(
-    "dtype", ["f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "b8"]
+    "dtype", ["f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "f8e8m0", "i32", "i64", "b8"]
 )
 def test_a_poisoned_buffer_holds_nothing_that_looks_computed(dtype):
     parameter = Parameter("y", dtype, (Size("M"), Number(2)), "output")
     buffer = from_device(poisoned(parameter, {"M": 3}), dtype)
     assert buffer.shape == (3, 2)
-    if dtype in ("f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2"):
+    if dtype in ("f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "f8e8m0"):
         assert np.isnan(buffer).all()
     elif dtype != "b8":
         assert (buffer == -1_234_567).all()
 
 
 @pytest.mark.parametrize(
-    "dtype", ["f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "b8"]
+    "dtype", ["f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "f8e8m0", "i32", "i64", "b8"]
 )
 def test_a_single_number_has_no_dimensions(dtype):
     sent = to_device(np.array(1), dtype)

@@ -13,13 +13,13 @@ from ir.dtypes import is_long
 from ir.functions import POINTWISE
 from ir.memo import kept
 from ir.nest.nest import Map, Tile, Value
-from ir.spec import EIGHT, FLOATS, SHORT, Apply, Cast, Expr, Index, Number, Size
+from ir.spec import FLOATS, SHORT, SMALL, Apply, Cast, Expr, Index, Number, Size
 
 _OLD = "old"  # entry of `alive` while the map still reads the value's old content
 # In ascending order of promotion.
-_WIDTH = ("b8", *SHORT, "i32", "i64", *EIGHT, "f16", "bf16", "tf32", "f32", "f64")
+_WIDTH = ("b8", *SHORT, "i32", "i64", *SMALL, "f16", "bf16", "tf32", "f32", "f64")
 _WHOLE = ("i32", "i64", *SHORT)
-_NARROW = (*EIGHT, "f16", "bf16", "tf32")
+_NARROW = (*SMALL, "f16", "bf16", "tf32")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from ir.reference.rounding import HELD_AS, round_to
 from ir.sizes import bind, free_sizes, shape, value
 from ir.spec import (
     FLOATS,
+    SCALE,
     Apply,
     Bucketize,
     Cast,
@@ -27,6 +28,7 @@ from ir.spec import (
 from ir.verify import facts
 
 DRAWN = 8  # bytes of a number as it is drawn, before it is rounded to its dtype
+SPREAD = 2  # standard deviation of the exponents of scales
 WHOLE = 8  # integers without a known use are drawn from -WHOLE to WHOLE
 # Functions that bound or test a value: a position does not constrain what they are applied to.
 _CLAMPS = ("minimum", "maximum", "mod", "and", "lt", "le", "gt", "ge", "eq", "ne", "uniform")
@@ -48,7 +50,7 @@ class Use:
     ends: dict[str, str] = field(default_factory=dict)
     # By sorted tensor: the tensors searched in it.
     borders: dict[str, list[str]] = field(default_factory=dict)
-    # Float inputs that are divisors or arguments of logarithms and roots.
+    # Float inputs that are divisors or arguments of logarithms and roots, and scales.
     positive: set[str] = field(default_factory=set)
 
 
@@ -77,7 +79,7 @@ def drawn_bytes(spec: Spec, sizes: Mapping[str, int]) -> tuple[int, int]:
 
 def uses(spec: Spec, sizes: Mapping[str, int]) -> Use:
     """How a spec uses its inputs at the given sizes (derived ones included)."""
-    use = Use()
+    use = Use(positive={t.name for t in spec.inputs if t.dtype == SCALE})
     for t in spec.inputs:
         if t.range and t.dtype in FLOATS:
             use.limits[t.name] = limits(t)
@@ -228,6 +230,8 @@ def _plain(
     if t.dtype not in FLOATS:
         return rng.integers(-WHOLE, WHOLE + 1, dims)
     drawn = rng.standard_normal(dims) * scale
+    if t.dtype == SCALE and not t.range:
+        return np.exp2(np.rint(SPREAD * drawn))
     drawn = np.abs(drawn) + _LEAST if t.name in use.positive else drawn
     low, high = use.limits.get(t.name, (-inf, inf))
     if low < 0 < high:

@@ -2,14 +2,14 @@
 
 tf32 has the exponent range of f32 and 10 fraction bits. All rounding is to nearest, ties to even.
 Values beyond the largest become that value in f8e4m3, which has no infinity, and infinity in
-f8e5m2, as in torch.
+f8e5m2, as in torch. f8e8m0 has powers of two alone: a sign is lost, and ties go up.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ir.spec import INTEGERS
+from ir.spec import INTEGERS, SCALE
 
 HELD_AS = {
     "f64": np.float64,
@@ -19,6 +19,7 @@ HELD_AS = {
     "bf16": np.float32,
     "f8e4m3": np.float32,
     "f8e5m2": np.float32,
+    "f8e8m0": np.float32,
     "i64": np.int64,
     "i32": np.int32,
     "i16": np.int16,
@@ -42,6 +43,8 @@ def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
         held: np.ndarray = np.asarray(array).astype(HELD_AS[dtype])
     if dtype in _EIGHT:
         return _eight(held, *_EIGHT[dtype])
+    if dtype == SCALE:
+        return _power(held)
     return _cut(held, _DROPPED[dtype]) if dtype in _DROPPED else held
 
 
@@ -78,6 +81,18 @@ def _eight(
         rounded = np.ldexp(np.rint(np.ldexp(array, -step)), step)
     over = np.abs(rounded) > largest
     return np.where(over, np.copysign(np.float32(beyond), array), rounded).astype(np.float32)
+
+
+def _power(array: np.ndarray) -> np.ndarray:
+    """float32 rounded to a power of two from 2^-127, which 0 becomes, to 2^127; NaN beyond."""
+    size = np.ascontiguousarray(array, np.float32).view(np.uint32) & 0x7FFFFFFF
+    code, rest = (size >> 23).astype(np.int32), size & 0x7FFFFF
+    # Below the least normal number torch rounds up all that is more than half of it.
+    up = (code != 255) & ((rest > 0x400000) | ((rest == 0x400000) & (code > 0)))
+    power = code + up - 127
+    return np.where(
+        power == 128, np.float32(np.nan), np.ldexp(np.float32(1), np.minimum(power, 127))
+    )
 
 
 def _cut(array: np.ndarray, dropped: int) -> np.ndarray:

@@ -14,6 +14,7 @@ KINDS = {
     "f32": torch.float32,
     "f8e4m3": torch.float8_e4m3fn,
     "f8e5m2": torch.float8_e5m2,
+    "f8e8m0": torch.float8_e8m0fnu,
 }
 SINGLES = st.lists(st.floats(width=32), min_size=1, max_size=20)
 
@@ -42,6 +43,15 @@ def test_floats_of_8_bits_agree_with_pytorch_at_all_values_of_16(dtype):
     got = round_to(every, dtype)
     np.testing.assert_array_equal(got, expected)
     np.testing.assert_array_equal(np.signbit(got[every == 0]), np.signbit(every[every == 0]))
+
+
+def test_scales_agree_with_pytorch_at_every_exponent():
+    """Of each exponent and sign: ties, what is just below and above, the ends; infinities and NaN."""
+    rest = np.array([0, 1, 0x3FFFFF, 0x400000, 0x400001, 0x600000, 0x7FFFFF], np.uint32)
+    upper = np.arange(512, dtype=np.uint32)[:, None] << 23
+    every = (upper | rest).astype(np.uint32).view(np.float32).reshape(-1)
+    scales = torch.from_numpy(every).to(torch.float8_e8m0fnu)
+    np.testing.assert_array_equal(round_to(every, "f8e8m0"), scales.float().numpy())
 
 
 def test_significant_bits_keep_the_range():

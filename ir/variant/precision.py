@@ -11,12 +11,25 @@ from ir.errors import KernelError
 from ir.machine import Machine
 from ir.memo import kept
 from ir.schedule import Decision, Schedule
-from ir.spec import EIGHT, Apply, Cast, Equation, Expr, Index, Read, Reduce, Spec, Tensor
+from ir.spec import (
+    EIGHT,
+    SCALE,
+    SMALL,
+    Apply,
+    Cast,
+    Equation,
+    Expr,
+    Index,
+    Read,
+    Reduce,
+    Spec,
+    Tensor,
+)
 from ir.variant.derived import require_free
 from ir.verify import facts
 
 NARROW = "tf32"
-EXACT = (*EIGHT, "bf16", "f16", "tf32")  # dtypes whose every value tf32 holds
+EXACT = (*SMALL, "bf16", "f16", "tf32")  # dtypes whose every value tf32 holds
 
 
 def triple(spec: Spec, decision: Decision, target: str) -> Spec:
@@ -122,7 +135,7 @@ def natural(expr: Expr, tensors: Mapping[str, Tensor], computed: Collection[str]
     if isinstance(inner, Read):
         dtype = tensors[inner.tensor].dtype
         if inner.tensor not in computed or dtype == NARROW:
-            return dtype
+            return "bf16" if dtype == SCALE else dtype  # of scales alone there are no matmuls
     return "f32"
 
 
@@ -143,7 +156,7 @@ def together(a: str, b: str) -> str:
 def narrowest(spec: Spec) -> tuple[str, ...]:
     """The 16-bit dtypes to which operands may be rounded because an input has them; inputs of 8
     bits count as bf16, which holds all their values."""
-    have = {"bf16" if t.dtype in EIGHT else t.dtype for t in spec.inputs}
+    have = {"bf16" if t.dtype in SMALL else t.dtype for t in spec.inputs}
     return tuple(sorted(have & {"f16", "bf16"}))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ir.print import spec_text
 from ir.reference.rounding import round_to
-from ir.spec import DTYPES, FLOATS, INNER
+from ir.spec import DTYPES, FLOATS, GIVEN, INNER
 from testing.conformance.case import Case, Inputs
 from testing.conformance.kernels import check_lines, equations, kernel
 from testing.samples.function_samples import (
@@ -62,7 +62,7 @@ def function_cases() -> Iterator[Case]:
     yield from _of_scalars()
     for dtype in DTYPES:
         if dtype not in INNER:
-            yield _of_dtype(dtype)
+            yield _of_given(dtype) if dtype in GIVEN else _of_dtype(dtype)
     yield Case(
         "a constant that no float holds",
         kernel("x: i64[M]", {"y": ("i64[M]", "y[m] = x[m] + 9007199254740993")}, ({"M": 9},)),
@@ -207,6 +207,23 @@ def _replaced(texts: Mapping[str, str], **values: str) -> dict[str, str]:
     for name, value in values.items():
         made = {n: re.sub(rf"\b{name}\[m\]", value, t) for n, t in made.items()}
     return made
+
+
+def _of_given(dtype: str) -> Case:
+    """A tensor of a dtype that only inputs have, alone and times others."""
+    return Case(
+        f"dtype {dtype}",
+        kernel(
+            f"x: {dtype}[M], w: f32[M]",
+            {
+                "y": ("f32[M]", "y[m] = f32(x[m]) * w[m]"),
+                "z": ("f32[M]", "z[m] = x[m] + x[m]"),
+                "t": ("b8[M]", "t[m] = x[m] > 1.0"),
+            },
+            ({"M": 67}, {"M": 1}),
+        ),
+        ("function",),
+    )
 
 
 def _of_dtype(dtype: str) -> Case:

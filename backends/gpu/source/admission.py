@@ -33,7 +33,7 @@ _HEAD = re.compile(
 )
 PARAMETER = r"(?:const )?\w+ \* __restrict__ \w+|int \w+"
 TYPES = frozenset(
-    "float double int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16 f8e4m3 f8e5m2".split()
+    "float double int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16 f8e4m3 f8e5m2 f8e8m0".split()
 )
 COMPILER = frozenset("__global__ __launch_bounds__ __maxnreg__ __restrict__ __syncthreads".split())
 # What may be called in every language: control, constants, and the functions of prelude.h, all of `fn`

@@ -30,4 +30,19 @@ struct Eight {
 using f8e4m3 = Eight<3, 7, 0x7e, 0x7e>;
 using f8e5m2 = Eight<2, 15, 0x7b, 0x7c>;
 
+// A power of two, 2^(bits - 127), or NaN. Rounded to the nearest, ties up; a sign is lost.
+struct f8e8m0 {
+  u8 bits;
+  f8e8m0() = default;
+  explicit f8e8m0(float x) {
+    const u32 size = __float_as_uint(x) & 0x7fffffffu, code = size >> 23, rest = size & 0x7fffffu;
+    bits = u8(code + (code != 0xff && (rest > 0x400000u || (rest == 0x400000u && code))));
+  }
+  operator float() const {
+    if (bits == 0xff) return __uint_as_float(0x7fc00000u);
+    return __uint_as_float(bits ? u32(bits) << 23 : 0x400000u);  // the least is no normal number
+  }
+  f8e8m0& operator=(float x) { return *this = f8e8m0(x); }
+};
+
 #endif  // BACKENDS_GPU_SOURCE_EIGHT_H_

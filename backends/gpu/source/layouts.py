@@ -9,7 +9,7 @@ from math import gcd, prod
 from backends.backend import BackendError
 from backends.gpu.threads.thread import Axis, Fragment, Shared, SharedLoad
 from backends.gpu.values import product
-from ir.spec import EIGHT, Expr, Number
+from ir.spec import SMALL, Expr, Number
 
 BYTES = {
     "f64": 8,
@@ -20,7 +20,7 @@ BYTES = {
     "f16": 2,
     "bf16": 2,
     "i16": 2,
-} | dict.fromkeys(("i8", "u8", "b8", *EIGHT), 1)
+} | dict.fromkeys(("i8", "u8", "b8", *SMALL), 1)
 WIDEST = 16  # bytes that a thread moves at once
 _PAIR = ((2, 2), (2, 4))  # what the two lowest bits of a thread stand for along pairs of registers
 _LINE = ((2, 1), (2, 2), (2, 4))  # and the three above along the other axis

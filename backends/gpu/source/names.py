@@ -17,7 +17,7 @@ from ir.sizes import bind
 # Words that a source has of itself, and of its header.
 WORDS = KEYWORDS | frozenset(
     """
-    i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f8e4m3 f8e5m2 fn thread tile carry distance run join part converted
+    i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f8e4m3 f8e5m2 f8e8m0 fn thread tile carry distance run join part converted
     tiles within group_start group_size in_group cdiv round_up least most least_of most_of swizzle
     panel load store copy_async commit_copies wait_copies add_to rank shuffle_xor scan scan_after pair
     block share begin end tile_begin peer take_number fence_device raise_flag await_raised

@@ -26,7 +26,7 @@ from backends.gpu.tile import Compute, Converted, Masked, Name, Shares
 from ir.digest import spec_digest, text_digest
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
-from ir.spec import EIGHT, Equation, Expr, Number, Size, Spec
+from ir.spec import SMALL, Equation, Expr, Number, Size, Spec
 
 ALIGNED = 1024  # bytes that a region begins at a multiple of: what the widest swizzle repeats after
 SIGNALS, SIGNAL_BYTES = "signals", 8  # the region of signals, and the bytes of a stage of one
@@ -226,7 +226,7 @@ def _doubled(expr: Expr, wide: Set[Name]) -> Expr | None:
 
 def _short(name: Name, fragments: Mapping[Name, Fragment]) -> bool:
     """Whether the elements of a fragment are short floats, which constants meet as such."""
-    return name in fragments and fragments[name].dtype in ("f16", "bf16", *EIGHT)
+    return name in fragments and fragments[name].dtype in ("f16", "bf16", *SMALL)
 
 
 def _truth(expr: Expr, fragments: Mapping[Name, Fragment]) -> bool:

@@ -16,11 +16,11 @@ from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.scans import EXCHANGE, scan
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import CLUSTER, CONSTANTS, Name
-from ir.spec import DTYPES, EIGHT, FLOATS, Apply, Expr, Index, Number
+from ir.spec import DTYPES, FLOATS, SMALL, Apply, Expr, Index, Number
 
 Context = Mapping[str, to.Axis]  # how each index is distributed where an expression is computed
-_SUMMED_IN_F32 = ("f16", "bf16", "tf32", *EIGHT)
-_EXACT_IN_TF32 = ("f16", "bf16", *EIGHT)
+_SUMMED_IN_F32 = ("f16", "bf16", "tf32", *SMALL)
+_EXACT_IN_TF32 = ("f16", "bf16", *SMALL)
 
 
 class Lowering:
