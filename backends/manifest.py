@@ -70,6 +70,7 @@ class Manifest:
     stages_of: str = "tensor"
     hints_of: tuple[str, ...] = ("access",)  # of `ir.machine.MOVES`, what takes hints to the caches
     engines: tuple[str, ...] = ("bulk",)  # of `ir.machine.ENGINES`, those that it has copies by
+    scales: bool = False  # whether it has matmuls whose instructions take scales of blocks
     refuses: tuple[str, ...] = ()  # those of `FEATURES` that its `emit` refuses
     # Targets that the language suite runs on, one of each kind; empty: all.
     tried_on: tuple[str, ...] = ()
@@ -102,18 +103,22 @@ class Manifest:
         _require_words(self, "engines", ENGINES)
         if self.refuses:
             _require_words(self, "refuses", FEATURES)
-        if not isinstance(self.for_tests, bool):
-            raise _fault("for_tests", f"is {self.for_tests!r}", "true or false")
+        for name in ("for_tests", "scales"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise _fault(name, f"is {value!r}", "true or false")
 
     @property
     def rendering(self) -> Rendering:
         """What it renders of a schedule."""
-        return Rendering(self.name, self.verbs, self.stages_of, self.hints_of, self.engines)
+        return Rendering(
+            self.name, self.verbs, self.stages_of, self.hints_of, self.engines, self.scales
+        )
 
-    def require_dtypes(self, nest: LoopNest) -> None:
-        """BackendError("emit") at a dtype of a nest's tensors that the backend's kernels cannot hold."""
+    def require_dtypes(self, nest: LoopNest, others: tuple[str, ...] = ()) -> None:
+        """BackendError("emit") at a dtype of a nest's tensors that the backend's kernels cannot hold.
+        others: dtypes that lie in memory as one that they hold."""
         for dtype in (p.dtype for launch in nest.launches for p in launch.parameters):
-            if dtype not in self.dtypes:
+            if dtype not in (*self.dtypes, *others):
                 held = ", ".join(self.dtypes)
                 reason = f"tensors of {dtype} are not held here; these are: {held}"
                 raise BackendError("emit", reason)

@@ -65,6 +65,7 @@ class Rendering:
     stages_of: str = "tensor"  # what has a number of pipeline stages of its own: "tensor", "loop"
     hints_of: tuple[str, ...] = MOVES  # of what moves tensors, what takes a hint to the caches
     engines: tuple[str, ...] = ENGINES  # that it has copies by
+    scales: bool = False  # whether it has matmuls whose instructions take scales of blocks
 
 
 Nest = Any  # an `ir.nest` LoopNest, and one of its Launches: `ir.nest` imports this module
@@ -136,6 +137,9 @@ class MachineClass(Protocol):
 
     def check(self, machine: Machine) -> None:
         """KernelError where the class's own table of a target file is wrong."""
+
+    def scaled_block(self, machine: Machine, dtype: str) -> int:
+        """See `Machine.scaled_block`, whatever the backend has."""
 
     def check_decision(self, decision: Decision, machine: Machine) -> None:
         """KernelError where a decision by a verb of the class asks for what the machine lacks."""
@@ -288,6 +292,11 @@ class Machine:
         """Operations a second of a unit on operands of a dtype; f32's where it has none."""
         flops = self.units[unit].flops
         return flops.get(dtype, flops.get("f32", 0.0))
+
+    def scaled_block(self, dtype: str) -> int:
+        """Elements along K that share a scale in matrix instructions on operands of a dtype; 0 where
+        none takes scales."""
+        return self.model.scaled_block(self, dtype) if self.rendering.scales else 0
 
     def has_matrix(self, dtype: str) -> bool:
         """Whether the matrix unit takes operands of a dtype."""

@@ -120,6 +120,11 @@ class Blocks:
             for number, side in enumerate(sides(dot, self.values)):
                 short = number == 2 and self.values[dot.a.value].dtype in EIGHT
                 needed = self.rules.least_depth if short else self.rules.least_side
+                if (
+                    number == 2 and dot.scales
+                ):  # of the last index, elements of a block, none is added
+                    needed = self.rules.scaled_depth // _known(side[-1], tiles, sizes)
+                    side = side[:-1]
                 widths = {i: _known(i, tiles, sizes) for i in side}
                 known = prod(widths.values())
                 if known < needed and side:

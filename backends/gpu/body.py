@@ -222,7 +222,9 @@ class BodyBuilder:
             sums = " or ".join(sorted(self.rules.sums))
             what = f"products of {a.dtype} are summed in {summed_in(a.dtype)}, here in {sums}"
             raise BackendError("emit", f"{what}, `{s.value}` is {value.dtype}")
-        self._assign(s.value, matmul(self.blocks, name, axes, a, b, s.accumulate))
+        # What is out of bounds is no number that a mask has to replace: a and b are 0 there.
+        scales = tuple(Operand(*self.tile(t)) for t in s.scales)
+        self._assign(s.value, matmul(self.blocks, name, axes, a, b, s.accumulate, scales))
 
     def _operand(self, tile: Tile, over: tuple[str, ...]) -> Operand:
         name, axes, dtype = self.tile(tile)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backends.backend import BackendError
 from backends.gpu.blocks import Blocks
 from backends.gpu.shapes import permuted
 from backends.gpu.tile import Joined, Product, Reshaped
@@ -28,25 +29,53 @@ class Operand:
 
 
 def matmul(
-    blocks: Blocks, out: Expr, axes: tuple[str, ...], a: Operand, b: Operand, onto: bool
+    blocks: Blocks,
+    out: Expr,
+    axes: tuple[str, ...],
+    a: Operand,
+    b: Operand,
+    onto: bool,
+    scales: tuple[Operand, ...] = (),
 ) -> Expr:
-    """a times b over the axes of a value, plus `out` where `onto`."""
+    """a times b over the axes of a value, plus `out` where `onto`. scales: of blocks of the last of the
+    axes that are summed."""
     batch = tuple(i for i in axes if i in a.axes and i in b.axes)
     rows = tuple(i for i in axes if i in a.axes and i not in b.axes)
     columns = tuple(i for i in axes if i in b.axes and i not in a.axes)
     kept = tuple(i for i in axes if i not in batch)
     if columns and kept[: len(columns)] == columns:
-        a, b, rows, columns = b, a, columns, rows
+        a, b, rows, columns, scales = b, a, columns, rows, scales[::-1]
     over = tuple(i for i in a.axes if i not in batch and i not in rows)
     left = _shaped(blocks, a, (batch, rows, over))
     right = _shaped(blocks, b, (batch, over, columns))
+    parts = _scales(blocks, scales, batch, rows, columns, over)
     natural = (*batch, *rows, *columns)
     straight = natural == axes and len(rows) == len(columns) == 1 and len(batch) < 2
     if straight:
-        return Product(left, right, out if onto else None, a.dtype)
-    found = Reshaped(Product(left, right, None, a.dtype), blocks.shape(natural))
+        return Product(left, right, out if onto else None, a.dtype, parts)
+    found = Reshaped(Product(left, right, None, a.dtype, parts), blocks.shape(natural))
     transposed = permuted(found, natural, axes)
     return Joined("sum", out, transposed, False) if onto else transposed
+
+
+def _scales(
+    blocks: Blocks,
+    scales: tuple[Operand, ...],
+    batch: tuple[str, ...],
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+    over: tuple[str, ...],
+) -> tuple[Expr, ...]:
+    """The scales of both operands, in the order of the operands' axes."""
+    if not scales:
+        return ()
+    for one in scales:
+        if set(one.axes) & set(over) != set(over[:-1]):
+            raise BackendError("emit", f"scales over {one.axes} of a sum over {over}")
+    a, b = scales
+    return _shaped(blocks, a, (batch, rows, over[:-1])), _shaped(
+        blocks, b, (batch, over[:-1], columns)
+    )
 
 
 def _shaped(blocks: Blocks, side: Operand, groups: tuple[tuple[str, ...], ...]) -> Expr:

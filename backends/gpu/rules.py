@@ -26,4 +26,5 @@ class Rules:
     # Dtypes in which matmuls are summed.
     sums: frozenset[str] = frozenset({"f32"})
     shares: bool = False  # whether thread blocks hand parts of sums to each other in memory
+    scaled_depth: int = 0  # elements along K of a matmul with scales of blocks
     clusters: bool = False  # whether thread blocks of a cluster reach each other's shared memory

@@ -107,9 +107,10 @@ def _tensor(e: Expr) -> str:
             return f"({text(value)} != 0)"
         case to.Scaled(value, factor):
             return f"{text(value)} * {text(factor)}"
-        case to.Product(a, b, onto, dtype):
+        case to.Product(a, b, onto, dtype, scales):
             added = f", onto={text(onto)}" if onto is not None else ""
-            return f"matmul({text(a)}, {text(b)}{added}, {dtype})"
+            rest = f", scales={' and '.join(map(text, scales))}" if scales else ""
+            return f"matmul({text(a)}, {text(b)}{added}, {dtype}{rest})"
         case to.Ranked(keys, table, count, steps):
             return f"rank({text(keys)}, {text(table)}[:{text(count)}], {text(steps)})"
         case to.Check(at, below, equal):

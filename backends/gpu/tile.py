@@ -174,6 +174,8 @@ class Product(Expr):
     b: Expr
     onto: Expr | None
     dtype: str  # of the operands
+    # Of a and b, of an element for each block along K: axes (batch,) m, block and (batch,) block, n.
+    scales: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

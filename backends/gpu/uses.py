@@ -81,7 +81,7 @@ def tiles(s: Statement) -> Iterator[Tile]:
         case Reduction() | Scan() | Search():
             yield s.source
         case Dot():
-            yield from (s.a, s.b)
+            yield from (s.a, s.b, *s.scales)
         case Take():
             yield s.at
         case Load() | Store():

@@ -103,7 +103,7 @@ WIDE_MFMA(32x32x16, 16, i32, i8, i8, EIGHT, Words2, i32_32x32x16_i8, 0, 0, 0)
 #if !defined(__gfx942__)  // there floats of 8 bits have other values
 WIDE_MFMA(16x16x64, 4, i32, i8, i8, SIXTEEN, Words4, i32_16x16x64_i8, 0, 0, 0)
 WIDE_MFMA(32x32x32, 16, i32, i8, i8, SIXTEEN, Words4, i32_32x32x32_i8, 0, 0, 0)
-// The last four are scales of blocks along K: without any, all are 1. Before them, the forms of B and A.
+// The last four are scales of blocks along K: where all are the constant 0, there are none. Before them, the forms of B and A.
 #define EIGHT_BITS(A, B, a, b, form_a, form_b)                                                       \
   WIDE_MFMA(16x16x32, 4, float, A, B, EIGHT, Words2, f32_16x16x32_##b##_##a, 0, 0, 0)                 \
   WIDE_MFMA(32x32x16, 16, float, A, B, EIGHT, Words2, f32_32x32x16_##b##_##a, 0, 0, 0)                \
@@ -116,6 +116,21 @@ EIGHT_BITS(f8e4m3, f8e5m2, fp8, bf8, 0, 1)
 EIGHT_BITS(f8e5m2, f8e4m3, bf8, fp8, 1, 0)
 EIGHT_BITS(f8e5m2, f8e5m2, bf8, bf8, 1, 1)
 #undef EIGHT_BITS
+// With scales: of a thread's row of A, or column of B, and block thread / M of 32 elements along K.
+#define SCALED_MFMA(shape, count, A, B, form_a, form_b)                                           \
+  inline void mfma_scaled_##shape(C##count##_OF(float), THIRTY_TWO(A, a), THIRTY_TWO(B, b),        \
+                                  f8e8m0 a_scale, f8e8m0 b_scale) {                               \
+    const auto d = __builtin_amdgcn_mfma_scale_f32_##shape##_f8f6f4(                              \
+        bytes_as<Words8>(OF_THIRTY_TWO(b)), bytes_as<Words8>(OF_THIRTY_TWO(a)),                   \
+        Tuple<float, count>{ALL##count}, form_b, form_a, 0, b_scale.bits, 0, a_scale.bits);       \
+    SET##count(d);                                                                                \
+  }
+#define SCALED_MFMAS(A, B, form_a, form_b)                                                        \
+  SCALED_MFMA(16x16x128, 4, A, B, form_a, form_b) SCALED_MFMA(32x32x64, 16, A, B, form_a, form_b)
+SCALED_MFMAS(f8e4m3, f8e4m3, 0, 0) SCALED_MFMAS(f8e4m3, f8e5m2, 0, 1)
+SCALED_MFMAS(f8e5m2, f8e4m3, 1, 0) SCALED_MFMAS(f8e5m2, f8e5m2, 1, 1)
+#undef SCALED_MFMA
+#undef SCALED_MFMAS
 #endif
 #undef WIDE_MFMA
 #undef C4_OF

@@ -12,6 +12,7 @@ RULES = Rules(
     typed=frozenset(),
     typed_but_f32=frozenset(),
     warps=4,
+    scaled_depth=128,
     sums=frozenset({"f32", "i32", "f64"}),
 )
 WORDS = frozenset(  # of the compiler and of HIP's header

@@ -10,7 +10,7 @@ from backends.emit import Templates
 from backends.gpu.source.spelling import FILTERS
 
 _SHAPE = re.compile(
-    r"v_mfma_[fi]\d+_(\d+x\d+x\d+)_(f16|bf16|f32|xf32|f64|i8|f8f6f4|(?:fp8|bf8)_(?:fp8|bf8))"
+    r"v_mfma_(scale_)?[fi]\d+_(\d+x\d+x\d+)_(f16|bf16|f32|xf32|f64|i8|f8f6f4|(?:fp8|bf8)_(?:fp8|bf8))"
 )
 MFMA = frozenset(  # shapes that kernel.h has functions of
     """
@@ -18,6 +18,7 @@ MFMA = frozenset(  # shapes that kernel.h has functions of
     32x32x64
     """.split()
 )
+SCALED = frozenset({"16x16x128", "32x32x64"})  # of these, with scales of blocks
 
 
 _ZERO = re.compile(r"(?:[a-z]\w*\()?0(?:\.0f)?\)?|false")
@@ -55,6 +56,6 @@ def templates() -> Templates:
 def mfma(name: str) -> str:
     """The function of kernel.h for a matrix instruction; BackendError where there is none."""
     found = _SHAPE.fullmatch(name)
-    if found is None or found[1] not in MFMA:
+    if found is None or found[2] not in (SCALED if found[1] else MFMA):
         raise BackendError("emit", f"kernel.h has no function for `{name}`")
-    return f"mfma_{found[1]}"
+    return f"mfma_{'scaled_' if found[1] else ''}{found[2]}"

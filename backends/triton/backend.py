@@ -26,6 +26,7 @@ from backends.triton.rules import RULES
 from backends.triton.static import static_figures
 from ir.machine import Machine
 from ir.nest.nest import LoopNest, Parameter
+from ir.spec import INNER
 from machines.gpu.facts import device_names
 
 
@@ -45,6 +46,7 @@ class Triton:
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """One module: a jit function for each launch, `launch`, and a function of the kernel's
         name."""
+        self.manifest.require_dtypes(nest, INNER)
         return self.templates.render("kernel.py.j2", **kernel_view(nest, machine))
 
     def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:

@@ -26,6 +26,7 @@ from ir.spec import (
 )
 from ir.variant.expansion import top_of
 from ir.variant.precision import natural, together
+from ir.variant.scaled import scaled
 from ir.variant.variant import depends, formulate
 from ir.verify import facts
 
@@ -113,7 +114,9 @@ def tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:
 
 
 def eight(spec: Spec, machine: Machine, found: Contraction) -> bool:
-    """Whether both operands are inputs of one 8-bit dtype that the matrix unit takes."""
+    """Whether both operands are inputs of one 8-bit dtype that the matrix unit takes, maybe with scales."""
+    if scaled(spec, found, machine) is not None:
+        return True
     dtype = together(of_input(spec, found.a), of_input(spec, found.b))
     return dtype in EIGHT and machine.has_matrix(dtype)
 

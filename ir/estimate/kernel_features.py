@@ -179,7 +179,7 @@ def _reads(s: Statement) -> set[str]:
         case Map():
             return {n.value for n in s.expression.walk() if isinstance(n, Tile)} - {s.value}
         case Dot():
-            return {s.a.value, s.b.value}
+            return {t.value for t in (s.a, s.b, *s.scales)}
         case Reduction() | Scan():
             return {s.source.value}
         case Store():

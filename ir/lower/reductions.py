@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
 from ir.contraction import Contraction, factors
@@ -20,6 +20,7 @@ from ir.spec import (
     DTYPES,
     EIGHT,
     INTEGERS,
+    SCALE,
     Apply,
     Cast,
     Equation,
@@ -31,6 +32,7 @@ from ir.spec import (
 )
 from ir.variant.derived import TRIPLE, owner
 from ir.variant.precision import EXACT, NARROW, decided, natural, products, together, undone
+from ir.variant.scaled import Scaled, scaled
 from ir.variant.variant import depends, pointwise
 from ir.visit import inline
 
@@ -198,16 +200,32 @@ class Reductions:
         for number, one in enumerate(found):
             self._require_matrices(equation, one)
             dtype = self._operand_dtype(equation, one)
+            scaled = self._scaled(equation, one)
             for label, side in (("a", one.a), ("b", one.b)):
                 if side not in sides:
                     name = f"{equation.target}_{label}"
-                    sides[side] = self._side(name, side, scope, dtype)
+                    expr = scaled.of(side).numbers if scaled else side
+                    sides[side] = self._side(name, expr, scope, dtype)
             more = number > 0 or (onto and not apart)
             made = Dot(value, sides[one.a], sides[one.b], one.over, more, *how)
+            if scaled:
+                made = replace(made, over=scaled.over, scales=self._scales_of(scaled, scope))
             scope.statements.append(made)
         if apart:
             total = Apply("add", (Tile(member.value), Tile(value)))
             scope.statements.append(Map(member.value, total))
+
+    def _scaled(self, equation: Equation, found: Contraction) -> Scaled | None:
+        """The contraction as a block-scaled one, unless the schedule rounds its operands or tiles the
+        elements of a block."""
+        made = scaled(self.program.spec, found, self.program.machine)
+        if made is None or decided(self.schedule, owner(self.schedule, equation.target)):
+            return None
+        return None if self.schedule.find("tile", made.over[-1]) else made
+
+    def _scales_of(self, made: Scaled, scope: Scope) -> tuple[Tile, ...]:
+        sides = (made.a.scales, made.b.scales)
+        return tuple(self.program.operand(r.tensor, r, scope, SCALE) for r in sides)
 
     def _require_matrices(self, equation: Equation, found: Contraction) -> None:
         """Raises KernelError for a batched contraction without an N dimension, where the machine's
@@ -239,6 +257,8 @@ class Reductions:
         whole = self._whole(found.a) and self._whole(found.b)
         if whole and self.program.machine.has_matrix(WHOLE):
             return WHOLE
+        if made := self._scaled(equation, found):
+            return made.dtype
         a, b = self._natural(found.a), self._natural(found.b)
         asked = decided(self.schedule, owner(self.schedule, equation.target))
         if asked == NARROW and a in EXACT and b in EXACT:

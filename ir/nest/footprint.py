@@ -107,7 +107,7 @@ def _names(s: Statement) -> Iterator[str]:
         case Loop():
             yield from touched(s.body)
         case Dot():
-            yield from (s.value, s.a.value, s.b.value)
+            yield from (s.value, *(t.value for t in (s.a, s.b, *s.scales)))
         case Map():
             yield s.value
             yield from (n.value for n in s.expression.walk() if isinstance(n, Tile))

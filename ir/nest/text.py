@@ -160,7 +160,8 @@ class _Writer:
             case Dot(value, a, b, over, accumulate):
                 sign = "+=" if accumulate else "="
                 made = f"{value} {sign} matmul({_text(a)}, {_text(b)}, {', '.join(over)})"
-                return made + _matmul(s)
+                scales = f", scales {' and '.join(map(_text, s.scales))}" if s.scales else ""
+                return made + scales + _matmul(s)
             case Scan(value, reduction, source, along, carry):
                 name = _SCAN_NAMES[reduction]
                 return f"{value} = {name}({_text(source)}, {along}, carry={carry})"

@@ -259,7 +259,8 @@ class _Program:
         gone = {*a.axes, *b.axes} - set(self.values[s.value].names)
         if gone != set(s.over) or not gone <= set(a.axes) & set(b.axes):
             raise NestFault(f"the product `{s.value}` sums {s.over}, its operands lack {gone}")
-        self._onto(s, product_sum([a, b], s.over), "sum")
+        scales = [self._of(t) for t in s.scales]
+        self._onto(s, product_sum([a, b, *scales], s.over), "sum")
 
     def _scan(self, s: Scan) -> None:
         source, carry = self._of(s.source), self._of(Tile(s.carry))

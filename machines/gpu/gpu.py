@@ -80,6 +80,11 @@ class Gpu:
         if "gpu" in machine.details:
             facts.check(machine)
 
+    def scaled_block(self, machine: Machine, dtype: str) -> int:
+        """What the chip's matrix instructions say."""
+        known = (i for i in matmuls.instructions(machine) if i.a.dtype == i.b.dtype == dtype)
+        return max((i.block for i in known), default=0)
+
     def check_decision(self, decision: Decision, machine: Machine) -> None:
         """KernelError where a decision by a verb of the class asks for what the machine lacks."""
         limits.check_decision(decision, machine)

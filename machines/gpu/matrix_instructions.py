@@ -56,6 +56,10 @@ class MatrixInstruction:
     cycles: float | None  # from one to the next, where a source states it
     swizzles: tuple[str, ...]  # of bytes, that operands in shared memory may have
     source: str  # of the layouts
+    # Elements along K that share a scale, a power of two in f8e8m0; 0: the operands have none. Those of
+    # A lie as `scales` says, (thread, register) -> row + M * block, and those of B likewise.
+    block: int = 0
+    scales: str = ""
 
 
 def _list_of(allowed: str, holds, least: int = 1) -> Kind:
@@ -94,6 +98,8 @@ _ROW: Fields = {
     "b": _INPUT,
     "c": {"registers": _REGISTERS},
     "cycles": replace(RATE, optional=True),
+    "block": replace(SIZE, optional=True),
+    "scales": replace(_REGISTERS, optional=True),
 }
 _FAMILY: Fields = {
     "source": Kind("a text", _text(r".+")),
@@ -138,6 +144,8 @@ def rows(table: Mapping[str, Any], name: str) -> tuple[MatrixInstruction, ...]:
         for operand in "ab":
             if not row[operand]:
                 refuse(operand, "is empty", "`registers`, `shared` or both")
+        if ("block" in row) != ("scales" in row) or row["shape"][2] % row.get("block", 1):
+            refuse("block", "does not go with `scales`", "both, and a divisor of K, or neither")
         if row.get("n", [row["shape"][1:]])[0][0] != row["shape"][1]:
             refuse("n", f"is {row['n']}", f"first the N of `shape`, {row['shape'][1]}")
     return tuple(
@@ -173,6 +181,8 @@ def _instruction(
         cycles=row.get("cycles"),
         swizzles=tuple(table.get("swizzles", ())),
         source=table["source"],
+        block=row.get("block", 0),
+        scales=row.get("scales", ""),
     )
 
 

@@ -55,6 +55,8 @@ def test_a_row_gives_an_instruction_for_each_combination_of_types():
         (("instruction", 0, "b"), {"shared": ["n"]}, "`instruction[0].b.shared` is"),
         (("instruction", 0, "c"), {}, "`instruction[0].c.registers` is missing"),
         (("instruction", 0, "cycles"), 0, "`instruction[0].cycles` is 0"),
+        (("instruction", 0, "block"), 8, "`instruction[0].block` does not go with `scales`"),
+        (("instruction", 0, "scales"), "16", "`instruction[0].scales` is"),
     ],
 )
 def test_a_fault_in_a_family_is_named(path, value, fault):
@@ -68,6 +70,13 @@ def test_a_fault_in_a_family_is_named(path, value, fault):
     with pytest.raises(KernelError, match=re.escape(fault)) as caught:
         rows(table, "mine")
     assert caught.value.where == "instructions/mine.toml" and caught.value.allowed
+
+
+def test_scales_of_blocks_are_one_for_each_row_and_block():
+    found = [i for i in family("mfma_cdna4") if i.block]
+    assert {(i.m, i.n, i.k) for i in found} == {(16, 16, 128), (32, 32, 64)}
+    assert {i.block for i in found} == {32} and len(found) == 8
+    assert not any(i.block for i in family("mfma_cdna3"))
 
 
 @pytest.mark.parametrize("name", families())

@@ -431,7 +431,8 @@ def _pipelined(launch: Launch, stepped: frozenset[str], mapped: bool) -> set[str
                 read = [n.value for n in s.expression.walk() if isinstance(n, Tile)]
                 sources[s.value] = {x for n in read for x in sources.get(n, ())}
             elif isinstance(s, Dot):
-                found.update(sources.get(s.a.value, ()), sources.get(s.b.value, ()))
+                for tile in (s.a, s.b, *s.scales):
+                    found.update(sources.get(tile.value, ()))
             elif isinstance(s, Loop):
                 walk(s.body)
 

@@ -77,7 +77,7 @@ class _SharedMemory:
         at the same time."""
         here = {
             tile.value: self.bytes[tile.value]
-            for side, tile in enumerate((dot.a, dot.b))
+            for side, tile in enumerate((dot.a, dot.b, *dot.scales))
             if tile.value not in self.found
             and (self.values[tile.value].loaded or side or not self.reads)
         }
@@ -148,7 +148,7 @@ class _SharedMemory:
         """Bytes of one slot of each matmul operand, over the indices that it is read through."""
         found: dict[str, int] = {}
         for dot in (s for s in self.launch.statements() if isinstance(s, Dot)):
-            for tile in (dot.a, dot.b):
+            for tile in (dot.a, dot.b, *dot.scales):
                 taken = self._operand(dot, tile)
                 found[tile.value] = max(found.get(tile.value, 0), taken)
         return found
@@ -174,7 +174,7 @@ class _SharedMemory:
 def _operands(launch: Launch) -> Iterator[Tile]:
     for s in launch.statements():
         if isinstance(s, Dot):
-            yield from (s.a, s.b)
+            yield from (s.a, s.b, *s.scales)
 
 
 def _fed(launch: Launch) -> set[str]:

@@ -37,6 +37,10 @@ class Tiles:
     def check(self, machine: Machine) -> None:
         """The class has no table of its own."""
 
+    def scaled_block(self, machine: Machine, dtype: str) -> int:
+        """None: the matrix engine takes no scales."""
+        return 0
+
     def check_decision(self, decision: Decision, machine: Machine) -> None:
         """No verb of the class depends on figures of its own."""
 

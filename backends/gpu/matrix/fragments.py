@@ -30,6 +30,8 @@ class Fragments:
     a: Layout | None
     b: Layout | None
     c: Layout
+    block: int = 0  # elements along K that share a scale; 0: there are none
+    scales: Layout | None = None  # of A, row + M * block, and of B likewise
 
 
 @cache
@@ -54,8 +56,19 @@ def fragments(
         threads, registers = c
         c = concatenate(threads, concatenate(*registers, Layout(repeats, m * instruction.n)))
     held = Fragments(
-        m, n, k, instruction.threads, _input(instruction, "a", a), _input(instruction, "b", b), c
+        m,
+        n,
+        k,
+        instruction.threads,
+        _input(instruction, "a", a),
+        _input(instruction, "b", b),
+        c,
+        instruction.block,
+        parse_layout(instruction.scales) if instruction.block else None,
     )
+    if held.scales is not None:
+        where = f"`{instruction.name}`, scales"
+        _require(held.scales, instruction.threads, m * k // held.block, where)
     for letter, layout, size in (("A", held.a, m * k), ("B", held.b, n * k), ("C", c, m * n)):
         if layout is not None:
             _require(layout, instruction.threads, size, f"`{instruction.name}`, {letter}")
@@ -82,14 +95,24 @@ def _require(layout: Layout, threads: int, size: int, where: str) -> None:
         raise KernelError(f"`{layout}` does not hold each of {size} elements once", where=where)
 
 
-def multiply(held: Fragments, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """D = A * B + C in the arithmetic of C's dtype, as fragments.
+def multiply(
+    held: Fragments,
+    a: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray,
+    scales: tuple[np.ndarray, np.ndarray] | None = None,
+) -> np.ndarray:
+    """D = A * B + C in the arithmetic of C's dtype, as fragments. scales: of A and of B.
 
     A fragment has shape (..., thread, register). An operand without a layout is the matrix itself:
     (..., M, K) of A, (..., N, K) of B. Leading dimensions count independent multiplications.
     """
     left = _matrix(a, held.a, held.m, held.k)
     right = _matrix(b, held.b, held.n, held.k)
+    if held.scales is not None and scales is not None:
+        blocks = held.k // held.block
+        of_a, of_b = (_matrix(s, held.scales, n, blocks) for s, n in zip(scales, (held.m, held.n)))
+        left, right = left * of_a.repeat(held.block, -1), right * of_b.repeat(held.block, -1)
     product = left.astype(c.dtype) @ np.swapaxes(right.astype(c.dtype), -1, -2)
     result = _matrix(c, held.c, held.m, held.n) + product
     flat = np.swapaxes(result, -1, -2).reshape(*result.shape[:-2], held.m * held.n)

@@ -144,7 +144,7 @@ class _Counter:
         self.values = {v.name: v for v in launch.values}
         self.tables = _searched(launch)
         products = [s for s in launch.statements() if isinstance(s, Dot)]
-        self.taken = {t.value for s in products for t in (s.a, s.b)}  # by products
+        self.taken = {t.value for s in products for t in (s.a, s.b, *s.scales)}  # by products
         outside = OUTSIDE * warps / table["partitions"] / table["clock_hz"]
         self.work = Work(text=outside, run=outside)
         self.pipelined, self.together = False, 1.0  # iterations whose loads are in flight at once

@@ -39,6 +39,12 @@ class Matmul:
     b: Operand
     adds: bool  # onto what the variable holds
     dtype: str  # of the operands
+    scales: tuple[Operand, ...] = ()  # of blocks of a and b along K
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """All of them, scales too."""
+        return (self.a, self.b, *self.scales)
 
     @property
     def batch(self) -> tuple[str, ...]:
@@ -116,7 +122,7 @@ def facts(launch: Launch, dtypes: Mapping[str, str], rows: Mapping[str, Rows] = 
             case of.Assign(name, value) if made := matmul(name, value, found.typing, widths):
                 found.matmuls[id(s)] = made
                 _define(found, name, value)
-                operands.update(n for n in map(bare, (made.a, made.b)) if n)
+                operands.update(n for n in map(bare, made.operands) if n)
                 found.join([n for n in (name, *_onto(value)) if n.sort in FRAGMENTS])
             case of.Assign(name, value):
                 _define(found, name, value)
@@ -182,7 +188,9 @@ def matmul(name: Name, value: Expr, typing: Typing, widths: Mapping[str, Expr]) 
     adds = adds or value.onto is not None
     a, b = (_operand(e, typing, widths) for e in (value.a, value.b))
     a, b = replace(a, k=a.groups[-1]), replace(b, k=b.groups[-2])
-    return Matmul(name, a, b, adds, value.dtype)
+    scales = tuple(_operand(e, typing, widths) for e in value.scales)
+    scales = tuple(replace(s, k=s.groups[at]) for s, at in zip(scales, (-1, -2)))
+    return Matmul(name, a, b, adds, value.dtype, scales)
 
 
 def _operand(expr: Expr, typing: Typing, widths: Mapping[str, Expr]) -> Operand:

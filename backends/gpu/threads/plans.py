@@ -36,6 +36,8 @@ class Plan:
     instruction: Instruction | None
     # M, N and K of an instruction of four warps, which reads shared memory itself; else None.
     warpgroup: tuple[int, int, int] | None = None
+    # M and the blocks of K, and those of N: of the scales, in pairs.
+    scales: tuple[tuple[Spread, Spread], ...] = ()
     k_major: bool = False  # whether it reads tiles that are contiguous along K alone
 
 
@@ -65,7 +67,7 @@ def plans(
                 summed_in(one.dtype),
             ):
                 continue
-            if depth % row.k:
+            if depth % row.k or row.block != _block(one, widths, depth):
                 continue
             if row.threads == 1 << warp_bits and row.a.registers and row.b.registers:
                 made = made or _by_warps(row, rows, columns, warps, warp_bits, chained, own)
@@ -73,8 +75,16 @@ def plans(
                 own_rows = chained or bare(one.a) not in facts.staged
                 made = _by_warpgroups(row, rows, columns, warps, warp_bits, own_rows, own) or made
         own.require(made is not None, one.name.stem, one.dtype)
+        if made is None and one.scales:
+            what = f"no instruction multiplies {rows} x {columns} elements over {depth} with scales"
+            raise BackendError("emit", f"{what}, as `{one.name.stem}` is tiled")
         found[key] = made or _by_threads(rows, columns, warps, warp_bits)
     return found
+
+
+def _block(one: Matmul, widths: Mapping[str, int], depth: int) -> int:
+    """Elements along K that share a scale; 0: there are no scales."""
+    return depth // prod(widths[i] for i in one.scales[0].k) if one.scales else 0
 
 
 def stage_functions(facts: Facts, planned: Mapping[int, Plan]) -> None:
@@ -156,7 +166,11 @@ def _by_warps(
     a, a_registers = factored(parse_layout(row.a.registers), m)
     b, b_registers = factored(parse_layout(row.b.registers), n)
     c, c_registers = factored(parse_layout(row.c.registers), m)
+    scales = [factored(parse_layout(row.scales), m)[0]] if row.block else []
     return Plan(
+        scales=tuple(
+            side for x, y in scales for side in ((_with(x, of_m), y), (y, _with(x, of_n)))
+        ),
         a=(_with(a[0], of_m), _paired(a[1])),
         b=(_paired(b[1]), _with(b[0], of_n)),
         c=(_with(c[0], of_m), _with(c[1], of_n)),

@@ -119,7 +119,8 @@ class Matmuls(Lowering):
             b = self.part(m.b, b_tile, axes, step, plan)
             if function := self.facts.at_use.get(bare(m.b)):  # type: ignore[arg-type]
                 b = self.applied(function, b, m.dtype)
-            self.put(to.Multiply(to_name, a, b, plan.instruction, first))
+            scales = self.scales(m, plan, batch, step)
+            self.put(to.Multiply(to_name, a, b, plan.instruction, first, *scales))
         width = self.extent(m.k)
         few = isinstance(width, Number) and width.value <= UNROLLED * plan.depth
         unrolled = registers is not None or few
@@ -137,6 +138,26 @@ class Matmuls(Lowering):
         at = ((inner, to.Element(step)),)
         self.fetch(to.SharedLoad(name, tile, self.stage(operand), at, by))
         return name
+
+    def scales(
+        self, m: Matmul, plan: Plan, batch: tuple[to.Axis, ...], step: Name
+    ) -> tuple[Name, ...]:
+        """The scales of one issue, of both operands."""
+        found = []
+        for operand, spreads in zip(m.scales, plan.scales):
+            tile, k = self.operand(operand, plan, ""), _name(operand.k)
+            count = max(s.span for s, g in zip(spreads, operand.groups[-2:]) if g == operand.k)
+            axes = tuple(
+                spread.axis(k, Number(count), self.threads)
+                if group == operand.k
+                else self.joined(group, spread)
+                for spread, group in zip(spreads, operand.groups[-2:])
+            )
+            begins = Apply("floordiv", (to.Element(step), Number(plan.depth // count)))
+            held = self.temporary(self.shared[tile].dtype, (*batch, *axes))
+            self.fetch(to.SharedLoad(held, tile, self.stage(operand), ((k, begins),)))
+            found.append(held)
+        return tuple(found)
 
     def fly(self, to_name: Name) -> None:
         """Lets the matmuls just before one that are added onto the same result be in flight with it."""

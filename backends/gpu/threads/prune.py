@@ -11,7 +11,15 @@ from backends.gpu.tile import Name
 
 _MADE = (to.Each, to.Positions, to.Load, to.Reduce, to.Scan, to.SharedLoad, to.Regroup, to.Part)
 _UPDATED = (to.Each, to.Reduce, to.Scan)  # a value of their own that they read is none that is read
-_OPERANDS = ("a", "b", "source", "before", "totals")  # fields with the names of what is read
+_OPERANDS = (
+    "a",
+    "b",
+    "a_scale",
+    "b_scale",
+    "source",
+    "before",
+    "totals",
+)  # fields with the names of what is read
 _READ = (to.SharedStore, to.WarpgroupWait, to.Loop)  # whose name is that of a fragment they read
 
 

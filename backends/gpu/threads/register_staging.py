@@ -52,7 +52,7 @@ class RegisterStaging(Staging):
         self.thread_bytes = thread_bytes  # that a thread copies at once past the registers
         self.held: list[_Held] = []  # what a loop's iteration loads for a later one
         self.depth_of = {  # of staged variables, the axes along which their matmul sums
-            self.source(o): m.k for m in self.facts.matmuls.values() for o in (m.a, m.b)
+            self.source(o): m.k for m in self.facts.matmuls.values() for o in m.operands
         }
 
     def statement(self, s: of.Statement) -> None:

@@ -52,7 +52,7 @@ class Staging(Matmuls):
         self.operands = {  # of staged variables, with the plan of their matmul
             self.source(operand): (operand, self.plans[key])
             for key, m in self.facts.matmuls.items()
-            for operand in (m.a, m.b)
+            for operand in m.operands
         }
 
     def producer(self) -> to.Producer | None:

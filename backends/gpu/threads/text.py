@@ -69,10 +69,11 @@ def statement_text(s: to.Statement) -> str:
         case to.ScanAfter(name, before, _, reduction, over, nan):
             how = f"{reduction} of {text(before)} before{_nan(nan)}"
             return f"{text(name)} = {text(name)} after {how}, along {over}"
-        case to.Multiply(name, a, b, instruction, first):
+        case to.Multiply(name, a, b, instruction, first, a_scale, b_scale):
             start = f"[{text(first)}:]" if first is not None else ""
             how = f" by {instruction.name}" if instruction is not None else ""
-            return f"{text(name)} += {text(a)}{start} @ {text(b)}{how}"
+            scales = f", scales {text(a_scale)} and {text(b_scale)}" if a_scale and b_scale else ""
+            return f"{text(name)} += {text(a)}{start} @ {text(b)}{how}{scales}"
         case to.WarpgroupMultiply(name, a, b, instruction, _, a_stage, b_stage, pending):
             operands = f"{text(a)}{_stage(a_stage)} @ {text(b)}{_stage(b_stage)}"
             rest = f", {pending} in flight" if pending else ""

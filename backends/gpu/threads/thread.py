@@ -318,6 +318,9 @@ class Multiply(Statement):
     instruction: Instruction | None = None
     # Where a has more of k than b: the register along k at which the part of b begins.
     first: Expr | None = None
+    # Of blocks of a and b along k, which are multiplied by them: fragments of m, block and of block, n.
+    a_scale: Name | None = None
+    b_scale: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)

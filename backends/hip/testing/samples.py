@@ -48,6 +48,13 @@ CASES = {  # by name, a kernel of FOLDER and the decisions for it
         f"{TILES.replace('acc', 'y')}pipeline(x, stages=2)\npipeline(w, stages=2)\n"
         "copy(x, by=lds)\ncopy(w, by=lds)\nthreads(y, count=256)",
     ),
+    "scaled": (
+        "scaled",
+        "tile(m, size=64)\ntile(n, size=64)\ntile(b, size=4)\nplace(m.outer, level=grid)\n"
+        "place(n.outer, level=grid)\nplace(b.outer, level=loop)\ncompute(y, unit=matrix)\n"
+        "pipeline(x, stages=2)\npipeline(w, stages=2)\npipeline(s, stages=2)\n"
+        "pipeline(t, stages=2)\nthreads(y, count=256)",
+    ),
     "scanned": ("scanned", "tile(m, size=4)\nplace(m.outer, level=grid)"),
     "jagged": ("jagged", "tile(b, size=1)\ntile(l, size=32)\nplace(b.outer, level=grid)"),
     "persistent": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,8 +37,10 @@ def multiply(
     instruction: Instruction | None,
     table: Sequence[MatrixInstruction],
     first: Run | None,
+    scaled: Sequence[Variable] = (),
 ) -> Run:
-    """The closure of to += a @ b. first: the register along K of a where b begins."""
+    """The closure of to += a @ b. first: the register along K of a where b begins. scaled: the scales of
+    blocks of a and b."""
     onto, a, b = variables
     if instruction is None:
         return _of_threads(block, variables, first)
@@ -52,6 +54,7 @@ def multiply(
     )
     of_c = matrices(block, onto, (instruction.c, instruction.c_steps), row.c, (row.m, row.n))
     _require_fit(block, (of_c, of_a, of_b), first is not None)
+    scales = _scales(block, scaled, row, (of_a, of_b))
     batch = len(onto.axes) > 2
     depth = of_b.at.shape[1]
     kind = computed_in(onto)
@@ -70,9 +73,45 @@ def multiply(
                 "let `first` be the first register of an issue",
             )
         left, right = (_flat(block.whole(v), batch).astype(kind, copy=False) for v in (a, b))
-        sums = np.matmul(left[:, at], right[:, of_b.at]).reshape(len(left), -1)
+        left, right = left[:, at], right[:, of_b.at]
+        if scales is not None:
+            left, right = scales(left, right, batch)
+        sums = np.matmul(left, right).astype(kind, copy=False).reshape(len(left), -1)
         found = sums[:, of_c.home].reshape(-1, *shape)
         add(block, onto, np.moveaxis(found, 0, 1) if batch else found[0])
+
+    return run
+
+
+def _scales(
+    block: Block, scaled: Sequence[Variable], row: Fragments, operands: tuple[Matrices, Matrices]
+) -> Callable[[np.ndarray, np.ndarray, bool], tuple[np.ndarray, np.ndarray]] | None:
+    """What multiplies the matrices of A and of B by the scales of their blocks; None where there are
+    none. In f64: a scale may be as large as the largest number of f32."""
+    if bool(scaled) != (row.scales is not None):
+        raise BackendError("emit", "scales go with an instruction that takes them")
+    if row.scales is None:
+        return None
+    (a, b), blocks, one = scaled, row.k // row.block, ((((0, 0),)), (1, 1))
+    of_a, of_b = operands
+    own_a = matrices(block, a, one, row.scales, (row.m, blocks))
+    own_b = matrices(block, b, one, row.scales, (row.n, blocks), transposed=True)
+    for what, found, expected in (
+        ("rows of A", own_a.rows[:, :, :1], of_a.rows[:, :, :1]),
+        ("blocks of A", own_a.columns[:, :1], of_a.columns[:, :1, :: row.block] // row.block),
+        ("columns of B", own_b.columns[:, :1], of_b.columns[:, :1]),
+        ("blocks of B", own_b.rows[:, :, :1], of_b.rows[:, :: row.block, :1] // row.block),
+    ):
+        if found.shape != expected.shape or (found != expected).any():
+            hint = "derive the axes of the scales from the instruction's layout of them"
+            raise block.fault(FRAGMENT, f"scales: {what} lie elsewhere", hint)
+
+    def run(left: np.ndarray, right: np.ndarray, batch: bool) -> tuple[np.ndarray, np.ndarray]:
+        x, y = (_flat(block.whole(v), batch).astype(np.float64) for v in (a, b))
+        return (
+            left * x[:, own_a.at].repeat(row.block, -1),
+            right * y[:, own_b.at].repeat(row.block, -2),
+        )
 
     return run
 

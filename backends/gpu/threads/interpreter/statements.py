@@ -158,7 +158,9 @@ class Statements:
     def _multiply(self, s: to.Multiply) -> Run:
         onto, a, b = (self._variable(n) for n in (s.to, s.a, s.b))
         first = None if s.first is None else self.compiler.of(s.first, ()).run
-        return products.multiply(self.block, (onto, a, b), s.instruction, self.table, first)
+        scales = [self._variable(n) for n in (s.a_scale, s.b_scale) if n is not None]
+        given = (onto, a, b), s.instruction, self.table, first
+        return products.multiply(self.block, *given, scales)
 
     def _warpgroupmultiply(self, s: to.WarpgroupMultiply) -> Run:
         onto, held = self._variable(s.to), self.block.variables.get(s.a)

@@ -151,12 +151,12 @@ HIDDEN inline float number(short bf16) {
 // D = A * B + C of kSide x kSide, K = kDepth. A thread holds kEach elements along K of row (A) or column
 // (B) thread % kSide, from K = thread / kSide * kEach on, or in runs of kRun. Of D it holds column
 // thread % kSide, in groups of kRows rows, which threads kSide apart have one after the other. CDNA 3 instruction set guide, "Matrix instructions".
-template <int kSide, int kDepth, bool kRounded, int kRuns, int kRows, class A, class B, class Out>
+template <int kSide, int kDepth, bool kRounded, int kRuns, int kRows, bool kScaled, class A, class B, class Out>
 struct Multiplied {
   static constexpr int kEach = kDepth * kSide / kWave, kGroup = kRows * (kWave / kSide);
-  static constexpr int kRun = kEach / kRuns;
+  static constexpr int kRun = kEach / kRuns, kBlock = 32;
   using Number = decltype(Out()[0] + 0);
-  struct Given { A a; B b; Out c; };
+  struct Given { A a; B b; Out c; unsigned char scales[2]; };
 
   template <class In>
   HIDDEN static Number part(const In& operand, int n) {
@@ -167,6 +167,17 @@ struct Multiplied {
       if constexpr (kEach == 1) x = number(operand);
       else x = number(operand[n]);
       return kRounded ? rounded(x) : x;
+    }
+  }
+  // Of a row of A and a column of B. A thread gives that of block thread / kSide of kBlock elements along K,
+  // which are not those that it holds: test/mx_mfma_op of ROCm/composable_kernel.
+  HIDDEN static auto scale(void** given, int row, int column, int k) {
+    if constexpr (!kScaled) return Number(1);
+    else {
+      const int from = k / kBlock * kSide;
+      const int a = static_cast<Given*>(given[from + row])->scales[0];
+      const int b = static_cast<Given*>(given[from + column])->scales[1];
+      return a == 255 || b == 255 ? __builtin_nan("") : __builtin_ldexp(1.0, a + b - 254);
     }
   }
   HIDDEN static void all(void** given) {
@@ -184,15 +195,15 @@ struct Multiplied {
       const int held = row / kGroup * kRows + row % kRows, first = row % kGroup / kRows * kSide;
       for (int n = 0; n < kSide; ++n) sums[n] = static_cast<Given*>(given[first + n])->c[held];
       for (int k = 0; k < kDepth; ++k)
-        for (int n = 0; n < kSide; ++n) sums[n] += left[row][k] * right[k][n];
+        for (int n = 0; n < kSide; ++n) sums[n] += left[row][k] * right[k][n] * scale(given, row, n, k);
       for (int n = 0; n < kSide; ++n) static_cast<Given*>(given[first + n])->c[held] = sums[n];
     }
   }
 };
-template <int kSide, int kDepth, bool kRounded, int kRuns = 1, int kRows = 4, class A, class B, class Out>
-HIDDEN inline Out multiplied(A a, B b, Out c) {
-  using Way = Multiplied<kSide, kDepth, kRounded, kRuns, kRows, A, B, Out>;
-  typename Way::Given mine{a, b, c};
+template <int kSide, int kDepth, bool kRounded, int kRuns = 1, int kRows = 4, bool kScaled = false, class A, class B, class Out>
+HIDDEN inline Out multiplied(A a, B b, Out c, int a_scale = 0, int b_scale = 0) {
+  using Way = Multiplied<kSide, kDepth, kRounded, kRuns, kRows, kScaled, A, B, Out>;
+  typename Way::Given mine{a, b, c, {static_cast<unsigned char>(a_scale), static_cast<unsigned char>(b_scale)}};
   collective(&mine, Way::all);
   return mine.c;
 }
@@ -253,15 +264,21 @@ MFMA_OF_I8(32x32x32, 32, 32, 16, WORDS(4))
   MFMA_OF_EIGHT(shape##_bf8_bf8, side, depth, count, BF8(8), BF8(8))
 MFMA_OF_EIGHTS(16x16x32, 16, 32, 4)
 MFMA_OF_EIGHTS(32x32x16, 32, 16, 16)
-// Forms: 0 is f8e4m3, 1 f8e5m2. Without scales of blocks.
+// Forms: 0 is f8e4m3, 1 f8e5m2. A scale is the byte of a word that a number before it says. As the compiler
+// does, constants 0 as scales are taken for none.
+#define NO_SCALES __attribute__((enable_if(a_scale == 0 && b_scale == 0, "no scales")))
 #define MFMA_OF_FORMS(name, side, depth, count)                                                   \
+  MFMA_OF_FORM(name, side, depth, count, false, NO_SCALES)                                        \
+  MFMA_OF_FORM(name, side, depth, count, true, )
+#define MFMA_OF_FORM(name, side, depth, count, scaled, which)                                     \
   inline emulated::Tuple<float, count> __builtin_amdgcn_mfma_scale_f32_##name##_f8f6f4(           \
-      WORDS(8) a, WORDS(8) b, emulated::Tuple<float, count> c, int form_a, int form_b, int, int,  \
-      int, int) {                                                                                 \
+      WORDS(8) a, WORDS(8) b, emulated::Tuple<float, count> c, int form_a, int form_b,            \
+      int byte_a, int a_scale, int byte_b, int b_scale) which {                                   \
     const auto left = [&](auto kind) { return __builtin_bit_cast(decltype(kind), a); };           \
     const auto right = [&](auto kind) { return __builtin_bit_cast(decltype(kind), b); };          \
     const auto with = [&](auto x, auto y) {                                                       \
-      return emulated::multiplied<side, depth, false, 2>(left(x), right(y), c);                   \
+      return emulated::multiplied<side, depth, false, 2, 4, scaled>(                              \
+          left(x), right(y), c, a_scale >> 8 * byte_a, b_scale >> 8 * byte_b);                    \
     };                                                                                            \
     const FP8(32) fp8{};                                                                          \
     const BF8(32) bf8{};                                                                          \
@@ -276,6 +293,8 @@ MFMA_OF_FORMS(32x32x64, 32, 64, 16)
 #undef MFMA_OF_EIGHT
 #undef MFMA_OF_EIGHTS
 #undef MFMA_OF_FORMS
+#undef MFMA_OF_FORM
+#undef NO_SCALES
 #undef WORDS
 #undef FP8
 #undef BF8
