@@ -40,9 +40,6 @@ def waves_per_eu(launch: Launch, sizes: Mapping[str, float], machine: Machine) -
     operands = {n for s in matmuls for n in (s.a, s.b)}
     operands |= {f.name for f in launch.fragments if f.name.sort == "value"}
     others = _words(launch, operands - {s.to for s in matmuls}, known)
-    # Bytes that loads bring for a later iteration: the compiler has each in a register of its own.
-    loaded = {f.name for f in launch.fragments if f.name.sort == "next" and BYTES[f.dtype] == 1}
-    others += WORD * _words(launch, loaded, known)
     taken = shared_bytes(launch, known)
     blocks = table["shared_bytes_per_unit"] // taken if taken else table["warps_per_unit"] // waves
     by_registers = table["registers_per_thread"] // (2 * results + others + BESIDE)

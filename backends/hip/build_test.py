@@ -204,6 +204,7 @@ def test_each_matrix_function_is_its_instruction(target, tmp_path):
             for x, o, n in held
         ]
         words = ", ".join(f"{x}[{n}]" for x, _, count in held for n in range(count))
+        words += ", f8e8m0(y_ptr[thread]), f8e8m0(y_ptr[1])" if row.block else ""
         made.append(f"{mfma(row.name)}({words}); for (int n = 0; n < {counts[0]}; ++n)")
         made.append("y_ptr[thread + n] = float(c[n]);")
         blocks.append("{ " + " ".join(made) + " }")

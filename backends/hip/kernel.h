@@ -151,8 +151,7 @@ inline void load(T* to, Place<From, int> from, bool inside) {
 #pragma unroll
   for (int i = 0; i < read.kWords; ++i)
     read.words[i] = read_buffer<read.kBytes>(from.tensor, offset<T>(from.at, inside) + i * read.kBytes);
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) to[i] = read.elements[i];
+  copy_elements<kCount>(to, read.elements);
 }
 template <int kCount, class T, class From>
 inline void load(T* to, Place<From, int> from, bool inside, typename Own<T>::Type other) {
@@ -163,8 +162,7 @@ inline void load(T* to, Place<From, int> from, bool inside, typename Own<T>::Typ
 template <int kCount, class T>
 inline void store(Place<T, int> to, const T* from, bool inside) {
   Vector<kCount, T> written;
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) written.elements[i] = from[i];
+  copy_elements<kCount>(written.elements, from);
 #pragma unroll
   for (int i = 0; i < written.kWords; ++i)
     write_buffer<written.kBytes>(written.words[i], to.tensor, offset<T>(to.at, inside) + i * written.kBytes);

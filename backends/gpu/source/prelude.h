@@ -240,6 +240,19 @@ struct NoHint {
   static void store(Word* to, const Word& from) { *to = from; }
 };
 
+// Elements between registers. Bytes as a whole: one by one, each may take a register of its own.
+template <int kCount, class T>
+inline void copy_elements(T* to, const T* from) {
+#if defined(__clang__)
+  if constexpr (sizeof(T) == 1) {
+    __builtin_memcpy(to, from, kCount);
+    return;
+  }
+#endif
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) to[i] = from[i];
+}
+
 // Registers = elements that are consecutive in memory and aligned to all of them.
 template <int kCount, class Hint = NoHint, class T>
 inline void load(T* to, const T* from) {
@@ -247,8 +260,7 @@ inline void load(T* to, const T* from) {
 #pragma unroll
   for (int i = 0; i < read.kWords; ++i)
     Hint::load(read.words[i], reinterpret_cast<const typename Vector<kCount, T>::Word*>(from) + i);
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) to[i] = read.elements[i];
+  copy_elements<kCount>(to, read.elements);
 }
 template <int kCount, class Hint = NoHint, class T>
 inline void load(T* to, const T* from, bool inside, typename Own<T>::Type other) {
@@ -261,8 +273,7 @@ inline void load(T* to, const T* from, bool inside, typename Own<T>::Type other)
 template <int kCount, class Hint = NoHint, class T>
 inline void store(T* to, const T* from) {
   Vector<kCount, T> written;
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) written.elements[i] = from[i];
+  copy_elements<kCount>(written.elements, from);
 #pragma unroll
   for (int i = 0; i < written.kWords; ++i)
     Hint::store(reinterpret_cast<typename Vector<kCount, T>::Word*>(to) + i, written.words[i]);

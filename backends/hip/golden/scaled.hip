@@ -21,7 +21,7 @@
 #endif
 
 // y[m, n] = sum(f32(x[m, b, k]) * f32(s[m, b]) * f32(w[n, b, k]) * f32(t[n, b]), b, k)
-extern "C" __global__ void __launch_bounds__(256, 2) scaled_0(
+extern "C" __global__ void __launch_bounds__(256, 3) scaled_0(
     const f8e4m3* __restrict__ x_ptr,
     const f8e4m3* __restrict__ w_ptr,
     const f8e8m0* __restrict__ s_ptr,
