@@ -134,7 +134,8 @@ TABLE = {
     ),
     "backends/gpu/cubins": (
         (
-            *("ir", "machines/gpu", "backends", "backends/shared", "backends/gpu"),
+            *("ir", "machines/fields", "machines/gpu"),
+            *("backends", "backends/shared", "backends/gpu"),
             *("backends/gpu/assembly", "backends/gpu/launched", "backends/gpu/model"),
             *("backends/gpu/source", "backends/gpu/threads", "backends/gpu/threads/interpreter"),
         ),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ir.errors import KernelError
+from backends.gpu.cubins import table
 from ir.machine import Machine
-from machines.fields import faults
-from machines.fields.fields import GUIDE, Checked, Kind
+from machines.fields.fields import Kind
 
 LEAST = 80  # the first with copies that run ahead, and maxima that keep NaN
 FIELDS = {
@@ -19,22 +18,9 @@ FIELDS = {
 
 def number(arch: object) -> int:
     """The number of an architecture; 0 of what is none."""
-    if type(arch) is int:
-        return arch
-    text = arch[:-1] if isinstance(arch, str) and arch.endswith("a") else ""
-    return int(text) if text.isdigit() else 0
+    return arch if type(arch) is int else table.number(arch)
 
 
 def check(machine: Machine) -> None:
     """KernelError at the first field that is wrong, or that the general part contradicts."""
-    Checked(machine, "cuda", FIELDS)
-    if machine.warp != 32:
-        faults.refuse(
-            KernelError(
-                f"field `levels.warp` is {machine.warp}, for backend 'cuda'",
-                allowed="32",
-                hint=GUIDE,
-            )
-        )
-    if "gpu" not in machine.details:
-        faults.refuse(KernelError("field `gpu` is missing", allowed="a table", hint=GUIDE))
+    table.check_table(machine, "cuda", FIELDS)
