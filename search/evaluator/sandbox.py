@@ -4,8 +4,8 @@ Layers, each applied where the kernel permits and told where not: a namespace of
 which all of them end (`namespaces.py`), a control group with totals (`groups.py`), no new privileges, an empty network namespace, mounts made
 read-only (against what Landlock lets through: modes, owners, times), a view of its own processes
 alone, a file system of limited size for its folder, Landlock
-(https://docs.kernel.org/userspace-api/landlock.html), limits on memory, file size and processes.
-What a process reads of other files is not limited.
+for writes and for reads (`landlock.py`, `reads.py`), a filter of system calls (`calls.py`), limits on
+memory, file size and processes.
 """
 
 from __future__ import annotations
@@ -20,26 +20,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from search.evaluator import groups
+from search.evaluator import groups, landlock
+from search.evaluator.calls import refuse_calls
 from search.evaluator.groups import Group
 from search.evaluator.namespaces import LIBC, call, descend, die_with_parent, unshare_as_oneself
+from search.evaluator.reads import limit_reads, toolchain
 
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
 _SET_NO_NEW_PRIVS = 38
 _NEW_NET, _NEW_MOUNTS = 0x40000000, 0x00020000
 _MOUNT_SETATTR, _HERE, _RECURSIVE, _READ_ONLY = 442, -100, 0x8000, 1
 _BIND, _PRIVATE = 1 << 12, 1 << 18
 _NO_SETUID, _NO_DEVICES = 1 << 1, 1 << 2
 
-_WRITE_FILE, _TRUNCATE, _IOCTL_DEVICE = 1 << 1, 1 << 14, 1 << 15
-_RIGHTS = (  # the lowest ABI that knows it, what it forbids to do with files
-    (1, _WRITE_FILE | sum(1 << bit for bit in range(4, 13))),  # remove and make, of every sort
-    (2, 1 << 13),  # link and rename across folders
-    (3, _TRUNCATE),
-    (5, _IOCTL_DEVICE),
-)
-_TCP_ABI, _TCP = 4, 0b11  # bind, connect
-_SCOPE_ABI, _SCOPES = 6, 0b11  # abstract sockets, signals to processes outside
 _DEVICES = ("/dev/null",)
 _THREADS = "/proc/self/task"  # where a device's driver names its threads, or refuses to start
 
@@ -94,7 +86,7 @@ def enter(folder: Path, limits: Limits, group: Group | None = None) -> dict[str,
         "process namespace": _told(_descend),
     }
     inner = told["process namespace"].startswith("yes")
-    return told | {
+    told |= {
         "killed with its parent": _told(die_with_parent),
         "limits": _told(lambda: _limit(limits)),
         "network namespace": _told(lambda: _leave_network(inner)),
@@ -104,10 +96,16 @@ def enter(folder: Path, limits: Limits, group: Group | None = None) -> dict[str,
         "no new privileges": _told(_no_new_privileges),
         "landlock": _told(lambda: _landlock(folder, limits.devices)),
     }
+    own = told["own processes"].startswith("yes")
+    return told | {
+        "reads": _told(lambda: limit_reads(folder, limits.devices, own)),
+        "system calls": _told(lambda: refuse_calls(limits.devices)),
+    }
 
 
 def applied(folder: Path, limits: Limits) -> dict[str, str]:
     """What `enter` can apply on this machine, found by a child that tries and ends."""
+    toolchain()  # looked up here, for all children
     read, write = os.pipe()
     group = grouped(limits)
     child = os.fork()
@@ -250,34 +248,14 @@ def _no_new_privileges() -> str:
 
 
 def _landlock(folder: Path, devices: tuple[str, ...]) -> str:
-    abi = call(LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1)))
-    files = sum(rights for least, rights in _RIGHTS if abi >= least)
-    tcp = _TCP if abi >= _TCP_ABI else 0
-    scopes = _SCOPES if abi >= _SCOPE_ABI else 0
-    fields = (files, tcp, scopes)[: 3 if scopes else 2 if tcp else 1]
-    attributes = struct.pack(f"={len(fields)}Q", *fields)
-    size = ctypes.c_size_t(len(attributes))
-    rules = call(LIBC.syscall(_CREATE_RULESET, attributes, size, ctypes.c_uint32(0)))
-    try:
-        _allow(rules, folder, files)
-        for device in _DEVICES:
-            _allow(rules, Path(device), files & (_WRITE_FILE | _TRUNCATE))
-        for device in filter(os.path.exists, devices):
-            _allow(rules, Path(device), files & (_WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE))
-        if devices:
-            _allow(rules, Path(_THREADS), files & (_WRITE_FILE | _TRUNCATE))
-        call(LIBC.syscall(_RESTRICT_SELF, rules, ctypes.c_uint32(0)))
-    finally:
-        os.close(rules)
+    abi = landlock.version()
+    files, tcp, scopes = landlock.writes(abi), landlock.network(abi), landlock.scopes(abi)
+    to_file = landlock.WRITE_FILE | landlock.TRUNCATE
+    allowed = [(folder, files), *((Path(device), to_file) for device in _DEVICES)]
+    allowed += [(Path(device), to_file | landlock.IOCTL_DEVICE) for device in devices]
+    if devices:
+        allowed.append((Path(_THREADS), to_file))
+    landlock.restrict(files, tcp, scopes, allowed)
     lacking = [name for name, has in (("TCP", tcp), ("signals", scopes)) if not has]
     held = f"ABI {abi}, files" + (f", not {' nor '.join(lacking)}" if lacking else ", TCP, signals")
     return held + (f"; open: {', '.join(devices)}" if devices else "")
-
-
-def _allow(rules: int, path: Path, rights: int) -> None:
-    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    try:
-        rule = struct.pack("=Qi", rights, place)
-        call(LIBC.syscall(_ADD_RULE, rules, 1, rule, ctypes.c_uint32(0)))
-    finally:
-        os.close(place)

@@ -1,9 +1,7 @@
 """A process in the sandbox can write in its folder and nowhere else, and reaches nobody."""
 
 import ctypes
-import faulthandler
 import fcntl
-import json
 import mmap
 import os
 import signal
@@ -16,6 +14,7 @@ import pytest
 
 from search.evaluator import sandbox
 from search.evaluator.sandbox import Limits
+from search.evaluator.testing.inside import inside, need
 
 LAYERS = (
     "control group",
@@ -28,39 +27,9 @@ LAYERS = (
     "limited folder",
     "no new privileges",
     "landlock",
+    "reads",
+    "system calls",
 )
-
-
-def inside(folder: Path, act, limits: Limits = Limits()):
-    """What `act` returns in a sandboxed child, or the name of what it raises, or its end."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        faulthandler.disable()
-        try:
-            sandbox.enter(folder, limits)
-            said = act()
-        except BaseException as error:
-            said = type(error).__name__
-        os.write(write, json.dumps(said).encode())
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        text = pipe.read()
-    _, status = os.waitpid(child, 0)
-    return json.loads(text) if text else os.waitstatus_to_exitcode(status)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "own").mkdir()
-    (tmp_path / "theirs.txt").write_text("untouched")
-    return tmp_path / "own"
-
-
-@pytest.fixture
-def layers(folder):
-    return sandbox.applied(folder, Limits())
 
 
 @pytest.fixture
@@ -70,12 +39,6 @@ def other(layers):
     with subprocess.Popen(["sleep", "600"]) as started:
         yield started
         started.kill()
-
-
-def need(layers, *names):
-    for name in names:
-        if not layers[name].startswith("yes"):
-            pytest.skip(f"{name}: {layers[name]}")
 
 
 def test_every_layer_is_told(layers):

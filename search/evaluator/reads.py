@@ -1,0 +1,80 @@
+"""What a candidate's process may read: the toolchain, the project's own packages and its folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import search
+from search.evaluator.landlock import READS, REFER, restrict, version, writes
+
+# Read here, as a candidate's process has another HOME.
+_HOME = Path(os.path.expanduser("~")).resolve()
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or _HOME / ".cache", "speciate")
+_TREE = Path(search.__file__).resolve().parents[1]
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
+_FILES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_FACTS = ("/sys/devices/system", "/sys/kernel/mm", "/sys/fs/cgroup")
+# Of /proc where other processes are in it too.
+_OF_MACHINE = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems")
+# Of the root, what is no part of an installed system: a device's driver may read all else.
+_PRIVATE = frozenset("home root tmp var srv mnt media lost+found".split())
+
+
+def limit_reads(folder: Path, devices: tuple[str, ...], own_processes: bool) -> str:
+    """Has this process read nothing else for good; what that covers. OSError where the kernel has no
+    Landlock.
+
+    own_processes: /proc shows those of this namespace alone.
+    """
+    refer = writes(version()) & REFER
+    places = {*toolchain(), *map(Path, (*_FILES, *_FACTS))}
+    places |= {Path("/proc")} if own_processes else set(map(Path, _OF_MACHINE))
+    if devices:
+        places |= set(_installed())
+    allowed = [(folder, READS | refer), *((place, READS) for place in places)]
+    restrict(READS | refer, 0, 0, allowed)
+    more = ", and what a device's driver may need" if devices else ""
+    return f"the toolchain, the project's packages, the folder{more}"
+
+
+@cache
+def toolchain() -> tuple[Path, ...]:
+    """Where programs, libraries and modules are, without symbolic links."""
+    found = [*map(Path, (*_SYSTEM, *_SETTINGS)), _CACHE, *_packages()]
+    found += map(Path, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
+    for variable in ("PATH", "LD_LIBRARY_PATH"):
+        found += map(Path, filter(None, os.environ.get(variable, "").split(os.pathsep)))
+    for variable in ("CC", "CXX"):
+        if program := shutil.which(os.environ.get(variable, "")):
+            found.append(Path(program).resolve().parent)
+    for module in list(sys.modules.values()):  # a build may have put some elsewhere
+        if isinstance(file := getattr(module, "__file__", None), str):
+            found.append(Path(file))
+    kept: set[Path] = set()
+    for place in sorted({place.resolve() for place in found}):
+        if _HOME.is_relative_to(place) or _TREE.is_relative_to(place):
+            continue  # more than a toolchain lies there
+        if kept.isdisjoint(place.parents):
+            kept.add(place)
+    return tuple(sorted(kept))
+
+
+def _packages() -> Iterator[Path]:
+    """Where modules are found; of the project's tree its packages, as a store and results of runs may
+    lie there too."""
+    for entry in map(Path, filter(None, sys.path)):
+        if entry.resolve() != _TREE and not (entry / "search" / "evaluator").is_dir():
+            yield entry
+    yield _TREE / "templates"
+    yield from (file.parent for file in _TREE.glob("*/__init__.py"))
+
+
+def _installed() -> Iterator[Path]:
+    """The folders of the root in which an installed system lies."""
+    return (place for place in Path("/").iterdir() if place.name not in _PRIVATE)
