@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from backends.shared.view import kernel_view
 from backends.sim import spelling
 from backends.sim.admission import require_admissible
 from backends.sim.commands import Commands
+from backends.sim.native.kernel_process import KernelDied, kernel_process
 from backends.sim.native.load import BuildError, device_include, load
 from backends.sim.remembered import Remembered, Run, inputs_digest
 from backends.sim.scalars import charged
@@ -31,6 +33,7 @@ from ir.sizes import bind
 COMPILER = "g++"
 # Not optimised: a program only issues commands, which take the simulator the same time.
 FLAGS = ("-std=c++20", "-O0", "-shared", "-fPIC", "-Wall", "-Wno-unused-variable")
+DEATHS = {signal.SIGXCPU: "timeout", signal.SIGKILL: "machine"}  # kinds of failure
 MAX_CYCLES = 2_000_000_000
 SORTS = {  # what the figures `busy_<sort>` are of
     "memory": ("dram", "dma_in", "dma_out"),
@@ -131,19 +134,23 @@ class Sim:
             for c in calls(nest, bind(nest.spec, sizes))
         ]
         try:
-            result = simulator.simulate(
-                machine=device_machine(machine),
-                library=str(built.file),
-                launches=launches,
-                tensors=[buffer.array for buffer in buffers.values()],
-                dtypes=[p.dtype for p in parameters],
-                names=[p.name for p in parameters],
-                inputs=[p.name for p in parameters if p.role == "input"],
-                max_cycles=MAX_CYCLES,
-                trace=trace,
-            )
+            with kernel_process() as place:
+                result = simulator.simulate(
+                    machine=device_machine(machine),
+                    library=str(built.file),
+                    socket=place,
+                    launches=launches,
+                    tensors=[buffer.array for buffer in buffers.values()],
+                    dtypes=[p.dtype for p in parameters],
+                    names=[p.name for p in parameters],
+                    inputs=[p.name for p in parameters if p.role == "input"],
+                    max_cycles=MAX_CYCLES,
+                    trace=trace,
+                )
         except simulator.SimulationError as error:
             raise BackendError(stage, str(error)) from None
+        except KernelDied as died:
+            raise BackendError(stage, str(died), DEATHS.get(died.number, "crash")) from None
         self._remembered.add(_run(built, nest, machine, sizes, inputs), result)
         return buffers, result
 

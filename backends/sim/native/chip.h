@@ -13,6 +13,7 @@
 #include "backends/sim/native/memory.h"
 #include "backends/sim/native/mesh.h"
 #include "backends/sim/native/options.h"
+#include "backends/sim/native/programs.h"
 #include "backends/sim/native/races.h"
 #include "backends/sim/native/spec.h"
 #include "backends/sim/native/tables.h"
@@ -41,12 +42,13 @@ class CommandPool {
 };
 
 struct Chip {
-  Chip(const Spec& spec, const Options& options, Index global_bytes);
+  Chip(const Spec& spec, const Options& options, Index global_bytes, Programs& programs);
   ~Chip();
   Chip(const Chip&) = delete;
 
   const Spec spec;
   const Options options;
+  Programs& programs;
   Events events;
   Mesh mesh;
   Memory memory;

@@ -20,12 +20,8 @@ Element::Element(Chip& chip, Index id, const std::vector<const TensorInfo*>& ten
     engines_.push_back(std::make_unique<Engine>(chip, *this, static_cast<Unit>(unit)));
 }
 
-Element::~Element() {
-  if (program_.handle) program_.handle.destroy();
-}
-
-void Element::run(device::Program program) {
-  program_ = program;
+void Element::run(std::vector<std::byte> first) {
+  stream_.replace(std::move(first));
   core_time_ = chip_.events.now();
   for (const auto& engine : engines_) {
     switch (engine->unit()) {
@@ -45,16 +41,13 @@ void Element::advance() {
     counters_.issue_stall += std::max<Time>(0, chip_.events.now() - core_time_);
   core_time_ = std::max(core_time_, chip_.events.now());
   wait_ = Wait::nothing;
-  try {
-    program_.handle.resume();
-  } catch (const device::Misuse& misuse) {
-    throw SimulationError(place(id_, core_time_, "program: ") + misuse.what);
-  }
-  if (program_.handle.done()) {
-    charge_scalars();
-    wait_ = Wait::ended;
-    chip_.last_done = std::max(chip_.last_done, core_time_);
-  }
+  replay();
+}
+
+void Element::end() {
+  charge_scalars();
+  wait_ = Wait::ended;
+  chip_.last_done = std::max(chip_.last_done, core_time_);
 }
 
 void Element::step_core() {
@@ -65,6 +58,9 @@ void Element::step_core() {
 }
 
 void Element::scalars(Index operations) {
+  constexpr Index kMostAtOnce = Index{1} << 48;
+  if (operations < 0 || operations > kMostAtOnce - scalars_)
+    fail("there are no ", operations, " scalar operations");
   scalars_ += operations;
   const Time most = chip_.options.max_cycles;
   if (most > 0 && core_time_ + scalars_ > most)
@@ -78,7 +74,7 @@ void Element::charge_scalars() {
   scalars_ = 0;
 }
 
-void Element::park(std::coroutine_handle<>) {
+void Element::park() {
   must_wait_ = false;
   if (wait_ == Wait::barrier) try_barrier();
 }
@@ -144,7 +140,9 @@ std::string Element::describe(const Command& command) const {
 
 // --- numbers and barriers ---
 
-device::Number Element::number(device::Tensor from, device::List<Index> position) {
+void Element::number() {
+  const device::Tensor from{stream_.number<std::uint32_t>()};
+  const device::List<Index> position = stream_.position();
   try {
     step_core();
     const TensorInfo& source = tensor(from);
@@ -164,12 +162,11 @@ device::Number Element::number(device::Tensor from, device::List<Index> position
   } catch (const SimulationError& error) {
     throw SimulationError(place(id_, core_time_, "number: ") + error.what());
   }
-  return {this};
 }
 
-void Element::await_number(std::coroutine_handle<>, device::Number* into) {
+void Element::await_number() {
+  if (number_tensor_ == nullptr) fail("a number is awaited that nothing asked for");
   wait_ = Wait::number;
-  number_ = into;
   chip_.events.at(std::max(core_time_, chip_.events.now()), {request_number, this});
 }
 
@@ -198,15 +195,14 @@ void Element::number_ready(void* what) {
                           error.what());
   }
   read_integers(tensor.dtype, tensor.data + element.number_element_ * size_of(tensor.dtype), 1, 1,
-                &element.number_->value);
+                &element.number_);
   element.advance();
 }
 
-device::Issued Element::barrier() {
+void Element::barrier() {
   step_core();
   wait_ = Wait::barrier;
   must_wait_ = true;
-  return {this, false};
 }
 
 void Element::try_barrier() {

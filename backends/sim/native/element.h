@@ -12,58 +12,29 @@
 #include "backends/sim/native/error.h"
 #include "backends/sim/native/local_memory.h"
 #include "backends/sim/native/scoreboard.h"
+#include "backends/sim/native/stream.h"
 
 namespace sim {
 
-// The control core runs ahead of the engines' clock until a queue is full or a result is needed;
-// each command carries the cycle in which it was issued.
 // Scalar operations between two commands that take no time: the control core issues them beside
 // commands. Each further one takes a cycle.
 inline constexpr Time kFreeScalars = 64;
 
-class Element final : public device::Pe {
+// The control core runs ahead of the engines' clock until a queue is full or a result is needed;
+// each command carries the cycle in which it was issued. What the core does comes as a stream of
+// commands (`stream.h`), whose values are all checked here.
+class Element final {
  public:
   // What the program waits for.
   enum class Wait { nothing, queue, number, barrier, ended };
 
   // `tensors` are those of the launch, in the order of its arguments.
   Element(Chip& chip, Index id, const std::vector<const TensorInfo*>& tensors);
-  ~Element() override;
+  // Starts a program, by the first of its commands; it begins in this cycle.
+  void run(std::vector<std::byte> first);
 
-  // Starts a program; it begins in this cycle.
-  void run(device::Program program);
-
-  Index id() const override { return id_; }
-  Index count() const override { return chip_.spec.rows * chip_.spec.columns; }
-  Index rows() const override { return chip_.spec.rows; }
-  Index columns() const override { return chip_.spec.columns; }
-  device::Buffer buffer(const char* name, Dtype dtype, Box box, Index stages) override;
-  device::Issued load(const Tile& to, device::Tensor from, const device::Region& region,
-                      device::Outside outside) override;
-  device::Issued load_shared(const Tile& to, device::Tensor from, const device::Region& region,
-                             device::Group group, device::Outside outside) override;
-  device::Number number(device::Tensor from, device::List<Index> position) override;
-  device::Issued store(device::Tensor to, const device::Region& region,
-                       const Tile& from) override;
-  device::Issued add(device::Tensor to, const device::Region& region, const Tile& from) override;
-  device::Issued send(Index to_pe, const Tile& from, const Box& box) override;
-  device::Issued receive(const Tile& to, Index from_pe, const Box& box) override;
-  device::Issued receive(const Tile& to, Index from_pe, const Box& box, Reduction reduction) override;
-  device::Issued map(Op op, const Tile& to, device::Operands from, const Box& box) override;
-  device::Issued fill(const Tile& to, double value, const Box& box) override;
-  device::Issued iota(const Tile& to, Axis axis, Index start, const Box& box) override;
-  device::Issued bucketize(const Tile& to, const Tile& values, const Tile& borders, Axis axis,
-                           Index count, const Box& box) override;
-  device::Issued take(const Tile& to, const Tile& table, Axis axis, Index count, const Tile& at,
-                      const Box& box) override;
-  device::Issued reduce(Reduction reduction, const Tile& to, const Tile& from, const Box& box,
-                        bool accumulate) override;
-  device::Issued scan(Reduction reduction, const Tile& to, const Tile& from, Axis axis, const Tile& carry,
-                      const Box& box) override;
-  device::Issued matmul(const Tile& to, const Tile& a, const Tile& b, const Box& box,
-                        bool accumulate) override;
-  device::Issued barrier() override;
-  void scalars(Index operations) override;
+  Index id() const { return id_; }
+  Index count() const { return chip_.spec.rows * chip_.spec.columns; }
 
   // For the engines.
   LocalMemory& memory() { return memory_; }
@@ -86,16 +57,35 @@ class Element final : public device::Pe {
   // "load to 'x'": the command and the buffer of its first operand.
   std::string describe(const Command& command) const;
 
- protected:
-  void park(std::coroutine_handle<> program) override;
-  void await_number(std::coroutine_handle<> program, device::Number* into) override;
-
  private:
   // Makes a command: `build` fills it in; errors get the place where they happened.
   template <class Build>
-  device::Issued issue(Kind kind, Unit unit, Build build);
+  void issue(Kind kind, Unit unit, Build build);
   const TensorInfo& tensor(device::Tensor handle) const;
   void check_peer(Index peer) const;
+  // Takes commands from the stream until the program waits for one, or ends.
+  void replay();
+  void replay_command(Record record);
+  void buffer();
+  void load();
+  void load_shared();
+  void store(Kind kind);
+  void send();
+  void receive(bool reduced);
+  void map();
+  void fill();
+  void iota();
+  void bucketize();
+  void take();
+  void reduce();
+  void scan();
+  void matmul();
+  void number();
+  void barrier();
+  void scalars(Index operations);
+  void park();
+  void await_number();
+  void end();
   void enter(Command& command);
   void step_core();
   void charge_scalars();
@@ -110,7 +100,7 @@ class Element final : public device::Pe {
   LocalMemory memory_;
   Scoreboard scoreboard_;
   std::vector<std::unique_ptr<Engine>> engines_;
-  device::Program program_{};
+  Reader stream_;
   Wait wait_ = Wait::nothing;
   Unit wait_unit_ = Unit::dma_in;
   bool must_wait_ = false;  // the last command found no room, and the program must wait
@@ -119,7 +109,7 @@ class Element final : public device::Pe {
   std::int64_t outstanding_ = 0;
   const TensorInfo* number_tensor_ = nullptr;
   Index number_element_ = 0;
-  device::Number* number_ = nullptr;
+  Index number_ = 0;  // the last that was read
   Counters counters_;
 };
 

@@ -7,7 +7,7 @@
 namespace sim {
 
 template <class Build>
-device::Issued Element::issue(Kind kind, Unit unit, Build build) {
+void Element::issue(Kind kind, Unit unit, Build build) {
   Command* command = chip_.commands.take();
   command->kind = kind;
   command->unit = unit;
@@ -15,6 +15,9 @@ device::Issued Element::issue(Kind kind, Unit unit, Build build) {
   try {
     step_core();
     build(*command);
+    const Time most = chip_.options.max_cycles;
+    if (most > 0 && command->occupied > most)
+      fail("takes ", command->occupied, " cycles; the limit is ", most);
   } catch (const SimulationError& error) {
     throw SimulationError(place(id_, core_time_, describe(*command)) + ": " + error.what());
   }
@@ -27,7 +30,6 @@ device::Issued Element::issue(Kind kind, Unit unit, Build build) {
     wait_ = Wait::queue;
     wait_unit_ = command->unit;
   }
-  return {this, room};
 }
 
 namespace {
@@ -96,45 +98,54 @@ const TensorInfo& Element::tensor(device::Tensor handle) const {
   return *tensors_[handle.id];
 }
 
-device::Buffer Element::buffer(const char* name, Dtype dtype, Box box, Index stages) {
+void Element::buffer() {
+  const std::string name = stream_.text();
+  const Dtype dtype = stream_.dtype();
+  const Box box = stream_.box();
+  const auto stages = stream_.number<Index>();
   try {
-    if (dtype > Dtype::u8) fail("there is no dtype ", static_cast<int>(dtype));
-    const device::Buffer made = memory_.add(name, dtype, box, stages);
-    scoreboard_.grow(made.stages);
-    return made;
+    scoreboard_.grow(memory_.add(name.c_str(), dtype, box, stages).stages);
   } catch (const SimulationError& error) {
     throw SimulationError(place(id_, core_time_, error.what()));
   }
 }
 
-device::Issued Element::load(const Tile& to, device::Tensor from, const device::Region& region,
-                             device::Outside outside) {
-  return issue(Kind::load, Unit::dma_in, [&](Command& c) {
-    resolve(c.transfer, tensor(from), region, to, outside, memory_, c.walk);
+void Element::load() {
+  const Tile to = stream_.tile();
+  const device::Tensor from{stream_.number<std::uint32_t>()};
+  OwnedRegion owned;
+  stream_.region(owned);
+  const device::Outside outside = stream_.outside();
+  issue(Kind::load, Unit::dma_in, [&](Command& c) {
+    resolve(c.transfer, tensor(from), owned.region, to, outside, memory_, c.walk);
   });
 }
 
-device::Issued Element::load_shared(const Tile& to, device::Tensor from,
-                                    const device::Region& region, device::Group group,
-                                    device::Outside outside) {
-  return issue(Kind::load_shared, Unit::dma_in, [&](Command& c) {
-    resolve(c.transfer, tensor(from), region, to, outside, memory_, c.walk);
+void Element::load_shared() {
+  const Tile to = stream_.tile();
+  const device::Tensor from{stream_.number<std::uint32_t>()};
+  OwnedRegion owned;
+  stream_.region(owned);
+  device::Group group;
+  group.id = stream_.number<Index>();
+  group.size = stream_.number<Index>();
+  const device::Outside outside = stream_.outside();
+  issue(Kind::load_shared, Unit::dma_in, [&](Command& c) {
+    resolve(c.transfer, tensor(from), owned.region, to, outside, memory_, c.walk);
     c.group = group;
     if (group.size < 1 || group.size > count())
       fail("group ", group.id, " has size ", group.size, "; it must be 1 .. ", count());
   });
 }
 
-device::Issued Element::store(device::Tensor to, const device::Region& region, const Tile& from) {
-  return issue(Kind::store, Unit::dma_out, [&](Command& c) {
-    resolve(c.transfer, tensor(to), region, from, device::kRefuse, memory_, c.walk);
-  });
-}
-
-device::Issued Element::add(device::Tensor to, const device::Region& region, const Tile& from) {
-  return issue(Kind::add, Unit::dma_out, [&](Command& c) {
-    resolve(c.transfer, tensor(to), region, from, device::kRefuse, memory_, c.walk);
-    if (from.dtype == Dtype::b8) fail("b8 does not add");
+void Element::store(Kind kind) {
+  const device::Tensor to{stream_.number<std::uint32_t>()};
+  OwnedRegion owned;
+  stream_.region(owned);
+  const Tile from = stream_.tile();
+  issue(kind, Unit::dma_out, [&](Command& c) {
+    resolve(c.transfer, tensor(to), owned.region, from, device::kRefuse, memory_, c.walk);
+    if (kind == Kind::add && from.dtype == Dtype::b8) fail("b8 does not add");
   });
 }
 
@@ -142,8 +153,11 @@ void Element::check_peer(Index peer) const {
   if (peer < 0 || peer >= count()) fail("PE ", peer, " does not exist; 0 .. ", count() - 1);
 }
 
-device::Issued Element::send(Index to_pe, const Tile& from, const Box& box) {
-  return issue(Kind::send, Unit::mesh_out, [&](Command& c) {
+void Element::send() {
+  const auto to_pe = stream_.number<Index>();
+  const Tile from = stream_.tile();
+  const Box box = stream_.box();
+  issue(Kind::send, Unit::mesh_out, [&](Command& c) {
     start_walk(c.walk, box);
     add_tile(c.walk, from, memory_);
     check_peer(to_pe);
@@ -151,18 +165,12 @@ device::Issued Element::send(Index to_pe, const Tile& from, const Box& box) {
   });
 }
 
-device::Issued Element::receive(const Tile& to, Index from_pe, const Box& box) {
-  return issue(Kind::receive, Unit::mesh_in, [&](Command& c) {
-    start_walk(c.walk, box);
-    add_tile(c.walk, to, memory_);
-    need_axes(c.walk, 0, memory_);
-    check_peer(from_pe);
-    c.peer = from_pe;
-  });
-}
-
-device::Issued Element::receive(const Tile& to, Index from_pe, const Box& box, Reduction reduction) {
-  return issue(Kind::receive, Unit::mesh_in, [&](Command& c) {
+void Element::receive(bool reduced) {
+  const Tile to = stream_.tile();
+  const auto from_pe = stream_.number<Index>();
+  const Box box = stream_.box();
+  const Reduction reduction = reduced ? stream_.value_of<Reduction>() : Reduction::sum;
+  issue(Kind::receive, Unit::mesh_in, [&](Command& c) {
     start_walk(c.walk, box);
     add_tile(c.walk, to, memory_);
     need_axes(c.walk, 0, memory_);
@@ -170,12 +178,16 @@ device::Issued Element::receive(const Tile& to, Index from_pe, const Box& box, R
     check_reduction(reduction);
     c.peer = from_pe;
     c.reduction = reduction;
-    c.reductions = true;
+    c.reductions = reduced;
   });
 }
 
-device::Issued Element::map(Op op, const Tile& to, device::Operands from, const Box& box) {
-  return issue(Kind::map, special(op) ? Unit::special : Unit::vector, [&](Command& c) {
+void Element::map() {
+  const auto op = stream_.value_of<Op>();
+  const Tile to = stream_.tile();
+  const device::Operands from = stream_.operands();
+  const Box box = stream_.box();
+  issue(Kind::map, special(op) ? Unit::special : Unit::vector, [&](Command& c) {
     check_op(op);
     c.op = op;
     start_walk(c.walk, box);
@@ -196,8 +208,11 @@ device::Issued Element::map(Op op, const Tile& to, device::Operands from, const 
   });
 }
 
-device::Issued Element::fill(const Tile& to, double value, const Box& box) {
-  return issue(Kind::fill, Unit::vector, [&](Command& c) {
+void Element::fill() {
+  const Tile to = stream_.tile();
+  const auto value = stream_.number<double>();
+  const Box box = stream_.box();
+  issue(Kind::fill, Unit::vector, [&](Command& c) {
     start_walk(c.walk, box);
     add_tile(c.walk, to, memory_);
     need_axes(c.walk, 0, memory_);
@@ -207,8 +222,12 @@ device::Issued Element::fill(const Tile& to, double value, const Box& box) {
   });
 }
 
-device::Issued Element::iota(const Tile& to, Axis axis, Index start, const Box& box) {
-  return issue(Kind::iota, Unit::vector, [&](Command& c) {
+void Element::iota() {
+  const Tile to = stream_.tile();
+  const auto axis = stream_.number<Axis>();
+  const auto start = stream_.number<Index>();
+  const Box box = stream_.box();
+  issue(Kind::iota, Unit::vector, [&](Command& c) {
     start_walk(c.walk, box);
     add_tile(c.walk, to, memory_);
     need_axes(c.walk, 0, memory_);
@@ -219,9 +238,14 @@ device::Issued Element::iota(const Tile& to, Axis axis, Index start, const Box& 
   });
 }
 
-device::Issued Element::bucketize(const Tile& to, const Tile& values, const Tile& borders,
-                                  Axis axis, Index count, const Box& box) {
-  return issue(Kind::bucketize, Unit::vector, [&](Command& c) {
+void Element::bucketize() {
+  const Tile to = stream_.tile();
+  const Tile values = stream_.tile();
+  const Tile borders = stream_.tile();
+  const auto axis = stream_.number<Axis>();
+  const auto count = stream_.number<Index>();
+  const Box box = stream_.box();
+  issue(Kind::bucketize, Unit::vector, [&](Command& c) {
     start_walk(c.walk, box);
     if (c.walk.find(axis) < c.walk.loops) fail("the box has axis ", axis, " of the borders");
     if (count < 0) fail("count ", count, " is negative");
@@ -236,9 +260,14 @@ device::Issued Element::bucketize(const Tile& to, const Tile& values, const Tile
   });
 }
 
-device::Issued Element::take(const Tile& to, const Tile& table, Axis axis, Index count,
-                             const Tile& at, const Box& box) {
-  return issue(Kind::take, Unit::vector, [&](Command& c) {
+void Element::take() {
+  const Tile to = stream_.tile();
+  const Tile table = stream_.tile();
+  const auto axis = stream_.number<Axis>();
+  const auto count = stream_.number<Index>();
+  const Tile at = stream_.tile();
+  const Box box = stream_.box();
+  issue(Kind::take, Unit::vector, [&](Command& c) {
     start_walk(c.walk, box);
     if (c.walk.find(axis) < c.walk.loops) fail("the box has axis ", axis, " of the table");
     add_tile(c.walk, to, memory_);
@@ -252,9 +281,13 @@ device::Issued Element::take(const Tile& to, const Tile& table, Axis axis, Index
   });
 }
 
-device::Issued Element::reduce(Reduction reduction, const Tile& to, const Tile& from, const Box& box,
-                               bool accumulate) {
-  return issue(Kind::reduce, Unit::reduction, [&](Command& c) {
+void Element::reduce() {
+  const auto reduction = stream_.value_of<Reduction>();
+  const Tile to = stream_.tile();
+  const Tile from = stream_.tile();
+  const Box box = stream_.box();
+  const bool accumulate = stream_.flag();
+  issue(Kind::reduce, Unit::reduction, [&](Command& c) {
     check_reduction(reduction);
     c.reduction = reduction;
     c.accumulate = accumulate;
@@ -266,9 +299,14 @@ device::Issued Element::reduce(Reduction reduction, const Tile& to, const Tile& 
   });
 }
 
-device::Issued Element::scan(Reduction reduction, const Tile& to, const Tile& from, Axis axis,
-                             const Tile& carry, const Box& box) {
-  return issue(Kind::scan, Unit::reduction, [&](Command& c) {
+void Element::scan() {
+  const auto reduction = stream_.value_of<Reduction>();
+  const Tile to = stream_.tile();
+  const Tile from = stream_.tile();
+  const auto axis = stream_.number<Axis>();
+  const Tile carry = stream_.tile();
+  const Box box = stream_.box();
+  issue(Kind::scan, Unit::reduction, [&](Command& c) {
     check_reduction(reduction);
     c.reduction = reduction;
     start_walk(c.walk, box);
@@ -289,9 +327,13 @@ device::Issued Element::scan(Reduction reduction, const Tile& to, const Tile& fr
   });
 }
 
-device::Issued Element::matmul(const Tile& to, const Tile& a, const Tile& b, const Box& box,
-                               bool accumulate) {
-  return issue(Kind::matmul, Unit::matrix, [&](Command& c) {
+void Element::matmul() {
+  const Tile to = stream_.tile();
+  const Tile a = stream_.tile();
+  const Tile b = stream_.tile();
+  const Box box = stream_.box();
+  const bool accumulate = stream_.flag();
+  issue(Kind::matmul, Unit::matrix, [&](Command& c) {
     c.accumulate = accumulate;
     start_walk(c.walk, box);
     add_tile(c.walk, to, memory_);
@@ -306,6 +348,47 @@ device::Issued Element::matmul(const Tile& to, const Tile& a, const Tile& b, con
            " it must be ", name_of(result));
     finish(c, chip_.spec, counters_);
   });
+}
+
+void Element::replay() {
+  while (true) {
+    if (stream_.empty()) stream_.replace(chip_.programs.more(id_, number_));
+    const Record record = stream_.record();
+    switch (record) {
+      case Record::awaited:
+        if (!must_wait_) break;
+        return park();
+      case Record::number_awaited: return await_number();
+      case Record::ended: return end();
+      case Record::misused:
+        throw SimulationError(place(id_, core_time_, "program: ") + stream_.text());
+      default: replay_command(record);
+    }
+  }
+}
+
+void Element::replay_command(Record record) {
+  switch (record) {
+    case Record::buffer: return buffer();
+    case Record::load: return load();
+    case Record::load_shared: return load_shared();
+    case Record::number: return number();
+    case Record::store: return store(Kind::store);
+    case Record::add: return store(Kind::add);
+    case Record::send: return send();
+    case Record::receive: return receive(false);
+    case Record::receive_reduced: return receive(true);
+    case Record::map: return map();
+    case Record::fill: return fill();
+    case Record::iota: return iota();
+    case Record::bucketize: return bucketize();
+    case Record::take: return take();
+    case Record::reduce: return reduce();
+    case Record::scan: return scan();
+    case Record::matmul: return matmul();
+    case Record::barrier: return barrier();
+    default: return scalars(stream_.number<Index>());
+  }
 }
 
 }  // namespace sim

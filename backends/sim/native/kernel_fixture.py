@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from backends.sim.native.kernel_process import kernel_process
 from backends.sim.native.load import device_include, load
 
 _TARGETS = Path(__file__).parents[2] / "targets"
@@ -72,15 +73,18 @@ def compiled(source: str) -> str:
 def run(source: str, tensors: dict[str, np.ndarray], sizes=(), **options) -> dict:
     """Runs KERNEL(k) of the source on all tensors, in order; they are changed in place."""
     launches = options.pop("launches", [("k", list(range(len(tensors))), list(sizes))])
-    return load().simulate(
-        options.pop("machine", None) or tiny(),
-        compiled(source),
-        launches,
-        list(tensors.values()),
-        names=list(tensors),
-        dtypes=[_DTYPES[array.dtype.name] for array in tensors.values()],
-        **options,
-    )
+    chip, library = options.pop("machine", None) or tiny(), compiled(source)
+    with kernel_process() as place:
+        return load().simulate(
+            chip,
+            library,
+            place,
+            launches,
+            list(tensors.values()),
+            names=list(tensors),
+            dtypes=[_DTYPES[array.dtype.name] for array in tensors.values()],
+            **options,
+        )
 
 
 def to_bfloat(values: np.ndarray) -> np.ndarray:

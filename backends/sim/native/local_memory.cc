@@ -40,8 +40,9 @@ device::Buffer LocalMemory::add(const char* name, Dtype dtype, const device::Box
         fail("buffer '", name, "' names axis ", box.at[i].axis, " twice");
     handle.shape.axes.add({box.at[i].axis, info.stride[i]});
   }
+  if (stages > capacity_) fail("buffer '", name, "' has ", stages, " stages; they do not fit");
   const Index bytes = round_up(info.elements * size_of(dtype) * stages);
-  if (bytes > capacity_ - used_ || stages > capacity_)
+  if (bytes > capacity_ - used_)
     fail("buffer '", name, "' needs ", bytes, " bytes, ", capacity_ - used_, " of ", capacity_,
          " left");
   used_ += bytes;

@@ -1,6 +1,8 @@
 // Elementwise commands.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "backends/sim/native/arithmetic.h"
@@ -68,6 +70,14 @@ bool overlaps(const Walk& walk) {
   return false;
 }
 
+// A number as an integer: toward zero, and the least or largest beyond those.
+std::int64_t to_integer(double value) {
+  constexpr double kEnd = 0x1p63;
+  if (std::isnan(value)) fail("a NaN is no integer");
+  if (value >= kEnd) return std::numeric_limits<std::int64_t>::max();
+  return value < -kEnd ? std::numeric_limits<std::int64_t>::min() : static_cast<std::int64_t>(value);
+}
+
 // A map of operands that are read as In, with results that are written as Out.
 template <class In, class Out = In>
 class Mapper {
@@ -77,8 +87,13 @@ class Mapper {
     for (int k = 0; k < walk_.operands; ++k) {
       data_[k] = data_of(walk_, k, memory);
       if (walk_.view[k].constant)
-        std::fill(in_[k], in_[k] + kRun, static_cast<In>(walk_.view[k].value));
+        std::fill(in_[k], in_[k] + kRun, constant(walk_.view[k].value));
     }
+  }
+
+  static In constant(double value) {
+    if constexpr (std::is_integral_v<In>) return to_integer(value);
+    return static_cast<In>(value);
   }
 
   void run() {
@@ -158,7 +173,7 @@ void execute_map(const Command& command, LocalMemory& memory, const Tables& tabl
 std::int64_t integer_of(double value, Dtype dtype) {
   if (!is_index(dtype)) return 0;
   if (std::isinf(value)) return integer_identity(value > 0 ? Reduction::min : Reduction::max, dtype);
-  return static_cast<std::int64_t>(value);
+  return to_integer(value);
 }
 
 void execute_fill(const Command& command, LocalMemory& memory) {

@@ -7,7 +7,6 @@
 #include "backends/sim/native/deadlock.h"
 #include "backends/sim/native/element.h"
 #include "backends/sim/native/error.h"
-#include "backends/sim/native/library.h"
 
 namespace sim {
 namespace {
@@ -37,10 +36,10 @@ void add_counters(Counters& sum, const Counters& more) {
 
 class Run {
  public:
-  Run(const Spec& spec, const Options& options, const std::string& library,
+  Run(const Spec& spec, const Options& options, Programs& programs,
       std::vector<TensorInfo> tensors)
-      : tensors_(std::move(tensors)), library_(library),
-        chip_(spec, options, place_tensors(tensors_, spec)) {
+      : tensors_(std::move(tensors)),
+        chip_(spec, options, place_tensors(tensors_, spec), programs) {
     result_.elements.resize(chip_.elements.size());
   }
 
@@ -50,14 +49,12 @@ class Run {
 
  private:
   std::vector<TensorInfo> tensors_;
-  Library library_;  // outlives the programs in `chip_`
   std::vector<const TensorInfo*> arguments_;
   Chip chip_;
   Result result_;
 };
 
 void Run::launch(const LaunchCall& call) {
-  const device::Launch kernel = library_.find(call.kernel);
   arguments_.clear();
   for (const std::size_t i : call.tensors) {
     if (i >= tensors_.size())
@@ -72,10 +69,12 @@ void Run::launch(const LaunchCall& call) {
   chip_.races.begin_phase();
   chip_.barrier.expect(chip_.elements.size());
   chip_.last_done = start;
+  const Spec& spec = chip_.spec;
+  std::vector<Bytes> commands = chip_.programs.launch(
+      call, {spec.rows * spec.columns, spec.rows, spec.columns, chip_.options.max_cycles});
   for (std::size_t i = 0; i < chip_.elements.size(); ++i) {
     chip_.elements[i] = std::make_unique<Element>(chip_, static_cast<Index>(i), arguments_);
-    chip_.elements[i]->run(kernel(*chip_.elements[i], device::Args{
-        call.sizes.data(), static_cast<Index>(call.sizes.size())}));
+    chip_.elements[i]->run(std::move(commands[i]));
   }
   chip_.events.run(chip_.options.max_cycles, chip_.options.max_events);
   check_ended(chip_);
@@ -106,11 +105,11 @@ Result Run::finish(const std::string& trace) {
 
 }  // namespace
 
-Result simulate(const Spec& spec, const Options& options, const std::string& library,
+Result simulate(const Spec& spec, const Options& options, Programs& programs,
                 const std::vector<LaunchCall>& launches, std::vector<TensorInfo> tensors,
                 const std::string& trace) {
   check(spec);
-  Run run(spec, options, library, std::move(tensors));
+  Run run(spec, options, programs, std::move(tensors));
   if (!trace.empty()) run.record();
   for (const LaunchCall& call : launches) {
     try {

@@ -1,4 +1,4 @@
-// A run: launches of one library's kernels on one chip, one after another.
+// A run: launches of kernels on one chip, one after another.
 #ifndef BACKENDS_SIM_NATIVE_SIMULATION_H_
 #define BACKENDS_SIM_NATIVE_SIMULATION_H_
 
@@ -7,16 +7,11 @@
 
 #include "backends/sim/native/counters.h"
 #include "backends/sim/native/options.h"
+#include "backends/sim/native/programs.h"
 #include "backends/sim/native/spec.h"
 #include "backends/sim/native/tensor.h"
 
 namespace sim {
-
-struct LaunchCall {
-  std::string kernel;
-  std::vector<std::size_t> tensors;  // of the run, in the order of the kernel's arguments
-  std::vector<Index> sizes;
-};
 
 struct Result {
   Time cycles = 0;  // from the start of the first launch to the end of the last
@@ -35,10 +30,10 @@ struct Result {
   std::int64_t events = 0;
 };
 
-// Runs the launches. Global memory is cold at first: all tensors lie in DRAM; what a launch left
+// Runs the launches, whose commands come from `programs`. Global memory is cold at first: all tensors lie in DRAM; what a launch left
 // in shared memory stays there for the next. Writes a timeline to `trace` unless it is empty.
-// Throws SimulationError, SpecError.
-Result simulate(const Spec& spec, const Options& options, const std::string& library,
+// Throws SimulationError, SpecError, and what `programs` throws.
+Result simulate(const Spec& spec, const Options& options, Programs& programs,
                 const std::vector<LaunchCall>& launches, std::vector<TensorInfo> tensors,
                 const std::string& trace);
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from backends.sim.native.kernel_fixture import compiled, machine, run, tiny
+from backends.sim.native.kernel_process import kernel_process
 from backends.sim.native.load import load
 
 # name: (program of every processing element, the message)
@@ -432,7 +433,8 @@ def test_a_kernel_that_is_not_there_is_named() -> None:
 
 def test_a_library_that_is_not_there_is_named() -> None:
     with pytest.raises(load().SimulationError, match=r"cannot load '/no/such.so'"):
-        load().simulate(tiny(), "/no/such.so", [], [], names=[], dtypes=[])
+        with kernel_process() as place:
+            load().simulate(tiny(), "/no/such.so", place, [], [], names=[], dtypes=[])
 
 
 def test_a_launch_with_an_unknown_tensor_is_refused() -> None:
@@ -486,4 +488,4 @@ def test_a_wrong_machine_is_refused_by_field(change, message: str) -> None:
 def test_a_wrong_tensor_is_refused(array, names, dtypes, message: str) -> None:
     library = compiled("KERNEL(k) { co_return; }")
     with pytest.raises(ValueError, match=message):
-        load().simulate(tiny(), library, [], [array], names=names, dtypes=dtypes)
+        load().simulate(tiny(), library, -1, [], [array], names=names, dtypes=dtypes)

@@ -32,7 +32,10 @@ _MISUSES = {
         'auto b = pe.buffer("b", Dtype::f32, {{M, 1LL << 32}, {N, 1LL << 32}}, 1);',
         "more elements than local memory has bytes",
     ),
-    "stages": ('auto b = pe.buffer("b", Dtype::f32, {{M, 4}}, 1LL << 40);', "needs 17592186044416"),
+    "stages": (
+        'auto b = pe.buffer("b", Dtype::f32, {{M, 4}}, 1LL << 40);',
+        "has 1099511627776 stages",
+    ),
     "dtype": ('auto b = pe.buffer("b", Dtype(77), {{M, 4}}, 1);', "there is no dtype 77"),
     "operation": (
         f"{_A}co_await pe.map(Op(200), a.tile(), {{a.tile()}}, {{{{M, 4}}}});",

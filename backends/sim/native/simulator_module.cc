@@ -12,7 +12,9 @@
 
 #include "backends/sim/native/error.h"
 #include "backends/sim/native/event_rate.h"
+#include "backends/sim/native/host.h"
 #include "backends/sim/native/machine_reader.h"
+#include "backends/sim/native/runner.h"
 #include "backends/sim/native/simulation.h"
 #include "backends/sim/native/value.h"
 
@@ -139,7 +141,7 @@ py::dict dict_of(const Result& result) {
   return out;
 }
 
-py::dict run(const py::dict& machine, const std::string& library,
+py::dict run(const py::dict& machine, const std::string& library, int socket,
              const std::vector<PyLaunch>& launches, const std::vector<py::array>& tensors,
              const std::vector<std::string>& names, const std::vector<std::string>& dtypes,
              const std::vector<std::string>& inputs, bool functional, bool check, Time max_cycles, std::int64_t max_events,
@@ -159,7 +161,8 @@ py::dict run(const py::dict& machine, const std::string& library,
   Result result;
   {
     py::gil_scoped_release released;
-    result = simulate(spec, {functional, check, max_cycles, max_events}, library, calls,
+    Runner runner(socket, library);
+    result = simulate(spec, {functional, check, max_cycles, max_events}, runner, calls,
                       std::move(infos), trace.value_or(""));
   }
   return dict_of(result);
@@ -172,14 +175,19 @@ PYBIND11_MODULE(_simulator, module) {
   module.doc() = "A simulator of a grid of processing elements: values and cycles.";
   py::register_exception<sim::SimulationError>(module, "SimulationError", PyExc_RuntimeError);
   py::register_exception<sim::SpecError>(module, "SpecError", PyExc_ValueError);
-  module.def("simulate", &sim::run, py::arg("machine"), py::arg("library"), py::arg("launches"),
+  py::register_exception<sim::KernelEnded>(module, "KernelEnded", PyExc_RuntimeError);
+  module.def("simulate", &sim::run, py::arg("machine"), py::arg("library"), py::arg("socket"), py::arg("launches"),
              py::arg("tensors"), py::kw_only(), py::arg("names"), py::arg("dtypes"),
              py::arg("inputs") = std::vector<std::string>{}, py::arg("functional") = true, py::arg("check") = true, py::arg("max_cycles") = 0,
              py::arg("max_events") = 0, py::arg("trace") = py::none(),
-             "Runs the launches (kernel name, tensors by number, sizes) of a kernel library on a\n"
+             "Runs the launches (kernel name, tensors by number, sizes) of a kernel library, which the\n"
+             "process at the other end of the socket loads and runs (`serve_kernel`), on a\n"
              "machine (local_bytes and the [sim] table of a target). The arrays are changed in\n"
              "place, but for those that `inputs` names. Gives cycles, microseconds, counters by engine and bytes by space. Raises\n"
-             "SimulationError for what the machine refuses, ValueError for a wrong description.");
+             "SimulationError for what the machine refuses, ValueError for a wrong description,\n"
+             "KernelEnded where that process ends.");
+  module.def("serve_kernel", &sim::serve_kernel, py::arg("socket"),
+             "Loads and runs a kernel's library for `simulate` at the other end of a socket.");
   module.def("event_rate", &sim::event_rate, py::arg("events"),
              py::call_guard<py::gil_scoped_release>(),
              "Events a second of the event core, over at least this many events.");

@@ -1,6 +1,7 @@
 #include "backends/sim/native/transfer.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "backends/sim/native/error.h"
@@ -9,6 +10,8 @@
 namespace sim {
 namespace {
 
+// Elements that a transfer moves, or positions that it reads, at most: more than any local memory has.
+constexpr Index kMostMoved = Index{1} << 26;
 constexpr Index kFarthestStart = Index{1} << 60;  // which a step and an extent do not pass
 
 void check_slice(const TensorInfo& tensor, int d, const device::Slice& slice) {
@@ -36,6 +39,8 @@ void resolve_rows(const device::Slice& slice, LocalMemory& memory, Dimension& di
   const Tile& rows = *slice.rows;
   const Box one{device::Span{slice.axis, slice.extent}};
   start_walk(dimension.rows, slice.along.size > 0 ? slice.along : one);
+  if (dimension.rows.elements() > kMostMoved)
+    fail("there are ", dimension.rows.elements(), " positions; at most ", kMostMoved);
   add_tile(dimension.rows, rows, memory);
   if (!is_index(rows.dtype))
     fail("positions are ", name_of(rows.dtype), " (buffer '", memory.buffer_of(rows.slot).name,
@@ -80,6 +85,8 @@ void resolve(Transfer& transfer, const TensorInfo& tensor, const device::Region&
     transfer.scattered = transfer.scattered || region.at[d].along.size > 0;
   }
   start_walk(walk, axes_of(region, transfer.scattered));
+  if (walk.elements() > kMostMoved)
+    fail("the region has ", walk.elements(), " elements; at most ", kMostMoved);
   add_tile(walk, tile, memory);
   if (tile.dtype != tensor.dtype)
     fail("'", tensor.name, "' is ", name_of(tensor.dtype), ", buffer '",
@@ -113,6 +120,7 @@ namespace {
 
 // An arbitrary but fixed spread, for positions whose values are not simulated.
 Index spread(Index i, Index extent) {
+  if (extent == 0) return 0;
   const auto mixed = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15ull;
   return static_cast<Index>((mixed >> 20) % static_cast<std::uint64_t>(extent));
 }
@@ -131,6 +139,15 @@ void find_indirect(const Dimension& dimension, Index extent, LocalMemory* memory
   for_positions(dimension.rows, 0, dimension.rows.loops, none, [&](const Index(&at)[kOperands]) {
     read_integers(rows.dtype, data + at[0] * size_of(rows.dtype), 1, 1, to++);
   });
+}
+
+// The position of an entry, which may be any number; one beyond all numbers is the last of them.
+Index position_of(const Dimension& dimension, Index entry) {
+  Index moved, position;
+  if (__builtin_mul_overflow(dimension.step, entry, &moved) ||
+      __builtin_add_overflow(dimension.start, moved, &position))
+    return std::numeric_limits<Index>::max();
+  return position;
 }
 
 // A position along a dimension, -1 for one that is outside and may be.
@@ -198,7 +215,7 @@ void find_positions(const Transfer& transfer, LocalMemory* memory, Positions& ou
       for (Index i = 0; i < count; ++i) at[i] = i;
     }
     for (Index i = 0; i < count; ++i)
-      at[i] = checked(transfer, d, dimension.start + dimension.step * at[i]);
+      at[i] = checked(transfer, d, position_of(dimension, at[i]));
     if (transfer.scattered) add_dimension(transfer, d, at, elements);
   }
   if (transfer.scattered) out.at[0] = std::move(elements);
@@ -340,7 +357,7 @@ void accumulate(Dtype dtype, std::byte* to, const std::byte* from, Index from_st
       std::int64_t a, b;
       read_integers(dtype, sum, 1, 1, &a);
       read_integers(dtype, item, 1, 1, &b);
-      a += b;
+      a = static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
       write_integers(dtype, sum, 1, 1, &a);
     }
   }

@@ -1,0 +1,31 @@
+// The simulator's side of the process that runs a kernel's code.
+#ifndef BACKENDS_SIM_NATIVE_RUNNER_H_
+#define BACKENDS_SIM_NATIVE_RUNNER_H_
+
+#include <string>
+
+#include "backends/sim/native/programs.h"
+
+namespace sim {
+
+class Runner final : public Programs {
+ public:
+  // `socket`: to a process in `serve_kernel`, which loads the library. Throws SimulationError where it
+  // cannot; all throw KernelEnded.
+  Runner(int socket, const std::string& library);
+
+  // Throws SimulationError where the library lacks the kernel.
+  std::vector<Bytes> launch(const LaunchCall& call, const Shape& shape) override;
+  Bytes more(Index element, Index number) override;
+
+ private:
+  void ask(const Writer& request);
+  Bytes answer();
+  void require_good();  // the answer is empty, or says what is wrong
+
+  int socket_;
+};
+
+}  // namespace sim
+
+#endif  // BACKENDS_SIM_NATIVE_RUNNER_H_
