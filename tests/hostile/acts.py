@@ -17,11 +17,7 @@ from pathlib import Path
 
 from backends.backend import Built
 from search.evaluator.testing.acting import HOURS, MANIFEST, Tongue
-
-LIBC = ctypes.CDLL(None, use_errno=True)
-OUTSIDE = Path("/tmp/speciate-hostile-outside")  # the test makes it, with the file `kept`
-KEPT = OUTSIDE / "kept"
-_SYS_PTRACE, _SYS_PIVOT, _SYS_BPF, _SYS_USERFAULT = 101, 155, 321, 323  # of x86-64
+from tests.hostile.reach import KEPT, LIBC, OUTSIDE, REACH
 
 
 def _call(result: int) -> None:
@@ -358,7 +354,7 @@ STOPPED = (
     *(change_root, name_host, set_clock, threads, memory, memory_of_many, disk, large_file, loop),
     *(sleep, deadlock, stop, recurse, segfault, end, system_exit, say, forge, flood),
 )
-ACTS = {act.__name__: act for act in (*INSIDE, *STOPPED)}
+ACTS = {act.__name__: act for act in (*INSIDE, *STOPPED, *REACH)}
 
 
 class Hostile(Tongue):
