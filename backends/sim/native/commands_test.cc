@@ -1,4 +1,4 @@
-// Hostile commands: random, extreme and malformed streams, as the process that runs a kernel's code
+// Hostile commands: random, huge and malformed streams, as the process that runs a kernel's code
 // may send them. Each simulation ends, by itself or with the simulator's own error.
 //
 //   commands_test [STREAMS] [FIRST]

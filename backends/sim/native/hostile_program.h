@@ -1,4 +1,4 @@
-// Programs of random, extreme and malformed commands, for tests.
+// Programs of random, huge and malformed commands, for tests.
 #ifndef BACKENDS_SIM_NATIVE_HOSTILE_PROGRAM_H_
 #define BACKENDS_SIM_NATIVE_HOSTILE_PROGRAM_H_
 
@@ -38,7 +38,7 @@ class Random {
   std::uint64_t state_;
 };
 
-inline constexpr Index kExtremes[] = {
+inline constexpr Index kHuge[] = {
     0, -1, 1, 7, -7, 63, 4096, Index{1} << 15, Index{1} << 16, (Index{1} << 29) + 1,
     (Index{1} << 31) - 1, Index{1} << 31, -(Index{1} << 31), Index{1} << 32, Index{1} << 40,
     Index{1} << 61, Index{1} << 62, -(Index{1} << 62), std::numeric_limits<Index>::max(),
@@ -82,7 +82,7 @@ class Program {
   };
 
   bool wild() { return random_.one_in(wild_); }
-  Index number(Index right) { return wild() ? random_.of(kExtremes) : right; }
+  Index number(Index right) { return wild() ? random_.of(kHuge) : right; }
   Axis axis() { return static_cast<Axis>(wild() ? random_.below(70'000) : random_.below(kAxes)); }
   Dtype dtype() { return wild() ? static_cast<Dtype>(random_.below(256)) : random_.of(liked_); }
 

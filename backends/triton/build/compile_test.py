@@ -147,5 +147,5 @@ def test_a_source_without_a_launch_function_is_refused(built):
 
 
 def test_a_source_that_is_no_python_is_refused(built):
-    with pytest.raises(BackendError, match="SyntaxError"):
+    with pytest.raises(BackendError, match="is no Python"):
         built("scale", change=("def launch(x, y):", "def launch(x, y:"))

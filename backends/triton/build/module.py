@@ -1,7 +1,8 @@
-"""Loading of an emitted source as a Python module with a `launch` function."""
+"""Loading of a source: its kernels as a module, its `launch` as a plan that this project carries out."""
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -10,25 +11,81 @@ from types import ModuleType
 from typing import Any
 
 from backends.backend import BackendError
+from backends.shared.python_text import plain_tree
+from backends.triton.build.plan import Argument, Descriptor, Launched, Plan, plan_of
+
+_MOST_KNOWN = 64  # plans at different tensors that a launcher keeps
 
 
 def load(file: Path, stage: str) -> ModuleType:
-    """The module of a source file, executed anew. Triton reads the file again later, so it must
-    stay.
+    """The module of a source file, all of it executed anew. For sources that this project emitted: what
+    is evaluated goes through `launcher`.
 
     BackendError(stage) where it has no `launch`; exceptions of the source itself pass through.
     """
-    name = f"kernel_{abs(hash(str(file)))}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None and spec.loader is not None, f"{file} is no Python file"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # decorators look up the module of their function
-    spec.loader.exec_module(module)
+    module = _empty(file)
+    assert module.__spec__ is not None and module.__spec__.loader is not None
+    module.__spec__.loader.exec_module(module)
     if not callable(getattr(module, "launch", None)):
         raise BackendError(stage, "the source has no function `launch`")
     return module
 
 
-def launcher(file: Path, stage: str) -> Callable[..., Any]:
-    """The `launch` of a source file, which takes the nest's global tensors in order."""
-    return load(file, stage).launch
+def launcher(file: Path, stage: str) -> Callable[..., None]:
+    """What launches the kernels of a source file on the nest's global tensors in order, as its `launch`
+    says. Of the file's functions the kernels alone are made; BackendError(stage) where it has no
+    `launch`. Triton reads the file again later, so it must stay."""
+    tree = plain_tree(file.read_text(encoding="utf-8"))
+    plan = plan_of(tree)
+    if plan is None:
+        raise BackendError(stage, "the source has no function `launch`")
+    return _Launcher(plan, _kernels(file, tree))
+
+
+class _Launcher:
+    """Launches what a plan says; at tensors of known sizes it is not read again."""
+
+    def __init__(self, plan: Plan, module: ModuleType):
+        self._plan, self._module = plan, module
+        self._known: dict[object, list[Launched]] = {}
+
+    def __call__(self, *tensors: Any) -> None:
+        at = tuple((tuple(t.shape), tuple(t.stride()), t.dtype) for t in tensors)
+        launches = self._known.get(at)
+        if launches is None:
+            launches = self._plan.launches(tensors)
+            if len(self._known) < _MOST_KNOWN:
+                self._known[at] = launches
+        for one in launches:
+            kernel = getattr(self._module, one.kernel)
+            kernel[one.grid](*(_given(a, tensors) for a in one.arguments), **one.options)
+
+
+def _given(value: Any, tensors: tuple[Any, ...]) -> Any:
+    if isinstance(value, Argument):
+        return tensors[value.position]
+    if isinstance(value, Descriptor):
+        from triton.tools.tensor_descriptor import TensorDescriptor
+
+        return TensorDescriptor(tensors[value.position], *map(list, value.parts))
+    return value
+
+
+def _kernels(file: Path, tree: ast.Module) -> ModuleType:
+    """The module with a file's imports, constants and kernels, without its other functions. Lines keep
+    their numbers, as Triton reads the kernels' texts from the file."""
+    kept: list[ast.stmt] = [
+        node for node in tree.body if not isinstance(node, ast.FunctionDef) or node.decorator_list
+    ]
+    module = _empty(file)
+    exec(compile(ast.Module(kept, []), str(file), "exec"), module.__dict__)
+    return module
+
+
+def _empty(file: Path) -> ModuleType:
+    name = f"kernel_{abs(hash(str(file)))}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None, f"{file} is no Python file"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # decorators look up the module of their function
+    return module

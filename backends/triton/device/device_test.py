@@ -13,6 +13,7 @@ from triton.runtime.jit import JITFunction
 from backends.backend import BackendError, Built
 from backends.gpu.device import gpu, nodes, nvml, running, timing
 from backends.gpu.device.fake import Fake
+from backends.triton.build.module import load
 from backends.triton.device import device
 from ir.reference.inputs import random_inputs
 
@@ -29,6 +30,8 @@ class FakeGpu(Fake):
 def on_cpu(monkeypatch):
     """Torch's CPU as the device, with ROOM bytes of memory."""
     monkeypatch.setattr(running, "DEVICE", "cpu")
+    # Python functions of the tests, which take the place of kernels.
+    monkeypatch.setattr(device, "launcher", lambda file, stage: load(file, stage).launch)
     for module in (device, running):
         monkeypatch.setattr(module, "CudaDevice", FakeGpu)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)

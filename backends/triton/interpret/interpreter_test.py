@@ -97,7 +97,8 @@ def test_every_other_format_of_the_language(results):
         "    tl.store(j + at, tl.where(flag, i_, i_ + i_), mask=inside)\n"
         "    tl.store(g + at, h_ + h_, mask=inside)\n"
         "    tl.store(e + at, d_ + d_, mask=inside)\n\n\n"
-        "def launch(c, *rest):\n    pick_0[(1,)](c, *rest, c.shape[0], BLOCK=32)\n"
+        "def launch(c, i, h, d, a, j, g, e):\n"
+        "    pick_0[(1,)](c, i, h, d, a, j, g, e, c.shape[0], BLOCK=32)\n"
     )
     got, exact = results(text, "pick", M=19)
     for name, dtype in dict(a=np.bool_, j=np.int64, g=np.float16, e=np.float64).items():

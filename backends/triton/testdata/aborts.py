@@ -4,6 +4,8 @@ import os
 import triton
 import triton.language as tl
 
+os.abort()
+
 
 @triton.jit
 def scale_0(x, y, M, N, BLOCK: tl.constexpr):
@@ -17,4 +19,3 @@ def launch(x, y):
     """Runs the kernel on contiguous tensors of one device; writes workspace and outputs."""
     M, N = x.shape
     scale_0[(triton.cdiv(M * N, 256),)](x, y, M, N, BLOCK=256, num_warps=4)
-    os.abort()
