@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 STREAMS = 100_000
 TESTS = sorted(HERE.glob("*_test.cc"))
