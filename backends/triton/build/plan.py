@@ -1,7 +1,7 @@
 """What a source launches, as values: its `launch` is read from the tree and never run as Python.
 
     statements      NAMES = expression     if / else      for NAME in (TENSORS) | range(..) | reversed(range(..))
-                    raise ValueError("text")              KERNEL[(GRID,)](ARGUMENTS, NAME=expression)
+                    raise ValueError("text")      assert      KERNEL[(GRID,)](ARGUMENTS, NAME=expression)
     expressions     numbers, names, arithmetic, comparisons, `x if c else y`, sizes and strides of tensors,
                     triton.cdiv, triton.next_power_of_2, min, max and the like, TensorDescriptor(..)
 
@@ -137,6 +137,9 @@ class _Run:
                     if self.left < 0:
                         _refuse(node, f"it takes more than {MOST_LAUNCHES} rounds")
                     yield from self.block(body)
+            case ast.Assert(test, None | ast.Constant()):
+                if not self.value(test):
+                    raise AssertionError(ast.unparse(test))
             case ast.Raise(ast.Call(ast.Name("ValueError"), [ast.Constant(str(text))], []), None):
                 raise ValueError(text)
             case _:

@@ -123,7 +123,7 @@ def test_sizes_choose_what_is_launched():
         "y = 1 << 10 ** 9",
         "y = f'{x}'",
         "y = max(x)",
-        "assert x",
+        "assert x.zero_()",
         "raise KeyboardInterrupt",
         "y = x.stride.__call__(0)",
         "try: pass\n    except ValueError: pass",
@@ -160,6 +160,8 @@ def test_errors_that_the_text_raises_are_its_own():
     with pytest.raises(ValueError, match="^no$"):
         read(text, torch.zeros(4, 4).T[:2])
     assert len(read(text, torch.zeros(4, 4))) == 1
+    with pytest.raises(AssertionError, match="numel"):
+        read(body("assert x.numel() > 99", "k_0[(1,)](x, 1, B=4)"), torch.zeros(4, 4))
 
 
 def test_other_tensors_are_planned_anew(tmp_path, monkeypatch):
