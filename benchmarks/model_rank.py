@@ -85,8 +85,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _served(machine: Machine, wanted: Sequence[str]) -> list[Served]:
-    """The target as some of its backends serve it, by default all that model times."""
+    """The target as some of its backends serve it, by default all that model times and whose toolchain
+    is here."""
     found = [backend_for(machine, name) for name in wanted or machine.backends]
+    found = [b for b in found if wanted or b.available(machine)["correct_by"]]
     able = [b for b in found if isinstance(b, ModelsTime)]
     if wanted and len(able) < len(found) or not able:
         raise KernelError("a backend without a model of times ranks nothing", where="--backend")

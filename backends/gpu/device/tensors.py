@@ -13,7 +13,8 @@ from ir.reference.rounding import HELD_AS
 from ir.sizes import value
 
 DTYPES = {name: getattr(torch, said) for name, said in TORCH_NAMES.items()}
-_WIDENED = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)  # numpy lacks them
+# numpy lacks them
+_WIDENED = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu)
 _BAD_INTEGER = -1_234_567
 
 

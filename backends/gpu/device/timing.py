@@ -9,7 +9,7 @@ before it, so that a kernel that finds its results there gains nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ LEAST_RUNS = 20
 MOST_RUNS = 400
 AT_ONCE = 50  # runs between synchronisations: the device's queue is finite
 WALL_RUNS = 5
+TRIES = 3  # to have two clocks agree
 SLACK_US = 60.0  # what two synchronisations may add by the host's clock
 SLACK = 0.25  # and the same as a share of the call
 
@@ -61,6 +62,10 @@ class Times:
     host_us: float  # host time of issuing one call
     wall_us: float  # one call by the host's clock, the device idle before and after
 
+    def agree(self) -> bool:
+        """Whether the host's clock shows no more than the events and the issue of a call."""
+        return self.wall_us <= (1 + SLACK) * (self.p80 + self.host_us) + SLACK_US
+
     def figures(self) -> dict[str, float]:
         """The figures that a timing reports besides the median."""
         return {
@@ -84,8 +89,8 @@ def measure(
     set holds what a timed call gave.
 
     clear: enqueues what comes before each timed call on a set, and is no part of it.
-    BackendError("time") where the host's clock shows work that the events do not, such as a kernel
-    that goes on in a queue of its own.
+    BackendError("time") where the host's clock shows work that the events do not, each time, such as a
+    kernel that goes on in a queue of its own.
     """
     for n in range(max(WARM_UP, len(sets))):
         call(sets[n % len(sets)])
@@ -105,6 +110,11 @@ def measure(
         host_us=host_us,
         wall_us=wall_us,
     )
+    for _ in range(TRIES - 1):  # a busy host shows the same once, work of another queue always
+        if times.agree():
+            break
+        wall_us = median(wall_times(call, sets, device))
+        times = replace(times, host_us=host_time(call, sets, device), wall_us=wall_us)
     _require_agreement(times)
     return times
 
@@ -159,8 +169,7 @@ def wall_times(call: TimedCall, sets: Sequence[Any], device: Device) -> list[flo
 
 
 def _require_agreement(times: Times) -> None:
-    most = (1 + SLACK) * (times.p80 + times.host_us) + SLACK_US
-    if times.wall_us > most:
+    if not times.agree():
         raise BackendError(
             "time",
             f"the host's clock shows {times.wall_us:.1f} us for a call, the device's events "

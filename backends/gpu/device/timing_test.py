@@ -37,3 +37,11 @@ def test_work_that_events_do_not_see_is_refused():
     with pytest.raises(BackendError, match="work that the events do not span") as seen:
         timing.measure(device.call, [40.0], device, 0.001)
     assert seen.value.stage == "time"
+
+
+def test_a_host_that_is_busy_once_is_asked_again(monkeypatch):
+    device, shown = Fake(host_us=20.0), iter([[900.0] * 5])
+    right = timing.wall_times
+    monkeypatch.setattr(timing, "wall_times", lambda *given: next(shown, None) or right(*given))
+    times = timing.measure(device.call, [40.0], device, 0.001)
+    assert times.us == pytest.approx(40.0) and times.wall_us == pytest.approx(60.0)
