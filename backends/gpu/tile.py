@@ -27,16 +27,15 @@ class Name(Expr):
     copy: int = 0  # tells names of one stem apart; 0: there is one
 
 
-# Of equal shares of a loop; of languages that hand parts of sums on.
-SHARES = ("iterations", "block", "share", "begin", "end", "tile_begin", "peer")
+# Of languages that spell thread programs: the group of a thread, equal shares of a loop.
+OF_THREADS = ("consumer", "iterations", "block", "share", "begin", "end", "tile_begin", "peer")
 SORTS = (
     *("value", "part", "dim", "factor"),  # tensors: of the nest, temporaries
     *("origin", "positions", "mask", "step", "low", "high", "tiles"),  # of an index
     *("pointer", "descriptor"),  # arguments, of a tensor
     *("width", "even", "steps", "bulk"),  # constants: of indices, of searches, of copies in bulk
     *("tile", "within", "group_start", "group_size", "in_group"),  # of the grid
-    "consumer",  # of a thread's group
-    *SHARES,
+    *OF_THREADS,
 )
 CONSTANTS = ("width", "even", "steps", "bulk")
 CLUSTER = "cluster"  # the sort of a constant that only languages with clusters have

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backends.gpu.tile import CONSTANTS, SHARES, SORTS
+from backends.gpu.tile import CONSTANTS, OF_THREADS, SORTS
 from backends.triton.emit.names import NAMES, spelled
 from backends.triton.emit.spelling import HELPERS, templates
 from ir.parse.expression import RESERVED
@@ -44,7 +44,7 @@ def test_other_tensors_keep_their_names(name):
 
 def test_every_sort_of_name_has_a_form():
     forms = templates().table("names.py.j2", "NAMES")
-    assert set(forms) == set(SORTS) - set(SHARES)
+    assert set(forms) == set(SORTS) - set(OF_THREADS)
     assert templates().table("names.py.j2", "CONSTANTS") == list(CONSTANTS)
 
 
