@@ -20,7 +20,6 @@ from backends.hip.instructions import instructions, with_functions
 from backends.hip.testing.samples import CASES, FOLDER, backend, emulated, machine_of, source_of
 from backends.measure import check, compare, reference
 from backends.parameters import parameters
-from backends.registry import REGISTRY
 from backends.shared.arrays import from_device, poisoned, to_device
 from ir.autoschedule.autoschedule import autoschedule
 from ir.edits.edits import neighbours
@@ -170,21 +169,6 @@ def test_the_nest_is_right_and_its_text_says_the_scales():
     (exact,) = evaluate(work.spec, inputs, work.checks[0]).values()
     (found,) = interpret_nest(nest, inputs, work.checks[0]).values()
     np.testing.assert_allclose(found, exact, rtol=1e-9, atol=1e-9)
-
-
-def test_languages_without_the_instruction_are_right_or_say_what_they_lack(tmp_path):
-    work = work_of()
-    for target, name in (("h200", "cuda"), ("h200", "triton"), ("mi350", "triton"), ("npu", "sim")):
-        served = REGISTRY.backend(name)
-        machine = REGISTRY.served_by(REGISTRY.target(target), served)
-        nest = lower(work.spec, autoschedule(work.spec, machine, work.tune), machine, work.tune)
-        assert not any(dot.scales for dot in nest.launches[0].statements() if isinstance(dot, Dot))
-        if name != "cuda":
-            with pytest.raises(BackendError, match="tensors of f8e.m. are not held here"):
-                served.emit(nest, machine)
-            continue
-        built = served.build(served.emit(nest, machine), nest, machine, tmp_path)
-        check(served, built, nest, machine, work.spec, work.checks[0], seed=3)
 
 
 # -- thread programs ------------------------------------------------------------------------------
