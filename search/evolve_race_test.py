@@ -1,7 +1,6 @@
 """The command races all backends of a target, or those that its user names."""
 
 import json
-import signal
 import tomllib
 
 import pytest
@@ -18,12 +17,6 @@ RACED = ["triton", "cuda", "cutedsl"]
 @pytest.fixture
 def place(tmp_path):
     return Place(tmp_path, TARGET)
-
-
-def results(found):
-    """What must not depend on an interrupt."""
-    keys = ("evaluations", "failures", "best_us", "backend", "backends", "schedule", "operators")
-    return {key: found[key] for key in keys}
 
 
 def test_a_race_has_one_budget_one_winner_and_a_row_for_each_backend(place):
@@ -46,19 +39,6 @@ def test_a_race_has_one_budget_one_winner_and_a_row_for_each_backend(place):
     code, out, err = place.run(f"--show={found['run']}")
     assert code == 0, err
     assert f"rows on {TARGET}, by backend, won by {found['backend']}:" in out
-
-
-def test_a_race_that_was_interrupted_goes_on_as_if_it_had_not_been(place):
-    words = (f"--target={TARGET}", *ROWS, "--evaluations=12", "--json", "--workers=1")
-    code, out, err = place.run(*words, "--store=whole.db")
-    assert code == 0, err
-    whole = json.loads(out)["runs"][0]
-    stopped = place.signalled(signal.SIGINT, 6)
-    code, _, err = place.run(*words, "--store=part.db", **stopped)
-    assert code == 130, err
-    code, out, err = place.run("--resume=rows-h200-1", "--store=part.db", "--json", "--workers=1")
-    assert code == 0, err
-    assert results(json.loads(out)["runs"][0]) == results(whole)
 
 
 @pytest.mark.parametrize("names", [["cuda"], ["cuda", "triton"]])
