@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.cuda import nvrtc
 from backends.cuda.build import HEADERS, OPTIONS
 from backends.gpu.cubins import driver
-from backends.gpu.device import running
+from backends.gpu.launched import torch_stream
 from backends.gpu.source.launches import calls, constants
 from backends.gpu.source.names import known_sizes
 from backends.hip.backend import program, spelled
@@ -74,15 +73,10 @@ class Witness:
     ) -> dict[str, np.ndarray]:
         """The outputs, from buffers that were poisoned before."""
         known = known_sizes(nest, spelled(nest), sizes)
-        torch.cuda.init()
-        torch.cuda.current_stream()  # makes the context that the code is loaded into
+        torch_stream.ready()
         made = tuple(calls(launches(built.file), known))
-        launch = driver.launcher(self.image(built, known), made, _stream)
-        return running.run(launch, nest, sizes, inputs)
-
-
-def _stream() -> int:
-    return torch.cuda.current_stream().cuda_stream
+        launch = driver.launcher(self.image(built, known), made, torch_stream.stream)
+        return torch_stream.run(launch, nest, sizes, inputs)
 
 
 def has_matmul(schedule: Schedule) -> bool:

@@ -128,7 +128,8 @@ TABLE = {
     "backends/gpu/launched": (
         (
             *("ir", "machines/gpu", "backends", "backends/gpu"),
-            *("backends/gpu/device", "backends/gpu/model", "backends/gpu/source"),
+            *("backends/gpu/assembly", "backends/gpu/device", "backends/gpu/model"),
+            "backends/gpu/source",
         ),
         None,
     ),

@@ -17,8 +17,7 @@ from backends.backend import BackendError, Exports
 from backends.registry import target_names
 from ir.errors import KernelError
 from search.cli.shapes import worded, workload
-from tools.kernels import ENDING
-from tools.show import asked_for
+from tools.show import ask_for, asked_for
 
 NAME = "export_c"
 EXAMPLES = """
@@ -38,11 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=EXAMPLES.format(target=target_names()[0]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--kernel", required=True, help=f"of the library, or a {ENDING} file")
-    parser.add_argument("--target", required=True, help="a target, or the file of one")
-    parser.add_argument("--schedule", default="", metavar="FILE", help="a .sched file")
-    parser.add_argument("--shape", default="", metavar="M=2048,K=512", help="the sizes")
-    parser.add_argument("--backend", default="", help="one of the target's (default: its first)")
+    ask_for(parser, "the sizes")
     parser.add_argument("--out", required=True, help="a folder")
     asked = parser.parse_args(arguments)
     folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))

@@ -139,6 +139,15 @@ def asked_for(asked: argparse.Namespace, folder: Path) -> Lowered:
     )
 
 
+def ask_for(parser: argparse.ArgumentParser, shape: str) -> None:
+    """Adds the options that `asked_for` reads. shape: what the sizes are for."""
+    parser.add_argument("--kernel", required=True, help=f"of the library, or a {ENDING} file")
+    parser.add_argument("--target", required=True, help="a target, or the file of one")
+    parser.add_argument("--schedule", default="", metavar="FILE", help="a .sched file")
+    parser.add_argument("--shape", default="", metavar="M=2048,K=512", help=shape)
+    parser.add_argument("--backend", default="", help="one of the target's (default: its first)")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; exit code 2 for wrong use or input."""
     parser = argparse.ArgumentParser(
@@ -147,11 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=EXAMPLES.format(target=target_names()[0]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--kernel", required=True, help=f"of the library, or a {ENDING} file")
-    parser.add_argument("--target", required=True, help="a target, or the file of one")
-    parser.add_argument("--schedule", default="", metavar="FILE", help="a .sched file")
-    parser.add_argument("--shape", default="", metavar="M=2048,K=512", help="the sizes to tune for")
-    parser.add_argument("--backend", default="", help="one of the target's (default: its first)")
+    ask_for(parser, "the sizes to tune for")
     parser.add_argument("--level", default="", help=f"{', '.join(LEVELS)}, or one of the backend")
     asked = parser.parse_args(arguments)
     folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))

@@ -21,6 +21,7 @@ from backends.backend import BackendError, Built
 from backends.gpu.assembly import amdgcn
 from backends.gpu.assembly.mix import Code
 from backends.gpu.child import in_child
+from backends.gpu.launched.builds import compiled_launches
 from backends.gpu.model.builds import CompiledLaunch, check_limits, figures
 from backends.gpu.source.launches import calls, constants, metadata, text, value
 from backends.gpu.source.layouts import BYTES
@@ -77,31 +78,21 @@ def build(
     began = time.perf_counter()
     texts = kernels(compiled(file, machine, sizes).with_suffix(".s").read_text(encoding="utf-8"))
     seconds = time.perf_counter() - began
-    table, done = facts(machine), {}
-    for call in calls(given, sizes):
-        if call.name not in texts:
-            raise BackendError("build", f"the source has no kernel `{call.name}`")
-        done.setdefault(
-            call.name,
-            CompiledLaunch(
-                name=call.name,
-                programs=call.grid,
-                warps=call.block // machine.warp,
-                stages=stages[call.name],
-                shared=call.shared,
-                seconds=seconds / len(texts),
-                code=code(texts[call.name]),
-            ),
-        )
+    made = tuple(calls(given, sizes))
+    found = {call.name: code(texts[call.name]) for call in made if call.name in texts}
+    table = facts(machine)
+    done = compiled_launches(made, found, stages, machine.warp, seconds / len(texts))
     limits = {one.name: one.registers for one in program.launches if one.registers}
-    for one in done.values():
+    for one in done:
         check_limits(one, table)
         _require_kept(one, limits.get(one.name, 0))
     own = {
-        f"{n}.{fact}": float(_number(texts[n], word)) for n in done for fact, word in COUNTS.items()
+        f"{n}.{fact}": float(_number(texts[n], word))
+        for n in found
+        for fact, word in COUNTS.items()
     }
-    own |= {f"{n}.packed": float(packed(texts[n])) for n in done}
-    return Built(file, figures(list(done.values()), table) | own)
+    own |= {f"{n}.packed": float(packed(texts[n])) for n in found}
+    return Built(file, figures(done, table) | own)
 
 
 def _require_kept(one: CompiledLaunch, limit: int) -> None:

@@ -120,7 +120,7 @@ def load(registers: Any, pointer: Any, at: Any, inside: Any = True, other: Any =
 
 
 def _load_where(registers: Any, pointer: Any, at: Any, inside: Any, other: Any) -> None:
-    """Registers = what lies in memory where a condition holds, else another value. One instruction with
+    """Registers = elements of memory where a condition holds, else another value. One instruction with
     a predicate: the compiler moves what follows a branch into it, and then few loads are in flight."""
     count, dtype = cute.size(registers), registers.element_type
     bits = count * dtype.width

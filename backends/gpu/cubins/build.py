@@ -22,7 +22,8 @@ from typing import Any
 from backends.backend import BackendError, Built
 from backends.gpu.child import in_child, limit_memory
 from backends.gpu.cubins.code import cuobjdump, programs
-from backends.gpu.model.builds import CompiledLaunch, check_limits, figures
+from backends.gpu.launched.builds import compiled_launches
+from backends.gpu.model.builds import check_limits, figures
 from backends.gpu.source.launches import calls, constants, metadata
 from backends.gpu.threads.thread import ThreadProgram
 from ir.digest import text_digest
@@ -78,25 +79,13 @@ class Language:
         names = (one.name for one in program.launches)
         code = programs(image, self.number(machine), names, cuobjdump)
         stages = {n.name: max((t.stages for t in n.shared), default=1) for n in program.launches}
-        table, done = facts(machine), {}
-        for call in calls(given, sizes):
-            if call.name not in code:
-                raise BackendError("build", f"the source has no kernel `{call.name}`")
-            done.setdefault(
-                call.name,
-                CompiledLaunch(
-                    name=call.name,
-                    programs=call.grid,
-                    warps=call.block // machine.warp,
-                    stages=stages[call.name],
-                    shared=call.shared,
-                    seconds=seconds / len(code),
-                    code=code[call.name],
-                ),
-            )
-        for one in done.values():
+        table = facts(machine)
+        done = compiled_launches(
+            calls(given, sizes), code, stages, machine.warp, seconds / len(code)
+        )
+        for one in done:
             check_limits(one, table)
-        return Built(file, figures(list(done.values()), table), sha256(image))
+        return Built(file, figures(done, table), sha256(image))
 
     def image(self, file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
         """The cubin of a built source for the constants at some sizes, made in a child where there

@@ -1,0 +1,41 @@
+"""What was compiled for the calls of a kernel, whatever the language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from backends.backend import BackendError
+from backends.gpu.assembly.mix import Code
+from backends.gpu.model.builds import CompiledLaunch
+from backends.gpu.source.launches import Call
+
+
+def compiled_launches(
+    calls: Iterable[Call],
+    code: Mapping[str, Code],
+    stages: Mapping[str, int],
+    warp: int,
+    seconds: float,
+) -> list[CompiledLaunch]:
+    """Each launch once, as it is called first. code: of each launch. stages: of its loops, at most.
+    warp: threads. seconds: of compiling each launch.
+
+    BackendError("build") where the source lacks a launch.
+    """
+    done: dict[str, CompiledLaunch] = {}
+    for call in calls:
+        if call.name not in code:
+            raise BackendError("build", f"the source has no kernel `{call.name}`")
+        done.setdefault(
+            call.name,
+            CompiledLaunch(
+                name=call.name,
+                programs=call.grid,
+                warps=call.block // warp,
+                stages=stages[call.name],
+                shared=call.shared,
+                seconds=seconds,
+                code=code[call.name],
+            ),
+        )
+    return list(done.values())
