@@ -81,7 +81,7 @@ def build(
     made = tuple(calls(given, sizes))
     found = {call.name: code(texts[call.name]) for call in made if call.name in texts}
     table = facts(machine)
-    done = compiled_launches(made, found, stages, machine.warp, seconds / len(texts))
+    done = compiled_launches(made, found, stages, machine.warp, seconds)
     limits = {one.name: one.registers for one in program.launches if one.registers}
     for one in done:
         check_limits(one, table)

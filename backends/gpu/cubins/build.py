@@ -80,9 +80,7 @@ class Language:
         code = programs(image, self.number(machine), names, cuobjdump)
         stages = {n.name: max((t.stages for t in n.shared), default=1) for n in program.launches}
         table = facts(machine)
-        done = compiled_launches(
-            calls(given, sizes), code, stages, machine.warp, seconds / len(code)
-        )
+        done = compiled_launches(calls(given, sizes), code, stages, machine.warp, seconds)
         for one in done:
             check_limits(one, table)
         return Built(file, figures(done, table), sha256(image))

@@ -18,11 +18,12 @@ def compiled_launches(
     seconds: float,
 ) -> list[CompiledLaunch]:
     """Each launch once, as it is called first. code: of each launch. stages: of its loops, at most.
-    warp: threads. seconds: of compiling each launch.
+    warp: threads. seconds: of compiling all launches, of which each gets an equal share.
 
     BackendError("build") where the source lacks a launch.
     """
     done: dict[str, CompiledLaunch] = {}
+    share = seconds / max(len(code), 1)
     for call in calls:
         if call.name not in code:
             raise BackendError("build", f"the source has no kernel `{call.name}`")
@@ -34,7 +35,7 @@ def compiled_launches(
                 warps=call.block // warp,
                 stages=stages[call.name],
                 shared=call.shared,
-                seconds=seconds,
+                seconds=share,
                 code=code[call.name],
             ),
         )
