@@ -18,6 +18,7 @@ A folder below that has no BUILD file of its own belongs to the one above it.
 """
 
 load("@rules_python//python:defs.bzl", "py_binary", "py_library")
+load(":bytecode.bzl", "bytecode")
 load(":pytest.bzl", "pytest_test")
 
 # How a test that has a target of its own is run. The file name ends so; the first that fits counts.
@@ -101,10 +102,15 @@ def python_folder(name, folder = "", exclude = [], deps = [], data = [], test_de
       test_deps: libraries that only the tests import.
       test_data: files that only the tests read, beside those in the folder.
     """
+    sources = _files(folder, ["**/*.py"], exclude + _below(folder, _TESTS + _TEST_DATA))
+    bytecode(
+        name = name + "_bytecode",
+        srcs = sources,
+    )
     py_library(
         name = name,
-        srcs = _files(folder, ["**/*.py"], exclude + _below(folder, _TESTS + _TEST_DATA)),
-        data = data + _files(folder, ["**"], exclude + _below(folder, _NO_DATA + _TEST_DATA)),
+        srcs = sources,
+        data = [":" + name + "_bytecode"] + data + _files(folder, ["**"], exclude + _below(folder, _NO_DATA + _TEST_DATA)),
         deps = deps,
     )
     _pytest_tests(

@@ -70,11 +70,15 @@ def _python_env_impl(rctx):
         copied = rctx.execute(["sh", "-c", "mkdir -p include && cp -rL \"$0\" \"$1\"", source, copy])
         if copied.return_code:
             fail("The headers in %s could not be copied: %s" % (source, copied.stderr))
+    tag = rctx.execute([facts["python"], "-c", "import sys; print(sys.implementation.cache_tag)"])
+    if tag.return_code:
+        fail("The environment's Python does not start: " + tag.stderr)
+    rctx.file("tag.bzl", "CACHE_TAG = \"%s\"\n" % tag.stdout.strip())
     rctx.file("BUILD.bazel", _BUILD.format(**facts))
     rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name)
 
 python_env = repository_rule(
-    doc = "Makes @NAME//:toolchain and @NAME//:pybind11 from a lock file. " +
+    doc = "Makes @NAME//:toolchain, @NAME//:pybind11 and @NAME//:tag.bzl from a lock file. " +
           "Runs at each start of Bazel's server, and so mends a deleted environment.",
     implementation = _python_env_impl,
     attrs = {
