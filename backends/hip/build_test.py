@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -161,15 +162,30 @@ def test_pairs_of_f32_are_packed_where_there_is_such_an_instruction(
     assert least or "v_pk_max_f32" not in text and "v_pk_exp" not in text
 
 
-def test_halves_are_not_computed_with_as_halves(tmp_path):
-    """f16 and bf16 are computed with in f32: sums and products of 11 bits would be other numbers."""
-    both = "  f16 h[8];\n  load<8>(&h[0], reinterpret_cast<const f16*>(y_ptr) + thread * 8);\n"
-    both += "  for (int n = 0; n < 8; ++n) h[n] = float(h[n]) * float(h[n]) + 1.0f;\n"
-    both += "  store<8>(reinterpret_cast<f16*>(y_ptr) + thread * 8, &h[0]);"
+@pytest.mark.parametrize(
+    ("each", "packed"),
+    [
+        ("float(h[n]) * float(g[n])", "v_pk_mul_f16"),
+        ("float(h[n]) + float(g[n])", "v_pk_add_f16"),
+        ("float(h[n]) * float(g[n]) + 1.0f", ""),  # which is rounded once
+    ],
+)
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_halves_are_computed_with_as_halves_where_the_bits_are_the_same(
+    arch, each, packed, tmp_path
+):
+    """Equations are computed in f32. One operation that is rounded to f16 gives the same either way."""
+    body = "".join(
+        f"  f16 {x}[8];\n  load<8>(&{x}[0], reinterpret_cast<const f16*>(y_ptr) + {at} + thread * 8);\n"
+        for x, at in (("h", 0), ("g", 4096))
+    )
+    body += f"  for (int n = 0; n < 8; ++n) h[n] = {each};\n"
+    body += "  store<8>(reinterpret_cast<f16*>(y_ptr) + thread * 8, &h[0]);"
     file = tmp_path / "kernel.hip"
-    file.write_text(source_of(both), encoding="utf-8")
-    text = clang.assembly(file, "gfx942", (), tmp_path / "k.s")
-    assert "v_pk_fma_f16" not in text and "v_pk_mul_f16" not in text
+    file.write_text(source_of(body), encoding="utf-8")
+    text = clang.assembly(file, arch, (), tmp_path / "k.s")
+    found = set(re.findall(r"\tv_pk_\w+_f16", text))
+    assert found == ({f"\t{packed}"} if packed else set())
 
 
 def test_packed_instructions_are_figures(tmp_path):
