@@ -170,7 +170,8 @@ class Exports(Protocol):
     def exported(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
     ) -> Mapping[str, str]:
-        """Texts in C by the names of their files, which launch what was built at sizes."""
+        """Texts by the names of their files, which launch what was built at sizes: a header in C first,
+        then a source."""
 
 
 @runtime_checkable

@@ -1,7 +1,7 @@
-"""Builds a kernel at some sizes, and writes a header and a C file that launch it without Python.
+"""Builds a kernel at some sizes, and writes a header and a source that launch it without Python.
 
-They contain the compiled code, and need a driver to run. Without --schedule the kernel has the
-schedule that the search would begin with.
+The source contains the compiled code, or the kernels for the compiler of the language, and needs a
+driver to run. Without --schedule the kernel has the schedule that the search would begin with.
 """
 
 from __future__ import annotations

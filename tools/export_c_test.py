@@ -1,4 +1,5 @@
-"""The command writes C that compiles, with the very cubin that it names, and refuses what it cannot."""
+"""The command writes C that compiles, with the very cubin that it names, or a HIP program, and refuses
+what it cannot."""
 
 from __future__ import annotations
 
@@ -37,6 +38,18 @@ def test_a_kernel_is_exported_at_sizes(backend, tmp_path, monkeypatch, capsys):
     command = ["cc", "-c", "-Wall", "-Werror", f"-isystem{INCLUDE}", "softmax.c"]
     done = subprocess.run(command, cwd=made, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_where_kernels_are_sources_the_program_is_one(tmp_path, monkeypatch, capsys):
+    asked = ("kernel=softmax", "target=mi300", "backend=hip", "shape=M=24,K=100")
+    code, out, error = run(tmp_path, monkeypatch, capsys, *asked)
+    assert code == 0, error
+    made = tmp_path / "made"
+    assert out.split()[:2] == [str(made / "softmax.h"), str(made / "softmax.hip")]
+    text = (made / "softmax.hip").read_text()
+    assert "hipLaunchKernelGGL(softmax_0, dim3(" in text and "(y_ptr), 100);" in text
+    written = {Path(name).name for name in out.split()}
+    assert set(re.findall(r'#include "(.*?)"', text)) <= written
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from backends.hip.bounds import waves_per_eu
 from backends.hip.build import build, compiled, far, launches, tensor_bytes
 from backends.hip.instructions import instructions
 from backends.hip.interleave import interleaved
+from backends.hip.launcher import program_files
 from backends.hip.rules import RULES, WORDS
 from backends.hip.spelling import templates
 from backends.manifest import Manifest
@@ -30,7 +31,7 @@ from backends.parameters import parameters
 from backends.shared.arrays import Fenced, poisoned, results, to_device
 from ir.machine import Machine
 from ir.nest.nest import LoopNest, Store
-from ir.sizes import bind
+from ir.sizes import bind, value
 from machines.gpu.facts import device_names
 
 
@@ -115,6 +116,17 @@ class Hip(DeviceBackend):
     def present(self, machine: Machine) -> str:
         """Why the machine's GPU is not in this computer; empty where it is."""
         return present(machine)
+
+    def exported(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
+    ) -> Mapping[str, str]:
+        """A header and a HIP source, with the headers that it includes, for some sizes."""
+        bound, arch = bind(nest.spec, sizes), machine.details["hip"]["arch"]
+        at = ", ".join(f"{name} = {number}" for name, number in sizes.items())
+        what = f"{nest.spec.name} at {at}, for {arch}."
+        tensors = [(p, [value(e, bound) for e in p.shape]) for p in parameters(nest)]
+        known = known_sizes(nest, spelled(nest), sizes)
+        return program_files(nest.spec.name, what, tensors, built.file, known, arch)
 
     def compiler(self) -> tuple[str, str]:
         """The compiler's name and version; or nothing, and why it is not here."""

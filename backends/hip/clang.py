@@ -17,19 +17,23 @@ HERE = Path(__file__).parent
 INCLUDE = (HERE, HERE.parent / "gpu" / "source")  # kernel.h, prelude.h
 DEVICE, NATIVE = HERE / "device", HERE / "native"  # <hip/hip_runtime.h> of the GPU, of the CPU
 MOST_ERRORS = 4  # that are told
-# For one architecture. Divisions and roots within units of the last place, as CUDA's build has them.
-DEVICE_FLAGS = (
+# Divisions and roots within units of the last place, as CUDA's build has them.
+CODE_FLAGS = (
+    *("-std=c++20", "-O3", "-ffp-contract=fast-honor-pragmas", "-fno-unroll-loops"),
+    *("-fno-hip-fp32-correctly-rounded-divide-sqrt", "-Wno-pass-failed"),
+)
+DEVICE_FLAGS = (  # for one architecture
     *("-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc"),
-    *("-std=c++20", "-O3", "-fuse-cuid=none", "-mcode-object-version=5", "-Wno-pass-failed"),
-    *(
-        "-fno-hip-fp32-correctly-rounded-divide-sqrt",
-        "-ffp-contract=fast-honor-pragmas",
-        "-fno-unroll-loops",
-        "-S",
-    ),
+    *("-fuse-cuid=none", "-mcode-object-version=5", "-S"),
+    *CODE_FLAGS,
 )
 _ERROR = re.compile(r"^(?:\S*/)?([\w.]+):(\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
 _FAULT = re.compile(r"^.*\berror: .*$|^LLVM ERROR.*$|^PLEASE submit.*$", re.MULTILINE)
+
+
+def headers() -> list[Path]:
+    """The headers that a source includes, beside HIP's."""
+    return [header for folder in INCLUDE for header in sorted(folder.glob("*.h"))]
 
 
 @cache

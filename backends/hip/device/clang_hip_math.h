@@ -3,8 +3,6 @@
 #ifndef BACKENDS_HIP_DEVICE_CLANG_HIP_MATH_H_
 #define BACKENDS_HIP_DEVICE_CLANG_HIP_MATH_H_
 
-#pragma clang force_cuda_host_device begin
-
 // What the device library asks of its user: precise functions, wavefronts of 64, denormals kept.
 #define CONTROL(name, T, value)                                                          \
   extern "C" const __attribute__((constant, visibility("protected"))) T __oclc_##name = value;
@@ -22,9 +20,11 @@ CONTROL(ISA_version, int, 9402)
 #endif
 #undef CONTROL
 
+// Of the device alone, as clang has them: the C library may have the same on the host.
+#define FUNCTION inline __attribute__((device))
 
 #define INSTRUCTION(name) \
-  inline float name##f(float x) { return __builtin_##name##f(x); }
+  FUNCTION float name##f(float x) { return __builtin_##name##f(x); }
 INSTRUCTION(fabs)
 INSTRUCTION(floor)
 INSTRUCTION(ceil)
@@ -37,13 +37,13 @@ INSTRUCTION(log)
 INSTRUCTION(log2)
 INSTRUCTION(log10)
 #undef INSTRUCTION
-inline float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
-inline float fminf(float a, float b) { return __builtin_fminf(a, b); }
-inline float rsqrtf(float x) { return __builtin_amdgcn_rsqf(x); }
+FUNCTION float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
+FUNCTION float fminf(float a, float b) { return __builtin_fminf(a, b); }
+FUNCTION float rsqrtf(float x) { return __builtin_amdgcn_rsqf(x); }
 
 #define LIBRARY(name)                                      \
   extern "C" __attribute__((device)) float __ocml_##name##_f32(float);  \
-  inline float name##f(float x) { return __ocml_##name##_f32(x); }
+  FUNCTION float name##f(float x) { return __ocml_##name##_f32(x); }
 LIBRARY(expm1)
 LIBRARY(log1p)
 LIBRARY(erf)
@@ -63,7 +63,7 @@ LIBRARY(atanh)
 #undef LIBRARY
 #define LIBRARY(name)                                            \
   extern "C" __attribute__((device)) float __ocml_##name##_f32(float, float); \
-  inline float name##f(float a, float b) { return __ocml_##name##_f32(a, b); }
+  FUNCTION float name##f(float a, float b) { return __ocml_##name##_f32(a, b); }
 LIBRARY(atan2)
 LIBRARY(fmod)
 LIBRARY(pow)
@@ -71,7 +71,7 @@ LIBRARY(pow)
 
 // Of f64. Only those that take an operand's bits apart are instructions.
 #define INSTRUCTION(name) \
-  inline double name(double x) { return __builtin_##name(x); }
+  FUNCTION double name(double x) { return __builtin_##name(x); }
 INSTRUCTION(fabs)
 INSTRUCTION(floor)
 INSTRUCTION(ceil)
@@ -79,11 +79,11 @@ INSTRUCTION(rint)
 INSTRUCTION(trunc)
 INSTRUCTION(sqrt)
 #undef INSTRUCTION
-inline double fmax(double a, double b) { return __builtin_fmax(a, b); }
-inline double fmin(double a, double b) { return __builtin_fmin(a, b); }
+FUNCTION double fmax(double a, double b) { return __builtin_fmax(a, b); }
+FUNCTION double fmin(double a, double b) { return __builtin_fmin(a, b); }
 #define LIBRARY(name)                                                     \
   extern "C" __attribute__((device)) double __ocml_##name##_f64(double);  \
-  inline double name(double x) { return __ocml_##name##_f64(x); }
+  FUNCTION double name(double x) { return __ocml_##name##_f64(x); }
 LIBRARY(rsqrt)
 LIBRARY(exp)
 LIBRARY(exp2)
@@ -109,12 +109,11 @@ LIBRARY(atanh)
 #undef LIBRARY
 #define LIBRARY(name)                                                            \
   extern "C" __attribute__((device)) double __ocml_##name##_f64(double, double); \
-  inline double name(double a, double b) { return __ocml_##name##_f64(a, b); }
+  FUNCTION double name(double a, double b) { return __ocml_##name##_f64(a, b); }
 LIBRARY(atan2)
 LIBRARY(fmod)
 LIBRARY(pow)
 #undef LIBRARY
-
-#pragma clang force_cuda_host_device end
+#undef FUNCTION
 
 #endif  // BACKENDS_HIP_DEVICE_CLANG_HIP_MATH_H_
