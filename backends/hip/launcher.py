@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from backends.backend import BackendError
 from backends.gpu.source.launches import calls, constants
 from backends.hip import clang
 from backends.hip.build import far, launches
@@ -57,7 +58,10 @@ def program_files(
 ) -> Mapping[str, str]:
     """A header, a HIP source and the headers that it includes, by name. what: a line that tells the
     kernel; tensors: each with its shape, in the order of the kernel's list; file: a built source;
-    sizes: under the source's names."""
+    sizes: under the source's names. BackendError("emit") at a kernel with the name of such a header."""
+    beside = {h.name: h.read_text(encoding="utf-8") for h in clang.headers()}
+    if f"{name}.h" in beside:
+        raise BackendError("emit", f"sources include another `{name}.h`; rename the kernel")
     given = launches(file)
     known = {**sizes, **constants(given, sizes)}
     defines = [f"#define {n} {v}" for n, v in constants(given, sizes).items()]
@@ -78,7 +82,7 @@ def program_files(
         "body": "\n".join(_body(given, known, [p for p, _ in tensors])),
     }
     texts = {f"{name}.h": _HEADER.format(**told), f"{name}.hip": _SOURCE.format(**told)}
-    return texts | {h.name: h.read_text(encoding="utf-8") for h in clang.headers()}
+    return texts | beside
 
 
 def _body(

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from backends.backend import BackendError
 from backends.gpu.source.launches import Call
 from backends.hip import build as building
 from backends.hip import clang
+from backends.hip.launcher import program_files
 from backends.hip.testing.samples import CASES, backend, machine_of, work_of
 from backends.parameters import parameters
 from ir.lower.lower import lower
@@ -126,6 +128,12 @@ def test_the_device_code_compiles_with_rocms_headers_alone(name, target, arch, t
     found = building.kernels(to.read_text(encoding="utf-8"))
     assert found.keys() == {call.name for call in program.calls}
     assert all(building.code(text).spills == 0 for text in found.values())
+
+
+def test_a_kernel_with_the_name_of_a_header_is_refused(tmp_path):
+    file = tmp_path / "kernel.hip"
+    with pytest.raises(BackendError, match="another `matrices.h`; rename the kernel"):
+        program_files("matrices", "", (), file, {}, "gfx942")
 
 
 def test_the_header_is_c(tmp_path):
