@@ -188,6 +188,19 @@ def test_halves_are_computed_with_as_halves_where_the_bits_are_the_same(
     assert found == ({f"\t{packed}"} if packed else set())
 
 
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_exchanges_are_modifiers_of_instructions_up_to_8_threads(arch, tmp_path):
+    body = "  float x = y_ptr[thread];\n"
+    body += "  #pragma unroll\n  for (int distance = 1; distance <= 32; distance *= 2)\n"
+    body += "    x += shuffle_xor(x, distance);\n  y_ptr[thread] = x;"
+    file = tmp_path / "kernel.hip"
+    file.write_text(source_of(body), encoding="utf-8")
+    text = clang.assembly(file, arch, (), tmp_path / "k.s")
+    moves = ["quad_perm:[1,0,3,2]", "quad_perm:[2,3,0,1]", "row_half_mirror", "row_ror:8"]
+    assert all(re.search(rf"\tv_\w+_dpp .*{re.escape(move)}", text) for move in moves)
+    assert text.count("\tds_swizzle_b32") == text.count("\tds_bpermute_b32") == 1
+
+
 def test_packed_instructions_are_figures(tmp_path):
     figures = built(emitted("rows"), tmp_path).figures
     assert figures[f"{nest_of('rows').launches[0].name}.packed"] > 0
