@@ -104,10 +104,12 @@ def marking() -> Iterator[list[str]]:
         # Includes are found by their names, whoever gave them; what filters make is Python's.
         environment.join_path = lambda name, parent: join_path(plain(name), parent)
         environment.filters.update({n: _marking(f) for n, f in kept.items() if _own(f)})
+        _forget(self)
         try:
             found.append(render(self, template, **given(values)))
         finally:
             environment.filters.update(kept)
+            _forget(self)
             environment.join_path = join_path
         return plain(found[-1])
 
@@ -151,10 +153,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _marking(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def found(*args: Any, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
+        # It may look at what a text says; what it makes is Python's, whatever it is made of.
+        result = function(*(plain(a) if isinstance(a, str) else a for a in args), **kwargs)
         return given(list(result) if isinstance(result, Iterator) else result)
 
     return found
+
+
+def _forget(templates: Templates) -> None:
+    """Forgets what was loaded, which has the filters of that time."""
+    if templates.environment.cache is not None:
+        templates.environment.cache.clear()
 
 
 def _own(function: Callable[..., Any]) -> bool:
