@@ -13,7 +13,7 @@ import pytest
 
 from tests.source_tree import ROOT
 
-RULES = ("pybind.bzl", "code_object.bzl")  # whose rules make no tests
+RULES = ("bytecode.bzl", "pybind.bzl", "code_object.bzl")  # whose rules make no tests
 DATA = ("testdata", "golden")
 
 
