@@ -77,6 +77,7 @@ TABLE = {
     ),
     "backends": (("ir", "machines", "machines/fields"), ("jinja2", "torch", "numpy")),
     "backends/program": (("ir", "backends"), None),
+    "backends/caged": ((), ("numpy",)),
     "backends/shared": (("ir", "backends"), ("numpy",)),
     "backends/gpu": (("ir", "backends"), ()),
     "backends/gpu/layout": (("ir",), ()),
@@ -148,6 +149,7 @@ TABLE = {
             "machines/fields",
             "machines/gpu",
             "backends",
+            "backends/caged",
             "backends/shared",
             "backends/gpu",
             "backends/gpu/layout",
@@ -193,7 +195,7 @@ TABLE = {
         None,
     ),
     "search/evaluator": (
-        ("ir", "machines", "search", "search/core", "search/loop", "backends"),
+        ("ir", "machines", "search", "search/core", "search/loop", "backends", "backends/caged"),
         ("ray", "psutil", "numpy"),
     ),
     "search/cli": (
@@ -219,8 +221,8 @@ TABLE = {
     "tests/cheats": (("ir", "backends", "search/core", "search/evaluator", "search/cli"), None),
     "tests/hostile": (
         (
-            *("ir", "backends", "search/core", "search/evaluator", "search/evaluator/testing"),
-            "tests/cheats",
+            *("ir", "backends", "backends/caged", "search/core"),
+            *("search/evaluator", "search/evaluator/testing", "tests/cheats"),
         ),
         None,
     ),

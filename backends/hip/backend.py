@@ -28,7 +28,7 @@ from backends.hip.rules import RULES, WORDS
 from backends.hip.spelling import templates
 from backends.manifest import Manifest
 from backends.parameters import parameters
-from backends.shared.arrays import Fenced, poisoned, results, to_device
+from backends.shared.arrays import poisoned, results, to_device
 from ir.machine import Machine
 from ir.nest.nest import LoopNest, Store
 from ir.sizes import bind, value
@@ -90,20 +90,20 @@ class Hip(DeviceBackend):
         known = known_sizes(nest, own, sizes)
         given = launches(built.file)
         made = tuple(calls(given, known))
-        kernels = emulator.library(built.file, {c.name for c in made}, constants(given, known))
+        code = emulator.library(built.file, {c.name for c in made}, constants(given, known))
         bound = bind(nest.spec, sizes)
         found: list[dict[str, np.ndarray]] = []
         for reversed_order in emulator.ORDERS:
-            buffers = {
-                p.name: Fenced(
-                    to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
-                )
+            tensors = {
+                p.name: to_device(inputs[p.name], p.dtype)
+                if p.role == "input"
+                else poisoned(p, bound)
                 for p in parameters(nest)
             }
-            tensors = [(name, fenced.array) for name, fenced in buffers.items()]
-            for call in made:
-                emulator.launch(kernels, call, tensors, reversed_order)
-            found.append(results(nest, buffers, inputs))
+            with emulator.emulation(code, made, tensors) as emulation:
+                for call in made:
+                    emulation.launch(call, reversed_order)
+                found.append(results(nest, emulation.buffers, inputs))
         return _same(nest, *found)
 
     def calls(

@@ -1,21 +1,29 @@
-"""The emulator: a source as plain C++, each work-item of a block a fiber, on arrays of this process.
+"""The emulator: a source as plain C++, each work-item of a block a fiber, on arrays beside the judge.
 
 Nothing of the kernel's own memory is out of sight: `native/emulator.h` checks each access before it
-happens, so that a source can be run where it is not trusted.
+happens. The code still runs in a process of its own, which has the kernel's tensors and nothing else.
 """
 
 from __future__ import annotations
 
-import ctypes
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from backends.backend import BackendError
+from backends.caged import native
+from backends.caged.frames import Malformed
+from backends.caged.memory import ALIGNED, Segment
+from backends.caged.process import Died
 from backends.gpu.source.launches import Call
 from backends.hip import clang
+from backends.shared.arrays import Fenced, fenced_bytes
 from ir.digest import text_digest
 
 FLAGS = (
@@ -35,20 +43,13 @@ FLAGS = (
     *(("-mf16c", "-mavx2") if platform.machine() == "x86_64" else ()),
 )
 ORDERS = (False, True)  # of threads, wavefronts and blocks: forward, reversed
+_WANTED = ("libm.so.6",)
+_WORD = 8  # bytes of a pointer and of a number beside it
+_MOST_SAID = 400  # characters of a fault
 
 
-class Tensor(ctypes.Structure):
-    """A tensor of `native/emulator.h`."""
-
-    _fields_ = (
-        ("start", ctypes.c_void_p),
-        ("bytes", ctypes.c_ulonglong),
-        ("name", ctypes.c_char_p),
-    )
-
-
-def library(source: Path, names: Iterable[str], constants: Mapping[str, int]) -> ctypes.CDLL:
-    """The kernels of a source for some constants, compiled where they are not yet.
+def library(source: Path, names: Iterable[str], constants: Mapping[str, int]) -> Path:
+    """The kernels of a source for some constants as a shared library, compiled where it is not yet.
 
     BackendError("build") tells the first errors with their lines.
     """
@@ -68,39 +69,103 @@ def library(source: Path, names: Iterable[str], constants: Mapping[str, int]) ->
         include = (f"-I{folder}" for folder in folders)
         clang.run("clang", *FLAGS, *include, *defines, "-c", str(whole), "-o", str(made))
         clang.run("ld.lld", "-shared", str(made), "-o", str(file))
-    ctypes.CDLL("libm.so.6", mode=ctypes.RTLD_GLOBAL)
-    return ctypes.CDLL(str(file))
+    return file
 
 
-def launch(
-    kernels: ctypes.CDLL,
-    call: Call,
-    tensors: Sequence[tuple[str, np.ndarray]],
-    reversed_order: bool,
-) -> None:
-    """Runs one launch on arrays, in the device's form. tensors: all that a kernel may touch, with
-    their names; the call says which it takes.
+@dataclass(frozen=True, slots=True)
+class Emulation:
+    """The kernels of a library beside their tensors."""
 
-    BackendError("check") names the kernel, and of its fault the kind, the block and the thread.
+    code: native.Native
+    memory: Segment
+    buffers: Mapping[str, Fenced]
+
+    def launch(self, call: Call, reversed_order: bool) -> None:
+        """Runs one launch. BackendError("check") names the kernel, and of its fault the kind, the
+        block and the thread."""
+        tensors = [self.code.address(b.array) for b in self.buffers.values()]
+        values = [tensors[n] for n in call.tensors] + [n & (2**64 - 1) for n in call.arguments]
+        held = self._words(values)
+        start = self.code.address(held)
+        pointers = self._words([start + _WORD * n for n in range(len(values))])
+        said = self.code.call(
+            native.Call(
+                f"emulated_{call.name}",
+                (call.grid, call.block, call.shared, reversed_order, self.code.address(pointers)),
+            )
+        )
+        if said:
+            raise BackendError("check", f"{call.name}: {_fault(said, self.buffers)}")
+
+    def know(self) -> None:
+        """Tells the kernels which tensors there are, with their names."""
+        rows: list[int] = []
+        for name, buffer in self.buffers.items():
+            text = self.memory.room(len(name.encode()) + 1)
+            text[:-1] = np.frombuffer(name.encode(), np.uint8)
+            array = buffer.array
+            rows += [self.code.address(array), array.nbytes, self.code.address(text)]
+        table = self.code.address(self._words(rows))
+        self.code.call(native.Call("emulated_tensors", (table, len(self.buffers))))
+
+    def _words(self, values: Sequence[int]) -> np.ndarray:
+        """Words in the kernels' memory."""
+        made = self.memory.room(_WORD * max(1, len(values))).view(np.uint64)
+        made[: len(values)] = np.array(values, np.uint64)
+        return made
+
+
+@contextmanager
+def emulation(
+    file: Path, calls: Sequence[Call], tensors: Mapping[str, np.ndarray]
+) -> Iterator[Emulation]:
+    """A library's kernels in a new process, which ends with the block. tensors: in the device's form, all
+    that a kernel may touch; the calls say which each takes.
+
+    BackendError("check") where that process ends, or sends what is no answer.
     """
-    held = (Tensor * len(tensors))(
-        *((a.ctypes.data, a.nbytes, name.encode()) for name, a in tensors)
+    words = sum(2 * len(c.tensors) + 2 * len(c.arguments) + 4 for c in calls) + 3 * len(tensors) + 1
+    size = _WORD * words + ALIGNED * (3 * len(calls) + 3 * len(tensors) + 1)
+    size += sum(fenced_bytes(a.nbytes) + len(name.encode()) + 1 for name, a in tensors.items())
+    memory = Segment(size)
+    buffers = {name: Fenced(array, memory.room) for name, array in tensors.items()}
+    names = {f"emulated_{call.name}" for call in calls}
+    try:
+        with native.native(file, memory, _WANTED) as code:
+            if wrong := code.load(("emulated_tensors", *sorted(names))):
+                raise BackendError("check", wrong)
+            made = Emulation(code, memory, buffers)
+            made.know()
+            yield made
+    except Died as died:
+        raise BackendError("check", str(died), died.kind) from None
+    except Malformed as error:
+        raise BackendError("check", str(error), "crash") from None
+
+
+def _fault(said: str, tensors: Iterable[str]) -> str:
+    """What the emulator said, where all words are of its own messages: the text comes from the process of
+    the kernel, and a model may read it."""
+    known = _words() | set(tensors)
+    if len(said) <= _MOST_SAID and all(w in known for w in re.findall(r"[^\W\d]\w*", said)):
+        return said
+    return "it stopped, and what it says is no message of the emulator"
+
+
+@cache
+def _words() -> frozenset[str]:
+    """The words of the emulator's messages."""
+    text = (clang.NATIVE / "emulator.h").read_text(encoding="utf-8")
+    return frozenset(
+        w for t in re.findall(r'"([^"\n]*)"', text) for w in re.findall(r"[^\W\d]\w*", t)
     )
-    pointers = [ctypes.c_void_p(tensors[n][1].ctypes.data) for n in call.tensors]
-    values = (*pointers, *map(ctypes.c_int, call.arguments))
-    given = (ctypes.c_void_p * max(1, len(values)))(*map(ctypes.addressof, values))
-    kernels.emulated_tensors(held, len(tensors))
-    entry = kernels[f"emulated_{call.name}"]
-    entry.restype = ctypes.c_char_p
-    said = entry(call.grid, call.block, call.shared, int(reversed_order), given)
-    if said:
-        raise BackendError("check", f"{call.name}: {said.decode(errors='replace')}")
 
 
 _SUPPORT = """
-extern "C" EXPORTED HIDDEN void emulated_tensors(const emulated::Tensor* given, int count) {
+extern "C" EXPORTED HIDDEN const char* emulated_tensors(const emulated::Tensor* given, int count) {
   emulated::tensor_count = count;
   for (int n = 0; n < count; ++n) emulated::tensors[n] = given[n];
+  return nullptr;
 }
 """
 _ENTRY = """

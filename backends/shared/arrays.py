@@ -3,7 +3,7 @@ run, fences and inputs looked at after it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TypeVar
 
@@ -102,11 +102,22 @@ def poisoned(parameter: Parameter, sizes: Mapping[str, int]) -> np.ndarray:
     return np.full(shape, _BAD_INTEGER).astype(dtype)  # which wraps
 
 
+def _new(count: int) -> np.ndarray:
+    return np.empty(count, np.uint8)
+
+
+def fenced_bytes(count: int) -> int:
+    """What a buffer of so many bytes takes with its fences."""
+    return count + 2 * FENCE
+
+
 class Fenced:
     """A buffer between two fences of one pattern: what is written beside it shows there."""
 
-    def __init__(self, given: np.ndarray):
-        held = np.full(given.nbytes + 2 * FENCE, _FENCE_BITS, np.uint8)
+    def __init__(self, given: np.ndarray, room: Callable[[int], np.ndarray] = _new):
+        """room: gives so many bytes."""
+        held = room(fenced_bytes(given.nbytes))
+        held[...] = _FENCE_BITS
         start = -held.ctypes.data % ALIGNED
         self.ends = (
             held[: start + FENCE - ALIGNED],

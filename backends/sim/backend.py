@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.caged.process import Died
 from backends.emit import Templates
 from backends.manifest import Manifest
 from backends.shared.arrays import Fenced, placed, results
@@ -21,7 +21,7 @@ from backends.shared.view import kernel_view
 from backends.sim import spelling
 from backends.sim.admission import require_admissible
 from backends.sim.commands import Commands
-from backends.sim.native.kernel_process import KernelDied, kernel_process
+from backends.sim.native.kernel_process import kernel_process
 from backends.sim.native.load import BuildError, device_include, load
 from backends.sim.remembered import Remembered, Run, inputs_digest
 from backends.sim.scalars import charged
@@ -33,7 +33,6 @@ from ir.sizes import bind
 COMPILER = "g++"
 # Not optimised: a program only issues commands, which take the simulator the same time.
 FLAGS = ("-std=c++20", "-O0", "-shared", "-fPIC", "-Wall", "-Wno-unused-variable")
-DEATHS = {signal.SIGXCPU: "timeout", signal.SIGKILL: "machine"}  # kinds of failure
 MAX_CYCLES = 2_000_000_000
 SORTS = {  # what the figures `busy_<sort>` are of
     "memory": ("dram", "dma_in", "dma_out"),
@@ -134,10 +133,9 @@ class Sim:
             for c in calls(nest, bind(nest.spec, sizes))
         ]
         try:
-            with kernel_process() as place:
+            with kernel_process(built.file) as place:
                 result = simulator.simulate(
                     machine=device_machine(machine),
-                    library=str(built.file),
                     socket=place,
                     launches=launches,
                     tensors=[buffer.array for buffer in buffers.values()],
@@ -149,8 +147,8 @@ class Sim:
                 )
         except simulator.SimulationError as error:
             raise BackendError(stage, str(error)) from None
-        except KernelDied as died:
-            raise BackendError(stage, str(died), DEATHS.get(died.number, "crash")) from None
+        except Died as died:
+            raise BackendError(stage, str(died), died.kind) from None
         self._remembered.add(_run(built, nest, machine, sizes, inputs), result)
         return buffers, result
 

@@ -7,24 +7,32 @@ mounts, namespaces and settings of the machine; what compilers and drivers call 
 
 from __future__ import annotations
 
-import ctypes
-import errno
-import platform
-import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from search.evaluator.namespaces import LIBC, call
+from backends.caged.seccomp import (
+    ABSENT,
+    ALLOW,
+    ANY_BIT,
+    ARCHITECTURE,
+    ARCHITECTURES,
+    AT_LEAST,
+    EQUAL,
+    LEAST_OF_X32,
+    LOAD,
+    NUMBER,
+    REFUSED,
+    RETURN,
+    Architecture,
+    here,
+    install,
+    step,
+    where,
+)
 
-_SET_SECCOMP, _FILTER = 22, 2
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
-_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in `struct seccomp_data`
 _NEW_NAMESPACES = 0x7E020000  # flags of `clone`
 _TO_TERMINALS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: input for whoever has the terminal
 _UNIX, _INTERNET, _INTERNET_6, _NETLINK = 1, 2, 10, 16
 _OF_DRIVERS = (_UNIX, _INTERNET, _INTERNET_6, _NETLINK)  # sockets that a device's driver may have
-_LEAST_OF_X32 = 0x40000000
 
 # By name, the number on x86-64 and on aarch64; None: there is none.
 _REFUSED: Mapping[str, tuple[int | None, int | None]] = {
@@ -92,25 +100,6 @@ _ABSENT: Mapping[str, tuple[int, int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Machine:
-    """An architecture: its name for the kernel, its column in the tables, and calls whose arguments
-    decide."""
-
-    audit: int
-    column: int
-    clone: int
-    ioctl: int
-    prlimit: int
-    socket: int
-
-
-_MACHINES = {
-    "x86_64": _Machine(0xC000003E, 0, clone=56, ioctl=16, prlimit=302, socket=41),
-    "aarch64": _Machine(0xC00000B7, 1, clone=220, ioctl=29, prlimit=261, socket=198),
-}
-
-
 def refuse_calls(devices: tuple[str, ...]) -> str:
     """Installs the filter; how many calls it refuses. OSError where the kernel does not let it, or
     the architecture is not known.
@@ -118,45 +107,28 @@ def refuse_calls(devices: tuple[str, ...]) -> str:
     devices: with any, sockets that a driver may have are allowed, which reach nobody outside of the
     network namespace.
     """
-    name = platform.machine()
-    if name not in _MACHINES:
-        raise OSError(0, f"no numbers of system calls are known for {name}")
-    text = _program(_MACHINES[name], _OF_DRIVERS if devices else ())
-    held = ctypes.create_string_buffer(text, len(text))
-    program = struct.pack("@HP", len(text) // 8, ctypes.addressof(held))
-    call(LIBC.prctl(_SET_SECCOMP, _FILTER, program, 0, 0))
+    install(_program(here(), _OF_DRIVERS if devices else ()))
     return f"{len(_REFUSED) + len(_ABSENT)} refused, and sockets" + (
         " but those of drivers" if devices else ""
     )
 
 
-def _program(machine: _Machine, sockets: tuple[int, ...]) -> bytes:
+def _program(machine: Architecture, sockets: tuple[int, ...]) -> bytes:
     """The filter. Each check falls through to the next where it does not hold."""
-    forbidden, absent = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS
-    made = [_step(_LOAD, _ARCHITECTURE), _step(_EQUAL, machine.audit, 1, 0), _step(_RETURN, absent)]
-    made.append(_step(_LOAD, _NUMBER))
-    if machine.audit == _MACHINES["x86_64"].audit:
-        made += [_step(_AT_LEAST, _LEAST_OF_X32, 0, 1), _step(_RETURN, absent)]
-    for table, answer in ((_REFUSED, forbidden), (_ABSENT, absent)):
+    made = [step(LOAD, ARCHITECTURE), step(EQUAL, machine.audit, 1, 0), step(RETURN, ABSENT)]
+    made.append(step(LOAD, NUMBER))
+    if machine.audit == ARCHITECTURES["x86_64"].audit:
+        made += [step(AT_LEAST, LEAST_OF_X32, 0, 1), step(RETURN, ABSENT)]
+    for table, answer in ((_REFUSED, REFUSED), (_ABSENT, ABSENT)):
         for numbers in table.values():
             number = numbers[machine.column]
             if number is not None:
-                made += [_step(_EQUAL, number, 0, 1), _step(_RETURN, answer)]
-    refuse, allow = _step(_RETURN, forbidden), _step(_RETURN, _ALLOW)
-    made += _where(machine.clone, 0, [_step(_ANY_BIT, _NEW_NAMESPACES, 0, 1), refuse, allow])
-    made += _where(machine.prlimit, 0, [_step(_EQUAL, 0, 0, 1), allow, refuse])
-    terminals = [step for n in _TO_TERMINALS for step in (_step(_EQUAL, n, 0, 1), refuse)]
-    made += _where(machine.ioctl, 1, [*terminals, allow])
-    families = [step for n in sockets for step in (_step(_EQUAL, n, 0, 1), allow)]
-    made += _where(machine.socket, 0, [*families, refuse])
+                made += [step(EQUAL, number, 0, 1), step(RETURN, answer)]
+    refuse, allow = step(RETURN, REFUSED), step(RETURN, ALLOW)
+    made += where(machine.clone, 0, [step(ANY_BIT, _NEW_NAMESPACES, 0, 1), refuse, allow])
+    made += where(machine.prlimit, 0, [step(EQUAL, 0, 0, 1), allow, refuse])
+    terminals = [s for n in _TO_TERMINALS for s in (step(EQUAL, n, 0, 1), refuse)]
+    made += where(machine.ioctl, 1, [*terminals, allow])
+    families = [s for n in sockets for s in (step(EQUAL, n, 0, 1), allow)]
+    made += where(machine.socket, 0, [*families, refuse])
     return b"".join([*made, allow])
-
-
-def _where(number: int, argument: int, steps: list[bytes]) -> list[bytes]:
-    """Steps for one call, with the low half of an argument loaded; they end with an answer."""
-    load = _step(_LOAD, _ARGUMENTS + 8 * argument)
-    return [_step(_EQUAL, number, 0, len(steps) + 1), load, *steps]
-
-
-def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    return struct.pack("=HBBI", code, if_true, if_false, value)

@@ -10,9 +10,10 @@ import subprocess
 
 import pytest
 
-from search.evaluator import calls
-from search.evaluator.calls import _ABSENT, _MACHINES, _OF_DRIVERS, _REFUSED, _program
-from search.evaluator.namespaces import LIBC
+from backends.caged import seccomp
+from backends.caged.linux import LIBC
+from backends.caged.seccomp import ARCHITECTURES
+from search.evaluator.calls import _ABSENT, _OF_DRIVERS, _REFUSED, _program, refuse_calls
 from search.evaluator.sandbox import Limits
 from search.evaluator.testing.inside import inside, need
 
@@ -28,23 +29,23 @@ def answer(text, audit, number, *arguments):
         code, if_true, if_false, value = struct.unpack_from("=HBBI", text, 8 * at)
         at += 1
         match code:
-            case calls._LOAD:
+            case seccomp.LOAD:
                 (held,) = struct.unpack_from("=I", data, value)
-            case calls._RETURN:
+            case seccomp.RETURN:
                 return value
-            case calls._EQUAL:
+            case seccomp.EQUAL:
                 at += if_true if held == value else if_false
-            case calls._AT_LEAST:
+            case seccomp.AT_LEAST:
                 at += if_true if held >= value else if_false
-            case calls._ANY_BIT:
+            case seccomp.ANY_BIT:
                 at += if_true if held & value else if_false
             case _:
                 raise AssertionError(f"no such step: {code}")
 
 
-@pytest.mark.parametrize("name", _MACHINES)
+@pytest.mark.parametrize("name", ARCHITECTURES)
 def test_what_is_in_the_tables_is_refused_on_each_architecture(name):
-    machine = _MACHINES[name]
+    machine = ARCHITECTURES[name]
     text = _program(machine, ())
     for table, expected in ((_REFUSED, EPERM), (_ABSENT, ENOSYS)):
         for call, numbers in table.items():
@@ -56,9 +57,9 @@ def test_what_is_in_the_tables_is_refused_on_each_architecture(name):
         assert answer(text, machine.audit, number) == ALLOWED, number
 
 
-@pytest.mark.parametrize("name", _MACHINES)
+@pytest.mark.parametrize("name", ARCHITECTURES)
 def test_arguments_decide_on_some(name):
-    machine = _MACHINES[name]
+    machine = ARCHITECTURES[name]
     text, audit = _program(machine, ()), machine.audit
     assert answer(text, audit, machine.clone, 0x3D0F00) == ALLOWED  # as for a thread
     for flag in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
@@ -76,17 +77,17 @@ def test_arguments_decide_on_some(name):
 
 
 def test_another_architecture_has_no_calls():
-    for name, machine in _MACHINES.items():
-        others = [m.audit for m in _MACHINES.values() if m is not machine]
+    for name, machine in ARCHITECTURES.items():
+        others = [m.audit for m in ARCHITECTURES.values() if m is not machine]
         for audit in (0x40000003, *others):  # that of i386 among them
             assert answer(_program(machine, ()), audit, 0) == ENOSYS, name
-    machine = _MACHINES["x86_64"]
+    machine = ARCHITECTURES["x86_64"]
     assert answer(_program(machine, ()), machine.audit, 0x40000000 | 101) == ENOSYS
 
 
 def test_the_kernel_keeps_to_it(folder, layers):
     need(layers, "system calls")
-    column = _MACHINES[platform.machine()].column
+    column = ARCHITECTURES[platform.machine()].column
     # Those that the kernel would let a process do to itself, or answer otherwise.
     tried = ("ptrace", "process_vm_readv", "kcmp", "keyctl", "personality", "pidfd_getfd")
 
@@ -140,6 +141,6 @@ def test_threads_processes_and_programs_start_as_ever(folder):
 
 
 def test_an_architecture_without_numbers_is_told(monkeypatch):
-    monkeypatch.setattr(calls.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(seccomp.platform, "machine", lambda: "riscv64")
     with pytest.raises(OSError, match="riscv64"):
-        calls.refuse_calls(())
+        refuse_calls(())

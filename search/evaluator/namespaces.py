@@ -9,14 +9,14 @@ The candidate is not the first itself, because the kernel drops signals that wou
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
 import struct
 from pathlib import Path
 
-LIBC = ctypes.CDLL(None, use_errno=True)
+from backends.caged.linux import LIBC, call
+
 NEW_USER, NEW_PROCESSES, NEW_IPC = 0x10000000, 0x20000000, 0x08000000
 SET_PDEATHSIG = 1
 _MOST_FILES = 1 << 16
@@ -55,14 +55,6 @@ def die_with_parent() -> str:
     """Has the kernel end this process when its parent ends."""
     call(LIBC.prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     return "SIGKILL"
-
-
-def call(result: int) -> int:
-    """The result of a system call; OSError where it failed."""
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
 
 
 def _keep_only(file: int) -> None:

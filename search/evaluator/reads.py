@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import search
-from search.evaluator.landlock import READS, REFER, restrict, version, writes
+from backends.caged.landlock import READS, REFER, restrict, version, writes
 
 # Read here, as a candidate's process has another HOME.
 _HOME = Path(os.path.expanduser("~")).resolve()

@@ -20,13 +20,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from search.evaluator import groups, landlock
+from backends.caged import landlock
+from backends.caged.linux import LIBC, call, no_new_privileges
+from search.evaluator import groups
 from search.evaluator.calls import refuse_calls
 from search.evaluator.groups import Group
-from search.evaluator.namespaces import LIBC, call, descend, die_with_parent, unshare_as_oneself
+from search.evaluator.namespaces import descend, die_with_parent, unshare_as_oneself
 from search.evaluator.reads import limit_reads, toolchain
 
-_SET_NO_NEW_PRIVS = 38
 _NEW_NET, _NEW_MOUNTS = 0x40000000, 0x00020000
 _MOUNT_SETATTR, _HERE, _RECURSIVE, _READ_ONLY = 442, -100, 0x8000, 1
 _BIND, _PRIVATE = 1 << 12, 1 << 18
@@ -243,7 +244,7 @@ def _mount_attributes(
 
 
 def _no_new_privileges() -> str:
-    call(LIBC.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    no_new_privileges()
     return "set"
 
 

@@ -16,7 +16,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from search.evaluator.calls import _ABSENT, _MACHINES, _REFUSED
+from backends.caged.seccomp import ARCHITECTURES
+from search.evaluator.calls import _ABSENT, _REFUSED
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 OUTSIDE = Path("/tmp/speciate-hostile-outside")  # the test makes it, with the file `kept`
@@ -31,7 +32,7 @@ def _refused(result: int, *numbers: int) -> None:
 
 def _system_call(name: str) -> Callable[[str], None]:
     """The act of making a call with no arguments that mean anything."""
-    number = {**_REFUSED, **_ABSENT}[name][_MACHINES[platform.machine()].column]
+    number = {**_REFUSED, **_ABSENT}[name][ARCHITECTURES[platform.machine()].column]
 
     def act(_: str) -> None:
         ctypes.set_errno(0)
@@ -112,7 +113,7 @@ def limit_of_other(word: str) -> None:
 
 
 def clone_namespace(_: str) -> None:
-    number = _MACHINES[platform.machine()].clone
+    number = ARCHITECTURES[platform.machine()].clone
     child = LIBC.syscall(number, 0x10000000 | 17, 0, 0, 0, 0)  # NEWUSER
     if child == 0:
         os._exit(0)

@@ -115,7 +115,10 @@ def emulated(
     """Runs the kernel `k` of a source on arrays, which are its parameters x0, x1, ..."""
     file = folder / "kernel.hip"
     file.write_text(source, encoding="utf-8")
-    kernels = emulator.library(file, {"k"}, {})
+    code = emulator.library(file, {"k"}, {})
     call = Call("k", grid, threads, shared, tuple(range(len(arrays))), ())
-    named = [(f"x{n}", array) for n, array in enumerate(arrays)]
-    emulator.launch(kernels, call, named, reversed_order)
+    named = {f"x{n}": array for n, array in enumerate(arrays)}
+    with emulator.emulation(code, (call,), named) as emulation:
+        emulation.launch(call, reversed_order)
+        for buffer, array in zip(emulation.buffers.values(), arrays, strict=True):
+            array[...] = buffer.array

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "backends/sim/native/cage.h"
 #include "backends/sim/native/error.h"
 #include "backends/sim/native/frames.h"
 #include "backends/sim/native/library.h"
@@ -19,10 +18,19 @@ class Host {
  public:
   explicit Host(int socket) : socket_(socket) {}
 
+  // Loads the library, and says what is wrong with it.
+  bool open(const std::string& path) {
+    try {
+      library_.emplace(path);
+    } catch (const SimulationError& error) {
+      return say(error.what());
+    }
+    return say("");
+  }
+
   // Answers a request; false where the other side is gone.
   bool serve(Reader& request) {
     switch (request.value_of<Request>()) {
-      case Request::open: return open(long_text(request));
       case Request::launch: return launch(request);
       default: return more(request);
     }
@@ -33,16 +41,6 @@ class Host {
     Writer said;
     if (!wrong.empty()) said.put(std::string_view(wrong));
     return send_frame(socket_, said.data(), said.size());
-  }
-
-  bool open(const std::string& path) {
-    shut_in(path, socket_);
-    try {
-      library_.emplace(path);
-    } catch (const SimulationError& error) {
-      return say(error.what());
-    }
-    return say("");
   }
 
   bool launch(Reader& request) {
@@ -101,8 +99,9 @@ std::string long_text(Reader& from) {
   return text;
 }
 
-void serve_kernel(int socket) {
+void serve_kernel(int socket, const std::string& library) {
   Host host(socket);
+  if (!host.open(library)) return;
   std::vector<std::byte> received;
   while (receive_frame(socket, received)) {
     Reader request;

@@ -10,14 +10,13 @@
 
 namespace sim {
 
-enum class Request : std::uint8_t { open, launch, more };
+enum class Request : std::uint8_t { launch, more };
 
 void put_long(Writer& into, const std::string& text);
 std::string long_text(Reader& from);
 
-// Serves a Runner at the other end of the socket until that closes it. Shuts this process in first, as
-// far as the kernel lets it.
-void serve_kernel(int socket);
+// Loads a kernel's library, and serves a Runner at the other end of the socket until that closes it.
+void serve_kernel(int socket, const std::string& library);
 
 }  // namespace sim
 

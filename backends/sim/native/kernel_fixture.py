@@ -74,10 +74,9 @@ def run(source: str, tensors: dict[str, np.ndarray], sizes=(), **options) -> dic
     """Runs KERNEL(k) of the source on all tensors, in order; they are changed in place."""
     launches = options.pop("launches", [("k", list(range(len(tensors))), list(sizes))])
     chip, library = options.pop("machine", None) or tiny(), compiled(source)
-    with kernel_process() as place:
+    with kernel_process(Path(library)) as place:
         return load().simulate(
             chip,
-            library,
             place,
             launches,
             list(tensors.values()),

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from backends.caged.process import Died, host
 from backends.sim.native.kernel_fixture import run
-from backends.sim.native.kernel_process import KernelDied, _host
+from backends.sim.native.kernel_process import program
 from backends.sim.native.load import load
 
 _CALLS = """
@@ -71,12 +72,12 @@ def test_it_is_another_process_than_the_one_that_judges():
 
 def test_it_is_a_new_program_that_never_held_what_the_judge_holds():
     told("1")
-    control, host = _host(os.getpid())
-    words = Path(f"/proc/{host.pid}/cmdline").read_bytes().split(b"\0")
+    control, started = host(program(), os.getpid())
+    words = Path(f"/proc/{started.pid}/cmdline").read_bytes().split(b"\0")
     assert b"-I" in words and b"-S" in words and control.fileno() >= 0
-    maps = Path(f"/proc/{host.pid}/maps").read_text()
+    maps = Path(f"/proc/{started.pid}/maps").read_text()
     assert "_simulator" in maps and "numpy" not in maps
-    variables = Path(f"/proc/{host.pid}/environ").read_bytes().split(b"\0")
+    variables = Path(f"/proc/{started.pid}/environ").read_bytes().split(b"\0")
     assert {v.partition(b"=")[0] for v in variables} <= {b"LD_LIBRARY_PATH", b"PATH", b""}
 
 
@@ -126,7 +127,7 @@ def test_nothing_stays_from_one_simulation_to_the_next():
     ],
 )
 def test_its_end_is_a_failure_and_the_next_one_runs(body, number, words):
-    with pytest.raises(KernelDied, match=words) as seen:
+    with pytest.raises(Died, match=words) as seen:
         told("0", body=body)
     assert seen.value.number == number
     assert told("3") == 3

@@ -6,13 +6,7 @@
 
 namespace sim {
 
-Runner::Runner(int socket, const std::string& library) : socket_(socket) {
-  Writer request;
-  request.put(Request::open);
-  put_long(request, library);
-  ask(request);
-  require_good();
-}
+Runner::Runner(int socket) : socket_(socket) { require_good(); }
 
 std::vector<Bytes> Runner::launch(const LaunchCall& call, const Shape& shape) {
   Writer request;

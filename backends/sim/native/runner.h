@@ -2,17 +2,15 @@
 #ifndef BACKENDS_SIM_NATIVE_RUNNER_H_
 #define BACKENDS_SIM_NATIVE_RUNNER_H_
 
-#include <string>
-
 #include "backends/sim/native/programs.h"
 
 namespace sim {
 
 class Runner final : public Programs {
  public:
-  // `socket`: to a process in `serve_kernel`, which loads the library. Throws SimulationError where it
-  // cannot; all throw KernelEnded.
-  Runner(int socket, const std::string& library);
+  // `socket`: to a process in `serve_kernel`. Throws SimulationError where that cannot load its library;
+  // all throw KernelEnded.
+  explicit Runner(int socket);
 
   // Throws SimulationError where the library lacks the kernel.
   std::vector<Bytes> launch(const LaunchCall& call, const Shape& shape) override;

@@ -1,9 +1,11 @@
 """What the simulator refuses, one test for each message."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from backends.sim.native.kernel_fixture import compiled, machine, run, tiny
+from backends.sim.native.kernel_fixture import machine, run, tiny
 from backends.sim.native.kernel_process import kernel_process
 from backends.sim.native.load import load
 
@@ -433,8 +435,8 @@ def test_a_kernel_that_is_not_there_is_named() -> None:
 
 def test_a_library_that_is_not_there_is_named() -> None:
     with pytest.raises(load().SimulationError, match=r"cannot load '/no/such.so'"):
-        with kernel_process() as place:
-            load().simulate(tiny(), "/no/such.so", place, [], [], names=[], dtypes=[])
+        with kernel_process(Path("/no/such.so")) as place:
+            load().simulate(tiny(), place, [], [], names=[], dtypes=[])
 
 
 def test_a_launch_with_an_unknown_tensor_is_refused() -> None:
@@ -486,6 +488,5 @@ def test_a_wrong_machine_is_refused_by_field(change, message: str) -> None:
     ],
 )
 def test_a_wrong_tensor_is_refused(array, names, dtypes, message: str) -> None:
-    library = compiled("KERNEL(k) { co_return; }")
     with pytest.raises(ValueError, match=message):
-        load().simulate(tiny(), library, -1, [], [array], names=names, dtypes=dtypes)
+        load().simulate(tiny(), -1, [], [array], names=names, dtypes=dtypes)

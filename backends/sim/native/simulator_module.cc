@@ -141,7 +141,7 @@ py::dict dict_of(const Result& result) {
   return out;
 }
 
-py::dict run(const py::dict& machine, const std::string& library, int socket,
+py::dict run(const py::dict& machine, int socket,
              const std::vector<PyLaunch>& launches, const std::vector<py::array>& tensors,
              const std::vector<std::string>& names, const std::vector<std::string>& dtypes,
              const std::vector<std::string>& inputs, bool functional, bool check, Time max_cycles, std::int64_t max_events,
@@ -161,7 +161,7 @@ py::dict run(const py::dict& machine, const std::string& library, int socket,
   Result result;
   {
     py::gil_scoped_release released;
-    Runner runner(socket, library);
+    Runner runner(socket);
     result = simulate(spec, {functional, check, max_cycles, max_events}, runner, calls,
                       std::move(infos), trace.value_or(""));
   }
@@ -176,7 +176,7 @@ PYBIND11_MODULE(_simulator, module) {
   py::register_exception<sim::SimulationError>(module, "SimulationError", PyExc_RuntimeError);
   py::register_exception<sim::SpecError>(module, "SpecError", PyExc_ValueError);
   py::register_exception<sim::KernelEnded>(module, "KernelEnded", PyExc_RuntimeError);
-  module.def("simulate", &sim::run, py::arg("machine"), py::arg("library"), py::arg("socket"), py::arg("launches"),
+  module.def("simulate", &sim::run, py::arg("machine"), py::arg("socket"), py::arg("launches"),
              py::arg("tensors"), py::kw_only(), py::arg("names"), py::arg("dtypes"),
              py::arg("inputs") = std::vector<std::string>{}, py::arg("functional") = true, py::arg("check") = true, py::arg("max_cycles") = 0,
              py::arg("max_events") = 0, py::arg("trace") = py::none(),
@@ -186,7 +186,7 @@ PYBIND11_MODULE(_simulator, module) {
              "place, but for those that `inputs` names. Gives cycles, microseconds, counters by engine and bytes by space. Raises\n"
              "SimulationError for what the machine refuses, ValueError for a wrong description,\n"
              "KernelEnded where that process ends.");
-  module.def("serve_kernel", &sim::serve_kernel, py::arg("socket"),
+  module.def("serve_kernel", &sim::serve_kernel, py::arg("socket"), py::arg("library"),
              "Loads and runs a kernel's library for `simulate` at the other end of a socket.");
   module.def("event_rate", &sim::event_rate, py::arg("events"),
              py::call_guard<py::gil_scoped_release>(),

@@ -1,0 +1,90 @@
+"""The program of the host: `python -I -S host.py CONTROL ENTRY WANTED...`, a new process that holds nothing
+of who started it.
+
+CONTROL: the number of a socket. Each message on it brings the socket of a new runner, and names a library and
+the segment of memory that it attaches, if any. The next message, which brings no socket, ends the runner and is
+answered by its wait status. ENTRY: what a runner does, `module:function`, or `FILE:function` of an extension
+module; it is called with its socket, the library, and the address of the memory. WANTED: libraries that those
+of runners need.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+Entry = Callable[..., None]
+
+
+def main(control: socket.socket, entry: Entry) -> None:
+    """Forks a runner for each message, until there are no more."""
+    while True:
+        said, places, _, _ = socket.recv_fds(control, 1 << 16, 1)
+        if not said:
+            return
+        runner = os.fork()
+        if runner == 0:
+            control.close()
+            _run(entry, places[0], *json.loads(said))
+        os.close(places[0])
+        said = control.recv(1)
+        os.kill(runner, 9)
+        _, status = os.waitpid(runner, 0)
+        if not said:
+            return
+        control.send(b"%d" % status)
+
+
+def _run(entry: Entry, place: int, library: str, memory: int | None) -> None:
+    """The runner's side; does not return."""
+    try:
+        from backends.caged.cage import shut_in
+        from backends.caged.memory import attach
+
+        attached = () if memory is None else (attach(memory),)
+        shut_in(Path(library), place)
+        entry(place, library, *attached)
+        os._exit(0)
+    finally:
+        os._exit(1)  # it is the host that goes on
+
+
+def _entry(text: str) -> Entry:
+    module, _, name = text.rpartition(":")
+    if not module.endswith(".so"):
+        import importlib
+
+        return getattr(importlib.import_module(module), name)
+    from importlib.machinery import ExtensionFileLoader
+    from importlib.util import module_from_spec, spec_from_loader
+
+    loader = ExtensionFileLoader(Path(module).name.partition(".")[0], module)
+    made = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(made)
+    return getattr(made, name)
+
+
+def _package() -> None:
+    """Makes `backends` a package of which nothing is read until it is imported: a sandbox lets
+    nobody list the folder above."""
+    made = ModuleType("backends")
+    made.__path__ = [str(Path(__file__).parents[1])]
+    sys.modules["backends"] = made
+
+
+if __name__ == "__main__":
+    _package()
+    import ctypes
+
+    # Read here, as a runner can read nothing.
+    import backends.caged.cage
+    import backends.caged.memory  # noqa: F401
+
+    for wanted in sys.argv[3:]:
+        ctypes.CDLL(wanted, mode=ctypes.RTLD_GLOBAL)
+    main(socket.socket(fileno=int(sys.argv[1])), _entry(sys.argv[2]))

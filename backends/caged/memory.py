@@ -1,0 +1,61 @@
+"""Memory that two processes have: a System V segment, which no limit on the size of files concerns.
+
+A segment is marked to be removed as soon as it is made: it stays while a process has it, and Linux lets
+others attach it until then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import TYPE_CHECKING
+
+from backends.caged.linux import LIBC, call
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_PRIVATE, _REMOVE = 0, 0
+_OWN = 0o600
+ALIGNED = 64
+LIBC.shmat.restype = ctypes.c_void_p
+LIBC.shmdt.argtypes = (ctypes.c_void_p,)
+_FAILED = ctypes.c_void_p(-1).value
+
+
+def attach(number: int) -> int:
+    """The address of a segment in this process; OSError where there is none."""
+    address = LIBC.shmat(number, None, 0)
+    if address in (None, _FAILED):
+        call(-1)
+    return address
+
+
+class Segment:
+    """A segment of this process's making, given out from its start on. It is gone when no array of it
+    is left."""
+
+    def __init__(self, size: int):
+        """size: bytes of all rooms, with what aligns each. OSError where there is no such memory."""
+        import numpy as np  # which runners do without
+
+        self.number = call(LIBC.shmget(_PRIVATE, ctypes.c_size_t(max(size, 1)), _OWN))
+        try:
+            self.address = attach(self.number)
+        finally:
+            LIBC.shmctl(self.number, _REMOVE, None)
+        held = (ctypes.c_ubyte * max(size, 1)).from_address(self.address)
+        weakref.finalize(held, LIBC.shmdt, self.address)
+        self._bytes = np.frombuffer(held, np.uint8)
+        self._used = 0
+
+    def room(self, size: int) -> np.ndarray:
+        """The next so many bytes, zero."""
+        start = -(-self._used // ALIGNED) * ALIGNED
+        assert start + size <= len(self._bytes), "the segment was made for less"
+        self._used = start + size
+        return self._bytes[start : self._used]
+
+    def offset(self, array: np.ndarray) -> int:
+        """Where an array of this segment begins in it, in bytes."""
+        return array.ctypes.data - self.address

@@ -1,0 +1,107 @@
+"""Calls of a library's functions, in a process of its own, on memory that both sides have.
+
+the judge's side             the runner's side
+                             where the memory lies there
+names of functions           nothing, or what is wrong with the library
+calls                        nothing, or the first text that a function returned; and so on
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backends.caged.frames import Ended, receive, send
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from backends.caged.memory import Segment
+
+ENTRY = "backends.caged.native:serve"
+MOST_TEXT = 4096  # bytes of a text, of which the rest is dropped
+_WORD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a function, which returns null, or the address of a text. arguments: integers, among
+    them addresses in the runner's memory."""
+
+    function: str
+    arguments: tuple[int, ...]
+
+
+class Native:
+    """The functions of a loaded library."""
+
+    def __init__(self, place: socket.socket, memory: Segment):
+        self._place = place
+        self._memory = memory
+        self._start = int.from_bytes(receive(place, _WORD), "little")
+
+    def load(self, functions: Sequence[str]) -> str:
+        """Has the library loaded; what is wrong with it, or nothing."""
+        return self._ask(list(functions))
+
+    def address(self, array: np.ndarray) -> int:
+        """Where an array of the memory lies for the library."""
+        return self._start + self._memory.offset(array)
+
+    def call(self, *calls: Call) -> str:
+        """Makes calls in order; the first text that one returned, which ends them, or nothing. The text
+        is the library's: anything may stand there."""
+        return self._ask([[call.function, *call.arguments] for call in calls])
+
+    def _ask(self, message: list) -> str:
+        send(self._place, json.dumps(message).encode())
+        return receive(self._place, MOST_TEXT).decode(errors="replace")
+
+
+@contextmanager
+def native(library: Path, memory: Segment, wanted: tuple[str, ...] = ()) -> Iterator[Native]:
+    """A library in a new process, which ends with the block. Died where the block failed because that
+    process ended. wanted: libraries that it needs."""
+    from backends.caged.process import Program, runner
+
+    with runner(Program(ENTRY, wanted), library, Ended, memory.number) as place:
+        yield Native(place, memory)
+
+
+def serve(place: int, library: str, memory: int) -> None:
+    """The runner's side, until the other side is gone. memory: its address here."""
+    # All said, as what Python would ask the system for is refused here.
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, place) as other:
+        send(other, memory.to_bytes(_WORD, "little"))
+        names = json.loads(receive(other))
+        functions, wrong = _loaded(library, names)
+        send(other, wrong.encode()[:MOST_TEXT])
+        while not wrong:
+            asked = json.loads(receive(other))
+            send(other, next(filter(None, (_called(functions[n], a) for n, *a in asked)), b""))
+
+
+def _loaded(library: str, names: list[str]) -> tuple[dict, str]:
+    """The functions of a library, and what is wrong with it."""
+    try:
+        held = ctypes.CDLL(library)
+    except OSError as error:
+        return {}, f"the library cannot be loaded: {error}"
+    if missing := [name for name in names if not hasattr(held, name)]:
+        return {}, f"the source defines no `{missing[0]}`"
+    found = {name: getattr(held, name) for name in names}
+    for function in found.values():
+        function.restype = ctypes.c_void_p
+    return found, ""
+
+
+def _called(function, arguments: list[int]) -> bytes:
+    """Calls a function; the text that it returned."""
+    text = function(*map(ctypes.c_int64, arguments))
+    return ctypes.string_at(text)[:MOST_TEXT] if text else b""

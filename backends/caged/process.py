@@ -1,0 +1,101 @@
+"""Processes that run native code of others.
+
+A library of a candidate is loaded in a process that was started as a new program, so that its memory never
+held a tensor's reference, an expected result, a secret or the clock.
+
+    this process       asks for a runner, talks with it, has it ended
+      the host         a new program (`host.py`); forks a runner for each library
+        a runner       gives up files and system calls (`cage.py`), then loads the library
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_KINDS = {signal.SIGXCPU: "timeout", signal.SIGKILL: "machine"}
+_LINE = 64  # bytes: more than a wait status takes
+_HOST = Path(__file__).with_name("host.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What runners do: see `host.py`."""
+
+    entry: str
+    wanted: tuple[str, ...] = ()
+
+
+class Died(Exception):
+    """A runner ended while it was waited for."""
+
+    def __init__(self, number: int, words: str):
+        super().__init__(words)
+        self.number = number  # of a signal, or 0
+        self.kind = _KINDS.get(number, "crash")  # of failure, as `BackendError` has them
+
+
+@contextmanager
+def runner(
+    program: Program, library: Path, ended: type[Exception], memory: int | None = None
+) -> Iterator[socket.socket]:
+    """The socket of a new process for one library, which ends with the block.
+
+    ended: what the block raises where that process has ended; it becomes Died, which says how. memory: the
+    number of a segment that it attaches.
+    """
+    control = host(program, os.getpid())[0]
+    here, there = socket.socketpair()
+    try:
+        with there:
+            message = json.dumps([str(library), memory])
+            socket.send_fds(control, [message.encode()], [there.fileno()])
+        try:
+            yield here
+        finally:
+            control.send(b".")
+            status = int(control.recv(_LINE))
+    except ended as error:
+        raise Died(*_end(status, str(error))) from None
+    finally:
+        here.close()
+
+
+def _end(status: int, words: str) -> tuple[int, str]:
+    """The signal that ended a process, and what happened, in words."""
+    number = -os.waitstatus_to_exitcode(status)
+    if number <= 0:
+        return 0, f"{words}: exit code {-number}"
+    return number, f"the kernel died of {signal.Signals(number).name}"
+
+
+@cache
+def host(program: Program, owner: int) -> tuple[socket.socket, subprocess.Popen]:
+    """The host of a process and the socket to it, started at its first run; it ends when that process does.
+
+    owner: the process, as one that is forked later needs a host of its own.
+    """
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    kept = {n: os.environ[n] for n in ("LD_LIBRARY_PATH", "PATH") if n in os.environ}
+    with there:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-I", "-S", str(_HOST.resolve())),
+                *(str(there.fileno()), program.entry, *program.wanted),
+            ],
+            pass_fds=[there.fileno()],
+            env=kept,
+            stdin=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,  # Ctrl-C is for this process
+        )
+    return here, process

@@ -1,0 +1,112 @@
+"""Filters of system calls, in classic BPF.
+
+See https://docs.kernel.org/userspace-api/seccomp_filter.html. A filter stays for good, and for all that
+the process starts.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import platform
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from backends.caged.linux import LIBC, call
+
+_SET_SECCOMP, _FILTER = 22, 2
+LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # offsets in `struct seccomp_data`
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000
+REFUSED, ABSENT = REFUSE | errno.EPERM, REFUSE | errno.ENOSYS
+LEAST_OF_X32 = 0x40000000
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """Its name for the kernel, its column in tables of numbers, and calls whose arguments decide."""
+
+    audit: int
+    column: int
+    clone: int
+    ioctl: int
+    prlimit: int
+    socket: int
+    tgkill: int
+
+
+ARCHITECTURES = {
+    "x86_64": Architecture(0xC000003E, 0, clone=56, ioctl=16, prlimit=302, socket=41, tgkill=234),
+    "aarch64": Architecture(
+        0xC00000B7, 1, clone=220, ioctl=29, prlimit=261, socket=198, tgkill=131
+    ),
+}
+# What a process needs that loads a library, computes, and talks by a socket that it has. By name, the
+# number on x86-64 and on aarch64.
+_COMPUTES: Mapping[str, tuple[int, int]] = {
+    "brk": (12, 214),
+    "mmap": (9, 222),
+    "munmap": (11, 215),
+    "mremap": (25, 216),
+    "mprotect": (10, 226),
+    "madvise": (28, 233),
+    "futex": (202, 98),
+    "openat": (257, 56),
+    "read": (0, 63),
+    "pread64": (17, 67),
+    "fstat": (5, 80),
+    "newfstatat": (262, 79),
+    "close": (3, 57),
+    "lseek": (8, 62),
+    "write": (1, 64),
+    "writev": (20, 66),
+    "recvfrom": (45, 207),
+    "sendto": (44, 206),
+    "rt_sigreturn": (15, 139),
+    "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135),
+    "sigaltstack": (131, 132),
+    "getpid": (39, 172),
+    "gettid": (186, 178),
+    "exit": (60, 93),
+    "exit_group": (231, 94),
+    "getrandom": (318, 278),
+}
+
+
+def here() -> Architecture:
+    """This machine's; OSError where its numbers are not known."""
+    name = platform.machine()
+    if name not in ARCHITECTURES:
+        raise OSError(0, f"no numbers of system calls are known for {name}")
+    return ARCHITECTURES[name]
+
+
+def install(text: bytes) -> None:
+    """Has a filter decide on all calls of this process from now on; OSError where the kernel does
+    not let it."""
+    held = ctypes.create_string_buffer(text, len(text))
+    program = struct.pack("@HP", len(text) // 8, ctypes.addressof(held))
+    call(LIBC.prctl(_SET_SECCOMP, _FILTER, program, 0, 0))
+
+
+def computing(machine: Architecture, process: int) -> bytes:
+    """A filter that allows what a process needs to compute, and a signal to itself, as of `abort`."""
+    refuse, allow = step(RETURN, REFUSED), step(RETURN, ALLOW)
+    made = [step(LOAD, ARCHITECTURE), step(EQUAL, machine.audit, 1, 0), refuse, step(LOAD, NUMBER)]
+    for numbers in _COMPUTES.values():
+        made += [step(EQUAL, numbers[machine.column], 0, 1), allow]
+    made += where(machine.tgkill, 0, [step(EQUAL, process, 0, 1), allow, refuse])
+    return b"".join([*made, refuse])
+
+
+def where(number: int, argument: int, steps: Sequence[bytes]) -> list[bytes]:
+    """Steps for one call, with the low half of an argument loaded; they end with an answer."""
+    load = step(LOAD, ARGUMENTS + 8 * argument)
+    return [step(EQUAL, number, 0, len(steps) + 1), load, *steps]
+
+
+def step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    """One instruction; the last two are how many it skips."""
+    return struct.pack("=HBBI", code, if_true, if_false, value)
