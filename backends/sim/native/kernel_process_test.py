@@ -123,7 +123,7 @@ def test_nothing_stays_from_one_simulation_to_the_next():
         ("*reinterpret_cast<volatile int*>(pe.id()) = 1;", signal.SIGSEGV, "died of SIGSEGV"),
         ("std::raise(SIGTERM);", signal.SIGTERM, "died of SIGTERM"),
         ("_exit(0);", 0, "exit code 0"),
-        ("throw 1;", 0, "exit code 0"),
+        ("throw 1;", 0, "exit code 1"),
     ],
 )
 def test_its_end_is_a_failure_and_the_next_one_runs(body, number, words):
