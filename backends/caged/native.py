@@ -31,7 +31,7 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a function, which returns null, or the address of a text. arguments: integers, among
+    """One call of a function, which returns 0, or the address of a text. arguments: integers, among
     them addresses in the runner's memory."""
 
     function: str
