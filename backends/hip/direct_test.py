@@ -23,6 +23,7 @@ from backends.shared.arrays import poisoned, to_device
 from ir.edits.edits import neighbours
 from ir.errors import KernelError
 from ir.lower.lower import lower
+from ir.lower.verb_table import canonical
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.sizes import bind
 
@@ -212,11 +213,37 @@ def test_what_cannot_be_copied_so_is_refused_with_what_can(lines, spec, why):
     assert seen.value.stage == "emit" and "drop copy(" in seen.value.reason
 
 
-def test_edits_propose_it_for_loads():
-    schedule = parse_schedule(f"schedule(linear)\n{LINES.partition('copy(')[0]}\n")
-    found = neighbours(WORK.spec, schedule, machine_of("mi350"), WORK.tune)
-    copies = {str(e.decision) for e in found if e.decision.verb == "copy"}
-    assert copies == {"copy(x, by=lds)", "copy(w, by=lds)"}
+def copies_proposed(name, lines, target="mi350"):
+    """What edits of a case that are about copies make of its schedule."""
+    work, machine = work_of(name), machine_of(target)
+    schedule = parse_schedule(f"schedule({work.spec.name})\n{lines}\n")
+    found = neighbours(work.spec, schedule, machine, work.tune)
+    return [e.apply(schedule) for e in found if e.decision.verb == "copy"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_edits_propose_it_for_all_that_a_loop_loads(target):
+    without = re.sub(r"copy\(.*\)\n", "", LINES)
+    both = canonical(parse_schedule(f"schedule(linear)\n{LINES}\n"))
+    (made,) = copies_proposed("direct", without, target)
+    (dropped,) = copies_proposed("direct", LINES, target)
+    assert made == both and dropped == canonical(parse_schedule(f"schedule(linear)\n{without}\n"))
+    machine = machine_of(target)
+    source = backend().emit(lower(WORK.spec, made, machine, WORK.tune), machine)
+    assert source == emitted("direct", target)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("rows", CASES["rows"][1]),  # no matmul
+        ("staged", CASES["staged"][1]),  # w is not contiguous along k
+        ("direct", re.sub(r"copy\(.*\)\n", "", LINES).replace("stages=2", "stages=3")),
+        ("direct", re.sub(r"(copy|pipeline)\(.*\)\n", "", LINES)),
+    ],
+)
+def test_edits_do_not_propose_what_is_refused(name, lines):
+    assert not copies_proposed(name, lines)
 
 
 def test_the_time_model_counts_four_times_as_many_requests_of_four_bytes():

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from ir.contraction import contraction
-from ir.edits.stages import stage_changes
+from ir.edits.stages import copy, direct_loads, stage_changes
 from ir.edits.variant import variant_changes
 from ir.errors import KernelError
 from ir.lower.verb_table import OF_LAUNCH, canonical
-from ir.machine import Machine
+from ir.machine import DIRECT, Machine
 from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
@@ -205,10 +205,25 @@ class _Front(Edit):
         return f"{self.new} first"
 
 
+@dataclass(frozen=True, slots=True)
+class _Direct(Edit):
+    """All that a loop loads copied past the registers, or nothing of it."""
+
+    def apply(self, schedule: Schedule) -> Schedule:
+        loaded = (self.decision.subject, *self.alike)
+        rest = [d for d in schedule.decisions if d.verb != "copy" or d.subject not in loaded]
+        made = [replace(self.new, subject=name) for name in loaded] if self.new else []
+        return canonical(Schedule(schedule.kernel, (*rest, *made)))
+
+
 def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     """Where tensors are loaded, their pipeline stages, and which engine moves them."""
     for change in stage_changes(ground.spec, schedule, ground.machine, ground.reduced):
         yield Edit(*change)
+    for names in direct_loads(ground.spec, schedule, ground.machine, ground.reduced):
+        first, *others = (copy(name, DIRECT) for name in names)
+        old = schedule.find("copy", names[0])
+        yield _Direct(old, None if old == first else first, tuple(d.subject for d in others))
 
 
 def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:

@@ -50,8 +50,10 @@ def stage_changes(
         loaded = [*inputs, *(e.target for e in spec.equations if e.target in ends)]
         buffered, most = loaded if loops else [], MOST_STAGES
         for name in dict.fromkeys((*loaded, *(t.name for t in spec.outputs))):
-            stored = name not in inputs  # which only engines do that move whole boxes
-            engines = [e for e in machine.rendered_engines if not stored or e != DIRECT]
+            found = schedule.find("copy", name)
+            if found is not None and found.option("by") == DIRECT:
+                continue  # dropped with the others of its loop; see `direct_loads`
+            engines = [e for e in machine.rendered_engines if e != DIRECT]
             made_by = [copy(name, by) for by in engines if machine.renders("copy")]
             yield from _among(schedule, "copy", name, made_by)
     if not machine.renders("pipeline"):
@@ -61,6 +63,32 @@ def stage_changes(
         values = [pipeline(name, n) for n in range(min(STAGES), most + 1)]
         alike = together.get(name, ())
         yield from _among(schedule, "pipeline", name, values, alike)
+
+
+def direct_loads(
+    spec: Spec, schedule: Schedule, machine: Machine, reduced: Set[str]
+) -> Iterator[tuple[str, ...]]:
+    """What one loop loads in two stages for a matmul, contiguous along the loop: all of it may be
+    copied past the registers, or nothing. reduced: as of `stage_changes`."""
+    if DIRECT not in machine.rendered_engines or not machine.renders("copy"):
+        return
+    ends = {t.name for t in spec.inputs} | {d.subject for d in schedule.of("kernel")}
+    looped = reduced & {d.subject for d in schedule.of("tile")}
+    matmuls = {d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"}
+    for e in spec.equations:
+        reads = [n for n in e.value.walk() if isinstance(n, Read)] if e.target in matmuls else []
+        loads = [n for n in reads if _along(n) & looped & set(e.reduced)]
+        names = tuple(dict.fromkeys(n.tensor for n in loads))
+        stages = {schedule.find("pipeline", n) for n in names} == {pipeline(n, 2) for n in names}
+        last = [n.at[-1] for n in loads]
+        contiguous = all(isinstance(at, Index) and at.name in looped for at in last)
+        if names and stages and contiguous and ends.issuperset(names):
+            yield names
+
+
+def _along(read: Read) -> set[str]:
+    """The indices that a read walks along."""
+    return {n.name for at in read.at for n in at.walk() if isinstance(n, Index)}
 
 
 def _among(
@@ -85,7 +113,7 @@ def _together(spec: Spec, looped: Set[str]) -> dict[str, tuple[str, ...]]:
     along: dict[str, Set[str]] = {}
     for e in spec.equations:
         for read in (n for n in e.value.walk() if isinstance(n, Read)):
-            inside = {n.name for at in read.at for n in at.walk() if isinstance(n, Index)} & looped
+            inside = _along(read) & looped
             walked = inside & set(e.reduced) or inside
             along[read.tensor] = along.get(read.tensor, frozenset()) | walked
     return {
