@@ -22,6 +22,18 @@ from ir.schedule import Schedule
 from ir.sizes import shape
 from ir.spec import Spec
 
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How a kernel was made before."""
+
+    schedule: Schedule
+    variant: Spec | None = None  # the equations that the schedule is for; None: the kernel's own
+    source: str | None = None  # its text, where it is not the one that the schedule gives
+
+
+Knows = Callable[[Spec], Known | None]
 Progress = Callable[[int, int, Spec], None]  # kernels built so far, of how many, the next one
 
 
@@ -74,7 +86,8 @@ class Kernels:
 
     rounded: what sums are called, but for a number, of whose products of f32 the operands may be
     rounded to tf32, as some libraries do it in convolutions.  guessed: whether schedules are judged
-    by the backend's own guess of their time, where it has one: better, and slower.
+    by the backend's own guess of their time, where it has one: better, and slower.  knows: tells
+    how a kernel was made before, which is then made so; a KernelError where that is not possible.
     """
 
     def __init__(
@@ -83,9 +96,10 @@ class Kernels:
         backend: Backend,
         rounded: Collection[str] = (),
         guessed: bool = False,
+        knows: Knows | None = None,
     ):
         self.machine, self.backend, self.rounded = machine, backend, frozenset(rounded)
-        self.guessed = guessed
+        self.guessed, self.knows = guessed, knows
         self.emitted: dict[Spec, tuple[LoopNest, str]] = {}
         self._schedules: dict[Spec, Schedule] = {}  # of kernels alike
 
@@ -98,8 +112,13 @@ class Kernels:
     def emit(self, spec: Spec) -> tuple[LoopNest, str]:
         """The nest and the source of a kernel; KernelError where there is none."""
         if spec not in self.emitted:
-            nest = self._lowered(spec)
-            self.emitted[spec] = nest, self.backend.emit(nest, self.machine)
+            known = self.knows(spec) if self.knows else None
+            if known is None:
+                nest = self._lowered(spec)
+            else:
+                nest = lower(known.variant or spec, known.schedule, self.machine, {})
+            own = known.source if known else None
+            self.emitted[spec] = nest, own or self.backend.emit(nest, self.machine)
         return self.emitted[spec]
 
     def _lowered(self, spec: Spec) -> LoopNest:
@@ -128,13 +147,14 @@ def compiled(
     progress: Progress = lambda *_: None,
     guessed: bool = False,
     calls: Sequence[Outside] = (),
+    knows: Knows | None = None,
 ) -> Compiled:
     """A spec of many equations as kernels for a target, built below a folder.
 
-    aliases, calls (`outside`): see `partition` of `ir.partition`.  guessed: see `Kernels`.
+    aliases, calls (`outside`): see `partition` of `ir.partition`.  guessed, knows: see `Kernels`.
     Raises KernelError for what no kernel can compute, and BackendError for what does not build.
     """
-    kernels = Kernels(machine, backend, guessed=guessed)
+    kernels = Kernels(machine, backend, guessed=guessed, knows=knows)
     network = partition(spec, sizes, aliases, kernels.emit, calls)
     return built(network, kernels, folder, progress)
 

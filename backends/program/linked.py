@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from backends.backend import Backend
@@ -14,6 +16,14 @@ from backends.program.program import NOTHING, OutsideFunction, Program, Tensors
 from ir.machine import Machine
 from ir.network import Network
 from ir.spec import Spec
+
+
+class OwnFolder:
+    """A temporary folder that lasts as long as this value."""
+
+    def __init__(self, prefix: str):
+        self.path = Path(tempfile.mkdtemp(prefix=prefix))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +45,8 @@ class Linked:
     contents: Callable[[], Contents]  # gives what saving it writes
     # Names of their functions that run on a device; empty where they are not known
     functions: frozenset[str] = frozenset()
-    # The folder of the sources, where it is deleted with this value
-    folder: tempfile.TemporaryDirectory | None = None
+    # Of the sources, where nobody else keeps them
+    folder: OwnFolder | None = None
 
     @property
     def place(self) -> str:
@@ -55,6 +65,5 @@ class Linked:
         made = Program(
             self.network, self.launchers, self.place, fixed, reuse, into, outside, unread
         )
-        if self.folder:
-            weakref.finalize(made, self.folder.cleanup)
+        made.folder = self.folder
         return made

@@ -83,6 +83,7 @@ class Program:
         require_calls(network, len(outside))
         self.unread = frozenset(unread)
         self.network, self.place, self.reuse = network, place, reuse
+        self.folder: object = None  # whatever keeps the kernels' files, which live as long as this
         self.launchers = launchers
         self.buffers = {b.name: b for b in network.buffers}
         self.inputs = tuple(b for b in network.inputs if b.name not in fixed)

@@ -6,7 +6,6 @@ A program that is loaded from them runs without scheduling its equations again.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from backends.backend import Backend
 from backends.compiled import Compiled, Kernel
 from backends.parameters import parameters
 from backends.program.launcher import Launcher, launcher, takes_tensors
-from backends.program.linked import Contents, Linked
+from backends.program.linked import Contents, Linked, OwnFolder
 from backends.program.sealed import Sealed
 from backends.registry import backend_for, served_by, target
 from ir.errors import KernelError
@@ -33,14 +32,14 @@ NETWORK = "network.json"
 FACTS = ("name", "target", "backend", "toolchain")
 
 
-def linked(run: Compiled) -> Linked:
-    """A compiled network with its launchers."""
+def linked(run: Compiled, folder: OwnFolder | None = None) -> Linked:
+    """A compiled network with its launchers. folder: of its builds, to be deleted with them."""
     launchers = {
         spec: launcher(run.backend, kernel.built, kernel.nest, run.machine)
         for spec, kernel in run.kernels.items()
     }
     names = frozenset(la.name for k in run.kernels.values() for la in k.nest.launches)
-    return Linked(run.network, launchers, run.machine, run.backend, lambda: contents(run), names)
+    return Linked(run.network, launchers, run.machine, run.backend, lambda: contents(run), names, folder)
 
 
 def contents(run: Compiled) -> Contents:
@@ -86,9 +85,9 @@ def saved_network(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
             f"it holds no network: {type(error).__name__} {error}",
             where=str(sealed.folder / NETWORK),
         ) from error
-    folder = tempfile.TemporaryDirectory(prefix="program-")
+    folder = OwnFolder("program-")
     launchers = {
-        spec: built(spec) or _launcher(sealed, spec, tensors, machine, backend, Path(folder.name))
+        spec: built(spec) or _launcher(sealed, spec, tensors, machine, backend, folder.path)
         for spec, tensors in wanted.items()
     }
     own = [n for n in sealed.files if n == NETWORK or n.startswith("kernels/")]

@@ -9,6 +9,7 @@ Loading runs no code of the module's, imports nothing of PyTorch's export, and s
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from backends.program.linked import Contents
 from backends.program.saved import saved_network
 from backends.program.sealed import Sealed, seal, unseal
 from backends.program.tensors import TORCH
-from frontends.compiled.module import CompiledModule, known
+from frontends.compiled.call import known
+from frontends.compiled.module import CompiledModule
 from frontends.pytorch.external import names_of
 from frontends.pytorch.imported import (
     ArgumentLeaf,
@@ -56,6 +58,13 @@ def write(
     overwrite: bool = False,
 ) -> None:
     """Writes an import and its network, whose kernels need not be built."""
+    seal(folder, *_files(made, contents, state), overwrite)
+
+
+def _files(
+    made: Imported, contents: Contents, state: Mapping[str, torch.Tensor]
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """The files of a module by name, and the facts of its manifest."""
     written = _Tensors()
     held = {path: written.put(t) for path, t in state.items()}
     constants = {name: known(t) for name, t in made.constants.items()}
@@ -65,7 +74,22 @@ def write(
         CALL: json.dumps(call, indent=1).encode(),
         TENSORS: b"".join(written.parts),
     }
-    seal(folder, files, {**contents.facts, LEFT: list(names_of(made))}, overwrite)
+    return files, {**contents.facts, LEFT: list(names_of(made))}
+
+
+def packed(run: CompiledModule) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """All that `save` would write, for `unpacked`."""
+    return _files(run.made, run.linked.contents(), run.state)
+
+
+def unpacked(
+    files: tuple[dict[str, bytes], dict[str, Any]], seed: int, reuse: bool, graph: bool
+) -> CompiledModule:
+    """What was packed, as `load` gives it."""
+    with tempfile.TemporaryDirectory(prefix="packed-") as folder:
+        place = Path(folder) / "module"
+        seal(place, *files)
+        return load(place, seed=seed, reuse=reuse, graph=graph)
 
 
 def call_of(sealed: Sealed) -> tuple[Imported, dict[str, torch.Tensor]]:
@@ -149,6 +173,7 @@ def _call(
         "held": [[h.name, h.path] for h in made.held],
         "constants": {name: written.put(t) for name, t in constants.items()},
         "seed": made.seed,
+        "training": made.training,
         "outputs": [[t.name, t.dtype, [s.value for s in t.shape]] for t in made.spec.outputs],
         "results": [_result(r, written) for r in made.results],
         "structure": _structure(made.structure),
@@ -257,4 +282,5 @@ def _imported(call: Mapping[str, Any], memory: bytes) -> Imported:
             )
             for operator, args, kwargs, made in call["external"]
         ),
+        training=call.get("training", False),  # what was saved before does not say it
     )

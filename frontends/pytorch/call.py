@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_flatten, tree_unflatten
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from frontends.pytorch.imported import Imported, ResultLeaf
 from ir.errors import KernelError
@@ -28,10 +28,6 @@ def given(
     """
     found = dict(made.constants)
     for argument, leaf in zip(made.arguments, _leaves(made, args, kwargs), strict=True):
-        if not argument.tensor and not _same_value(leaf, argument.value):
-            raise KernelError(
-                f"an argument is {leaf!r}", allowed=f"{argument.value!r}, as it was imported with"
-            )
         if argument.name is not None:
             found[argument.name] = leaf
     for held in made.held:
@@ -97,14 +93,25 @@ def _same_value(leaf: Any, value: Any) -> bool:
     return type(leaf) is type(value) and leaf == value
 
 
-def _leaves(made: Imported, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> list[Any]:
-    leaves, structure = tree_flatten((tuple(args), dict(kwargs or {})))
+def require_same_call(made: Imported, leaves: Sequence[Any], structure: TreeSpec) -> None:
+    """KernelError where a call's arguments, flattened, are not those that were imported: of another
+    structure, or with another plain value."""
     if structure != made.argument_structure:
         raise KernelError(
             f"the arguments are {structure}",
             allowed=str(made.argument_structure),
             hint="call it as it was imported",
         )
+    for argument, leaf in zip(made.arguments, leaves, strict=True):
+        if not argument.tensor and not _same_value(leaf, argument.value):
+            raise KernelError(
+                f"an argument is {leaf!r}", allowed=f"{argument.value!r}, as it was imported with"
+            )
+
+
+def _leaves(made: Imported, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> list[Any]:
+    leaves, structure = tree_flatten((tuple(args), dict(kwargs or {})))
+    require_same_call(made, leaves, structure)
     return leaves
 
 

@@ -90,3 +90,4 @@ class Imported:
     sizes: tuple[OpenSize, ...] = ()
     # Calls that are left to PyTorch, in order (`frontends/pytorch/external.py`).
     external: tuple[External, ...] = ()
+    training: bool = False  # the mode of the module when it was traced

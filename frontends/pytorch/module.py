@@ -56,7 +56,9 @@ def imported(
     """
     require_known(allow_torch)
     program = trace(subject, args, kwargs, dynamic, allow_torch)
-    return of_program(program, tensor_name(name or called(subject)), dynamic or {}, allow_torch)
+    made = of_program(program, tensor_name(name or called(subject)), dynamic or {}, allow_torch)
+    training = isinstance(subject, torch.nn.Module) and subject.training
+    return replace(made, training=training)
 
 
 def of_program(
