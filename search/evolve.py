@@ -117,5 +117,10 @@ def _require_outputs(asked: Arguments, around: Invocation) -> None:
         )
 
 
+def command() -> int:
+    """The command of an installed copy, `speciate`."""
+    return main(sys.argv[1:])
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -30,6 +30,7 @@ SETTINGS = {
     "CUTE_DSL_DISABLE_FILE_CACHING": "1",
 }
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+SAID = "backends.cutedsl.kernel"  # what sources import
 _FROM = 128  # bytes that pointers are multiples of: torch's tensors are of 256
 
 
@@ -143,7 +144,13 @@ def _told(error: Exception) -> str:
 
 
 def _module(file: Path) -> Any:
-    """A module from its file, which the DSL reads again."""
+    """A module from its file, which the DSL reads again.
+
+    It says `from backends.cutedsl.kernel import *`, also where the project is installed and this
+    package is below another.
+    """
+    if __package__ and __package__ not in SAID:
+        sys.modules[SAID] = importlib.import_module(f"{__package__}.kernel")
     spec = importlib.util.spec_from_file_location("kernels_" + file.stem, file)
     if spec is None or spec.loader is None:
         raise BackendError("build", f"{file.name} is no module")

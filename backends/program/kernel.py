@@ -52,18 +52,24 @@ class KernelCall:
 
     def sizes(self, inputs: Sequence[torch.Tensor]) -> Mapping[str, int]:
         """The sizes of a call, derived ones included."""
-        if len(inputs) != len(self.spec.inputs):
-            raise KernelError(
-                f"`{self.spec.name}` is given {len(inputs)} tensors",
-                allowed=", ".join(t.name for t in self.spec.inputs),
-            )
-        found: dict[str, int] = {}
-        for t, x in zip(self.spec.inputs, inputs, strict=True):
-            if not isinstance(x, torch.Tensor) or x.ndim != len(t.shape):
-                raise KernelError(f"`{t.name}` is no tensor of {len(t.shape)} dimensions")
-            for size, length in zip(t.shape, x.shape, strict=True):
-                if isinstance(size, Size):
-                    found.setdefault(size.name, length)
-        for name, expr in self.spec.derived:
-            found[name] = value(expr, found)
-        return found
+        return sizes_of(self.spec, inputs)
+
+
+def sizes_of(spec: Spec, inputs: Sequence[torch.Tensor]) -> Mapping[str, int]:
+    """The sizes of a spec at some inputs, in order, derived ones included; a KernelError where these
+    are not its inputs."""
+    if len(inputs) != len(spec.inputs):
+        raise KernelError(
+            f"`{spec.name}` is given {len(inputs)} tensors",
+            allowed=", ".join(t.name for t in spec.inputs),
+        )
+    found: dict[str, int] = {}
+    for t, x in zip(spec.inputs, inputs, strict=True):
+        if not isinstance(x, torch.Tensor) or x.ndim != len(t.shape):
+            raise KernelError(f"`{t.name}` is no tensor of {len(t.shape)} dimensions")
+        for size, length in zip(t.shape, x.shape, strict=True):
+            if isinstance(size, Size):
+                found.setdefault(size.name, length)
+    for name, expr in spec.derived:
+        found[name] = value(expr, found)
+    return found

@@ -43,7 +43,7 @@ def rules() -> Mapping[str, Rule]:
     """Every rule by the operator's name."""
     for module in iter_modules([str(Path(__file__).parent)]):
         if module.name not in _NO_RULES and not module.name.endswith("_test"):
-            import_module(f"frontends.aten.{module.name}")
+            import_module(f"{__package__}.{module.name}")
     return _RULES
 
 

@@ -269,6 +269,16 @@ def labelled(made: Imported, leaves: Sequence[Any]) -> list[tuple[str, torch.Ten
     return [(label(made, n), t) for n, t in tensors]
 
 
+def require_call_apart(
+    made: Imported, state: Mapping[str, torch.Tensor], leaves: Sequence[Any]
+) -> None:
+    """KernelError where a tensor that the call changes overlaps another one. state: parameters and
+    buffers by path.  leaves: of the arguments, in order."""
+    held = [(label(made, path), t) for path, t in state.items()]
+    changed = [label(made, m.target) for m in made.mutations]
+    require_apart([*labelled(made, leaves), *held], changed)
+
+
 def _row_major(name: str, tensor: Any) -> Any:
     """An argument as kernels take it: a copy where it does not lie in row-major order."""
     if not isinstance(tensor, torch.Tensor):

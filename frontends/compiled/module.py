@@ -21,14 +21,13 @@ from backends.program.program import Program
 from backends.program.saved import linked
 from backends.registry import backend_for, served_by
 from backends.registry import target as machine_of
-from frontends.compiled.call import ModuleCall, label, labelled
+from frontends.compiled.call import ModuleCall, require_call_apart
 from frontends.compiled.held import held_module
 from frontends.compiled.operator import registered, traced
 from frontends.compiled.source import ModuleSource
 from frontends.pytorch.call import paths_of, state_of
 from frontends.pytorch.external import outside, require_called
 from frontends.pytorch.imported import Imported
-from frontends.pytorch.memory import require_apart
 
 
 class CompiledModule(torch.nn.Module):
@@ -122,6 +121,19 @@ class CompiledModule(torch.nn.Module):
         return self.call.left_to_torch
 
     @property
+    def source(self) -> str:
+        """The texts of all kernels, one after another."""
+        comment = "#" if self.linked.backend.manifest.extension == "py" else "//"
+        return "\n".join(f"{comment} {name}\n{text}" for name, text in self.sources.items())
+
+    def save(self, folder: str | Path, state: bool = True, overwrite: bool = False) -> None:
+        """Writes it to a folder, which `load` reads (`frontends/compiled/saved.py`). state: with its
+        parameters and buffers.  overwrite: replaces a module that is there."""
+        from frontends.compiled.saved import save
+
+        save(self, Path(folder), state, overwrite)
+
+    @property
     def sources(self) -> dict[str, str]:
         """The text of each kernel by its name, in the order of their first step."""
         files = self.linked.contents().files
@@ -161,9 +173,7 @@ def compile_module(
     require_called([made], allow_torch)
     source = ModuleSource(module, paths_of(made)) if isinstance(module, torch.nn.Module) else None
     state = state_of(made, source and source.module)
-    given = labelled(made, tree_leaves((tuple(args), dict(kwargs or {}))))
-    held = [(label(made, path), t) for path, t in state.items()]
-    require_apart([*given, *held], [label(made, m.target) for m in made.mutations])
+    require_call_apart(made, state, tree_leaves((tuple(args), dict(kwargs or {}))))
     own = None if folder else OwnFolder("compiled-")
     served = backend_for(machine, backend)
     run = compiled(

@@ -15,7 +15,7 @@ from typing import Any
 from ir.errors import KernelError
 
 LONGEST = 50  # characters of a folder in which a socket can be named: 107 are all there are
-_PRELOADED = "frontends.kernelbench.ready"
+_PRELOADED = f"{__package__}.ready"
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 

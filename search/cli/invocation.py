@@ -9,6 +9,7 @@ import os
 import shlex
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ from typing import Any
 
 PROGRAM = Path(__file__).parents[2]
 _BAZEL = ("./bazelw", "run", "//search:evolve", "--")
-_PYTHON = ("python3", "-m", "search.evolve")
+# Installed, this file is of the package `speciate.search`.
+_PYTHON = ("python3", "-m", f"{__name__.removesuffix('.cli.invocation')}.evolve")
 LEAST_WIDTH = 40  # characters of a line: nothing is made narrower
 MARK = "WORKSPACE"  # the file that the root of a checkout has and a build's copy has not
 
@@ -92,6 +94,8 @@ class Interrupt:
         self._before: dict[signal.Signals, _Handler] = {}
 
     def __enter__(self) -> Interrupt:
+        if threading.current_thread() is not threading.main_thread():
+            return self  # signals are for the main thread, which then ends as ever
         for number in SIGNALS:
             self._before[number] = signal.signal(number, self._take)
         return self

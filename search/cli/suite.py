@@ -140,7 +140,7 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
         for each, in_library in workloads:
             able = every.narrowed(partial(_lacks, each.spec))
             notes |= dict.fromkeys(able.notes)
-            problem = _problem(asked, each, able.served, ours, given)
+            problem = kernel_problem(asked, each, able.served, ours, given)
             problems.append(replace(problem, library=in_library))
     return Suite(tuple(problems), notes=tuple(notes))
 
@@ -204,7 +204,7 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
             able = every[m.name].narrowed(partial(_lacks, kernel.spec))
             notes |= dict.fromkeys(able.notes)
             workload = _workload_of(kernel)
-            problems.append(_problem(asked, workload, able.served, ours, None, kernel.shapes))
+            problems.append(kernel_problem(asked, workload, able.served, ours, None, kernel.shapes))
     networks = {name: each.shaped[0].network for name, each in found.items()}
     shaped = {name: each.shaped for name, each in found.items()}
     return Suite(tuple(problems), module, networks, shaped, tuple(notes))
@@ -289,7 +289,7 @@ def _by_file(name: str) -> bool:
     return name.endswith(ENDING) or "/" in name
 
 
-def _problem(
+def kernel_problem(
     asked: Arguments,
     workload: Workload,
     served: Sequence[Served],

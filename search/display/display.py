@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from typing import Protocol, TextIO
 
@@ -34,8 +35,10 @@ class Display(Protocol):
 
 
 def display(stream: TextIO, quiet: bool) -> Display:
-    """The display that suits a stream: lines where it is no terminal, or nobody watches."""
-    if quiet or not stream.isatty():
+    """The display that suits a stream: lines where it is neither a terminal nor a notebook's, or
+    nobody watches."""
+    notebook = "ipykernel" in sys.modules  # redrawn below the cell, whatever the stream
+    if quiet or not (stream.isatty() or notebook):
         return Lines(stream)
     try:
         from search.display.live import Live

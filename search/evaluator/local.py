@@ -34,7 +34,7 @@ PATIENCE = 5.0  # seconds for a worker to end by itself
 # process (a display's) are not in it.
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[2:]; "
-    "from search.evaluator.worker import main; main(int(sys.argv[1]))"
+    f"from {__package__}.worker import main; main(int(sys.argv[1]))"
 )
 
 

@@ -16,6 +16,8 @@ from backends.caged.landlock import READS, REFER, restrict, version, writes
 _HOME = Path(os.path.expanduser("~")).resolve()
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or _HOME / ".cache", "speciate")
 _TREE = Path(search.__file__).resolve().parents[1]
+# The tree is a package among others that are installed, and no checkout.
+_INSTALLED = (_TREE / "__init__.py").is_file()
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 _FILES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -59,7 +61,8 @@ def toolchain() -> tuple[Path, ...]:
     kept: set[Path] = set()
     for place in sorted({place.resolve() for place in found}):
         if _HOME.is_relative_to(place) or _TREE.is_relative_to(place):
-            continue  # more than a toolchain lies there
+            if _HOME.is_relative_to(place) or not _INSTALLED:
+                continue  # more than a toolchain lies there
         if kept.isdisjoint(place.parents):
             kept.add(place)
     return tuple(sorted(kept))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import backends.manifest
+from backends import manifest
 from ir.errors import KernelError
 from search.prompt.document import Document, document
 
 SHARED = Path(__file__).parents[1] / "knowledge"  # what holds for all targets
-_BACKENDS = Path(backends.manifest.__file__).parent
+_BACKENDS = Path(manifest.__file__).parent
 
 
 @dataclass(frozen=True, slots=True)

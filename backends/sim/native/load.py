@@ -33,7 +33,7 @@ def load() -> ModuleType:
         BuildError: it is not built, and there is no compiler or the compiler refuses it.
     """
     try:
-        return importlib.import_module(f"backends.sim.native.{_NAME}")
+        return importlib.import_module(f"{__package__}.{_NAME}")
     except ModuleNotFoundError:
         pass
     return _import(_built())
@@ -100,7 +100,7 @@ def _run_all(commands: list[list[str]]) -> None:
 
 
 def _import(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"backends.sim.native.{_NAME}", path)
+    spec = importlib.util.spec_from_file_location(f"{__package__}.{_NAME}", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

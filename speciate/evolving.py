@@ -1,0 +1,171 @@
+"""Evolving the kernels of a module or spec, in the process that asks for it."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from backends.compiled import Kernels
+from backends.registry import target as machine_of
+from frontends.compiled.module import CompiledModule
+from ir.errors import KernelError
+from ir.estimate.cost import roofline
+from ir.machine import Machine
+from ir.network import Network
+from ir.workload import Workload
+from search.cli.arguments import arguments
+from search.cli.files import keeper, write
+from search.cli.invocation import Interrupt, current_invocation
+from search.cli.models import sources
+from search.cli.promote import Destination
+from search.cli.results import page
+from search.cli.serving import serving
+from search.cli.session import Ended, Session, SessionPlan
+from search.cli.suite import Problem, kernel_problem
+from search.core.workload import WeightedShape
+from search.display.display import display
+from search.llm.endpoint import endpoint
+from search.report.render import render
+from speciate.compiling import by_records
+from speciate.here import target_here
+from speciate.records import records_folder
+from speciate.subject import Named, subject
+
+EVEN = 0.25  # the part of the seconds that all kernels share alike; the rest goes by their time
+
+
+class Evolved(CompiledModule):
+    """A compiled module whose kernels were searched for just now."""
+
+    page = ""  # what `report` writes
+
+    def report(self, file: str | Path) -> None:
+        """Writes the page that shows the searches: one HTML file that needs no other."""
+        write("report", Path(file), self.page.encode())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Evolved:
+        return _shown(super().__deepcopy__(memo), self.page)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        unpacked, parts = super().__reduce__()
+        return _unpacked, (unpacked, parts, self.page)
+
+
+def _unpacked(unpacked: Any, parts: tuple[Any, ...], shown: str) -> Evolved:
+    return _shown(unpacked(*parts), shown)
+
+
+def _shown(run: CompiledModule, shown: str) -> Evolved:
+    made = Evolved(
+        *(run.made, run.linked, run.state, run.seed),
+        *(run.call.reuse, run.call.graph, run.call.source),
+    )
+    made.__dict__["page"] = shown
+    return made
+
+
+def evolve(
+    named: Named,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    target: str | None = None,
+    seconds: float | None = None,
+    evaluations: int | None = None,
+    backend: str | None = None,
+    records: str | Path | None = None,
+    store: str | None = None,
+    workers: int | None = None,
+    seed: int = 0,
+    quiet: bool = False,
+    allow_torch: Sequence[str] = (),
+) -> Evolved:
+    """Searches for fast kernels of a module's call, and returns the call by the best known ones.
+
+    named, args, kwargs, target, allow_torch: as of `speciate.compile`.  seconds: of search in all;
+    each kernel has a share by its bound on time and its number of steps.  evaluations: candidates
+    of each kernel, 32 by default where no seconds are given.  backend: of the target; by default the
+    first that can be used here.  records: a folder for the winners; by default the user's, where
+    `speciate.compile` finds them.  store: where runs are kept, a file or URL; by default the user's.
+    workers: candidates evaluated at a time.  seed: of the search.  quiet: shows no progress, which a
+    terminal or notebook redraws.
+
+    A search starts from what earlier ones in the store found for the same kernel, so that calling
+    it again goes on. Raises KernelError for what cannot be imported, and where a kernel has no
+    correct candidate.
+    """
+    found = subject(named, args, kwargs, allow_torch)
+    name = target or target_here(args, kwargs, found.state)
+    words = {"target": name, "seconds": seconds, "evaluations": evaluations, "store": store}
+    words |= {"seed": seed, "workers": workers}
+    said = [f"--{option}={value}" for option, value in words.items() if value is not None]
+    asked = arguments([*said, "--memory"], name, "")
+    around = current_invocation()
+    served = serving(machine_of(name), (backend,) if backend else ()).served[0]
+    network = found.network(Kernels(served.machine, served.backend))
+    ours = not name.endswith(".toml")
+    problems = [
+        kernel_problem(asked, Workload(spec, {}, ({},)), [served], ours, None, (WeightedShape({}),))
+        for spec in network.kernels()
+    ]
+    if seconds is not None:
+        problems = _within(seconds, problems, network, served.machine)
+    root = Path(records) if records is not None else records_folder()
+    shown = display(sys.stderr, quiet)
+    with closing(keeper(asked, around)) as kept:
+        plan = SessionPlan(
+            store=kept,
+            workers=asked.workers or around.workers,
+            destination=Destination(out=root),
+            command=f"speciate.evolve: {' '.join(said)}",
+            sources=sources((), endpoint(around.variables), shown.say),
+            memory=asked.memory,
+        )
+        session = Session(plan, shown, Interrupt())
+        session.run(problems)
+    _require_found(session)
+    made = by_records(found, name, served.name, root, seed=0, reuse=False, graph=False)
+    return _shown(made, _page(session.ended, plan.command))
+
+
+def _page(ended: Sequence[Ended], command: str) -> str:
+    return render(page(ended, command, datetime.now(UTC))) if ended else ""
+
+
+def _within(
+    seconds: float, problems: Sequence[Problem], network: Network, machine: Machine
+) -> list[Problem]:
+    """The problems, each with its share of the seconds."""
+    steps = Counter(step.spec for step in network.steps)
+    bounds = {s.name: n * roofline(s, machine, {}).us for s, n in steps.items()}
+    whole = sum(bounds.values()) or 1.0
+    made = []
+    for problem in problems:
+        share = EVEN / len(problems) + (1 - EVEN) * bounds[problem.settings.kernel] / whole
+        made.append(
+            replace(problem, settings=replace(problem.settings, seconds=seconds * share))
+        )
+    return made
+
+
+def _require_found(session: Session) -> None:
+    """KernelError where no candidate of a kernel is correct, KeyboardInterrupt where the user ended
+    the search. A kernel for which there was no time to try one keeps its seed schedule."""
+    if session.interrupt.came:
+        raise KeyboardInterrupt
+    for fault in session.faults.values():
+        raise fault
+    for ended in session.ended:
+        if ended.outcome.fault is not None:
+            raise ended.outcome.fault
+        if ended.outcome.best is None and ended.outcome.evaluations:
+            raise KernelError(
+                f"no candidate of `{ended.problem.title}` is correct",
+                hint=f"the run is stored: --show={ended.outcome.run}",
+            )

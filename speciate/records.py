@@ -1,0 +1,106 @@
+"""The best known kernels: records that searches wrote, found again by the equations of a kernel.
+
+`speciate.evolve` writes to a folder of the user (`records_folder`). The project's own records
+(`kernels_generated/`) come after it, and hold kernels of the library alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import kernels_generated
+from backends.backend import Backend
+from backends.compiled import Known
+from ir.digest import spec_digest
+from ir.errors import KernelError
+from ir.literal import literal
+from ir.lower.lower import lower
+from ir.machine import Machine
+from ir.parse.parse import parse_schedule, parse_spec
+from ir.spec import Spec
+from search.cli.invocation import current_invocation
+from search.record.record import RECORD, SCHEDULE, VARIANT, Stored, read_record
+from speciate.subject import OpenSpec
+
+LIBRARY = Path(kernels_generated.__file__).parent
+
+
+def records_folder() -> Path:
+    """The user's folder, beside the store of runs ($XDG_DATA_HOME/speciate/records)."""
+    return Path(current_invocation().store).with_name("records")
+
+
+class Records:
+    """What is known for a backend of a target, in some folders, the first before the others.
+
+    given: the spec that the user gave, whose records may be for open sizes.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        machine: Machine,
+        backend: Backend,
+        given: OpenSpec | None = None,
+    ):
+        self.folders, self.machine, self.backend, self.given = folders, machine, backend, given
+        self.used: dict[str, Path] = {}  # the records of kernels that were asked for, by name
+
+    def __call__(self, spec: Spec) -> Known | None:
+        """How a kernel was made before; None where there is no record. A KernelError where there is
+        one that cannot be read, or was edited by hand."""
+        for root in self.folders:
+            if (found := self._stored(root, spec)) is not None:
+                self.used[spec.name], stored = found
+                own = stored.record.freely_edited
+                return Known(
+                    parse_schedule(stored.schedule, SCHEDULE),
+                    None if stored.variant is None else parse_spec(stored.variant, VARIANT),
+                    stored.source if own else None,
+                )
+        return self._open(spec)
+
+    def _stored(self, root: Path, spec: Spec) -> tuple[Path, Stored] | None:
+        """The faster of the records of a spec below a root: that of a race, and the backend's."""
+        target, name = self.machine.name, self.backend.manifest.name
+        found = []
+        for folder in (root / spec.name / target, root / spec.name / f"{target}.{name}"):
+            if not (folder / RECORD).is_file():
+                continue
+            stored = read_record(folder)
+            if stored.record.backend != name:
+                continue
+            if stored.record.digests.spec != spec_digest(spec):
+                continue  # another kernel of this name
+            if edited := stored.edited_by_hand():
+                raise KernelError(
+                    f"`{edited[0]}` of a record was edited by hand",
+                    where=str(folder),
+                    hint="evolve the kernel again, or remove the folder",
+                )
+            found.append((folder, stored))
+        return min(found, key=lambda one: one[1].record.us, default=None)
+
+    def _open(self, spec: Spec) -> Known | None:
+        """What is known of the user's spec with its sizes open; None where it does not fit these."""
+        if self.given is None:
+            return None
+        for root in self.folders:
+            found = self._stored(root, self.given.spec)
+            if found is None or found[1].record.freely_edited:
+                continue  # an edited source is for open sizes, and cannot be emitted for these
+            folder, stored = found
+            schedule = replace(parse_schedule(stored.schedule, SCHEDULE), kernel=spec.name)
+            variant = None
+            if stored.variant is not None:
+                variant = literal(parse_spec(stored.variant, VARIANT), self.given.sizes)
+                variant = replace(variant, name=spec.name)
+            try:
+                lower(variant or spec, schedule, self.machine, {})
+            except KernelError:
+                continue  # it is tuned for other sizes, and does not fit
+            self.used[spec.name] = folder
+            return Known(schedule, variant)
+        return None
