@@ -23,7 +23,6 @@ from ir.sizes import shape
 from ir.spec import Spec
 
 
-
 @dataclass(frozen=True, slots=True)
 class Known:
     """How a kernel was made before."""

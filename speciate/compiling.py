@@ -48,7 +48,9 @@ def compile(
     return by_records(found, name, backend, records, seed=seed, reuse=reuse, graph=graph)
 
 
-def load(folder: str | Path, state: Mapping[str, Any] | None = None, **options: Any) -> CompiledModule:
+def load(
+    folder: str | Path, state: Mapping[str, Any] | None = None, **options: Any
+) -> CompiledModule:
     """What `save` wrote, on the target's device here. state: parameters and buffers by path; else
     the saved ones. options: seed, reuse, graph."""
     return load_saved(Path(folder), state, **options)

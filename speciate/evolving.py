@@ -148,9 +148,7 @@ def _within(
     made = []
     for problem in problems:
         share = EVEN / len(problems) + (1 - EVEN) * bounds[problem.settings.kernel] / whole
-        made.append(
-            replace(problem, settings=replace(problem.settings, seconds=seconds * share))
-        )
+        made.append(replace(problem, settings=replace(problem.settings, seconds=seconds * share)))
     return made
 
 

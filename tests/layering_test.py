@@ -203,6 +203,7 @@ TABLE = {
         ("rich", "numpy"),
     ),
     "search/evolve": (("ir", "search", "backends", "frontends"), ()),
+    "speciate": (ALL, None),
     "kernels_generated": (
         ("ir", "search/core", "search/evaluator", "search/record", "backends"),
         (),
@@ -214,7 +215,7 @@ TABLE = {
     "benchmarks/search": (ALL, None),
     "benchmarks/testing": (ALL, None),
     "examples": (ALL, None),
-    "tools": (ALL, ("pycute",)),
+    "tools": (ALL, ("pycute", "setuptools")),
     "testing": (("ir",), None),
     "testing/conformance": (("ir", "backends", "testing/samples"), None),
     "tests": (ALL, None),

@@ -14,6 +14,7 @@ FOLDERS = (
     "backends",
     "templates",
     "search",
+    "speciate",
     "frontends",
     "machines",
     "kernels_generated",

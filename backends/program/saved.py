@@ -39,7 +39,9 @@ def linked(run: Compiled, folder: OwnFolder | None = None) -> Linked:
         for spec, kernel in run.kernels.items()
     }
     names = frozenset(la.name for k in run.kernels.values() for la in k.nest.launches)
-    return Linked(run.network, launchers, run.machine, run.backend, lambda: contents(run), names, folder)
+    return Linked(
+        run.network, launchers, run.machine, run.backend, lambda: contents(run), names, folder
+    )
 
 
 def contents(run: Compiled) -> Contents:

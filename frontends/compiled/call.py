@@ -209,9 +209,7 @@ class ModuleCall:
         """The same call of a copy of the module, with tensors of its own."""
         source = ModuleSource(copy.deepcopy(self.source.module, memo), list(self.state))
         state = state_of(self.made, source.module)
-        return ModuleCall(
-            self.made, self.linked, state, self.seed, self.reuse, self.graph, source
-        )
+        return ModuleCall(self.made, self.linked, state, self.seed, self.reuse, self.graph, source)
 
     def _require_apart(self, leaves: Sequence[Any]) -> None:
         """KernelError where a tensor that the call changes overlaps another one of the call.

@@ -1,0 +1,132 @@
+"""Evolve, compile and load, as a user calls them."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import nn
+
+import speciate
+from backends.registry import backend_for, target
+from ir.errors import KernelError
+from speciate.here import target_here
+from speciate.records import LIBRARY, Records
+from speciate.subject import subject
+
+SCALED = """def scaled(x: f32[M, K], g: f32[K]) -> f32[M, K]:
+    \"\"\"Scale the columns of x.\"\"\"
+    y[m, k] = x[m, k] * g[k]
+    return y
+"""
+X, G = torch.randn(6, 40, generator=torch.Generator().manual_seed(1)), torch.arange(40.0)
+
+
+@pytest.fixture(scope="module")
+def evolved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kept")
+    run = speciate.evolve(
+        SCALED,
+        (X, G),
+        evaluations=2,
+        workers=1,
+        quiet=True,
+        records=folder / "records",
+        store=str(folder / "store.db"),
+    )
+    return folder, run
+
+
+def test_the_result_of_a_search_is_called_saved_and_shown(evolved, tmp_path):
+    _, run = evolved
+    torch.testing.assert_close(run(X, G), X * G)
+    assert isinstance(run, speciate.CompiledModule) and "scaled" in run.source
+    run.save(tmp_path / "saved")
+    assert torch.equal(speciate.load(tmp_path / "saved")(X, G), X * G)
+    run.report(tmp_path / "page.html")
+    assert "scaled" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    with pytest.raises(KernelError, match="cannot be written"):
+        run.report(tmp_path / "none" / "page.html")
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))])
+def test_copies_of_it_have_the_report_too(evolved, copied, tmp_path):
+    _, run = evolved
+    other = copied(run)
+    assert isinstance(other, speciate.Evolved) and other.page == run.page
+    assert torch.equal(other(X, G), run(X, G))
+
+
+def test_compile_takes_the_record_that_a_search_wrote(evolved):
+    folder, run = evolved
+    record = next((folder / "records").glob("*/cpu"))
+    again = speciate.compile(SCALED, (X, G), records=folder / "records")
+    assert list(again.sources.values()) == [(record / "kernel.cc").read_text(encoding="utf-8")]
+    assert torch.equal(torch.compile(again, fullgraph=True, backend="aot_eager")(X, G), X * G)
+
+
+def test_a_schedule_of_a_record_is_used_and_one_that_was_edited_is_refused(evolved, tmp_path):
+    folder, _ = evolved
+    for file in (folder / "records").rglob("*"):
+        if file.is_file():
+            to = tmp_path / file.relative_to(folder / "records")
+            to.parent.mkdir(parents=True, exist_ok=True)
+            to.write_bytes(file.read_bytes())
+    schedule = next(tmp_path.rglob("schedule.sched"))
+    schedule.write_text(schedule.read_text() + "\n# mine\n")
+    with pytest.raises(KernelError, match=r"schedule.sched.*edited by hand"):
+        speciate.compile(SCALED, (X, G), records=tmp_path)
+
+
+def test_compile_takes_the_project_s_record_of_a_library_s_kernel(tmp_path):
+    x = torch.randn(512, 256)
+    run = speciate.compile("softmax", (x,), target="cpu", records=tmp_path)
+    torch.testing.assert_close(run(x), torch.softmax(x, 1))
+    found, machine = subject("softmax", (x,)), target("cpu")
+    knows = Records([LIBRARY], machine, backend_for(machine), found.given)
+    known = knows(found.made.spec)
+    folder = knows.used[found.made.spec.name]
+    lines = (folder / "schedule.sched").read_text(encoding="utf-8").splitlines()[1:]
+    assert folder.parent.name == "softmax" and str(known.schedule).splitlines()[1:] == lines
+
+
+def test_functions_and_modules_are_compiled(tmp_path):
+    x = torch.randn(4, 12)
+    run = speciate.compile(lambda x: torch.relu(x) + 1, (x,), target="null", records=tmp_path)
+    torch.testing.assert_close(run(x), torch.relu(x) + 1)
+    module = nn.Linear(12, 5).requires_grad_(False)
+    run = speciate.compile(module, (x,), target="null", records=tmp_path)
+    torch.testing.assert_close(run(x), module(x))
+    module.weight.zero_()
+    torch.testing.assert_close(run(x), module(x))
+
+
+def test_the_target_is_where_the_tensors_are():
+    assert target_here((X, {"g": G}), 3) == "cpu"
+    with pytest.raises(KernelError, match="several devices: cpu, meta"):
+        target_here(X, X.to("meta"))
+    with pytest.raises(KernelError, match="no target is measured on `meta` here"):
+        target_here(X.to("meta"))
+
+
+@pytest.mark.parametrize(
+    ("named", "args", "words"),
+    [
+        ("sofmax", (X,), "no kernel `sofmax` in the library"),
+        ("none.kir", (X,), "`none.kir` cannot be read"),
+        (SCALED, (X,), "`scaled` is given 1 tensors"),
+        (SCALED, X, "the arguments are Tensor"),
+        (SCALED, (X, G[None]), "`g` is no tensor of 1 dimensions"),
+    ],
+)
+def test_what_cannot_be_compiled_is_told(named, args, words):
+    with pytest.raises(KernelError, match=words):
+        speciate.compile(named, args, target="cpu")
+
+
+def test_what_cannot_be_searched_is_told_before_a_search(tmp_path):
+    with pytest.raises(KernelError, match="no target `gpu9`"):
+        speciate.evolve(SCALED, (X, G), target="gpu9", quiet=True)
+    with pytest.raises(KernelError, match="--seconds"):
+        speciate.evolve(SCALED, (X, G), seconds=-1, quiet=True)
+    assert not list(tmp_path.iterdir())
