@@ -11,11 +11,13 @@ import numpy as np
 from backends.backend import Arrays, Backend, Built, Sizes
 from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
+from ir.literal import literal
 from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.network import Network, Outside, Pause
 from ir.partition.alike import first_parts
+from ir.partition.constants import divided
 from ir.partition.partition import partition, stem
 from ir.reference.stepwise import Calls, empty_outputs, outside, require_calls, seen
 from ir.schedule import Schedule
@@ -58,11 +60,17 @@ class Compiled:
     machine: Machine
     backend: Backend
     kernels: Mapping[Spec, Kernel]  # by spec
+    # What computes inputs of the network from its fixed ones, before calls; None: there is nothing
+    constants: Network | None = None
 
     def __call__(self, inputs: Arrays, calls: Calls = ()) -> list[np.ndarray]:
         """The outputs in order; raises BackendError where a step fails. calls: what the network
-        pauses for."""
+        pauses for. Constants are computed anew."""
         held = empty_outputs(self.network) | dict(inputs)
+        if self.constants is not None:
+            before = Compiled(self.constants, self.machine, self.backend, self.kernels)
+            names = (name for name, _ in self.constants.outputs)
+            held |= dict(zip(names, before(inputs), strict=True))
         require_calls(self.network, len(calls))
         for n, step in self.network.sequence():
             if isinstance(step, Pause):
@@ -147,22 +155,45 @@ def compiled(
     guessed: bool = False,
     calls: Sequence[Outside] = (),
     knows: Knows | None = None,
+    fixed: Collection[str] = (),
 ) -> Compiled:
     """A spec of many equations as kernels for a target, built below a folder.
 
-    aliases, calls (`outside`): see `partition` of `ir.partition`.  guessed, knows: see `Kernels`.
+    aliases, calls (`outside`): see `partition` of `ir.partition`.  guessed, knows: see `Kernels`.  fixed:
+    inputs that stay the same between calls; what depends on them alone is `constants`.
     Raises KernelError for what no kernel can compute, and BackendError for what does not build.
     """
     kernels = Kernels(machine, backend, guessed=guessed, knows=knows)
-    network = partition(spec, sizes, aliases, kernels.emit, calls)
-    return built(network, kernels, folder, progress)
+    network, constants = networks(spec, sizes, aliases, kernels, calls, fixed)
+    return built(network, kernels, folder, progress, constants)
+
+
+def networks(
+    spec: Spec,
+    sizes: Sizes,
+    aliases: Mapping[str, str],
+    kernels: Kernels,
+    calls: Sequence[Outside] = (),
+    fixed: Collection[str] = (),
+) -> tuple[Network, Network | None]:
+    """The network of a call, and what is computed before calls; see `compiled`."""
+    parts = divided(literal(spec, sizes), aliases, fixed) if fixed else None
+    if parts is None:
+        return partition(spec, sizes, aliases, kernels.emit, calls), None
+    before = partition(parts.before, {}, parts.aliases, kernels.emit)
+    return partition(parts.call, {}, parts.aliases, kernels.emit, calls), before
 
 
 def built(
-    network: Network, kernels: Kernels, folder: Path, progress: Progress = lambda *_: None
+    network: Network,
+    kernels: Kernels,
+    folder: Path,
+    progress: Progress = lambda *_: None,
+    constants: Network | None = None,
 ) -> Compiled:
-    """A network with each of its kernels built below a folder; raises as `compiled` does."""
-    machine, backend, wanted = kernels.machine, kernels.backend, network.kernels()
+    """Networks with each of their kernels built below a folder; raises as `compiled` does."""
+    machine, backend = kernels.machine, kernels.backend
+    wanted = dict.fromkeys((*network.kernels(), *(constants.kernels() if constants else ())))
     made = {}
     for n, one in enumerate(wanted):
         progress(n, len(wanted), one)
@@ -170,4 +201,4 @@ def built(
         place = folder / one.name
         place.mkdir(parents=True, exist_ok=True)
         made[one] = Kernel(one, nest, source, backend.build(source, nest, machine, place))
-    return Compiled(network, machine, backend, made)
+    return Compiled(network, machine, backend, made, constants)

@@ -19,7 +19,7 @@ from ir.estimate.cost import roofline
 from ir.machine import Machine
 from ir.network import Network
 from ir.workload import Workload
-from search.cli.arguments import arguments
+from search.cli.arguments import Arguments, arguments
 from search.cli.files import keeper, write
 from search.cli.invocation import Interrupt, current_invocation
 from search.cli.models import sources
@@ -30,6 +30,7 @@ from search.cli.session import Ended, Session, SessionPlan
 from search.cli.suite import Problem, kernel_problem
 from search.core.workload import WeightedShape
 from search.display.display import display
+from search.evaluator.served import Served
 from search.llm.endpoint import endpoint
 from search.report.render import render
 from speciate.compiling import by_records
@@ -106,23 +107,38 @@ def evolve(
     words |= {"seed": seed, "workers": workers}
     said = [f"--{option}={value}" for option, value in words.items() if value is not None]
     asked = arguments([*said, "--memory"], name, "")
-    around = current_invocation()
     served = serving(machine_of(name), (backend,) if backend else ()).served[0]
     network = found.network(Kernels(served.machine, served.backend))
-    ours = not name.endswith(".toml")
+    root = Path(records) if records is not None else records_folder()
+    session = _searched(asked, _problems(asked, network, served), root, said, quiet)
+    made = by_records(found, name, served.name, root, seed=0, reuse=False, graph=False)
+    return _shown(made, _page(session.ended, session.plan.command))
+
+
+def _problems(asked: Arguments, network: Network, served: Served) -> list[Problem]:
+    """A search for each kernel of a network."""
+    ours = not asked.targets[0].endswith(".toml")
+    fixed = (WeightedShape({}),)
     problems = [
-        kernel_problem(asked, Workload(spec, {}, ({},)), [served], ours, None, (WeightedShape({}),))
+        kernel_problem(asked, Workload(spec, {}, ({},)), [served], ours, None, fixed)
         for spec in network.kernels()
     ]
-    if seconds is not None:
-        problems = _within(seconds, problems, network, served.machine)
-    root = Path(records) if records is not None else records_folder()
+    if asked.seconds is None:
+        return problems
+    return _within(asked.seconds, problems, network, served.machine)
+
+
+def _searched(
+    asked: Arguments, problems: Sequence[Problem], records: Path, said: Sequence[str], quiet: bool
+) -> Session:
+    """The searches, whose winners are in a folder of records then."""
+    around = current_invocation()
     shown = display(sys.stderr, quiet)
     with closing(keeper(asked, around)) as kept:
         plan = SessionPlan(
             store=kept,
             workers=asked.workers or around.workers,
-            destination=Destination(out=root),
+            destination=Destination(out=records),
             command=f"speciate.evolve: {' '.join(said)}",
             sources=sources((), endpoint(around.variables), shown.say),
             memory=asked.memory,
@@ -130,8 +146,7 @@ def evolve(
         session = Session(plan, shown, Interrupt())
         session.run(problems)
     _require_found(session)
-    made = by_records(found, name, served.name, root, seed=0, reuse=False, graph=False)
-    return _shown(made, _page(session.ended, plan.command))
+    return session
 
 
 def _page(ended: Sequence[Ended], command: str) -> str:

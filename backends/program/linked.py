@@ -45,6 +45,8 @@ class Linked:
     contents: Callable[[], Contents]  # gives what saving it writes
     # Names of their functions that run on a device; empty where they are not known
     functions: frozenset[str] = frozenset()
+    # Computes inputs of the network from its fixed ones, before calls; None: there is nothing
+    constants: Network | None = None
     # Of the sources, where nobody else keeps them
     folder: OwnFolder | None = None
 
@@ -62,8 +64,17 @@ class Linked:
         unread: Collection[int] = (),
     ) -> Program:
         """The network as a call on torch tensors; see `Program`."""
-        made = Program(
-            self.network, self.launchers, self.place, fixed, reuse, into, outside, unread
-        )
+        return self._of(self.network, fixed, reuse, into, outside, unread)
+
+    def prepares(self, fixed: Tensors) -> Program | None:
+        """What computes the constants; each call writes the same tensors. fixed: all inputs that are
+        fixed. None where there are no constants."""
+        if self.constants is None:
+            return None
+        given = {b.name: fixed[b.name] for b in self.constants.inputs}
+        return self._of(self.constants, given, True)
+
+    def _of(self, network: Network, *options: Any) -> Program:
+        made = Program(network, self.launchers, self.place, *options)
         made.folder = self.folder
         return made

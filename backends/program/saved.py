@@ -40,14 +40,23 @@ def linked(run: Compiled, folder: OwnFolder | None = None) -> Linked:
     }
     names = frozenset(la.name for k in run.kernels.values() for la in k.nest.launches)
     return Linked(
-        run.network, launchers, run.machine, run.backend, lambda: contents(run), names, folder
+        run.network,
+        launchers,
+        run.machine,
+        run.backend,
+        lambda: contents(run),
+        names,
+        run.constants,
+        folder,
     )
 
 
 def contents(run: Compiled) -> Contents:
     """The files and facts of a network to save; its kernels need not be built."""
     extension = run.backend.manifest.extension
-    table = _table(run.network, run.kernels)
+    table = _table(run.network) | {"kernels": _parameters(run.kernels)}
+    if run.constants is not None:
+        table["constants"] = _table(run.constants)
     made = {NETWORK: json.dumps(table, indent=1)}
     for spec, kernel in run.kernels.items():
         here = f"kernels/{spec.name}"
@@ -80,8 +89,10 @@ def saved_network(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
             name: parse_spec(sealed.text(f"kernels/{name}/spec.kir"), name)
             for name in table["kernels"]
         }
-        network = _network(table, specs)
-        wanted = {s: _tensors(table["kernels"][s.name]) for s in network.kernels()}
+        network, before = _network(table, specs), table.get("constants")
+        constants = None if before is None else _network(before, specs)
+        every = (*network.kernels(), *(constants.kernels() if constants else ()))
+        wanted = {s: _tensors(table["kernels"][s.name]) for s in every}
     except (KeyError, TypeError, ValueError) as error:
         raise KernelError(
             f"it holds no network: {type(error).__name__} {error}",
@@ -95,7 +106,9 @@ def saved_network(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
     own = [n for n in sealed.files if n == NETWORK or n.startswith("kernels/")]
     facts = {name: sealed.facts[name] for name in FACTS if name in sealed.facts}
     kept = Contents({name: sealed.bytes(name) for name in own}, facts)
-    return Linked(network, launchers, machine, backend, lambda: kept, folder=folder)
+    return Linked(
+        network, launchers, machine, backend, lambda: kept, constants=constants, folder=folder
+    )
 
 
 def _fact(sealed: Sealed, name: str) -> str:
@@ -128,17 +141,20 @@ def _launcher(
     return launcher(backend, backend.build(source, nest, machine, place), nest, machine)
 
 
-def _table(network: Network, kernels: Mapping[Spec, Kernel]) -> dict[str, Any]:
+def _parameters(kernels: Mapping[Spec, Kernel]) -> dict[str, Any]:
+    return {
+        spec.name: [
+            [p.name, p.dtype, [value(e, {}) for e in p.shape], p.role]
+            for p in parameters(kernel.nest)
+        ]
+        for spec, kernel in kernels.items()
+    }
+
+
+def _table(network: Network) -> dict[str, Any]:
     return {
         "name": network.name,
         "buffers": [[b.name, b.dtype, list(b.shape), b.role] for b in network.buffers],
-        "kernels": {
-            spec.name: [
-                [p.name, p.dtype, [value(e, {}) for e in p.shape], p.role]
-                for p in parameters(kernel.nest)
-            ]
-            for spec, kernel in kernels.items()
-        },
         "steps": [[s.spec.name, list(s.inputs), list(s.outputs)] for s in network.steps],
         "outputs": [[name, list(sizes)] for name, sizes in network.outputs],
         "pauses": [

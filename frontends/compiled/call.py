@@ -81,12 +81,17 @@ class ModuleCall:
         fixed = held | copies | self.constants
         if made.seed is not None:
             fixed[made.seed] = torch.zeros(1, dtype=torch.int64, device=linked.place)
+        self.prepares = linked.prepares(fixed)
+        self.versions: list[int] | None = None  # of the tensors that constants were made of
+        if self.prepares is not None:
+            names = (name for name, _ in linked.constants.outputs)
+            fixed |= dict(zip(names, self.prepares.reused(), strict=True))
         into = _written(made, linked.network, state)
         places = {buffer: state[path] for path, buffer in into.items()}
         self.program = linked.program(
             fixed, self.reuse, places, calls(made, linked.place), _unread(made)
         )
-        self.state, self.fixed, self.packed = dict(state), fixed, packed
+        self.state, self.held, self.fixed, self.packed = dict(state), held, fixed, packed
         self.storages, self.left_in_place = storages(named), frozenset(into)
         self.captured: ProgramGraph | None = None
         self._own = True  # bound to the tensors of `source`
@@ -119,6 +124,7 @@ class ModuleCall:
 
     def _outputs(self, arguments: Tensors) -> dict[str, torch.Tensor]:
         """The outputs of the spec by name. arguments: by name."""
+        self._prepare()
         for name, tensor in self.packed.items():
             self.fixed[name].copy_(tensor)
         if self.made.seed is not None:
@@ -126,6 +132,21 @@ class ModuleCall:
             self.seed += 1
         found = self._run({name: _row_major(name, tensor) for name, tensor in arguments.items()})
         return dict(zip((t.name for t in self.made.spec.outputs), found, strict=True))
+
+    def _prepare(self) -> None:
+        """Computes the constants, where tensors that they are made of have changed since."""
+        if self.prepares is None:
+            return
+        read = [self.held[b.name] for b in self.linked.constants.inputs if b.name in self.held]
+        # An inference tensor has no version: it may have changed.
+        known = not any(t.is_inference() for t in read)
+        versions = [t._version for t in read] if known else None
+        if versions is None or versions != self.versions:
+            for b in self.linked.constants.inputs:
+                if b.name in self.packed:
+                    self.fixed[b.name].copy_(self.packed[b.name])
+            self.prepares({})
+            self.versions = versions
 
     # ---- as an operator
 
@@ -259,6 +280,13 @@ def label(made: Imported, target: str | int) -> str:
     if isinstance(target, str):
         return f"the module's `{target}`"
     return f"argument `{made.arguments[target].name or target}`"
+
+
+def fixed_inputs(made: Imported) -> set[str]:
+    """The inputs of an import that no call changes: constants, and what the module holds and is not
+    left changed."""
+    changed = {m.target for m in made.mutations}
+    return {*made.constants, *(h.name for h in made.held if h.path not in changed)}
 
 
 def labelled(made: Imported, leaves: Sequence[Any]) -> list[tuple[str, torch.Tensor]]:

@@ -21,7 +21,7 @@ from backends.program.program import Program
 from backends.program.saved import linked
 from backends.registry import backend_for, served_by
 from backends.registry import target as machine_of
-from frontends.compiled.call import ModuleCall, require_call_apart
+from frontends.compiled.call import ModuleCall, fixed_inputs, require_call_apart
 from frontends.compiled.held import held_module
 from frontends.compiled.operator import registered, traced
 from frontends.compiled.source import ModuleSource
@@ -135,7 +135,7 @@ class CompiledModule(torch.nn.Module):
 
     @property
     def sources(self) -> dict[str, str]:
-        """The text of each kernel by its name, in the order of their first step."""
+        """The text of each kernel of a call by its name, in the order of their first step."""
         files = self.linked.contents().files
         extension = self.linked.backend.manifest.extension
         names = [spec.name for spec in self.linked.network.kernels()]
@@ -187,5 +187,6 @@ def compile_module(
         guessed=True,
         calls=outside(made),
         knows=knows,
+        fixed=fixed_inputs(made),
     )
     return CompiledModule(made, linked(run, own), state, seed, reuse, graph, source)
