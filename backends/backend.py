@@ -149,6 +149,17 @@ class Enqueues(Protocol):
 
 
 @runtime_checkable
+class LoadsHere(Protocol):
+    """A backend whose builds are libraries that this process calls on tensors in its memory."""
+
+    def library_calls(
+        self, built: Built, nest: LoopNest, sizes: Sizes
+    ) -> tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]:
+        """The calls in order: the function, the numbers of its tensors among the nest's parameters
+        (`backends.parameters`), its sizes."""
+
+
+@runtime_checkable
 class Carries(Protocol):
     """A backend whose code runs on another computer than the one that built it, where its compiler
     may be missing."""

@@ -69,7 +69,7 @@ class Compiled:
         held = empty_outputs(self.network) | dict(inputs)
         if self.constants is not None:
             before = Compiled(self.constants, self.machine, self.backend, self.kernels)
-            names = (name for name, _ in self.constants.outputs)
+            names = constant_inputs(self.network, self.constants)
             held |= dict(zip(names, before(inputs), strict=True))
         require_calls(self.network, len(calls))
         for n, step in self.network.sequence():
@@ -86,6 +86,12 @@ class Compiled:
             for t, name in zip(step.spec.outputs, step.outputs, strict=True):
                 held[name] = made[t.name]
         return [seen(held[name], sizes) for name, sizes in self.network.outputs]
+
+
+def constant_inputs(network: Network, constants: Network) -> list[str]:
+    """The inputs of a network that its constants fill, in the order of their outputs: the last."""
+    count = len(constants.outputs)
+    return [b.name for b in network.inputs][-count:]
 
 
 class Kernels:

@@ -2,11 +2,13 @@
 
 A backend whose sources take torch tensors as they are says so by two methods more than the
 contract asks for (`TakesTensors`). One whose builds do on a device says so by `Enqueues`, and by
-`place`. For any other, and where there is no device, tensors go through arrays.
+`place`; one whose builds are libraries for this process, by `LoadsHere`. For any other, and where
+there is no device, tensors go through arrays.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +17,9 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from backends.backend import Backend, Built, Enqueues
+from backends.backend import Backend, Built, Enqueues, LoadsHere
 from backends.parameters import parameters
+from backends.program.loader import LibraryCall, launch_function
 from backends.program.tensors import TORCH
 from ir.machine import Machine
 from ir.nest.nest import LoopNest, Parameter
@@ -42,11 +45,20 @@ class TakesTensors(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Library:
+    """A library, and the calls of it that are a launch."""
+
+    file: Path
+    calls: tuple[LibraryCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Launcher:
     """A kernel that can be run."""
 
     tensors: tuple[Parameter, ...]  # all that `launch` takes, in order
     launch: LaunchFunction
+    library: Library | None = None  # what it calls, where that is a library of this process
 
 
 def takes_tensors(backend: Backend) -> bool:
@@ -66,8 +78,16 @@ def launcher(backend: Backend, built: Built, nest: LoopNest, machine: Machine) -
         return Launcher(tensors, backend.launcher(built.file, tensors, machine))
     if isinstance(backend, Enqueues) and place(backend, machine) != CPU:
         return Launcher(tensors, backend.enqueued(built, nest, machine, {}))
+    if isinstance(backend, LoadsHere):
+        library = Library(built.file, backend.library_calls(built, nest, {}))
+        return Launcher(tensors, _in_memory(library), library)
     ends = tuple(p for p in tensors if p.role != "workspace")
     return Launcher(ends, _through_arrays(backend, built, nest, machine))
+
+
+def _in_memory(library: Library) -> LaunchFunction:
+    launch = launch_function(library.file, library.calls, len(os.sched_getaffinity(0)))
+    return lambda *tensors: launch([t.data_ptr() for t in tensors])
 
 
 def _through_arrays(

@@ -163,7 +163,7 @@ class Program:
         launcher = self.launchers[step.spec]
         arguments: list[torch.Tensor | None] = []
         opened: list[_Open] = []
-        for at, (p, buffer) in enumerate(_arguments(n, step, launcher)):
+        for at, (p, buffer) in enumerate(step_buffers(n, step, launcher)):
             sizes = _shape(p)
             if buffer in self.kept:
                 arguments.append(self.kept[buffer].view(sizes))
@@ -175,7 +175,7 @@ class Program:
         return _Call(launcher.launch, tuple(arguments), tuple(opened))
 
 
-def _arguments(n: int, step: Step, launcher: Launcher) -> list[tuple[Parameter, str]]:
+def step_buffers(n: int, step: Step, launcher: Launcher) -> list[tuple[Parameter, str]]:
     """A step's parameters with their buffers; one for itself is named after the step's number."""
     names = {
         **{("input", t.name): b for t, b in zip(step.spec.inputs, step.inputs, strict=True)},

@@ -14,9 +14,12 @@ import numpy as np
 from backends.backend import Arrays, Built, Sizes, Timing
 from backends.emit import TEMPLATES, Templates
 from backends.manifest import Manifest
+from backends.parameters import parameters
 from backends.shared.arrays import Fenced, beside, placed, results, unwritten
 from backends.shared.clock import at_once, measured, readings
 from backends.shared.compiler import Compiler
+from backends.shared.launches import calls as launch_calls
+from backends.shared.launches import tensors
 from backends.shared.library import launches
 from backends.shared.loops import Loops
 from backends.shared.names import Names
@@ -25,6 +28,7 @@ from backends.shared.view import kernel_view
 from backends.timeline import Bar, write_timeline
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
+from ir.sizes import bind
 
 PRELUDE = Path(__file__).parent / "prelude"
 LAUNCH_SECONDS = 0.01  # of calls of one launch that a timeline shows
@@ -68,6 +72,17 @@ class Host:
         for _, launch in launches(built, self.names, nest, sizes, buffers, cores()):
             launch()
         return results(nest, buffers, inputs)
+
+    def library_calls(
+        self, built: Built, nest: LoopNest, sizes: Sizes
+    ) -> tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]:
+        """The calls of a built kernel on tensors of this process; see `LoadsHere`."""
+        number = {p.name: n for n, p in enumerate(parameters(nest))}
+        own = [number[p.name] for p in tensors(nest)]
+        return tuple(
+            (self.names.launch(call.launch), tuple(own[n] for n in call.tensors), call.sizes)
+            for call in launch_calls(nest, bind(nest.spec, sizes))
+        )
 
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays

@@ -84,9 +84,22 @@ def no_training(
     momentum: float,
     eps: float,
 ) -> tuple[Value, None, None]:
-    """The two statistics that it returns have no elements."""
-    kept = _of_running(b, running_mean, running_var, eps)
-    return _normalised(b, out[0], input, kept, weight, bias), None, None
+    """One factor and one summand for each channel, of parameters alone, so that they are constants of
+    a compiled module. The two statistics that it returns have no elements."""
+    mean, rstd = _of_running(b, running_mean, running_var, eps)
+    meta = Meta(computed(running_var.dtype), running_var.shape)
+    scale = b.define(meta, lambda c: scaled(rstd.wide(c), weight, None, c), "scale")
+
+    def moved(c: Expr) -> Expr:
+        down = mean.wide(c) * scale.wide(c)
+        return bias.wide(c) - down if bias else -down
+
+    shift = b.define(meta, moved, "shift")
+
+    def body(n: Expr, c: Expr, *at: Expr) -> Expr:
+        return input.wide(n, c, *at) * scale.wide(c) + shift.wide(c)
+
+    return b.define(out[0], body, "batch_norm"), None, None
 
 
 @rule("_native_batch_norm_legit.no_stats")

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import TreeSpec, tree_flatten
 
+from backends.compiled import constant_inputs
 from backends.program.graph import ProgramGraph
 from backends.program.inplace import overwrites
 from backends.program.linked import Linked
@@ -81,11 +82,12 @@ class ModuleCall:
         fixed = held | copies | self.constants
         if made.seed is not None:
             fixed[made.seed] = torch.zeros(1, dtype=torch.int64, device=linked.place)
-        self.prepares = linked.prepares(fixed)
+        self.prepares, self.prepared = linked.prepares(fixed), []
         self.versions: list[int] | None = None  # of the tensors that constants were made of
-        if self.prepares is not None:
-            names = (name for name, _ in linked.constants.outputs)
-            fixed |= dict(zip(names, self.prepares.reused(), strict=True))
+        if self.prepares is not None and linked.constants is not None:
+            self.versions, self.prepared = self._versions(held), self.prepares({})
+            names = constant_inputs(linked.network, linked.constants)
+            fixed |= dict(zip(names, self.prepared, strict=True))
         into = _written(made, linked.network, state)
         places = {buffer: state[path] for path, buffer in into.items()}
         self.program = linked.program(
@@ -124,7 +126,7 @@ class ModuleCall:
 
     def _outputs(self, arguments: Tensors) -> dict[str, torch.Tensor]:
         """The outputs of the spec by name. arguments: by name."""
-        self._prepare()
+        self.refresh()
         for name, tensor in self.packed.items():
             self.fixed[name].copy_(tensor)
         if self.made.seed is not None:
@@ -133,20 +135,27 @@ class ModuleCall:
         found = self._run({name: _row_major(name, tensor) for name, tensor in arguments.items()})
         return dict(zip((t.name for t in self.made.spec.outputs), found, strict=True))
 
-    def _prepare(self) -> None:
-        """Computes the constants, where tensors that they are made of have changed since."""
+    def refresh(self, anyway: bool = False) -> None:
+        """Computes the constants, where tensors that they are made of have changed since, as their
+        version counters tell. anyway: also where these tell nothing."""
         if self.prepares is None:
             return
-        read = [self.held[b.name] for b in self.linked.constants.inputs if b.name in self.held]
-        # An inference tensor has no version: it may have changed.
-        known = not any(t.is_inference() for t in read)
-        versions = [t._version for t in read] if known else None
-        if versions is None or versions != self.versions:
-            for b in self.linked.constants.inputs:
+        versions = self._versions(self.held)
+        if anyway or versions is None or versions != self.versions:
+            for b in self.prepares.network.inputs:
                 if b.name in self.packed:
                     self.fixed[b.name].copy_(self.packed[b.name])
-            self.prepares({})
+            with torch.no_grad():
+                for place, found in zip(self.prepared, self.prepares({}), strict=True):
+                    if place.data_ptr() != found.data_ptr():  # it holds a parameter's elements
+                        place.copy_(found)
             self.versions = versions
+
+    def _versions(self, held: Tensors) -> list[int] | None:
+        """Of what constants are made of; None where an inference tensor is among it, which has none."""
+        assert self.prepares is not None, "there are constants"
+        read = [held[b.name] for b in self.prepares.network.inputs if b.name in held]
+        return None if any(t.is_inference() for t in read) else [t._version for t in read]
 
     # ---- as an operator
 

@@ -133,6 +133,13 @@ class CompiledModule(torch.nn.Module):
 
         save(self, Path(folder), state, overwrite)
 
+    def export(self, folder: str | Path, overwrite: bool = False) -> None:
+        """Writes it to a folder with a loader that runs it where the project is not installed
+        (`frontends/compiled/export.py`). overwrite: replaces a module that is there."""
+        from frontends.compiled.export import export
+
+        export(self, Path(folder), overwrite)
+
     @property
     def sources(self) -> dict[str, str]:
         """The text of each kernel of a call by its name, in the order of their first step."""

@@ -68,7 +68,8 @@ def _files(
     written = _Tensors()
     held = {path: written.put(t) for path, t in state.items()}
     constants = {name: known(t) for name, t in made.constants.items()}
-    call = _call(made, constants, written) | {"state": held}
+    parameters = [path for path, t in state.items() if isinstance(t, torch.nn.Parameter)]
+    call = _call(made, constants, written) | {"state": held, "parameters": parameters}
     files = {
         **contents.files,
         CALL: json.dumps(call, indent=1).encode(),
@@ -101,6 +102,8 @@ def call_of(sealed: Sealed) -> tuple[Imported, dict[str, torch.Tensor]]:
     try:
         call = sealed.table(CALL)
         held = {path: _tensor(where, memory) for path, where in call["state"].items()}
+        for path in call.get("parameters", ()):  # what was saved before does not name them
+            held[path] = torch.nn.Parameter(held[path], requires_grad=False)
         return _imported(call, memory), held
     except NotImplementedError as error:
         raise KernelError(
@@ -131,8 +134,15 @@ def load(
     network = saved_network(sealed)
     made, held = call_of(sealed)
     given = held if state is None else dict(state)
-    placed = {path: t.to(network.place) for path, t in given.items()}
+    placed = {path: _at(t, network.place) for path, t in given.items()}
     return CompiledModule(made, network, placed, seed, reuse, graph)
+
+
+def _at(tensor: torch.Tensor, place: str) -> torch.Tensor:
+    """A tensor on a device: itself, or a copy that is a parameter where it is one."""
+    moved = tensor.to(place)
+    parameter = isinstance(tensor, torch.nn.Parameter) and moved is not tensor
+    return torch.nn.Parameter(moved, requires_grad=False) if parameter else moved
 
 
 class _Tensors:

@@ -77,7 +77,7 @@ def _constant(spec: Spec, fixed: Collection[str]) -> set[str]:
     before = None
     while before != (before := (len(changing), len(reading))):  # recurrences read later equations
         for e in spec.equations:
-            sources = {*e.sources(), *((e.target,) if e.accumulate else ())}
+            sources = set(e.sources())
             if sources & changing:
                 changing.add(e.target)
             if sources & reading:
