@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from backends.backend import Arrays, Backend, Built, Sizes
+from backends.backend import Arrays, Backend, Built, LoadsHere, Sizes
 from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.literal import literal
@@ -200,11 +203,26 @@ def built(
     """Networks with each of their kernels built below a folder; raises as `compiled` does."""
     machine, backend = kernels.machine, kernels.backend
     wanted = dict.fromkeys((*network.kernels(), *(constants.kernels() if constants else ())))
-    made = {}
-    for n, one in enumerate(wanted):
-        progress(n, len(wanted), one)
-        nest, source = kernels.emit(one)
-        place = folder / one.name
-        place.mkdir(parents=True, exist_ok=True)
-        made[one] = Kernel(one, nest, source, backend.build(source, nest, machine, place))
+    # Where a compiler is a program of its own, as many run as there are cores.
+    apart = isinstance(backend, LoadsHere)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0)) if apart else 1) as pool:
+        building = {}
+        for n, one in enumerate(wanted):
+            progress(n, len(wanted), one)
+            nest, source = kernels.emit(one)
+            place = folder / one.name
+            place.mkdir(parents=True, exist_ok=True)
+            start = pool.submit if apart else _now
+            building[one] = nest, source, start(backend.build, source, nest, machine, place)
+        made = {
+            one: Kernel(one, nest, source, build.result())
+            for one, (nest, source, build) in building.items()
+        }
     return Compiled(network, machine, backend, made, constants)
+
+
+def _now(build: Callable[..., Built], *arguments: Any) -> Future[Built]:
+    """A build that is made in this thread, at once."""
+    made: Future[Built] = Future()
+    made.set_result(build(*arguments))
+    return made

@@ -72,7 +72,8 @@ def by_records(
     knows = Records(roots, machine, served, found.given)
     kernels = Kernels(machine, served, guessed=True, knows=knows)
     folder = OwnFolder("compiled-")
-    run = built(found.network(kernels), kernels, folder.path, progress)
+    network, constants = found.networks(kernels)
+    run = built(network, kernels, folder.path, progress, constants)
     return CompiledModule(
         found.made, linked(run, folder), found.state, source=found.source, **options
     )

@@ -108,7 +108,7 @@ def evolve(
     said = [f"--{option}={value}" for option, value in words.items() if value is not None]
     asked = arguments([*said, "--memory"], name, "")
     served = serving(machine_of(name), (backend,) if backend else ()).served[0]
-    network = found.network(Kernels(served.machine, served.backend))
+    network, _ = found.networks(Kernels(served.machine, served.backend))
     root = Path(records) if records is not None else records_folder()
     session = _searched(asked, _problems(asked, network, served), root, said, quiet)
     made = by_records(found, name, served.name, root, seed=0, reuse=False, graph=False)

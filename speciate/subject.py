@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves
 
-from backends.compiled import Kernels
+from backends.compiled import Kernels, networks
 from backends.program.kernel import sizes_of
-from frontends.compiled.call import require_call_apart
+from frontends.compiled.call import fixed_inputs, require_call_apart
 from frontends.compiled.source import ModuleSource
 from frontends.pytorch.call import paths_of, state_of
 from frontends.pytorch.external import outside, require_called
@@ -23,7 +23,6 @@ from ir.errors import KernelError
 from ir.literal import literal
 from ir.network import Buffer, Network, Step
 from ir.parse.parse import parse_workload
-from ir.partition.partition import partition
 from ir.sizes import shape
 from ir.source import near
 from ir.spec import Spec
@@ -50,18 +49,18 @@ class Subject:
     source: ModuleSource | None  # the module that they are of
     given: OpenSpec | None = None  # of a spec
 
-    def network(self, kernels: Kernels) -> Network:
-        """Its kernels: those of a partition, but of a spec the one that it says."""
+    def networks(self, kernels: Kernels) -> tuple[Network, Network | None]:
+        """Its kernels: those of a partition, but of a spec the one that it says. Then those that
+        compute constants before calls."""
         if self.given is None:
-            return partition(
-                self.made.spec, {}, self.made.aliases, kernels.emit, outside(self.made)
-            )
+            made, fixed = self.made, fixed_inputs(self.made)
+            return networks(made.spec, {}, made.aliases, kernels, outside(made), fixed)
         spec = self.made.spec
         buffers = [Buffer(t.name, t.dtype, shape(t, {}), "input") for t in spec.inputs]
         buffers += [Buffer(t.name, t.dtype, shape(t, {}), "output") for t in spec.outputs]
         step = Step(spec, tuple(t.name for t in spec.inputs), tuple(t.name for t in spec.outputs))
         outputs = tuple((t.name, shape(t, {})) for t in spec.outputs)
-        return Network(spec.name, tuple(buffers), (step,), outputs)
+        return Network(spec.name, tuple(buffers), (step,), outputs), None
 
 
 def subject(
