@@ -72,9 +72,15 @@ def _entry(text: str) -> Entry:
 def _package() -> None:
     """Makes `backends` a package of which nothing is read until it is imported: a sandbox lets
     nobody list the folder above."""
-    made = ModuleType("backends")
-    made.__path__ = [str(Path(__file__).parents[1])]
-    sys.modules["backends"] = made
+    own = Path(__file__).parents[1]
+    packages = {own.name: own}
+    if (own.parent / "__init__.py").is_file():  # installed, below the package of the distribution
+        above = own.parent
+        packages = {above.name: above, f"{above.name}.{own.name}": own}
+    for name, folder in packages.items():
+        made = ModuleType(name)
+        made.__path__ = [str(folder)]
+        sys.modules[name] = made
 
 
 if __name__ == "__main__":
@@ -82,8 +88,7 @@ if __name__ == "__main__":
     import ctypes
 
     # Read here, as a runner can read nothing.
-    import backends.caged.cage
-    import backends.caged.memory  # noqa: F401
+    from backends.caged import cage, memory  # noqa: F401
 
     for wanted in sys.argv[3:]:
         ctypes.CDLL(wanted, mode=ctypes.RTLD_GLOBAL)

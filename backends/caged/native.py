@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from backends.caged.memory import Segment
 
-ENTRY = "backends.caged.native:serve"
+ENTRY = f"{__name__}:serve"
 MOST_TEXT = 4096  # bytes of a text, of which the rest is dropped
 _WORD = 8
 
