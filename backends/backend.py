@@ -202,6 +202,15 @@ class Drafts(Protocol):
 
 
 @runtime_checkable
+class DescribesSources(Protocol):
+    """A backend that can tell a person, or a model, what a source of it may use."""
+
+    def interface(self, machine: Machine) -> str:
+        """In Markdown, without a title: the rules of admission, every function with its declaration,
+        and examples. It is made from what the backend itself admits and compiles."""
+
+
+@runtime_checkable
 class Reserves(Protocol):
     """A backend whose texts have words of their own, which a kernel's names may be too."""
 

@@ -3,8 +3,29 @@
 from __future__ import annotations
 
 from ir.errors import KernelError
+from ir.lower.verb_table import VERBS
 from ir.machine import NOTED, Machine
 from ir.schedule import Decision
+
+# Verbs that machines of some class only have.
+OF_CLASS = frozenset(
+    """
+    associate unroll split_k flatten atomic causal_bound multicast rasterize cluster threads
+    persistent stream_k specialize registers roles pingpong warps instruction unroll_loop cache
+    swizzle pad epilogue
+    """.split()
+)
+
+
+def available(machine: Machine) -> tuple[str, ...]:
+    """The verbs that a machine's class has and its backend renders, in the order of their table."""
+    return tuple(
+        verb
+        for verb in VERBS
+        if machine.renders(verb)
+        and (verb not in OF_CLASS or verb in machine.model.verbs)
+        and (verb != "copy" or machine.rendered_engines)
+    )
 
 
 def require_of_class(decision: Decision, machine: Machine) -> None:

@@ -102,3 +102,27 @@ def test_copies_that_run_ahead_take_hints_where_the_backend_gives_them(hints_of,
         return
     with pytest.raises(KernelError, match="moved by nothing that takes the hint"):
         lower(spec, schedule, machine, sizes)
+
+
+ROWS = (
+    "tile(m, size=2)",
+    "tile(n, size=8)",
+    "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)",
+)
+
+
+@pytest.mark.parametrize("broadcast", ["xn", "w", "x"])
+def test_a_broadcast_along_the_last_index_of_no_grid_is_refused(broadcast):
+    """An operand that a launch stored is broadcast like an input; what differs along it is refused."""
+    w = workload("rmsnorm_matmul")
+    schedule = decisions(w.spec, "kernel(xn)", *ROWS, f"multicast({broadcast}, over=n.outer)")
+    if broadcast == "xn":
+        nest = lower(w.spec, schedule, SMALL, w.tune)
+        assert settled(w.spec, schedule, SMALL, w.tune) == nest
+        return
+    with pytest.raises(KernelError) as refused:
+        lower(w.spec, schedule, SMALL, w.tune)
+    assert "no launch whose grid ends with `n.outer` loads" in refused.value.what
+    assert refused.value.allowed == "none"
+    assert not settled(w.spec, schedule, SMALL, w.tune).schedule.of("multicast")

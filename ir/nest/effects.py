@@ -13,7 +13,7 @@ from ir.schedule import Decision, Schedule
 def idle(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each `load`, `pipeline`, `unroll_loop`, `cache`, `swizzle`, `pad`,
+    """Each `load`, `pipeline`, `multicast`, `unroll_loop`, `cache`, `swizzle`, `pad`,
     `epilogue`, `roles` and `pingpong` without which the launches would be the same, with the reason."""
     loads = schedule.of("load")
     # Not every lowering pays for a walk: few schedules have a `load`.
@@ -22,6 +22,16 @@ def idle(
         if decision.subject not in ahead:
             why = f"no loop inside `{decision.option('at')}` walks through `{decision.subject}`"
             yield decision, _nothing(decision, why, ahead)
+    broadcast = {
+        s.tensor for la in launches for s in la.statements() if isinstance(s, Load) and s.shared
+    }
+    for decision in schedule.of("multicast"):
+        if decision.subject not in broadcast:
+            why = (
+                f"no launch whose grid ends with `{decision.option('over')}` loads a tile of "
+                f"`{decision.subject}` that is the same along it"
+            )
+            yield decision, _nothing(decision, why, broadcast)
     unrolled = {s.index for la in launches for s in la.statements() if isinstance(s, Loop)}
     for decision in schedule.of("unroll_loop"):
         index = decision.subject.removesuffix(".outer")

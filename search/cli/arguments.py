@@ -11,10 +11,13 @@ from typing import NoReturn
 from ir.errors import KernelError
 from ir.source import near
 from search.cli.shapes import positive_number, worded
-from search.core.settings import POLICY
+from search.core.settings import POLICY, WINDOW
 from search.core.workload import WeightedShape
 
 EVALUATIONS = 32
+LEAST_WINDOW = (
+    16_000  # tokens: a prompt of half of it holds a kernel and what an answer must keep to
+)
 
 EXAMPLES = """
 examples:
@@ -54,6 +57,7 @@ class Arguments:
     prices: tuple[str, ...]
     max_tokens: int | None
     max_cost: float | None
+    window: int | None
     replay: str | None
     seed: int | None
     secret: str | None
@@ -112,6 +116,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         prices=tuple(found.price),
         max_tokens=_whole("--max-tokens", found.max_tokens, 1),
         max_cost=_positive("--max-cost", found.max_cost),
+        window=_whole("--context-window", found.context_window, LEAST_WINDOW),
         replay=found.replay,
         seed=_whole("--seed", found.seed, 0),
         secret=found.secret,
@@ -341,6 +346,12 @@ def _models(group: argparse._ArgumentGroup) -> None:
         "--max-cost",
         metavar="X",
         help="what models may cost for each kernel, in the currency of the prices",
+    )
+    group.add_argument(
+        "--context-window",
+        metavar="N",
+        help="tokens that a model reads and writes in one exchange, by which prompts are made "
+        f"(default: {WINDOW})",
     )
     group.add_argument(
         "--replay",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from backends.backend import DescribesSources
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
 from search.cli.promote import source
@@ -31,6 +32,7 @@ from search.operator import MODEL_OPERATORS
 from search.operator.coach import Coach
 from search.operator.universal import Language, Universal
 from search.prompt.archive import Prompts, shown
+from search.prompt.budget import knowledge_tokens, prompt_tokens
 from search.prompt.document import Document
 from search.prompt.knowledge import library_of
 from search.prompt.synthesis import Writer
@@ -193,7 +195,16 @@ def _writer(problem: Problem, served: Served, lessons: Sequence[Document]) -> Wr
         roofline_us=roofline(spec_of(settings.spec), machine, settings.sizes).us,
         language=served.backend.manifest.language,
         library=library_of(served.name).with_documents(lessons),
+        interface=_interface(served),
+        tokens=prompt_tokens(settings.window),
+        knowledge=knowledge_tokens(settings.window),
     )
+
+
+def _interface(served: Served) -> str:
+    """What a backend says of its sources; empty where it says nothing."""
+    backend = served.backend
+    return backend.interface(served.machine) if isinstance(backend, DescribesSources) else ""
 
 
 class _Emitted:

@@ -38,7 +38,7 @@ from search.cli.serving import serving, usable
 from search.cli.shapes import in_order
 from search.cli.shapes import workload as shapes_of
 from search.core.lowered import spec_of
-from search.core.settings import POLICY, Settings
+from search.core.settings import POLICY, WINDOW, Settings
 from search.core.workload import WeightedShape, heaviest
 from search.evaluator.served import Served
 from search.llm.costs import prices
@@ -239,7 +239,7 @@ def resumed(
         )
     limits = {
         name: value
-        for name in ("evaluations", "seconds", "max_tokens", "max_cost")
+        for name in ("evaluations", "seconds", "max_tokens", "max_cost", "window")
         if (value := getattr(asked, name)) is not None
     }
     spec = spec_of(stored.spec)
@@ -343,6 +343,7 @@ def kernel_problem(
         models=asked.models,
         max_tokens=asked.max_tokens,
         max_cost=asked.max_cost,
+        window=asked.window or WINDOW,
         workload=shapes if len(shapes) > 1 else (),
         dispatch=(asked.dispatch or 1) if len(shapes) > 1 else 1,
         left_to_torch=asked.allow_torch,

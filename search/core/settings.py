@@ -11,6 +11,7 @@ from search.core.workload import WeightedShape
 
 POLICY = "mcts"  # the first of docs/search_ablation.md
 BATCH = 8  # candidates of a generation; part of what a seed means, so not the number of workers
+WINDOW = 128_000  # tokens of a context window, which the models of today have or exceed
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Settings:
     # Budget of the models; None: no limit.
     max_tokens: int | None = None
     max_cost: float | None = None
+    window: int = WINDOW  # tokens that a model reads and writes in one exchange
     # Seed candidates that other searches found for the same kernel.
     transferred: tuple[Transferred, ...] = ()
     # By verb: the factor on the probability of its edits.

@@ -16,10 +16,11 @@ from search.core.settings import Settings
 class StoredEvent:
     """One line of a run's log."""
 
-    kind: str  # started, asked, spent, same, told or stopped
+    kind: str  # started, asked, spent, same, told, refused or stopped
     key: str
     seconds: float  # of the run's working time
-    # Words; of `asked` the generation; of `same` the candidate with the same source, whose outcome
+    # Words; of `asked` the generation; of `refused`, whose key is the generation, a request of which
+    # nothing came and why, as JSON; of `same` the candidate with the same source, whose outcome
     # it took.
     detail: str
 

@@ -7,15 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.loop import budget
-from search.loop.context import Context, GaveUp, Halted, Operator
+from search.loop.context import Context, GaveUp, Halted, Operator, Writes
 from search.loop.state import Policy, Proposal, State
 
 ROUNDS = 3  # how often a policy is asked again when its proposals do not fill a generation
 TOGETHER = 8  # operators that wait for a model at once
+TWICE = "another request of this generation came to the same kernel"
 
 
 Child = Candidate | GaveUp | Halted
@@ -31,6 +33,8 @@ class Asking:
     add: Callable[[Candidate], bool]  # puts a child into the graph, False where it is there already
     # Is told of each proposal of which nothing came, in order, and why.
     unmade: Callable[[GaveUp | Halted], None] = lambda why: None
+    # Is told of each request to a model as it is written, in words.
+    requested: Callable[[str], None] = lambda words: None
 
     def ask(
         self, state: Callable[[], State], count: int, seed: str, most: int | None = None
@@ -64,19 +68,24 @@ class Asking:
 
         Once no model can be asked any longer, those alone count that have been answered.
         """
-        answers = self._remote(proposals[: wanted - len(asked)], seed)
+        words: dict[int, str] = {}  # of requests, by the proposal's number, as the answers are
+        answers = self._remote(dict(enumerate(proposals[: wanted - len(asked)])), seed, words)
         halted = any(isinstance(a, Halted) for a in answers.values())
         for number, proposal in enumerate(proposals):
             if len(asked) == wanted:
                 break
             if halted and number not in answers:
                 continue
-            made = answers.get(number) or self._made(proposal, f"{seed}/{number}", rng)
+            if number not in answers and self.operators[proposal.operator].remote:
+                answers |= self._remote({number: proposal}, seed, words)  # others came to nothing
+            made = answers.get(number) or self._made(proposal, rng)
             if not isinstance(made, Candidate):
                 halted = halted or isinstance(made, Halted)
                 self.unmade(made)
             elif self.add(made):
                 asked.append(made)
+            elif number in words:
+                self.unmade(GaveUp(TWICE, asked=words[number]))
         return halted or len(asked) == wanted
 
     def _named(
@@ -102,30 +111,59 @@ class Asking:
             if operator.parents == parents and not getattr(operator, "by_name", False)
         ]
 
-    def _remote(self, proposals: Sequence[Proposal], seed: str) -> dict[int, Child]:
-        """The answers of the operators that wait for a model, by the proposal's number."""
-        waiting = [n for n, p in enumerate(proposals) if self.operators[p.operator].remote]
+    def _remote(
+        self, proposals: Mapping[int, Proposal], seed: str, words: dict[int, str]
+    ) -> dict[int, Child]:
+        """The answers of the operators that wait for a model, by the proposal's number.
+
+        Requests are written in order, each knowing those before it, and answered together. words:
+        takes what each is in words.
+        """
+        waiting = [n for n, p in proposals.items() if self.operators[p.operator].remote]
         if not waiting:
             return {}
+        written = {}
+        for n in waiting:
+            written[n], words[n] = self._written(proposals[n], f"{seed}/{n}")
         with ThreadPoolExecutor(TOGETHER) as pool:  # all are asked, whatever becomes of one
-            found = {
-                n: pool.submit(self._made, proposals[n], f"{seed}/{n}", random.Random())
-                for n in waiting
-            }
-        return {n: future.result() for n, future in found.items()}
+            found = {n: pool.submit(_sent, answer) for n, answer in written.items()}
+        return {n: _tagged(future.result(), proposals[n]) for n, future in found.items()}
 
-    def _made(self, proposal: Proposal, seed: str, rng: random.Random) -> Child:
-        """What an operator makes of a proposal; one that waits for a model draws from its own
-        generator, whenever it is asked."""
-        operator = self.operators[proposal.operator]
-        own = random.Random(seed) if operator.remote else rng
-        try:
-            child = operator.propose(self.context(proposal), own)
-        except Halted as halted:
-            return halted
-        if isinstance(child, Candidate) and proposal.tag:
-            return replace(child, origin=replace(child.origin, tag=proposal.tag))
-        return child
+    def _written(
+        self, proposal: Proposal, seed: str
+    ) -> tuple[Callable[[], Candidate | GaveUp], str]:
+        """What has a proposal's request answered, and the request in words; it draws from a
+        generator of its own."""
+        operator, rng = self.operators[proposal.operator], random.Random(seed)
+        if not isinstance(operator, Writes):
+            return partial(operator.propose, self.context(proposal), rng), ""
+        pending = operator.prepare(self.context(proposal), rng)
+        if isinstance(pending, GaveUp):
+            return partial(_same, pending), ""
+        self.requested(pending.asked)
+        return pending.answer, pending.asked
+
+    def _made(self, proposal: Proposal, rng: random.Random) -> Child:
+        """What an operator that waits for nobody makes of a proposal."""
+        propose = self.operators[proposal.operator].propose
+        return _tagged(_sent(partial(propose, self.context(proposal), rng)), proposal)
+
+
+def _sent(answer: Callable[[], Candidate | GaveUp]) -> Child:
+    try:
+        return answer()
+    except Halted as halted:
+        return halted
+
+
+def _same(found: GaveUp) -> GaveUp:
+    return found
+
+
+def _tagged(child: Child, proposal: Proposal) -> Child:
+    if isinstance(child, Candidate) and proposal.tag:
+        return replace(child, origin=replace(child.origin, tag=proposal.tag))
+    return child
 
 
 def silenced(reasons: Sequence[str]) -> Halted:

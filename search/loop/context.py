@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ir.digest import text_digest
 from ir.errors import KernelError
@@ -52,6 +52,23 @@ class Parent:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """A request of which no candidate came."""
+
+    asked: str  # what was asked, in words
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What was asked of models before."""
+
+    generation: int = 0  # that is being asked
+    requested: tuple[str, ...] = ()  # in this generation, in words; their answers are not known
+    refused: tuple[Refused, ...] = ()  # in the generations before
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """The problem, the parents (at least one) and the outcomes so far."""
 
@@ -70,6 +87,7 @@ class Context:
     transferred: tuple[Transferred, ...] = ()
     # That a child is for, which may be another than the first parent's; empty: the first parent's.
     backend: str = ""
+    memory: Memory = Memory()
     _neighbours: list[tuple[Neighbour, ...]] = field(
         default_factory=list, init=False, compare=False, repr=False
     )  # at most one: made when it is first asked for
@@ -189,6 +207,15 @@ class GaveUp:
 
     reason: str
     unanswered: bool = False  # as a model gave no answer
+    asked: str = ""  # what a model was asked, in words; empty where none was
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A request to a model that is written and not sent."""
+
+    asked: str  # in words, for the requests that are written after it
+    answer: Callable[[], Candidate | GaveUp]  # sends it, and waits
 
 
 class Halted(Exception):
@@ -225,6 +252,14 @@ class Operator(Protocol):
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child, or the reason why there is none."""
+
+
+@runtime_checkable
+class Writes(Protocol):
+    """An operator that writes its request at once, and has it answered later."""
+
+    def prepare(self, context: Context, rng: random.Random) -> Pending | GaveUp:
+        """The request that `propose` sends."""
 
 
 class _Case:

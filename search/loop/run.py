@@ -34,6 +34,7 @@ from search.loop.allocation import shares, standing
 from search.loop.asking import Asking, silenced
 from search.loop.backend_view import BackendView, backend_views, merged
 from search.loop.context import Context, GaveUp, Halted, Operator, Parent, nest_digest
+from search.loop.requests import Requests
 from search.loop.shape_view import ShapeView, in_turn
 from search.loop.state import Policy, Proposal, State
 from search.loop.termination import Exhausted, Progress, first_reason, rules_of
@@ -132,6 +133,7 @@ class Search:
         self._known = dict(self._record.outcomes) if self._record else {}
         self._same = set(self._record.keys("same") if self._record else ())
         self._run = run or ""
+        self._requests = Requests(self._record)
         self._before = self._record.seconds if self._record else 0.0
         self._on_event: Callable[[Event], None] = lambda event: None
         self._began = 0.0
@@ -176,6 +178,8 @@ class Search:
             halted: Halted | None = None
             if not candidates:
                 candidates, halted = self._asked(generation)
+                for event in self._requests.close(self._unmade, self._seconds()):
+                    self.store.log(self._run, event)
                 if candidates:
                     self.store.asked(self._run, generation, candidates, self._seconds())
                 elif halted is None:
@@ -193,6 +197,7 @@ class Search:
         so. While there are none as models give no answer, they are asked again after a rest."""
         while True:
             self._unmade.clear()
+            self._requests.begin(generation)
             self._allow()
             candidates = self._ask(generation)
             halted = next((u for u in self._unmade if isinstance(u, Halted)), None)
@@ -253,7 +258,8 @@ class Search:
 
     def _asking(self, view: BackendView, shape: ShapeView | None) -> Asking:
         context = partial(self._context, view, shape)
-        return Asking(self.policy, self.operators, context, self._add, self._unmade.append)
+        told = self._unmade.append, self._requests.add
+        return Asking(self.policy, self.operators, context, self._add, *told)
 
     def _add(self, candidate: Candidate) -> bool:
         """Adds a candidate to the graph; False where it is there."""
@@ -281,6 +287,7 @@ class Search:
             () if shape else self.settings.workload,
             (*self.settings.transferred, *(found for found in others if found)),
             view.backend,
+            self._requests.memory,
         )
         return context if self.operators[proposal.operator].remote else context.unedited()
 

@@ -10,17 +10,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ir.errors import KernelError
+from ir.lower.verb_table import canonical
 from ir.lower.verbs import require_legal
 from ir.parse.parse import parse_schedule, parse_spec
+from ir.schedule import Schedule
 from search.core.candidate import Candidate
 from search.core.evaluation import Failure
+from search.core.lowered import lowered, schedule_of, schedule_text
 from search.llm.exchange import Answer, Message, ModelError, Request
-from search.loop.context import Context, GaveUp, Parent
+from search.loop.context import Context, GaveUp, Parent, Pending
 from search.operator.halting import gave_up
 from search.prompt.answer import Edited, Refused, edited
 from search.prompt.archive import Prompts
-from search.prompt.brief import RECALLS, SCHEDULE, SURFACES, VARIANT, Brief
+from search.prompt.brief import ANGLES, SCHEDULE, SURFACES, VARIANT, Brief
 from search.prompt.budget import excerpt
+from search.prompt.history import history, name_of, result
 from search.prompt.synthesis import Writer
 
 ANSWER = 6_000  # tokens of an answer at most
@@ -53,12 +57,16 @@ class Universal:
     translations: float = 0.3  # how often another machine's elite is translated
     # How often each is drawn, relative to the others.
     surfaces: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SURFACES, 1.0))
-    recalls: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(RECALLS, 1.0))
     # Is told of each answer that is not taken, and why.
     refuse: Callable[[Request, str], None] = lambda request, reason: None
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child as the model says, or the reason why its answers were not taken."""
+        pending = self.prepare(context, rng)
+        return pending.answer() if isinstance(pending, Pending) else pending
+
+    def prepare(self, context: Context, rng: random.Random) -> Pending | GaveUp:
+        """The request, written and not sent."""
         language = self.languages[context.serving]
         context, brief = self._brief(context, language.file, rng)
         prompt = self.prompts.draw(context.graph, context.outcomes, rng)
@@ -66,22 +74,38 @@ class Universal:
             text = language.writer.write(context, brief, prompt.regions)
         except KernelError as error:  # the text to edit alone is longer than a prompt may be
             return GaveUp(str(error))
-        messages = [Message("system", text.system), Message("user", text.user)]
-        model, seed = self.model(rng), rng.randrange(1 << 31)
+        messages = (Message("system", text.system), Message("user", text.user))
+        request = Request(
+            self.model(rng), messages, self.temperature, ANSWER, rng.randrange(1 << 31)
+        )
+        asked = _words(context, brief)
+
+        def answer() -> Candidate | GaveUp:
+            found = self._answer(context, brief, language, request)
+            if isinstance(found, GaveUp):
+                return replace(found, asked=asked)
+            return replace(found, origin=replace(found.origin, prompt=prompt.digest))
+
+        return Pending(asked, answer)
+
+    def _answer(
+        self, context: Context, brief: Brief, language: Language, request: Request
+    ) -> Candidate | GaveUp:
+        """Sends a request, and again with the reason where its answer is refused."""
         reason = ""
         for _ in range(self.tries):
-            request = Request(model, tuple(messages), self.temperature, ANSWER, seed)
             try:
                 answer = self.ask(request)
             except ModelError as error:
                 return gave_up(error)
             found = self._child(context, brief, language.file, answer.text)
             if isinstance(found, Candidate):
-                return replace(found, origin=replace(found.origin, prompt=prompt.digest))
+                return found
             reason = found.reason
             self.refuse(request, reason)
-            messages.append(Message("assistant", excerpt(answer.text, AGAIN)))
-            messages.append(Message("user", language.writer.refusal(reason)))
+            said = Message("assistant", excerpt(answer.text, AGAIN))
+            again = Message("user", language.writer.refusal(reason))
+            request = replace(request, messages=(*request.messages, said, again))
         return GaveUp(f"{self.tries} answers were refused; the last: {reason}")
 
     def _brief(self, context: Context, file: str, rng: random.Random) -> tuple[Context, Brief]:
@@ -111,7 +135,8 @@ class Universal:
         return context, Brief(
             kind=kind,
             surface=surface,
-            recall=_drawn(self.recalls, rng),
+            history=history(context, texts, self.source),
+            angle=_angle(context, surface),
             files={name: texts[name] for name in files},
             shown={name: text for name, text in texts.items() if name not in files},
             hint=context.hint,
@@ -135,10 +160,25 @@ class Universal:
             schedule = parse_schedule(found.files[SCHEDULE])
         if VARIANT in found.files:
             variant = parse_spec(found.files[VARIANT])
-            return context.offer_variant(variant, self.name, found.why, schedule)
-        assert schedule is not None, "an answer that edits nothing was refused"
-        require_legal(context.parents[0].variant, schedule, context.machine)
-        return context.offer(schedule, self.name, found.why)
+            child = context.offer_variant(variant, self.name, found.why, schedule)
+        else:
+            assert schedule is not None, "an answer that edits nothing was refused"
+            require_legal(context.parents[0].variant, schedule, context.machine)
+            child = context.offer(schedule, self.name, found.why)
+        if schedule is not None and isinstance(child, Candidate):
+            _require_kept(context, schedule, child)
+        return child
+
+
+def _require_kept(context: Context, wanted: Schedule, child: Candidate) -> None:
+    """KernelError at a decision of an answer that its child does not have, as it has no effect there.
+    A decision that the parent had already goes without a word."""
+    kept = {*context.parents[0].schedule.decisions, *schedule_of(child.schedule).decisions}
+    lost = [decision for decision in wanted.decisions if decision not in kept]
+    if lost:
+        text = schedule_text(canonical(wanted))
+        lowered(child.variant, text, context.machine, context.sizes)  # says why
+        raise KernelError(f"`{lost[0]}` would change nothing", hint=f"drop {lost[0]}")
 
 
 def _failed(context: Context) -> list[Parent]:
@@ -149,6 +189,21 @@ def _failed(context: Context) -> list[Parent]:
         for c in children
         if isinstance(context.outcomes.get(c.key), Failure) and not context.graph.children(c.key)
     ]
+
+
+def _words(context: Context, brief: Brief) -> str:
+    """A request in words, for those that are written after it."""
+    parent = context.parents[0]
+    of = f"{name_of(parent.candidate)}, {result(parent.outcome, context.machine.name)}"
+    where = f"; where to look first: {brief.angle}" if brief.angle else ""
+    return f"{brief.kind} the {brief.surface} of {of}{where}"
+
+
+def _angle(context: Context, surface: str) -> str:
+    """Where to look first; nowhere for the first request of a generation that is for the same kernel."""
+    wanted = f"the {surface} of {name_of(context.parents[0].candidate)},"
+    alike = sum(wanted in words for words in context.memory.requested)
+    return ANGLES[(alike - 1) % len(ANGLES)] if alike else ""
 
 
 def _drawn(weights: Mapping[str, float], rng: random.Random) -> str:

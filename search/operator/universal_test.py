@@ -60,7 +60,6 @@ def universal(model, surface="schedule", **more):
         source=lambda c: c.source or "slow\n",
         prompts=Prompts(),
         surfaces={surface: 1.0},
-        recalls={"both": 1.0},
     )
     return replace(made, **more)
 
@@ -126,6 +125,10 @@ REFUSED = {
     "nonsense": (NONSENSE, "has no edit"),
     "no such verb": (edit("schedule.sched", "tile(m, size=16)", "tiel(m, size=8)"), "tiel"),
     "not legal": (edit("schedule.sched", "tile(m, size=16)", "tile(q, size=8)"), "q"),
+    "no effect": (
+        edit("schedule.sched", "tile(m, size=16)", "tile(m, size=8)\nmulticast(g, over=m.outer)"),
+        "`multicast(g, over=m.outer)` would change nothing: no launch",
+    ),
     "tried before": (edit("schedule.sched", "tile(m, size=16)", "tile(m, size=16) "), "before"),
 }
 
@@ -148,7 +151,7 @@ def test_a_model_that_only_talks_nonsense_is_given_up():
     assert len(model.asked) == 2
 
 
-LONG = "".join(f"line {n} of a long source\n" for n in range(2500))  # 62 kB
+LONG = "".join(f"line {n} of a long source\n" for n in range(9000))  # 233 kB
 
 
 @pytest.mark.parametrize("surface", ["schedule", "equations", "source"])
@@ -158,7 +161,7 @@ def test_a_source_that_is_longer_than_a_prompt_may_be_ends_nothing(surface):
     assert child.source == LONG, "a long source is a candidate like any other"
     model = Model(TILE)
     found = universal(model, surface).propose(context(child), random.Random(1))
-    assert isinstance(found, GaveUp) and "tokens, the budget is 16000" in found.reason
+    assert isinstance(found, GaveUp) and "tokens, the budget is 64000" in found.reason
     assert not model.asked
 
 
@@ -234,8 +237,5 @@ def test_a_failed_child_is_repaired_in_its_parents_place():
 
 def test_the_same_context_generator_and_answers_give_the_same_request():
     models = [Model(TILE) for _ in range(2)]
-    made = [
-        universal(m, recalls={"both": 1, "none": 1}).propose(context(ROOT), random.Random(5))
-        for m in models
-    ]
+    made = [universal(m).propose(context(ROOT), random.Random(5)) for m in models]
     assert made[0] == made[1] and models[0].asked == models[1].asked

@@ -16,6 +16,17 @@ _GAP = "\n\n"
 Name = TypeVar("Name", bound=Hashable)
 
 
+def prompt_tokens(window: int) -> int:
+    """Of a prompt at most: the other half of a context window is for the answer, and for what follows
+    where that is refused."""
+    return window // 2
+
+
+def knowledge_tokens(window: int) -> int:
+    """Of a prompt's documents at most."""
+    return window // 8
+
+
 def tokens(text: str) -> int:
     """An estimate of a text's tokens from its characters, rather too many than too few.
 

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ir.lower.available import available
 from ir.lower.verb_table import VERBS
 from ir.machine import Machine
 from ir.workload import Sizes
-from search.core import difference
-from search.core.candidate import Candidate
-from search.core.evaluation import Evaluated, Evaluation, Failure
+from search.core.evaluation import Evaluated, Evaluation
+from search.core.settings import WINDOW
 from search.core.transferred import Transferred
 from search.loop.context import Context
 from search.prompt.analysis import diagnosis
 from search.prompt.brief import SCHEDULE, VARIANT, Brief
-from search.prompt.budget import Fitted, Section, excerpt, fit, shortened
+from search.prompt.budget import (
+    Fitted,
+    Section,
+    excerpt,
+    fit,
+    knowledge_tokens,
+    prompt_tokens,
+    shortened,
+)
+from search.prompt.history import result
 from search.prompt.knowledge import Library
+from search.prompt.languages import grammar, values
+from search.prompt.legal import legal_edits, sizes_of
 from search.prompt.regions import Regions
 from search.prompt.render import rendered
 from search.prompt.retrieval import query, retrieve
 
-TOKENS = 16_000  # of a prompt
-KNOWLEDGE = 5_000  # of them, for documents
-STEPS = 8  # of a history that are told
 FRAME = 40  # tokens that a text takes beside its own: its name and its fences
 FENCES = {SCHEDULE: "python", VARIANT: "python"}
 
@@ -50,8 +58,10 @@ class Writer:
     roofline_us: float
     language: str  # of the backend's sources
     library: Library  # what is known
-    tokens: int = TOKENS  # of a prompt at most, of them `knowledge` for documents
-    knowledge: int = KNOWLEDGE
+    interface: str = ""  # what a source of the backend may use
+    # Of a prompt at most, of them `knowledge` for documents.
+    tokens: int = prompt_tokens(WINDOW)
+    knowledge: int = knowledge_tokens(WINDOW)
 
     def write(self, context: Context, brief: Brief, regions: Regions) -> Prompt:
         """The prompt for a brief; the same for the same arguments."""
@@ -63,12 +73,10 @@ class Writer:
                 parent.variant,
                 self.machine,
                 parent.schedule,
-                " ".join(lines) or _result(parent.outcome),
+                " ".join(lines) or result(parent.outcome, self.machine.name),
             ),
             self.knowledge,
         )
-        verbs = [v for v in VERBS.values() if self.machine.renders(v.name)]
-        verbs = [] if brief.surface == "source" else verbs
         brief, combined = self._fitting(brief, _combined(context, brief))
         sections = [
             self._task(brief),
@@ -76,10 +84,10 @@ class Writer:
             self._kernel(brief),
             *self._others(context, brief, combined),
             *self._told("analysis", 7, lines=lines),
-            *self._recall(context, brief),
+            *self._found(brief),
+            *self._rules(context, brief),
             *self._told("knowledge", 4, text=found.text),
             self._constraints(),
-            *self._told("verbs", 6, verbs=verbs),
             self._format(brief),
         ]
         system = rendered("system", language=self.language, regions=regions)
@@ -100,7 +108,8 @@ class Writer:
         """The brief and the texts of the other kernel; what is to be read only is cut where it
         does not fit beside what must be told whole."""
         bare = self._kernel(replace(brief, shown={}))
-        whole = (self._task(brief), bare, self._constraints(), self._format(brief))
+        head = next(self._found(brief))
+        whole = (self._task(brief), bare, head, self._constraints(), self._format(brief))
         texts = {(0, n): t for n, t in brief.shown.items()}
         texts |= {(1, n): t for n, t in other.items()}
         room = self.tokens - Fitted(whole, (), ()).tokens - FRAME * (len(texts) + 1)
@@ -134,7 +143,7 @@ class Writer:
         """The second parent, which must be told, or what is to be translated."""
         found, title = combined, ""
         if combined:
-            title = f"The other kernel: {_result(context.parents[1].outcome)}"
+            title = f"The other kernel: {result(context.parents[1].outcome, self.machine.name)}"
         elif brief.transferred is not None:
             found = {
                 VARIANT: brief.transferred.variant,
@@ -165,23 +174,42 @@ class Writer:
             return ()
         return diagnosis(outcome, self.roofline_us, self.machine)
 
-    def _recall(self, context: Context, brief: Brief) -> Iterator[Section]:
-        """What the parent came from, what else came of it, and what failed."""
-        parent = context.parents[0].candidate
-        if brief.recall in ("parent", "both"):
-            line = [c for c in context.graph.lineage(parent.key) if c.backend == parent.backend]
-            line = line[-STEPS - 1 :]
-            steps = [_step(a, b, context) for a, b in zip(line, line[1:])]
-            yield from self._told("lineage", 5, steps=steps)
-        children = [c for c in context.graph.children(parent.key) if c.key in context.outcomes]
-        if brief.recall in ("siblings", "both"):
-            right = [c for c in children if isinstance(context.outcomes[c.key], Evaluation)]
-            steps = [_step(parent, c, context) for c in right[-STEPS:]]
-            yield from self._told("siblings", 3, steps=steps)
-        if brief.recall != "none":
-            wrong = [c for c in children if isinstance(context.outcomes[c.key], Failure)]
-            steps = [_step(parent, c, context) for c in wrong[-STEPS:]]
-            yield from self._told("negative", 6, steps=steps)
+    def _found(self, brief: Brief) -> Iterator[Section]:
+        """What the search knows: the best, the next fastest, the line and the children of the parent,
+        what failed, and what was asked."""
+        known = brief.history
+        head = rendered("found", history=known, machine=self.machine)
+        yield Section("found", head, required=True)
+        if known.texts:
+            fences = {name: FENCES.get(name, self.language.lower()) for name in known.texts}
+            text = rendered("best", history=known, fences=fences)
+            yield Section("best", text, 8, cuttable=True)
+        for name, priority, title, steps in (
+            ("ranked", 6.5, "The next fastest, against the fastest", known.ranked),
+            ("lineage", 5, "How the kernel above came about, step by step", known.lineage),
+            ("siblings", 5.5, "What else was made of the kernel above", known.siblings),
+            ("wrong", 6, "What was made of the kernel above and failed", known.wrong),
+        ):
+            if steps:
+                text = rendered("steps", title=title, steps=steps)
+                yield Section(name, text, priority, cuttable=True)
+        if known.requested or known.refused:
+            yield Section("requests", rendered("requests", history=known), 7, cuttable=True)
+
+    def _rules(self, context: Context, brief: Brief) -> Iterator[Section]:
+        """What an answer on a surface may say."""
+        if brief.surface == "source":
+            yield from self._told("interface", 8.5, text=self.interface)
+            return
+        if brief.surface == "equations":
+            yield Section("grammar", grammar(), 8.5, cuttable=True)
+        verbs = [VERBS[name] for name in available(self.machine)]
+        yield from self._told("verbs", 7.5, verbs=verbs, kinds=values(verbs, self.machine))
+        if brief.surface == "schedule":
+            parent = context.parents[0]
+            every = sizes_of(context.sizes, [shape.sizes for shape in context.workload])
+            edits = legal_edits(parent.variant, parent.schedule, self.machine, every)
+            yield from self._told("edits", 8.5, edits=edits if edits.lines else None)
 
     def _constraints(self) -> Section:
         text = rendered(
@@ -213,20 +241,6 @@ def _combined(context: Context, brief: Brief) -> dict[str, str]:
     source = other.source or brief.other
     names = (name for name in (*brief.files, *brief.shown) if name not in texts)
     return texts | ({next(names, "source"): source} if source else {})
-
-
-def _step(before: Candidate, after: Candidate, context: Context) -> dict[str, str]:
-    lines: Sequence[str] = difference.lines(before, after)
-    words = "; ".join(lines) if lines else after.origin.note or "another source"
-    return {"words": words, "result": _result(context.outcomes.get(after.key))}
-
-
-def _result(outcome: Evaluated | None) -> str:
-    if outcome is None:
-        return "not known yet"
-    if isinstance(outcome, Failure):
-        return f"failed at {outcome.stage} ({outcome.kind}): {outcome.headline}"
-    return f"{outcome.us:.4g} us ({outcome.time_kind})"
 
 
 def _sizes(sizes: Sizes) -> str:

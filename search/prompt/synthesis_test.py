@@ -14,10 +14,11 @@ from search.core.evaluation import Evaluation, Failure
 from search.core.graph import Graph
 from search.core.testing import CHIP, SIZES, SPEC
 from search.core.transferred import Transferred
-from search.loop.context import Context, Parent
-from search.prompt.brief import SCHEDULE, VARIANT, Brief
+from search.loop.context import Context, Memory, Parent, Refused
+from search.prompt.brief import ANGLES, SCHEDULE, VARIANT, Brief
 from search.prompt.budget import tokens
 from search.prompt.document import Document
+from search.prompt.history import history
 from search.prompt.knowledge import Library
 from search.prompt.regions import first_regions
 from search.prompt.synthesis import Writer
@@ -79,12 +80,19 @@ OUTCOMES = {
 }
 
 
-def context(*parents):
+MEMORY = Memory(
+    3,
+    ("improve the schedule of 1a2b3c4d, 5 us (chip, simulated)",),
+    (Refused("draft the source of 5e6f7a8b, 9 us (chip, simulated)", "the edits change nothing"),),
+)
+
+
+def context(*parents, memory=MEMORY):
     graph = Graph()
     for c in (FIRST, OTHER, CHILD, GRANDCHILD, WRONG):
         graph.add(c)
     found = tuple(Parent(p, OUTCOMES.get(p.key)) for p in parents)
-    return Context(SPEC, CHIP, SIZES, found, graph, OUTCOMES)
+    return Context(SPEC, CHIP, SIZES, found, graph, OUTCOMES, memory=memory)
 
 
 def brief(kind, surface="schedule", parent=CHILD, **more):
@@ -93,8 +101,12 @@ def brief(kind, surface="schedule", parent=CHILD, **more):
     may = {"schedule": (SCHEDULE,), "equations": (VARIANT, SCHEDULE)}
     files = may.get(surface, ("kernel.tng",))
     shown = {n: t for n, t in texts.items() if n not in files}
-    recall = more.pop("recall", "both")
-    return Brief(kind, surface, recall, {n: texts[n] for n in files}, shown, **more)
+    known = history(more.pop("given", context(parent)), texts, source_of)
+    return Brief(kind, surface, known, {n: texts[n] for n in files}, shown, **more)
+
+
+def source_of(candidate):
+    return candidate.source or "def kernel(): ...\n"
 
 
 EXTERNAL = Transferred(
@@ -107,14 +119,17 @@ EXTERNAL = Transferred(
     source="kernel elsewhere\n",
 )
 BRIEFS = {
-    "draft": (brief("draft", parent=FIRST, recall="none"), (FIRST,)),
-    "improve": (brief("improve", "equations", hint="more on-chip memory"), (CHILD,)),
+    "draft": (brief("draft", parent=FIRST), (FIRST,)),
+    "improve": (
+        brief("improve", "equations", hint="more on-chip memory", angle=ANGLES[0]),
+        (CHILD,),
+    ),
     "repair": (brief("repair", "source", WRONG, failure=OUTCOMES[WRONG.key]), (WRONG,)),
     "combine": (
-        brief("combine", recall="parent", other="def kernel(): slowly()\n"),
+        brief("combine", other="def kernel(): slowly()\n"),
         (CHILD, OTHER),
     ),
-    "translate": (brief("translate", "source", transferred=EXTERNAL, recall="siblings"), (CHILD,)),
+    "translate": (brief("translate", "source", transferred=EXTERNAL), (CHILD,)),
 }
 
 
@@ -129,7 +144,7 @@ def test_what_is_most_needed_stays_within_any_budget():
     asked, parents = BRIEFS["improve"]
     whole = WRITER.write(context(*parents), asked, first_regions())
     assert not whole.dropped and whole.knowledge[0] == "tiles"
-    small = replace(WRITER, tokens=1080).write(context(*parents), asked, first_regions())
+    small = replace(WRITER, tokens=1300).write(context(*parents), asked, first_regions())
     assert "knowledge" in small.dropped + small.cut
     for needed in ("# The task", "# The kernel", "# Constraints", "# How to answer"):
         assert needed in small.user
@@ -141,18 +156,19 @@ def test_what_is_most_needed_stays_within_any_budget():
 def test_the_source_of_a_second_parent_that_was_edited_is_shown(surface):
     asked = brief("combine", surface, other=GRANDCHILD.source)
     found = WRITER.write(context(CHILD, GRANDCHILD), asked, first_regions())
-    _, shown = found.user.split("# The other kernel: 6 us (simulated)")
+    _, shown = found.user.split("# The other kernel: 6 us (chip, simulated)")
     assert "`kernel.tng` (to read only):\n````\ndef kernel(): pass\n````" in shown
-    assert "`schedule.sched` (to read only)" in shown and "kernel(): ..." not in shown
+    assert "`schedule.sched` (to read only)" in shown
+    assert "kernel(): ..." not in shown.split("\n# ")[0]
 
 
 def test_the_second_parent_is_told_whatever_else_must_go():
     asked = brief("combine", "source", other=GRANDCHILD.source)
-    small = replace(WRITER, tokens=1080).write(context(CHILD, GRANDCHILD), asked, first_regions())
+    small = replace(WRITER, tokens=1300).write(context(CHILD, GRANDCHILD), asked, first_regions())
     assert "verbs" not in small.user and "def kernel(): pass" in small.user
 
 
-LONG = "".join(f"line {n} of a long source\n" for n in range(2500))  # 62 kB
+LONG = "".join(f"line {n} of a long source\n" for n in range(9000))  # 233 kB
 
 
 def test_what_is_only_to_be_read_is_cut_where_it_is_long():
@@ -174,12 +190,40 @@ def test_a_long_reason_is_cut():
     assert len(WRITER.refusal("y" * 70_000)) < 7000
 
 
-def test_a_failure_is_negative_memory_unless_nothing_is_to_be_recalled():
-    for recall, told in (("both", True), ("parent", True), ("none", False)):
-        asked = brief("improve", recall=recall)
-        found = WRITER.write(context(CHILD), asked, first_regions())
-        assert ("off by 0.3" in found.user) == told
-        assert ("# Its lineage" in found.user) == (recall in ("both", "parent"))
+def test_every_prompt_tells_what_the_search_knows():
+    for kind, surface in (("improve", "schedule"), ("draft", "equations"), ("combine", "source")):
+        text = WRITER.write(context(CHILD, OTHER), brief(kind, surface), first_regions()).user
+        assert "5 kernels of this task were evaluated on chip, 1 of them failed" in text
+        assert "request 2 of generation 3" in text and "fastest so far" in text
+        assert "failed at check (wrong): off by 0.3" in text and "-def kernel(): ..." in text
+        assert "the edits change nothing" in text and "1a2b3c4d" in text
+        assert "6 us (chip, simulated), 1.200 times the 5 us of" in text
+
+
+def test_the_fastest_kernel_is_shown_where_it_is_another():
+    asked = brief("draft", "source", FIRST)
+    text = WRITER.write(context(FIRST), asked, first_regions()).user
+    assert (
+        f"The fastest so far, by what sets it apart from the kernel above:\n\n- `{CHILD.key[:8]}`"
+        in text
+    )
+    shown = text.split("# The fastest kernel so far, where its texts differ")[1]
+    assert "tile(m, size=8)" in shown.split("\n# ")[0]
+    text = WRITER.write(context(CHILD), brief("improve"), first_regions()).user
+    assert "The kernel above is the fastest so far." in text and "texts differ" not in text
+
+
+def test_each_surface_tells_what_an_answer_may_say():
+    writer = replace(WRITER, interface="`load(x)` loads.")
+    sections = {
+        "schedule": ("# The legal edits of this schedule", "# The verbs of a schedule"),
+        "equations": ("# The language of `variant.kir`", "# The verbs of a schedule"),
+        "source": ("# What a source may use\n\n`load(x)` loads.",),
+    }
+    every = {one for some in sections.values() for one in some}
+    for surface, wanted in sections.items():
+        text = writer.write(context(CHILD), brief("improve", surface), first_regions()).user
+        assert {one for one in every if one in text} == set(wanted)
 
 
 @pytest.mark.parametrize("reason", ["", "\n"])
@@ -188,7 +232,8 @@ def test_a_failure_without_a_reason_is_told(reason):
     outcomes = {**OUTCOMES, WRONG.key: failed}
     given = replace(context(CHILD, WRONG), outcomes=outcomes)
     given = replace(given, parents=tuple(replace(p, outcome=failed) for p in given.parents))
-    for asked in (brief("improve"), brief("combine"), brief("repair", failure=failed)):
+    for kind, more in (("improve", {}), ("combine", {}), ("repair", {"failure": failed})):
+        asked = brief(kind, given=given, **more)
         text = WRITER.write(given, asked, first_regions()).user
         assert "no reason was given" in text
 

@@ -1,0 +1,174 @@
+"""The history: what a search knows when a model is asked, as data for a prompt.
+
+Candidates are told by what sets them apart: decisions line by line, sources and equations as
+diffs. Each has its time, with the machine that it is of.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ir.edits.edits import difference as edits_between
+from search.core.candidate import Candidate
+from search.core.difference import line
+from search.core.evaluation import Evaluated, Evaluation, Failure
+from search.core.lowered import schedule_of
+from search.loop.context import Context, Refused
+
+STEPS = 8  # of a line of candidates that are told
+RANKED = 4  # of the fastest after the best
+REFUSED = 6  # reasons why nothing came of requests, the latest
+DIFF = 60  # lines of a diff
+NAME = 8  # characters of a candidate's key that name it in a prompt
+Source = Callable[[Candidate], str]  # what a candidate comes to in its backend's language
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A candidate by what sets it apart from another."""
+
+    name: str
+    words: tuple[str, ...]  # a line for each decision, and the reason that a model gave
+    result: str
+    diff: str = ""  # of sources or equations that no decision explains
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a search knows."""
+
+    evaluated: int = 0
+    failed: int = 0  # of these
+    generation: int = 0
+    best: Step | None = None  # what sets it apart from the kernel at hand
+    best_is_parent: bool = False
+    texts: Mapping[str, str] = field(default_factory=dict)  # of the best, by file
+    ranked: tuple[Step, ...] = ()  # the next fastest, against the best
+    lineage: tuple[Step, ...] = ()  # the line of the kernel at hand, each against the one before
+    siblings: tuple[Step, ...] = ()  # correct children of the kernel at hand
+    wrong: tuple[Step, ...] = ()  # those that failed
+    elsewhere: tuple[str, ...] = ()  # results of other searches for the kernel
+    requested: tuple[str, ...] = ()  # in this generation
+    refused: tuple[Refused, ...] = ()
+
+
+def name_of(candidate: Candidate) -> str:
+    """How a prompt calls a candidate."""
+    return candidate.key[:NAME]
+
+
+def history(context: Context, files: Mapping[str, str], source: Source) -> History:
+    """What is known in a context.
+
+    files: of the first parent by name, the source last. source: gives that of a candidate.
+    """
+    parent = context.parents[0].candidate
+    told = [(c, o) for c in context.graph if (o := context.outcomes.get(c.key)) is not None]
+    right = [(o.us, n, c) for n, (c, o) in enumerate(told) if isinstance(o, Evaluation)]
+    fastest = [c for _, _, c in sorted(right)]
+    best = fastest[0] if fastest else None
+    teller = _Teller(context, source)
+    line_of = [c for c in context.graph.lineage(parent.key) if c.backend == parent.backend]
+    line_of = line_of[-STEPS - 1 :]
+    children = [c for c in context.graph.children(parent.key) if c.key in context.outcomes]
+    by_result = {k: [c for c in children if teller.is_right(c) == k] for k in (True, False)}
+    is_parent = best is not None and best.key == parent.key
+    ranked = fastest[1 : RANKED + 1]
+    if is_parent:  # they are told by what sets them apart from it already
+        by_result[True] = [c for c in by_result[True] if c not in ranked]
+    return History(
+        evaluated=len(told),
+        failed=len(told) - len(right),
+        generation=context.memory.generation,
+        best=teller.step(parent, best) if best else None,
+        best_is_parent=is_parent,
+        texts=_texts(best, files, source) if best and not is_parent else {},
+        ranked=tuple(teller.step(fastest[0], c) for c in ranked),
+        lineage=tuple(teller.step(a, b) for a, b in zip(line_of, line_of[1:])),
+        siblings=tuple(teller.step(parent, c) for c in by_result[True][-STEPS:]),
+        wrong=tuple(teller.step(parent, c) for c in by_result[False][-STEPS:]),
+        elsewhere=tuple(
+            f"{t.us:.4g} us on {t.target} ({t.backend}, {t.time_kind})" for t in context.transferred
+        ),
+        requested=context.memory.requested,
+        refused=_by_reason(context.memory.refused),
+    )
+
+
+def _by_reason(refused: Sequence[Refused]) -> tuple[Refused, ...]:
+    """The latest request for each reason, with how many others had it."""
+    found: dict[str, list[str]] = {}
+    for one in refused:
+        found[one.reason] = [*found.pop(one.reason, ()), one.asked]
+    return tuple(
+        Refused(f"{asked[-1]} (and {len(asked) - 1} more)" if asked[1:] else asked[0], reason)
+        for reason, asked in list(found.items())[-REFUSED:]
+    )
+
+
+def _texts(best: Candidate, files: Mapping[str, str], source: Source) -> dict[str, str]:
+    """The texts of the best that differ from those at hand."""
+    names = list(files)
+    found = dict(zip(names, (best.variant, best.schedule, source(best)), strict=True))
+    return {name: text for name, text in found.items() if text != files[name]}
+
+
+class _Teller:
+    """Tells candidates of one context."""
+
+    def __init__(self, context: Context, source: Source):
+        self.context = context
+        self.source = source
+
+    def is_right(self, candidate: Candidate) -> bool:
+        return isinstance(self.context.outcomes.get(candidate.key), Evaluation)
+
+    def step(self, before: Candidate, after: Candidate) -> Step:
+        """What sets a candidate apart from another, and what became of it."""
+        words = [line(e) for e in _edits(before, after)]
+        if after.origin.note:
+            words.append(f"{after.origin.operator}: {after.origin.note.rstrip('.')}")
+        if not words:
+            words.append("the same decisions in another order, or another text")
+        result = self._result(before, after)
+        return Step(name_of(after), tuple(words), result, "\n".join(self._diff(before, after)))
+
+    def _result(self, before: Candidate, after: Candidate) -> str:
+        found = result(self.context.outcomes.get(after.key), self.context.machine.name)
+        earlier = self.context.outcomes.get(before.key)
+        now = self.context.outcomes.get(after.key)
+        if isinstance(earlier, Evaluation) and isinstance(now, Evaluation) and before is not after:
+            found += (
+                f", {now.us / earlier.us:.3f} times the {earlier.us:.4g} us of {name_of(before)}"
+            )
+        return found
+
+    def _diff(self, before: Candidate, after: Candidate) -> Iterator[str]:
+        """A diff of the equations, where they differ, and of the sources where one was edited."""
+        if before.variant != after.variant:
+            yield from diff(before.variant, after.variant)
+        if before.source != after.source and before.backend == after.backend:
+            yield from diff(self.source(before), self.source(after))
+
+
+def _edits(before: Candidate, after: Candidate) -> Sequence:
+    return edits_between(schedule_of(before.schedule), schedule_of(after.schedule))
+
+
+def diff(before: str, after: str) -> list[str]:
+    """A unified diff without its head, cut where it is long."""
+    found = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm=""))
+    found = found[2:]
+    left = len(found) - DIFF
+    return found if left <= 0 else [*found[:DIFF], f"[... {left} lines left out]"]
+
+
+def result(outcome: Evaluated | None, machine: str) -> str:
+    """What became of a candidate, in words."""
+    if outcome is None:
+        return "not known yet"
+    if isinstance(outcome, Failure):
+        return f"failed at {outcome.stage} ({outcome.kind}): {outcome.headline}"
+    return f"{outcome.us:.4g} us ({machine}, {outcome.time_kind})"
