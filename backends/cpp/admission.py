@@ -12,7 +12,7 @@ from backends.shared.texts import BUILTINS
 from backends.shared.words import FUNCTIONS, TYPES
 
 _TYPES = TYPES | {"Product"}
-_RULES = Rules(
+RULES = Rules(
     include='#include "kernel.h"',
     what="numbers, tiles, products and functions",
     starts=("constexpr", "KERNEL", ";", "}"),
@@ -33,4 +33,4 @@ _RULES = Rules(
 
 def require_admissible(source: str) -> None:
     """BackendError("build") at the first thing in a text that a kernel may not use."""
-    admission.require_admissible(source, _RULES)
+    admission.require_admissible(source, RULES)

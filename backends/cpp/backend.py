@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 
 from backends.cpp.admission import require_admissible
+from backends.cpp.interface import interface
 from backends.cpp.matmul import Statements
 from backends.shared.compiler import Compiler
 from backends.shared.host import PRELUDE, Host
 from backends.shared.names import Names
 from backends.shared.words import RESERVED
+from ir.machine import Machine
 
 # No -ffast-math: NaN, infinities and the order of sums are those that the source says.
 FLAGS = (
@@ -35,3 +37,7 @@ class Cpp(Host):
     include = (Path(__file__).parent, PRELUDE)
     header = "kernel.h"
     admit = staticmethod(require_admissible)
+
+    def interface(self, machine: Machine) -> str:
+        """Types, functions and rules of a source."""
+        return interface()

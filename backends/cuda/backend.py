@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from backends.cuda.admission import require_admissible
+from pathlib import Path
+
+from backends.cuda.admission import ADMISSION, require_admissible
 from backends.cuda.build import LANGUAGE
 from backends.cuda.rules import RULES, WORDS
 from backends.cuda.spelling import templates
 from backends.gpu.cubins.backend import CubinBackend, Lowered
+from backends.gpu.source.interface import interface
 from backends.gpu.source.names import NAMES
 from backends.gpu.source.view import kernel_view
 from backends.manifest import Manifest
 from ir.machine import Machine
 from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 
+HERE = Path(__file__).parent
 # Families of matrix instructions that kernel.h has functions for, those of one architecture last: these
 # are only in code for it alone.
 FAMILIES, OF_ARCHITECTURE = ("mma_sync", "mma_sync_f8"), ("wgmma",)
@@ -29,6 +33,10 @@ class Cuda(CubinBackend):
     def __init__(self, manifest: Manifest):
         super().__init__(manifest)
         self.templates = templates()
+
+    def interface(self, machine: Machine) -> str:
+        """Functions and rules of a source."""
+        return interface(ADMISSION, (HERE / "kernel.h",), {"ptx": HERE / "ptx.h"}, HERE / "notes")
 
     def text(self, lowered: Lowered) -> str:
         """The source of a thread program."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backends.backend import BackendError
 from backends.cutedsl.admission import require_admissible
 from backends.cutedsl.build import LANGUAGE
+from backends.cutedsl.interface import interface
 from backends.cutedsl.rules import NAMES, RULES, WORDS
 from backends.cutedsl.spelling import promoted, templates
 from backends.gpu.cubins.backend import CubinBackend, Lowered
@@ -30,6 +31,10 @@ class CuteDsl(CubinBackend):
     def __init__(self, manifest: Manifest):
         super().__init__(manifest)
         self.templates = templates()
+
+    def interface(self, machine: Machine) -> str:
+        """Functions and rules of a source."""
+        return interface()
 
     def text(self, lowered: Lowered) -> str:
         """The source of a thread program."""

@@ -10,6 +10,7 @@ import numpy as np
 from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.gpu.launched.backend import DeviceBackend, gpu_lacks
 from backends.gpu.program import tile_program
+from backends.gpu.source.interface import interface
 from backends.gpu.source.launches import Call, calls, constants
 from backends.gpu.source.names import NAMES, known_sizes
 from backends.gpu.source.view import distinct, kernel_view
@@ -25,7 +26,7 @@ from backends.hip.instructions import instructions
 from backends.hip.interleave import interleaved
 from backends.hip.launcher import program_files
 from backends.hip.rules import RULES, WORDS
-from backends.hip.spelling import templates
+from backends.hip.spelling import MFMA, SCALED, templates
 from backends.manifest import Manifest
 from backends.parameters import parameters
 from backends.shared.arrays import poisoned, results, to_device
@@ -33,6 +34,14 @@ from ir.machine import Machine
 from ir.nest.nest import LoopNest, Store
 from ir.sizes import bind, value
 from machines.gpu.facts import device_names
+
+HERE = Path(__file__).parent
+MATRICES = f"""\
+Matrix instructions of a wavefront of 64, `mfma_SHAPE(c0, .., a0, .., b0, ..)`: c += a * b, of M*N/64 \
+registers of C by reference, M*K/64 elements of A and N*K/64 of B in each thread. Shapes, M x N x K: \
+`{" ".join(sorted(MFMA))}`. `mfma_scaled_SHAPE` takes two scales of blocks besides, of A and of B: \
+`{" ".join(sorted(SCALED))}`. A target has some of them for each dtype, as `instruction(.., shape=..)` \
+says; which element a register holds is in the notes."""
 
 
 class Hip(DeviceBackend):
@@ -77,6 +86,11 @@ class Hip(DeviceBackend):
         stages = {one.name: max((v.stages for v in one.values), default=1) for one in own.launches}
         sizes = bind(own.spec, dict(own.sizes))
         return build(source, program(own, machine), stages, sizes, machine, folder)
+
+    def interface(self, machine: Machine) -> str:
+        """Functions and rules of a source."""
+        headers = (HERE / "kernel.h", HERE / "matrices.h")
+        return f"{interface(ADMISSION, headers, {}, HERE / 'notes')}\n\n{MATRICES}"
 
     def words(self) -> Collection[str]:
         """What no name of a text may be but the text's own."""

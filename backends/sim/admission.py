@@ -6,7 +6,16 @@ from backends.shared import admission
 from backends.shared.admission import NUMBERS, Rules
 from backends.shared.texts import BUILTINS
 
-_RULES = Rules(
+INTERNAL = frozenset("std Launch Program Issued Number Pe Args Misuse List".split())
+CALLED = BUILTINS | frozenset(
+    """
+    KERNEL if while for switch return co_await co_return bool int float double Index Slice Box Group
+    Region Outside least tiles pad run_of indirect scattered size tensor id count rows columns
+    buffer next tile fix rename window shift load load_shared number store add send receive map
+    fill iota bucketize take reduce scan matmul barrier
+    """.split()
+)
+RULES = Rules(
     include='#include "device.h"',
     what="numbers, tiles and commands",
     starts=("using", "namespace", "constexpr", "enum", "KERNEL", ";", "}"),
@@ -19,21 +28,13 @@ _RULES = Rules(
     ),
     # Only the simulator uses these: members, and types with their values.
     members=frozenset("slot first_slot room handle sizes axes at shape".split()),
-    names=frozenset("std Launch Program Issued Number Pe Args Misuse List".split()),
+    names=INTERNAL,
     namespaces=frozenset({"device"}),
-    called=BUILTINS
-    | frozenset(
-        """
-        KERNEL if while for switch return co_await co_return bool int float double Index Slice Box Group
-        Region Outside least tiles pad run_of indirect scattered size tensor id count rows columns
-        buffer next tile fix rename window shift load load_shared number store add send receive map
-        fill iota bucketize take reduce scan matmul barrier
-        """.split()
-    ),
+    called=CALLED,
     made=("Buffer", "Tensor", "Tile"),  # by `pe.buffer`, `tile`, `args.tensor`
 )
 
 
 def require_admissible(source: str) -> None:
     """BackendError("build") at the first thing in a text that a kernel may not use."""
-    admission.require_admissible(source, _RULES)
+    admission.require_admissible(source, RULES)

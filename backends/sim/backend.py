@@ -21,6 +21,7 @@ from backends.shared.view import kernel_view
 from backends.sim import spelling
 from backends.sim.admission import require_admissible
 from backends.sim.commands import Commands
+from backends.sim.interface import interface
 from backends.sim.native.kernel_process import kernel_process
 from backends.sim.native.load import BuildError, device_include, load
 from backends.sim.remembered import Remembered, Run, inputs_digest
@@ -60,6 +61,10 @@ class Sim:
         """A shared library under `folder`; the simulator loads it."""
         self.admit(source)
         return Compiler(COMPILER, FLAGS).build(charged(source), folder, "kernel.cc", include())
+
+    def interface(self, machine: Machine) -> str:
+        """The device interface with examples."""
+        return interface()
 
     def words(self) -> Collection[str]:
         """What no name of a text may be but the text's own."""

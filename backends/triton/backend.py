@@ -22,6 +22,7 @@ from backends.triton.build.admission import require_admissible
 from backends.triton.emit.names import WORDS, spelled
 from backends.triton.emit.spelling import templates
 from backends.triton.emit.view import kernel_view
+from backends.triton.interface import interface
 from backends.triton.rules import RULES
 from backends.triton.static import static_figures
 from ir.machine import Machine
@@ -67,6 +68,10 @@ class Triton:
         file = folder / f"kernel.{self.manifest.extension}"
         file.write_text(source, encoding="utf-8")
         return Built(file)
+
+    def interface(self, machine: Machine) -> str:
+        """Functions and rules of a source."""
+        return interface()
 
     def words(self) -> Collection[str]:
         """What no name of a text may be but the text's own."""

@@ -46,7 +46,7 @@ CALLED = TYPES | frozenset(
     """.split()
 )
 _BOUNDS = {"__launch_bounds__", "__maxnreg__"}  # what may stand before the name of a kernel
-_BANNED = (WORDS | {"using", "namespace", "enum"}) - {"extern"}
+BANNED = (WORDS | {"using", "namespace", "enum"}) - {"extern"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def _require_words(tokens: list[Token], allowed: frozenset[str], compiler: froze
         before = texts[at - 1] if at else ""
         if kind == "word":
             hidden = text.startswith("__") and text not in compiler and not _declares(texts, at)
-            if text in _BANNED or hidden:
+            if text in BANNED or hidden:
                 _refuse(line, text, "a kernel has numbers, registers, tiles and its own loops")
             if text in TYPES and after == "*" and texts[at + 2] not in ("const", "__restrict__"):
                 _refuse(line, f"{text} *", "pointers are tensors and tiles, and are not cast")

@@ -17,6 +17,7 @@
 //
 // Global memory carries no dependences. A load sees what was stored by earlier launches and,
 // within a launch, what was stored before a barrier; other overlaps are races.
+// -- The simulator's own --
 #ifndef BACKENDS_SIM_NATIVE_DEVICE_DEVICE_H_
 #define BACKENDS_SIM_NATIVE_DEVICE_DEVICE_H_
 
@@ -25,18 +26,25 @@
 
 namespace device {
 
+// -- For kernels --
 using Index = std::int64_t;
 using Axis = std::uint16_t;  // a name for an axis; kernels declare them in an enum
 
+// -- The simulator's own --
 // Thrown for a wrong use that the header itself can see; it ends the simulation as an error.
 struct Misuse {
   const char* what;
 };
 
+// -- For kernels --
 enum class Dtype : std::uint8_t { f32, f16, bf16, i32, i64, b8, i16, i8, u8 };
 
+// -- The simulator's own --
 inline constexpr int kMaxRank = 12;
 inline constexpr Axis kNoAxis = 0xffff;
+
+// -- For kernels --
+// A `List` is written in braces, `{a, b}`, with 12 items at most.
 
 // One axis of a box or of a buffer, with how many elements there are along it.
 struct Span {
@@ -44,6 +52,7 @@ struct Span {
   Index extent;
 };
 
+// -- The simulator's own --
 // A small ordered list that lives by value. One constructor a length, not an initializer_list:
 // those cannot be arguments of an awaited call in older compilers.
 template <class T>
@@ -74,6 +83,7 @@ struct List {
   const T* begin() const { return at; }
   const T* end() const { return at + size; }
 };
+// -- For kernels --
 using Box = List<Span>;
 
 // One axis of a tile: moving by one along it moves `stride` elements in local memory.
@@ -113,6 +123,7 @@ struct Tile {
     return t;
   }
 
+// -- The simulator's own --
  private:
   Index remove(Axis axis) {
     for (int i = 0; i < axes.size; ++i) {
@@ -123,6 +134,7 @@ struct Tile {
     }
     throw Misuse{"a tile lacks the axis named in fix, shift, rename or window"};
   }
+// -- For kernels --
 };
 
 // A circular buffer of `stages` slots in local memory; `next` moves on to the next slot. What a
@@ -235,6 +247,7 @@ struct Group {
   Index size;
 };
 
+// -- The simulator's own --
 class Pe;
 
 // Awaited by the program: goes on at once, or when the engine's queue has room.
@@ -255,11 +268,14 @@ struct [[nodiscard]] Number {
   Index await_resume() const noexcept { return value; }
 };
 
-// One processing element, as its program sees it. The simulator implements it, so a kernel
-// needs nothing at link time.
+// The simulator implements it, so a kernel needs nothing at link time.
+// -- For kernels --
+// One processing element, as its program sees it. Commands give an `Issued`, which is awaited at once.
 class Pe {
  public:
+// -- The simulator's own --
   virtual ~Pe() = default;
+// -- For kernels --
 
   // Who am I: 0 .. count()-1, row by row in the grid.
   virtual Index id() const = 0;
@@ -324,6 +340,7 @@ class Pe {
   // Waits for every PE of the launch to come here, with all its earlier commands completed.
   virtual Issued barrier() = 0;
 
+// -- The simulator's own --
   // The program has done so much arithmetic since the last call. The build puts the calls into
   // loops; a kernel has none of its own.
   virtual void scalars(Index operations) = 0;
@@ -333,13 +350,16 @@ class Pe {
   friend struct Number;
   virtual void park(std::coroutine_handle<> program) = 0;
   virtual void await_number(std::coroutine_handle<> program, Number* into) = 0;
+// -- For kernels --
 };
+// -- The simulator's own --
 
 inline void Issued::await_suspend(std::coroutine_handle<> program) const { pe->park(program); }
 inline void Number::await_suspend(std::coroutine_handle<> program) const {
   pe->await_number(program, const_cast<Number*>(this));
 }
 
+// -- For kernels --
 // Arguments of a launch: global tensors and sizes, in the order the host gives them.
 struct Args {
   const Index* sizes;
@@ -351,6 +371,7 @@ struct Args {
   Tensor tensor(std::uint32_t i) const { return {i}; }
 };
 
+// -- The simulator's own --
 // What a kernel function returns; the simulator resumes it.
 struct Program {
   struct promise_type {
@@ -370,6 +391,7 @@ struct Program {
 };
 using Launch = Program (*)(Pe&, Args);
 
+// -- For kernels --
 inline Index least(Index a, Index b) { return a < b ? a : b; }
 inline Index tiles(Index size, Index tile) { return (size + tile - 1) / tile; }
 
@@ -383,9 +405,12 @@ inline Group run_of(const Pe& pe, Index tile, Index length, Index count) {
   return {round * count + run, last - first};
 }
 
+// -- The simulator's own --
 }  // namespace device
 
+// -- For kernels --
 // A launch is an exported function: KERNEL(name) { ... pe ... args ... }
+// -- The simulator's own --
 // (The coroutine itself has C++ linkage: older compilers clash on the names of its parts.)
 #define KERNEL(name)                                                         \
   static device::Program program_##name(device::Pe& pe, device::Args args);  \

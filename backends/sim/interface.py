@@ -1,0 +1,71 @@
+"""What a source may use, in words: the device interface as the header declares it, and examples."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from backends.shared.admission import DEEPEST, WORDS
+from backends.shared.texts import BUILTINS
+from backends.sim.admission import CALLED, INTERNAL, RULES
+from backends.sim.native.load import device_include
+
+EXAMPLES = Path(__file__).parent / "examples.cc"
+OWN, FOR_KERNELS = (
+    "// -- The simulator's own --",
+    "// -- For kernels --",
+)  # what follows in the header
+
+
+@cache
+def interface() -> str:
+    """In Markdown, without a title."""
+    return f"""\
+The source is C++20 against `device.h`: one coroutine `KERNEL(name)` for each launch, which every \
+processing element (PE) runs. The names of the launches, and the order of their tensors and sizes, stay \
+as they are. The text is checked before it is compiled:
+
+- Outside of kernels there are `{RULES.include}`, constants (`constexpr`), enums and namespaces. Nothing \
+outlives a launch.
+- Inside there are {RULES.what}: the types {_listed(RULES.types - {"const"})}.
+- Nothing is called but {_listed(CALLED - BUILTINS)}, and {_listed(BUILTINS)}. There are no functions, \
+lambdas or templates of your own.
+- No pointer, reference to what is not constant, array, subscript, cast, character or macro, and none of \
+the words {_listed(WORDS)}. Of the interface, {_listed(INTERNAL)} are not named, nor the members \
+{_listed(RULES.members)}.
+- Brackets are nested at most {DEEPEST} deep.
+
+## The interface
+
+```cpp
+{declarations()}```
+
+## Examples
+
+Each computes what its comment says; a test builds and runs them.
+
+```cpp
+{_examples()}```"""
+
+
+@cache
+def declarations() -> str:
+    """The header without what only the simulator uses."""
+    header = (device_include() / "device.h").read_text(encoding="utf-8")
+    kept: list[str] = []
+    own = False
+    for line in header.splitlines():
+        if line.strip() in (OWN, FOR_KERNELS):
+            own = line.strip() == OWN
+        elif not own:
+            kept.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept).strip()) + "\n"
+
+
+def _examples() -> str:
+    return EXAMPLES.read_text(encoding="utf-8")
+
+
+def _listed(words: frozenset[str]) -> str:
+    return f"`{' '.join(sorted(words))}`"
