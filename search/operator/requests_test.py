@@ -4,6 +4,9 @@ import itertools
 import threading
 from collections import Counter
 
+from ir.autoschedule.autoschedule import autoschedule
+from ir.print import spec_text
+from search.core.candidate import Candidate, Origin
 from search.core.evaluation import Evaluation
 from search.core.graph import Graph
 from search.core.testing import CHIP, SIZES, SPEC
@@ -12,9 +15,16 @@ from search.loop.asking import TWICE, Asking
 from search.loop.context import Context, GaveUp, Parent
 from search.loop.requests import Requests
 from search.loop.state import Proposal, State
-from search.operator.universal_test import ROOT, universal
+from search.operator.universal import Language, Universal
+from search.prompt.archive import Prompts
+from search.prompt.knowledge import Library
+from search.prompt.synthesis import Writer
 
 BATCH, GENERATIONS = 8, 13
+WRITER = Writer("scaled_matmul", CHIP, SIZES, (SIZES,), 1.0, "Tongue", Library(()))
+ROOT = Candidate(
+    spec_text(SPEC), str(autoschedule(SPEC, CHIP, SIZES)), "chip", "tongue", origin=Origin("first")
+)
 
 
 class First:
@@ -24,7 +34,7 @@ class First:
         return [Proposal("universal", (ROOT.key,))] * count
 
 
-def asked(model, surface="source", generations=GENERATIONS, us=lambda number: 5.0):
+def asked(model, generations=GENERATIONS, us=lambda number: 5.0):
     """The children of some generations, what came to nothing, and what was asked for."""
     graph, outcomes, requests = (
         Graph(),
@@ -32,7 +42,16 @@ def asked(model, surface="source", generations=GENERATIONS, us=lambda number: 5.
         Requests(),
     )
     graph.add(ROOT)
-    operator, made, unmade = universal(model, surface, repairs=0.0), [], []
+    made, unmade = [], []
+    operator = Universal(
+        ask=model,
+        model=lambda rng: "tiny",
+        languages={"tongue": Language(WRITER, "kernel.tng")},
+        source=lambda c: c.source or "slow\n",
+        prompts=Prompts(),
+        surfaces={"source": 1.0},
+        repairs=0.0,
+    )
 
     def context(proposal):
         parents = tuple(Parent(graph.node(k), outcomes.get(k)) for k in proposal.parents)
