@@ -22,8 +22,9 @@ from search.loop.context import Context, GaveUp, Parent, Pending
 from search.operator.halting import gave_up
 from search.prompt.answer import Edited, Refused, edited
 from search.prompt.archive import Prompts
-from search.prompt.brief import ANGLES, SCHEDULE, SURFACES, VARIANT, Brief
+from search.prompt.brief import ANGLES, SCHEDULE, VARIANT, Brief
 from search.prompt.budget import excerpt
+from search.prompt.document import SURFACES
 from search.prompt.history import history, name_of, result
 from search.prompt.synthesis import Writer
 

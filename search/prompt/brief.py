@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from search.core.evaluation import Failure
 from search.core.transferred import Transferred
+from search.prompt.document import SURFACES
 from search.prompt.history import History
 
 KINDS = ("draft", "repair", "improve", "combine", "translate")
-SURFACES = ("schedule", "equations", "source")
 # Where one of several requests for the same kernel looks first, so that each has an idea of its own.
 ANGLES = (
     "the critical path: what runs before the first result, and after the last byte",

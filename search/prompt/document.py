@@ -4,6 +4,8 @@
     kind = "hardware"
     machines = ["gfx942"]
     operations = ["product"]
+    about = ["product"]
+    surfaces = ["schedule", "source"]
     tags = ["registers", "occupancy"]
     sources = ["ir/machine.py"]
     -->
@@ -30,7 +32,8 @@ from search.prompt.operations import OPERATIONS
 
 KINDS = ("constraints", "hardware", "guidance", "idioms", "skill")
 _OPEN, _CLOSE = "<!-- document\n", "\n-->\n"
-_LISTS = ("machines", "operations", "tags", "sources")
+SURFACES = ("schedule", "equations", "source")
+_LISTS = ("machines", "operations", "about", "surfaces", "leads", "tags", "sources")
 _KNOWN = ("kind", *_LISTS, "provenance", "verbs")
 _PROVENANCE = ("run", "kernel", "target", "backend", "date", "evaluations", "time_kind")
 _COUNTS = ("tries", "faster", "failed", "speedup")  # of a verb, in a skill
@@ -52,6 +55,10 @@ class Document:
     # all.
     machines: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()  # kinds of operations it is about (`operations.OPERATIONS`)
+    # Of these, what it is for: a kernel without any of them does not get it. Empty: for all kernels.
+    about: tuple[str, ...] = ()
+    surfaces: tuple[str, ...] = SURFACES  # of an edit that it helps
+    leads: tuple[str, ...] = ()  # of these, those of which every edit needs it
     # Of a skill only, how it was had and what each verb did (see `lesson`).
     provenance: Mapping[str, Any] = field(default_factory=dict)
     verbs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -63,6 +70,16 @@ class Document:
             if word not in OPERATIONS:
                 allowed = ", ".join(OPERATIONS)
                 raise _fault("operations", f"has {word!r}", allowed, near(word, OPERATIONS, ""))
+        for word in self.about:
+            if word not in self.operations:
+                allowed = ", ".join(self.operations)
+                raise _fault("about", f"has {word!r}", allowed, near(word, self.operations, ""))
+        for name, known in (("surfaces", SURFACES), ("leads", self.surfaces)):
+            for word in getattr(self, name):
+                if word not in known:
+                    raise _fault(name, f"has {word!r}", ", ".join(known), near(word, known, ""))
+        if not self.surfaces:
+            raise _fault("surfaces", "is empty", ", ".join(SURFACES))
         for name in ("machines", "tags"):
             for word in getattr(self, name):
                 if not re.fullmatch(r"[a-z0-9][a-z0-9_ -]*", word):
@@ -101,7 +118,9 @@ class Document:
     def file_text(self) -> str:
         """The whole file; `document` gives an equal value back."""
         header: dict[str, Any] = {"kind": self.kind}
-        header |= {name: list(v) for name in _LISTS if (v := getattr(self, name))}
+        lists = {name: getattr(self, name) for name in _LISTS}
+        lists |= {"surfaces": ()} if self.surfaces == SURFACES else {}
+        header |= {name: list(v) for name, v in lists.items() if v}
         header |= {"provenance": dict(self.provenance)} if self.provenance else {}
         header |= {"verbs": {k: dict(v) for k, v in self.verbs.items()}} if self.verbs else {}
         return f"{_OPEN}{toml_text(header).rstrip()}{_CLOSE}\n{self.text}"
@@ -123,7 +142,8 @@ def _document(name: str, text: str) -> Document:
     title, _, body = rest.removeprefix("\n").partition("\n")
     if not rest.startswith("\n# ") or not body.startswith("\n"):
         raise KernelError(f"the header is followed by {rest[:40]!r}", allowed=_FORM)
-    lists = {key: tuple(table.get(key, ())) for key in _LISTS}
+    lists = {key: tuple(table[key]) for key in _LISTS if key in table}
+    lists.setdefault("sources", ())
     return Document(
         name=name,
         kind=table["kind"],

@@ -1,13 +1,14 @@
 """Retrieval in two stages: the index is ranked, then documents are taken whole within a budget.
 
 The ranking is by the words of a query: kinds of operations and functions of the spec, dtypes,
-verbs of the schedule, words of a diagnosis, the machine's. What is taken is balanced over the kinds
-of documents, so that ten good idioms do not keep out the one constraint.
+verbs of the schedule, words of a diagnosis, the machine's. A document that is about operations which a
+kernel has comes before all others, and one that is about others, or helps with another surface, not at
+all. Some documents lead: every edit of a surface needs them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from ir.functions import POINTWISE
@@ -15,7 +16,7 @@ from ir.machine import Machine
 from ir.schedule import Schedule
 from ir.spec import Apply, Spec
 from search.prompt.budget import tokens
-from search.prompt.document import KINDS, Document
+from search.prompt.document import Document
 from search.prompt.knowledge import Library
 from search.prompt.operations import operations
 from search.prompt.ranking import Ranking, words
@@ -32,7 +33,10 @@ WEIGHTS = {
 }
 TITLE = 2  # how often a title's words count in the index, beside the first sentence's
 WORDS = 6  # of one place that count in full; of more, each counts less
-RELEVANT = 0.25  # of the best score: what has less is taken only as the best of its kind
+ABOUT = 4.0  # what an operation that a document is about counts, beside how few others are
+OWN = 7  # documents about the kernel's operations that are taken at most
+OTHERS = 2  # documents that are taken beside those and the ones that every edit needs
+RELEVANT = 0.25  # of the best score of these others: what has less is not taken
 MOST_WORDS = 4  # of a reason
 
 
@@ -43,6 +47,22 @@ class Query:
 
     words: Mapping[str, tuple[str, ...]]
     machine: frozenset[str] = frozenset()
+    surface: str = ""  # that is edited; empty: any
+
+    def admits(self, d: Document) -> bool:
+        """Whether a document holds for the machine, helps with the surface, and is about something that
+        the kernel does, where it says so."""
+        asked = self.words.get("operations")
+        return (
+            (not d.machines or bool(set(d.machines) & self.machine))
+            and (not self.surface or self.surface in d.surfaces)
+            and (
+                asked is None
+                or not d.operations
+                or self.surface in d.leads
+                or bool(set(d.about or d.operations) & set(asked))
+            )
+        )
 
     def weights(self, labels: Container[str]) -> dict[str, float]:
         """Each word with what it counts: the most of the places that it is from.
@@ -68,6 +88,8 @@ class Taken:
     document: Document
     score: float
     why: str
+    own: bool = False  # it is about an operation of the kernel
+    leads: bool = False  # every edit of the surface needs it
 
     @property
     def tokens(self) -> int:
@@ -94,9 +116,14 @@ class Retrieved:
 
 
 def query(
-    spec: Spec, machine: Machine, schedule: Schedule | None = None, diagnosis: str = ""
+    spec: Spec,
+    machine: Machine,
+    schedule: Schedule | None = None,
+    diagnosis: str = "",
+    surface: str = "",
 ) -> Query:
-    """What a candidate's spec, schedule and diagnosis ask of the knowledge base."""
+    """What an edit of a candidate's surface asks of the knowledge base, with its spec, schedule and
+    diagnosis."""
     nodes = [n for e in spec.equations for n in e.value.walk()]
     functions = {n.function for n in nodes if isinstance(n, Apply)}
     special = sorted(f for f in functions if POINTWISE[f].unit == "special")
@@ -108,7 +135,7 @@ def query(
         "diagnosis": (diagnosis,),
         "machine": tuple(w for w in sorted(machine_words(machine)) if _telling(w)),
     }
-    return Query(found, machine_words(machine))
+    return Query(found, machine_words(machine), surface)
 
 
 def machine_words(machine: Machine) -> frozenset[str]:
@@ -125,46 +152,54 @@ def _telling(word: str) -> bool:
 
 
 def retrieve(library: Library, asked: Query, budget: int) -> Retrieved:
-    """The documents that a query finds, whole, in at most `budget` tokens.
+    """The documents that a query finds, whole, in at most `budget` tokens: those that every edit of the
+    surface needs, those about the kernel's operations, a few others that share words with the query.
 
-    Kinds take turns, in the order of their best document; each gives its best that fits. The same
-    library, query and budget give the same documents.
+    The same library, query and budget give the same documents.
     """
     ranked = rank(library, asked)
-    enough = RELEVANT * max((t.score for t in ranked), default=0.0)
-    waiting: dict[str, list[Taken]] = {kind: [] for kind in KINDS}
-    for t in ranked:
-        alike = waiting[t.document.kind]
-        if t.score >= enough or not alike:
-            alike.append(t)
-    turns = sorted((k for k in KINDS if waiting[k]), key=lambda k: -waiting[k][0].score)
-    taken: list[Taken] = []
-    left = budget
-    while any(waiting.values()):
-        for kind in turns:
-            chosen = next((t for t in waiting[kind] if _cost(t) <= left), None)
-            if chosen is None:
-                waiting[kind] = []
-                continue
-            waiting[kind].remove(chosen)
-            taken.append(chosen)
-            left -= _cost(chosen)
-    names = {t.document.name for t in taken}
-    more = (t for t in ranked if t.score >= enough and t.document.name not in names)
-    return Retrieved(tuple(taken), tuple(t.document.name for t in more))
+    leading = [t for t in ranked if t.leads]
+    own = [t for t in ranked if t.own and not t.leads]
+    rest = [t for t in ranked if not (t.own or t.leads)]
+    enough = RELEVANT * max((t.score for t in rest), default=0.0)
+    others = [t for t in rest if t.score >= enough and t.score > 0]
+    found = _Taking(budget)
+    for some, most in ((leading, len(leading)), (own, OWN), (others, OTHERS)):
+        found.take(some, most)
+    names = {t.document.name for t in found.taken}
+    left = (t.document.name for t in (*leading, *own, *others) if t.document.name not in names)
+    return Retrieved(tuple(found.taken), tuple(left))
+
+
+class _Taking:
+    """Takes documents within a number of tokens."""
+
+    def __init__(self, budget: int):
+        self.left = budget
+        self.taken: list[Taken] = []
+
+    def take(self, some: Sequence[Taken], most: int) -> None:
+        """Takes at most so many of some that fit, in their order."""
+        for t in some:
+            if most and _cost(t) <= self.left:
+                self.taken.append(t)
+                self.left -= _cost(t)
+                most -= 1
 
 
 def rank(library: Library, asked: Query) -> tuple[Taken, ...]:
-    """The documents that hold for the machine and share a word with the query, best first;
-    constraints share all queries."""
-    held = [d for d in library if not d.machines or set(d.machines) & asked.machine]
+    """The documents that a query admits, best first. An operation that a document is about counts by
+    how few documents are about it."""
+    held = [d for d in library if asked.admits(d)]
     ranking = Ranking(_index_words(d) for d in held)
+    abouts = Ranking(d.about for d in held)
     labels = {word for d in held for word in words(f"{d.title} {_labels(d)}")}
-    found = [
-        Taken(d, sum(parts.values()), _why(d, parts))
-        for d, parts in zip(held, ranking.parts(asked.weights(labels)), strict=True)
-        if parts or d.kind == "constraints"
-    ]
+    found = []
+    for d, parts in zip(held, ranking.parts(asked.weights(labels)), strict=True):
+        own = [word for word in d.about if word in asked.words.get("operations", ())]
+        score = sum(parts.values()) + ABOUT * sum(abouts.idf(word) for word in own)
+        leads = bool(asked.surface) and asked.surface in d.leads
+        found.append(Taken(d, score, _why(d, parts, own, leads), bool(own), leads))
     return tuple(sorted(found, key=lambda t: (-t.score, t.document.name)))
 
 
@@ -181,7 +216,11 @@ def _labels(d: Document) -> str:
     return " ".join((*d.operations, *d.tags, *d.machines))
 
 
-def _why(d: Document, parts: Mapping[str, float]) -> str:
+def _why(d: Document, parts: Mapping[str, float], own: Sequence[str], leads: bool) -> str:
+    if leads:
+        return f"{d.kind}, for every edit"
+    if own:
+        return f"{d.kind} about {', '.join(own)}"
     best = sorted(parts, key=lambda w: (-parts[w], w))[:MOST_WORDS]
     return f"{d.kind} on {', '.join(best)}" if best else f"{d.kind}, for every kernel"
 

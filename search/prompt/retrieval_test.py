@@ -8,24 +8,17 @@ from hypothesis import strategies as st
 
 from search.prompt.document import Document
 from search.prompt.knowledge import Library
-from search.prompt.retrieval import Query, machine_words, query, rank, retrieve
+from search.prompt.retrieval import OTHERS, OWN, Query, machine_words, query, rank, retrieve
 from testing.samples.samples import SMALL, WITH_THREADS, decisions, workload
 
 SOFTMAX = workload("softmax").spec
 
 
-def doc(name, kind="idioms", title="Nothing", machines=(), operations=(), tags=(), lines=1):
+def doc(name, kind="idioms", title="Nothing", machines=(), operations=(), tags=(), lines=1, **more):
     body = "A sentence.\n" + "more text here\n" * lines
-    return Document(
-        name,
-        kind,
-        title,
-        body,
-        ("ir/lower/verbs.py",),
-        tuple(tags),
-        tuple(machines),
-        tuple(operations),
-    )
+    sources = ("ir/lower/verbs.py",)
+    words = tuple(tags), tuple(machines), tuple(operations)
+    return Document(name, kind, title, body, sources, *words, **more)
 
 
 DOCS = Library(
@@ -40,8 +33,8 @@ DOCS = Library(
 )
 
 
-def ask(*diagnosis, machine=(), **places):
-    return Query({"diagnosis": diagnosis, **places}, frozenset(machine))
+def ask(*diagnosis, machine=(), surface="", **places):
+    return Query({"diagnosis": diagnosis, **places}, frozenset(machine), surface)
 
 
 def taken(asked, budget=10_000, documents=DOCS):
@@ -54,9 +47,29 @@ def test_the_best_document_is_the_one_that_shares_the_most_telling_words():
     assert found[0].score > found[1].score > 0
 
 
-def test_what_shares_no_word_is_not_found_but_constraints_always_are():
-    assert [t.document.name for t in rank(DOCS, ask("spills"))] == ["spills", "timing"]
-    assert taken(ask("nonsense")) == ["timing"]
+def test_what_shares_no_word_is_not_taken():
+    assert taken(ask("spills")) == ["spills"]
+    assert taken(ask("nonsense")) == []
+
+
+def test_what_is_about_the_kernel_comes_first_and_what_is_about_others_not_at_all():
+    own = doc("own", operations=["scan", "norm"], about=("scan",))
+    other = doc("other", title="Spill spill", operations=["scan", "product"], about=("product",))
+    documents = Library((*DOCS, own, other))
+    asked = ask("spill", operations=("scan",))
+    assert taken(asked, documents=documents) == ["own", "spills"]
+    assert "product" in documents.named("other").about
+    assert "products" not in taken(ask("pipeline", operations=("scan",)))
+
+
+def test_a_document_helps_with_its_surfaces_and_leads_on_some():
+    leading = doc("leading", surfaces=("source", "schedule"), leads=("source",))
+    documents = Library((*DOCS, leading, doc("own", operations=["scan"], about=("scan",))))
+    found = {
+        surface: taken(ask("nonsense", operations=("scan",), surface=surface), documents=documents)
+        for surface in ("schedule", "equations", "source")
+    }
+    assert found == {"schedule": ["own"], "equations": ["own"], "source": ["leading", "own"]}
 
 
 def test_a_document_of_another_machine_is_not_found():
@@ -70,16 +83,22 @@ def test_a_diagnosis_counts_for_more_than_the_verbs():
 
 
 def test_each_says_why_it_was_taken():
-    found = retrieve(DOCS, ask("online softmax stream"), 10_000).taken
-    assert found[0].why == "idioms on online, stream, softmax"
-    assert found[-1].why == "constraints, for every kernel"
+    documents = Library((*DOCS, doc("own", operations=["scan"], about=("scan",))))
+    found = retrieve(
+        documents, ask("online softmax stream", operations=("scan", "softmax")), 10_000
+    )
+    assert [t.why for t in found.taken][:2] == [
+        "idioms about scan",
+        "idioms on online, stream, softmax",
+    ]
 
 
-def test_kinds_take_turns():
+def test_few_others_are_taken_and_no_more_of_its_own_than_help():
     many = Library((*DOCS, *(doc(f"more{n}", title="Online softmax spill") for n in range(9))))
-    found = taken(ask("softmax spill"), documents=many)
-    assert set(found[:3]) >= {"spills", "timing"}
-    assert len(found) > 5
+    assert len(taken(ask("softmax spill"), documents=many)) == OTHERS
+    own = Library(tuple(doc(f"own{n}", operations=["scan"], about=("scan",)) for n in range(9)))
+    found = retrieve(own, ask(operations=("scan",)), 10_000)
+    assert len(found.taken) == OWN and len(found.left) == 9 - OWN
 
 
 def test_documents_are_taken_whole_within_the_budget_and_the_rest_is_named():

@@ -74,6 +74,7 @@ class Writer:
                 self.machine,
                 parent.schedule,
                 " ".join(lines) or result(parent.outcome, self.machine.name),
+                brief.surface,
             ),
             self.knowledge,
         )
