@@ -178,6 +178,8 @@ def _timing(result: Mapping[str, Any], machine: Machine) -> Timing:
     for sort, names in SORTS.items():
         figures[f"busy_{sort}"] = min(1.0, max(engines.get(n, 0.0) for n in names))
     figures |= {f"{name}_bytes": float(n) for name, n in result["bytes"].items()}
+    for space, own in (("memory", "dram"), ("cache", "shared")):
+        figures[f"{space}_bytes"] = figures[f"{own}_read_bytes"] + figures[f"{own}_write_bytes"]
     for name, engine in result["engines"].items():
         figures[f"{name}_stall"] = engine["stall"] / (elements * cycles)
     return Timing(float(result["microseconds"]), "simulated", figures, engines)

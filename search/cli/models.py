@@ -14,6 +14,7 @@ from ir.errors import KernelError
 from ir.estimate.cost import roofline
 from search.cli.promote import source
 from search.cli.suite import Problem
+from search.cli.traces import trace
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated
 from search.core.graph import Graph
@@ -36,6 +37,7 @@ from search.prompt.budget import knowledge_tokens, prompt_tokens
 from search.prompt.document import Document
 from search.prompt.knowledge import library_of
 from search.prompt.synthesis import Writer
+from search.prompt.timeline import timeline
 
 RESTS = 6  # without an answer between them, until a search with nothing else to do ends
 NO_KEY = f"no model is asked: {KEY} is not set; the search goes on without"
@@ -165,7 +167,7 @@ def model_operators(
 ) -> dict[str, Operator]:
     """The operators that ask models, by name."""
     languages = {
-        name: Language(_writer(problem, one, lessons), f"kernel.{one.backend.manifest.extension}")
+        name: Language(writer_of(problem, one, lessons), f"kernel.{one.backend.manifest.extension}")
         for name, one in problem.served.items()
     }
     made: list[Operator] = [
@@ -175,6 +177,7 @@ def model_operators(
             model=found.models.ensemble.draw,
             languages=languages,
             source=_Emitted(problem),
+            profile=_Profiled(problem),
             prompts=found.coach.prompts,
             name=name,
             parents=parents,
@@ -184,7 +187,7 @@ def model_operators(
     return {operator.name: operator for operator in made}
 
 
-def _writer(problem: Problem, served: Served, lessons: Sequence[Document]) -> Writer:
+def writer_of(problem: Problem, served: Served, lessons: Sequence[Document]) -> Writer:
     """Of prompts for a backend, with what is known of it."""
     settings, machine = problem.settings, served.machine
     return Writer(
@@ -205,6 +208,23 @@ def _interface(served: Served) -> str:
     """What a backend says of its sources; empty where it says nothing."""
     backend = served.backend
     return backend.interface(served.machine) if isinstance(backend, DescribesSources) else ""
+
+
+class _Profiled:
+    """The timeline of a candidate in words; made once for each, in a process of its own."""
+
+    def __init__(self, problem: Problem):
+        self._problem = problem
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def __call__(self, candidate: Candidate) -> tuple[str, ...]:
+        if candidate.key not in self._known:
+            try:
+                found = timeline(trace(self._problem, candidate))
+            except KernelError as error:
+                found = (error.what,)
+            self._known[candidate.key] = found
+        return self._known[candidate.key]
 
 
 class _Emitted:

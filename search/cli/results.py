@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import platform
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from backends.backend import BackendError
 from ir.errors import KernelError
-from ir.reference.inputs import random_inputs
 from search.cli.arguments import Arguments
 from search.cli.files import write
 from search.cli.invocation import Invocation
@@ -29,10 +21,8 @@ from search.cli.session import Ended, Session
 from search.cli.suite import Problem, Suite
 from search.cli.tables import filled, summary_text
 from search.cli.task_check import Results, task_results, task_text
-from search.core.lowered import nest_of, spec_of
+from search.cli.traces import trace
 from search.core.outcome import Outcome
-from search.evaluator.sandbox import Limits, enter, homes
-from search.evaluator.stages import SEED
 from search.report.collect import result
 from search.report.page import Page, RunReport, Text
 
@@ -241,50 +231,14 @@ def _versions() -> dict[str, str]:
     return found
 
 
-TRACE_FILE = "trace.json"
-TRACE_FAULT = "fault.txt"
-TRACE_SECONDS = 120.0
-
-
 def timeline(problem: Problem, outcome: Outcome) -> bytes:
-    """The trace of the best candidate; KernelError where it could not be had.
-
-    The kernel runs in a sandboxed process of its own, as it did when it was evaluated.
-    """
-    with tempfile.TemporaryDirectory(prefix="speciate-") as home:
-        folder = Path(home)
-        context = multiprocessing.get_context("fork")
-        child = context.Process(target=_profile, args=(problem, outcome, folder))
-        child.start()
-        child.join(TRACE_SECONDS)
-        if child.is_alive():
-            child.kill()
-            child.join()
-        if (folder / TRACE_FILE).is_file() and child.exitcode == 0:
-            return (folder / TRACE_FILE).read_bytes()
-        said = (folder / TRACE_FAULT).read_text() if (folder / TRACE_FAULT).is_file() else ""
+    """The trace of the best candidate; KernelError where it could not be had."""
+    assert outcome.best is not None, "a run without a correct candidate has no timeline"
+    try:
+        return trace(problem, outcome.best)
+    except KernelError as error:
         raise KernelError(
-            "no timeline could be made: " + (said or f"its process ended with {child.exitcode}"),
+            error.what,
             where="--trace",
             hint="a backend may not be able to; leave --trace out",
-        )
-
-
-def _profile(problem: Problem, outcome: Outcome, folder: Path) -> None:
-    assert outcome.best is not None, "a run without a correct candidate has no timeline"
-    served, sizes = problem.served[outcome.best.backend], problem.settings.sizes
-    machine, backend = served.machine, served.backend
-    spec = spec_of(problem.settings.spec)
-    inputs = random_inputs(spec, sizes, np.random.default_rng(SEED))
-    nest = nest_of(outcome.best, machine, sizes)
-    source = winner_source(problem, outcome)
-    # The trace is read from the folder afterwards, so no other file system may hide it.
-    enter(folder, Limits(files=None).suited(backend.available(machine)))
-    os.environ.update(homes(folder))
-    tempfile.tempdir = None  # what it was is no longer writable
-    try:
-        built = backend.build(source, nest, machine, folder)
-        backend.profile(built, nest, machine, sizes, inputs, folder / TRACE_FILE)
-    except BackendError as error:
-        (folder / TRACE_FAULT).write_text(str(error))
-        raise SystemExit(1) from None
+        ) from None

@@ -15,7 +15,7 @@ from ir.lower.verbs import require_legal
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.schedule import Schedule
 from search.core.candidate import Candidate
-from search.core.evaluation import Failure
+from search.core.evaluation import Evaluation, Failure
 from search.core.lowered import lowered, schedule_of, schedule_text
 from search.llm.exchange import Answer, Message, ModelError, Request
 from search.loop.context import Context, GaveUp, Parent, Pending
@@ -49,6 +49,8 @@ class Universal:
     languages: Mapping[str, Language]  # by backend
     source: Callable[[Candidate], str]  # what a candidate comes to in its backend's language
     prompts: Prompts  # the evolving regions
+    # The timeline of a candidate whose time is simulated, in lines.
+    profile: Callable[[Candidate], tuple[str, ...]] = lambda candidate: ()
     name: str = "universal"
     parents: int = 1
     remote: bool = True
@@ -137,6 +139,7 @@ class Universal:
             kind=kind,
             surface=surface,
             history=history(context, texts, self.source),
+            timeline=self._timeline(parent),
             angle=_angle(context, surface),
             files={name: texts[name] for name in files},
             shown={name: text for name, text in texts.items() if name not in files},
@@ -145,6 +148,13 @@ class Universal:
             transferred=transferred,
             other=self.source(context.parents[1].candidate) if kind == "combine" else "",
         )
+
+    def _timeline(self, parent: Parent) -> tuple[str, ...]:
+        """What a trace of the parent shows; a trace of a time that is measured is never the same."""
+        outcome = parent.outcome
+        if isinstance(outcome, Evaluation) and outcome.time_kind == "simulated":
+            return self.profile(parent.candidate)
+        return ()
 
     def _child(self, context: Context, brief: Brief, file: str, answer: str) -> Candidate | GaveUp:
         try:

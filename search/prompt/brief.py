@@ -35,6 +35,7 @@ class Brief:
     hint: str = ""  # the policy's words
     failure: Failure | None = None  # of what is to be repaired
     transferred: Transferred | None = None  # what is to be translated
+    timeline: tuple[str, ...] = ()  # of the parent, in lines
     angle: str = ""  # where to look first
     other: str = ""  # the source of what is to be combined with it
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ir.edits.edits import difference as edits_between
 from search.core.candidate import Candidate
@@ -130,6 +130,8 @@ class _Teller:
         words = [line(e) for e in _edits(before, after)]
         if after.origin.note:
             words.append(f"{after.origin.operator}: {after.origin.note.rstrip('.')}")
+        if before.source is not None and after.source is None:
+            words.append(f"without the edits of the source of {name_of(before)}")
         if not words:
             words.append("the same decisions in another order, or another text")
         result = self._result(before, after)
@@ -146,11 +148,14 @@ class _Teller:
         return found
 
     def _diff(self, before: Candidate, after: Candidate) -> Iterator[str]:
-        """A diff of the equations, where they differ, and of the sources where one was edited."""
+        """A diff of the equations, where they differ, and of an edited source: to the other where that
+        was edited from the same, else to what it was edited from."""
         if before.variant != after.variant:
             yield from diff(before.variant, after.variant)
-        if before.source != after.source and before.backend == after.backend:
-            yield from diff(self.source(before), self.source(after))
+        if after.source is not None and before.source != after.source:
+            alike = (before.variant, before.schedule) == (after.variant, after.schedule)
+            base = before if alike and before.source else replace(after, source=None)
+            yield from diff(self.source(base), after.source)
 
 
 def _edits(before: Candidate, after: Candidate) -> Sequence:

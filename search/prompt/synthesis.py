@@ -9,11 +9,11 @@ from ir.lower.available import available
 from ir.lower.verb_table import VERBS
 from ir.machine import Machine
 from ir.workload import Sizes
-from search.core.evaluation import Evaluated, Evaluation
+from search.core.evaluation import Evaluation
 from search.core.settings import WINDOW
 from search.core.transferred import Transferred
-from search.loop.context import Context
-from search.prompt.analysis import diagnosis
+from search.loop.context import Context, Parent
+from search.prompt.analysis import diagnosis, raw
 from search.prompt.brief import SCHEDULE, VARIANT, Brief
 from search.prompt.budget import (
     Fitted,
@@ -66,7 +66,7 @@ class Writer:
     def write(self, context: Context, brief: Brief, regions: Regions) -> Prompt:
         """The prompt for a brief; the same for the same arguments."""
         parent = context.parents[0]
-        lines = self._analysis(parent.outcome)
+        lines, figures = self._analysis(parent)
         found = retrieve(
             self.library,
             query(
@@ -84,7 +84,7 @@ class Writer:
             Section("machine", rendered("machine", machine=self.machine), 8),
             self._kernel(brief),
             *self._others(context, brief, combined),
-            *self._told("analysis", 7, lines=lines),
+            *self._told("analysis", 7.6, lines=lines, figures=figures, timeline=brief.timeline),
             *self._found(brief),
             *self._rules(context, brief),
             *self._told("knowledge", 4, text=found.text),
@@ -170,10 +170,13 @@ class Writer:
         """Another machine, or this one in another language."""
         return found.backend if found.target == self.machine.name else found.target
 
-    def _analysis(self, outcome: Evaluated | None) -> tuple[str, ...]:
+    def _analysis(self, parent: Parent) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the figures of a correct parent say, and the figures."""
+        outcome, edited = parent.outcome, parent.candidate.source is not None
         if not isinstance(outcome, Evaluation):
-            return ()
-        return diagnosis(outcome, self.roofline_us, self.machine)
+            return (), ()
+        said = diagnosis(outcome, self.roofline_us, self.machine, edited)
+        return said, raw(outcome, edited)
 
     def _found(self, brief: Brief) -> Iterator[Section]:
         """What the search knows: the best, the next fastest, the line and the children of the parent,

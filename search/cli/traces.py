@@ -1,0 +1,65 @@
+"""Traces: the timeline of a candidate, from a sandboxed process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from backends.backend import BackendError
+from ir.errors import KernelError
+from ir.reference.inputs import random_inputs
+from search.cli.promote import source
+from search.cli.suite import Problem
+from search.core.candidate import Candidate
+from search.core.lowered import nest_of, spec_of
+from search.evaluator.sandbox import Limits, enter, homes
+from search.evaluator.stages import SEED
+
+TRACE_FILE = "trace.json"
+TRACE_FAULT = "fault.txt"
+TRACE_SECONDS = 120.0
+
+
+def trace(problem: Problem, candidate: Candidate) -> bytes:
+    """The trace of a candidate at the tuning sizes, in Chrome's format; KernelError where it could not
+    be had.
+
+    The kernel runs in a sandboxed process of its own, as it did when it was evaluated.
+    """
+    with tempfile.TemporaryDirectory(prefix="speciate-") as home:
+        folder = Path(home)
+        context = multiprocessing.get_context("fork")
+        child = context.Process(target=_profile, args=(problem, candidate, folder))
+        child.start()
+        child.join(TRACE_SECONDS)
+        if child.is_alive():
+            child.kill()
+            child.join()
+        if (folder / TRACE_FILE).is_file() and child.exitcode == 0:
+            return (folder / TRACE_FILE).read_bytes()
+        said = (folder / TRACE_FAULT).read_text() if (folder / TRACE_FAULT).is_file() else ""
+        why = said or f"its process ended with {child.exitcode}"
+        raise KernelError(f"no timeline could be made: {why}")
+
+
+def _profile(problem: Problem, candidate: Candidate, folder: Path) -> None:
+    served, sizes = problem.served[candidate.backend], problem.settings.sizes
+    machine, backend = served.machine, served.backend
+    spec = spec_of(problem.settings.spec)
+    inputs = random_inputs(spec, sizes, np.random.default_rng(SEED))
+    nest = nest_of(candidate, machine, sizes)
+    text = source(problem, candidate)
+    # The trace is read from the folder afterwards, so no other file system may hide it.
+    enter(folder, Limits(files=None).suited(backend.available(machine)))
+    os.environ.update(homes(folder))
+    tempfile.tempdir = None  # what it was is no longer writable
+    try:
+        built = backend.build(text, nest, machine, folder)
+        backend.profile(built, nest, machine, sizes, inputs, folder / TRACE_FILE)
+    except BackendError as error:
+        (folder / TRACE_FAULT).write_text(str(error))
+        raise SystemExit(1) from None
