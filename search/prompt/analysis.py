@@ -41,19 +41,10 @@ class _Case:
         """Of the bound that is reached."""
         return self.roofline_us / self.us
 
-    @property
-    def moved(self) -> tuple[float, str]:
-        """Bytes from and to global memory, and how they are known; 0 where they are not."""
-        if seen := self.figures.get("memory_bytes"):
-            return seen, "observed"
-        counted = 0.0 if self.edited else self.figures.get("moved_bytes", 0.0)
-        return counted, "counted from the loop nest"
-
-    @property
-    def traffic(self) -> float:
-        """Bytes moved over the compulsory ones; 0 where it is not known."""
+    def traffic(self, name: str) -> float:
+        """Bytes of a figure over the compulsory ones; 0 where either is not known."""
         least = self.figures.get("least_bytes", 0.0)
-        return self.moved[0] / least if least else 0.0
+        return self.figures.get(name, 0.0) / least if least else 0.0
 
 
 def diagnosis(
@@ -118,9 +109,10 @@ def _engines(case: _Case) -> Iterator[str]:
         return
     shares = ", ".join(f"{name} {share:.0%}" for name, share in busy[:4] if share >= 0.005)
     name, most = busy[0]
-    if most >= BUSY and _is_memory(case, most) and 0 < case.traffic <= TWICE:
+    moved = case.traffic("memory_bytes")
+    if most >= BUSY and _is_memory(case, most) and 0 < moved <= TWICE:
         yield (
-            f"It is bound by {name}, which moves {case.traffic:.2f} times the compulsory bytes: no "
+            f"It is bound by {name}, which moves {moved:.2f} times the compulsory bytes: no "
             f"traffic can be saved. The {1 - most:.0%} of the time in which {name} is not busy can: "
             "before the first byte, after the last, and between. "
             f"Busy: {shares}."
@@ -155,15 +147,21 @@ def _stalls(case: _Case) -> Iterator[str]:
 
 
 def _traffic(case: _Case) -> Iterator[str]:
-    moved, how = case.moved
     least = case.figures.get("least_bytes", 0.0)
-    if moved and least:
-        said = (
-            f"From and to global memory it moves {moved:.3g} B ({how}), {case.traffic:.2f} times the "
-            f"compulsory {least:.3g} B of its inputs and outputs"
+    moved, asked = case.traffic("memory_bytes"), case.traffic("moved_bytes")
+    said = f"the compulsory {least:.3g} B of its inputs and outputs"
+    if moved:
+        more = ": larger tiles, sharing or fusion would save traffic" if moved > TWICE else ""
+        yield (
+            f"From and to global memory it moves {case.figures['memory_bytes']:.3g} B ({case.kind}), "
+            f"{moved:.2f} times {said}{more}."
         )
-        more = "larger tiles, multicast or fusion would save traffic"
-        yield f"{said}: {more}." if case.traffic > TWICE else f"{said}."
+    elif asked > TWICE and not case.edited:
+        yield (
+            f"It asks memory for {case.figures['moved_bytes']:.3g} B (counted from the loop nest), "
+            f"{asked:.2f} times {said}; what the caches do not serve could be saved by larger tiles, "
+            "sharing or fusion."
+        )
     others = [
         f"{case.figures[name]:.3g} B through {where}"
         for name, where in OBSERVED.items()

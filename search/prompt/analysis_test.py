@@ -53,7 +53,7 @@ def test_stalls_traffic_launches_tiles_space_spills_and_occupancy_are_said():
     )
     for words in (
         "matrix 60%",
-        "300 B (counted from the loop nest), 3.00 times the compulsory 100 B",
+        "It asks memory for 300 B (counted from the loop nest), 3.00 times the compulsory 100 B",
         "2 launches",
         "1.25 waves: the last is not full, and 38% of",
         "25% of the local memory",
@@ -76,7 +76,10 @@ def test_at_the_compulsory_bytes_no_traffic_is_to_be_saved():
     assert "give that less to do" not in said and "no traffic can be saved" in said
     assert "3% of the time in which dram is not busy" in said and "Little is left" in said
     said = text({**figures, "memory_bytes": 300.0}, {"dram": 0.97})
-    assert "bound by dram: give that less to do" in said and "300 B (observed), 3.00 times" in said
+    assert (
+        "bound by dram: give that less to do" in said
+        and "moves 300 B (simulated), 3.00 times" in said
+    )
 
 
 def test_a_last_wave_that_is_almost_full_is_not_said():
@@ -99,7 +102,7 @@ def test_bytes_of_the_cache_are_said_by_themselves():
 def test_of_an_edited_source_only_what_was_observed_counts():
     nest = {"moved_bytes": 900.0, "least_bytes": 100.0, "tiles": 80.0, "launches": 2.0}
     said = text({**nest, "on_chip_bytes": 250.0, "memory_bytes": 120.0}, edited=True)
-    assert "120 B (observed), 1.20 times" in said
+    assert "120 B (simulated), 1.20 times" in said
     for word in ("loop nest", "waves", "launches", "local memory"):
         assert word not in said
 

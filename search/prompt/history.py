@@ -131,7 +131,7 @@ class _Teller:
         if after.origin.note:
             words.append(f"{after.origin.operator}: {after.origin.note.rstrip('.')}")
         if before.source is not None and after.source is None:
-            words.append(f"without the edits of the source of {name_of(before)}")
+            words.append(f"its source as emitted; that of {name_of(before)} was edited")
         if not words:
             words.append("the same decisions in another order, or another text")
         result = self._result(before, after)

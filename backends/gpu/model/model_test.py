@@ -353,7 +353,8 @@ def test_the_time_is_that_of_the_terms():
     (launch,) = product(128, 128, 64).launches
     named = {f"{launch.name}.{k}": v for k, v in found.items()}
     busy = {f"busy_{n}": timing.figures[f"busy_{n}"] for n in ("memory", "vector", "matrix")}
-    assert named | {f"{launch.name}.us": timing.us} | busy == timing.figures
+    moved = {"memory_bytes": found["fetched_bytes"], "cache_bytes": found["asked_bytes"]}
+    assert named | {f"{launch.name}.us": timing.us} | busy | moved == timing.figures
     shares = [timing.engines[n] for n in ("dram", "cache", "load", "fabric")]
     assert busy["busy_memory"] == max(shares)
 
