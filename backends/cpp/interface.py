@@ -54,7 +54,7 @@ seen when it runs.
 
 ## The interface
 
-```cpp
+```c++
 {TYPES_IN_WORDS}
 
 {declarations}

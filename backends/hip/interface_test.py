@@ -17,5 +17,5 @@ def test_every_function_that_is_admitted_is_declared():
 
 
 def test_its_example_is_admitted():
-    (example,) = re.findall(r"## An example\n\n```cpp\n(.*?)```", TEXT, re.DOTALL)
+    (example,) = re.findall(r"## An example\n\n```c\+\+\n(.*?)```", TEXT, re.DOTALL)
     ADMISSION.require(example)

@@ -10,7 +10,7 @@ from pathlib import Path
 _STARTS = ("template", "inline", "constexpr", "  inline", "#define assume")
 _USING = re.compile(r"using (\w+)::(\w+);(.*)")
 _CALLED = re.compile(r"(\w+) ?\(")
-_FENCE = re.compile(r"^```(cpp|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```(c\w+|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def declared(header: str, names: Collection[str], others: Mapping[str, str] = {}) -> str:
@@ -84,7 +84,7 @@ def used(notes: Path, names: Collection[str]) -> dict[str, str]:
     compile; the shortest of the first document that has one."""
     found: dict[str, str] = {}
     for language, block in _blocks(notes):
-        split = _statements if language == "cpp" else _python_statements
+        split = _python_statements if language == "python" else _statements
         statements = sorted(split(block), key=len)
         for name in names:
             call = re.compile(rf"(?<!\w){re.escape(name)}\s*(<[^;]*>)?\(")

@@ -38,14 +38,14 @@ the words {_listed(WORDS)}. Of the interface, {_listed(INTERNAL)} are not named,
 
 ## The interface
 
-```cpp
+```c++
 {declarations()}```
 
 ## Examples
 
 Each computes what its comment says; a test builds and runs them.
 
-```cpp
+```c++
 {_examples()}```"""
 
 

@@ -22,16 +22,7 @@ def idle(
         if decision.subject not in ahead:
             why = f"no loop inside `{decision.option('at')}` walks through `{decision.subject}`"
             yield decision, _nothing(decision, why, ahead)
-    broadcast = {
-        s.tensor for la in launches for s in la.statements() if isinstance(s, Load) and s.shared
-    }
-    for decision in schedule.of("multicast"):
-        if decision.subject not in broadcast:
-            why = (
-                f"no launch whose grid ends with `{decision.option('over')}` loads a tile of "
-                f"`{decision.subject}` that is the same along it"
-            )
-            yield decision, _nothing(decision, why, broadcast)
+    yield from _idle_broadcasts(launches, schedule)
     unrolled = {s.index for la in launches for s in la.statements() if isinstance(s, Loop)}
     for decision in schedule.of("unroll_loop"):
         index = decision.subject.removesuffix(".outer")
@@ -74,6 +65,22 @@ def idle(
         if decision.number("stages") > 1 and decision.subject not in staged:
             why = f"`{decision.subject}` is moved once in a program, with nothing to prefetch"
             yield decision, _nothing(decision, why, staged)
+
+
+def _idle_broadcasts(
+    launches: tuple[Launch, ...], schedule: Schedule
+) -> Iterator[tuple[Decision, KernelError]]:
+    """Each `multicast` of what no launch loads alike along the grid's last index."""
+    broadcast = {
+        s.tensor for la in launches for s in la.statements() if isinstance(s, Load) and s.shared
+    }
+    for decision in schedule.of("multicast"):
+        if decision.subject not in broadcast:
+            why = (
+                f"no launch whose grid ends with `{decision.option('over')}` loads a tile of "
+                f"`{decision.subject}` that is the same along it"
+            )
+            yield decision, _nothing(decision, why, broadcast)
 
 
 _WAYS = {

@@ -155,5 +155,5 @@ def test_the_prompt_is_the_golden_text(name, surface, golden):
     assert isinstance(operator.propose(context(problem, first, found), random.Random(1)), GaveUp)
     (request,) = asks.requests
     system, user = (m.content for m in request.messages)
-    golden(f"{GOLDEN}/{name}_{surface}.md", f"{system}\n---\n\n{user}")
+    golden(f"{GOLDEN}/{name}/{surface}.md", f"{system}\n---\n\n{user}")
     assert source(problem, first).strip() in user and tokens(user) < writer.tokens

@@ -112,8 +112,8 @@ def _engines(case: _Case) -> Iterator[str]:
     moved = case.traffic("memory_bytes")
     if most >= BUSY and _is_memory(case, most) and 0 < moved <= TWICE:
         yield (
-            f"It is bound by {name}, which moves {moved:.2f} times the compulsory bytes: no "
-            f"traffic can be saved. The {1 - most:.0%} of the time in which {name} is not busy can: "
+            f"It is bound by {name}, which moves {moved:.2f} times the compulsory traffic: no "
+            f"traffic can be saved, but the {1 - most:.0%} of the time in which {name} is not busy: "
             "before the first byte, after the last, and between. "
             f"Busy: {shares}."
         )

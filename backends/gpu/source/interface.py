@@ -56,18 +56,18 @@ two numbers that captures nothing, for `scan`. Of words with two underscores the
 `fn::`, of numbers: {_listed(_of_fn(texts[0]))}. A `Hint` to the caches is \
 {_listed({"NoHint", *_HINT.findall("".join(texts))})}.
 
-```cpp
+```c++
 {declarations}
 ```
 
 ## An example
 
-```cpp
+```c++
 {whole(notes, "__global__")}```
 
 Calls of other functions, from kernels that a test compiles:
 
-```cpp
+```c++
 {lines}
 ```"""
 

@@ -6,7 +6,6 @@ measured, rounded down to a multiple of 0.05.
 """
 
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +14,9 @@ from search.prompt.document import SURFACES
 from search.prompt.knowledge import library_of
 from search.prompt.retrieval import query, retrieve
 from testing.samples.samples import workload
+from tests.source_tree import ROOT
 
-LABELS = tomllib.loads((Path(__file__).parent / "testdata" / "retrieval.toml").read_text())
+LABELS = tomllib.loads((ROOT / "tests" / "testdata" / "retrieval.toml").read_text())
 SAID = (
     "",
     "It takes 3.7 us; 70% of the bound is reached. Busy: dram 72%, vector 60%, matrix 20%. "
@@ -85,7 +85,7 @@ def test_kernels_get_the_documents_about_them(surface, said):
 @pytest.mark.parametrize("name", LABELS)
 def test_every_label_is_a_document_and_every_kernel_is_labelled(name):
     labels, known = LABELS[name], {d.name for d in library_of(name)}
-    kernels = {f.stem for f in (Path("ir") / "library").glob("*.kir")}
+    kernels = {f.stem for f in (ROOT / "ir" / "library").glob("*.kir")}
     assert set(labels["kernels"]) == kernels
     named = [
         words
