@@ -1,8 +1,7 @@
 """Models through the command, over loopback: a whole run, its replay without network, kills.
 
-The server's answers are drawn by the request, so that a run is the same each time, whichever
-thread asks first. Streams that break off take tokens, which count when operators are chosen, and
-which request meets one is not the same each time: they have a run of their own.
+The server's answers are drawn by the request. Which answer comes first is not the same each time, and
+what is asked next depends on it: a run is the same again only by its stored order.
 """
 
 import json
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from search.core.settings import REQUESTS
 from search.llm.exchange import Answer, refusal_of, reply_of, request_of
 from search.prompt.regions import first_regions
 from search.store.store import Store
@@ -29,7 +29,8 @@ WORDS = (
     "--kernel=rows.kir",
     "--shape=M=100,K=300,N=70",
     "--model=tiny",
-    "--evaluations=144",
+    "--evaluations=72",
+    "--coach",
     "--operators=universal,combine,mutate",
     "--seed=6",
     "--target=null",
@@ -93,7 +94,7 @@ def test_a_run_with_answers_of_every_kind_ends_in_order(whole):
     kinds = Counter(seen.answer for seen in whole.seen)
     drawn = {file.stem for file in ANSWERS.iterdir()} - {"coach_sharper", "coach_shorter"}
     assert set(kinds) > set(PASSING) and len(drawn - set(kinds)) < 4, "drawn by chance"
-    assert whole.found["evaluations"] == 144 and "144 evaluations" in whole.found["stopped_because"]
+    assert whole.found["evaluations"] == 72 and "72 evaluations" in whole.found["stopped_because"]
     assert "status 429" in whole.noise and "status 500" in whole.noise
 
 
@@ -121,7 +122,7 @@ def test_what_models_took_and_what_came_of_it_is_said(whole):
     taken = len(made) + len(models["prompts"]) - 1
     assert models["refused"] == len(refused(whole)) <= len(stored) - taken
     by_name = {row["operator"]: row["children"] for row in whole.found["operators"]}
-    assert by_name["universal"] > 1 and sum(by_name.values()) == 144 - 2
+    assert by_name["universal"] > 1 and sum(by_name.values()) == 72 - 2
 
 
 def refused(whole):
@@ -187,12 +188,12 @@ def test_what_was_wrong_went_back_to_the_model(whole):
 
 
 def test_children_after_the_coach_are_made_under_its_version(whole):
-    first, made = whole.found["models"]["prompts"]
+    first, made, *_ = whole.found["models"]["prompts"]
     assert first["digest"] == first_regions().digest == made["parent"]
     told = load(whole.place, RUN).outcomes
     under = [c for c in made_by_models(whole) if c.origin.prompt == made["digest"]]
     assert len([c for c in under if c.key in told]) == made["children"] and under
-    (at_coach,) = (n for n, seen in enumerate(whole.seen) if seen.answer.startswith("coach"))
+    at_coach = next(n for n, seen in enumerate(whole.seen) if seen.answer.startswith("coach"))
     new = {
         "coach_shorter": "Do not repeat what was tried.",
         "coach_sharper": "Tile the rows, and load ahead.",
@@ -200,6 +201,13 @@ def test_children_after_the_coach_are_made_under_its_version(whole):
     words = f"\n\n{new[whole.seen[at_coach].answer]}"
     assert not any(words in seen.prompt for seen in whole.seen[:at_coach])
     assert any(words in seen.prompt for seen in whole.seen[at_coach + 1 :])
+
+
+def test_the_coachs_first_version_is_used_within_32_evaluations(whole):
+    version = whole.found["models"]["prompts"][1]["digest"]
+    told = [e.key for e in load(whole.place, RUN).events if e.kind == "told"]
+    under = {c.key for c in made_by_models(whole) if c.origin.prompt == version}
+    assert any(key in under for key in told[:32])
 
 
 def test_the_page_says_it_too(whole):
@@ -258,24 +266,41 @@ def test_sizes_in_another_order_than_the_signature_are_replayed_and_go_on(shape,
     assert code == 0 and again == said, noise
 
 
-def test_a_run_killed_twice_goes_on_to_the_same_result(whole, tmp_path):
+def test_a_run_killed_twice_goes_on_in_its_order_and_is_replayed_whole(tmp_path):
     place = Place(tmp_path, "null")
     go_on = (f"--resume={RUN}", "--store=runs.db", "--json")
+    told = []
     with served() as server:
-        for words, count in (((*WORDS, "--store=runs.db"), 12), (go_on, 48)):
+        start = (*WORDS, "--store=runs.db", "--evaluations=40")
+        for words, count in ((start, 12), (go_on, 16)):
             dies = place.signalled(signal.SIGKILL, count)
             code, _, _ = place.run(*words, **at(server), **dies)
             assert code == -signal.SIGKILL
-        assert place.evaluated("runs.db") == 60
+            keys = [e.key for e in load(place, RUN).events if e.kind == "told"]
+            assert keys[: len(told)] == told
+            told = keys
+        assert place.evaluated("runs.db") == 28
         code, said, noise = place.run(*go_on, **at(server))
     assert code == 0 and "goes on" in noise
-    assert said == whole.said
-    assert load(place, RUN).generations == load(whole.place, RUN).generations
+    keys = [e.key for e in load(place, RUN).events if e.kind == "told"]
+    assert len(keys) == len(set(keys)) == 40 and keys[: len(told)] == told
+    assert place.evaluated("runs.db") == 40, "what was stored is not evaluated again"
     code, again, _ = place.run(f"--replay={RUN}", "--store=runs.db", "--json")
     assert code == 0 and again.replace("rows-null-2", RUN) == said
 
 
-def test_the_prompts_are_golden_texts(whole, golden):
+@pytest.fixture(scope="module")
+def first_prompts(tmp_path_factory):
+    """Those that are written before anything but the first candidates is known."""
+    place = Place(tmp_path_factory.mktemp("first"), "null")
+    with ModelServer(folder=ANSWERS, otherwise="nonsense", gather=REQUESTS) as server:
+        words = (*WORDS, "--operators=universal", f"--evaluations={2 + REQUESTS}", "--no-store")
+        code, _, noise = place.run(*words, **at(server))
+    assert code == 0, noise
+    return [seen.body["messages"] for seen in server.seen[:REQUESTS]]
+
+
+def test_the_prompts_are_golden_texts(whole, first_prompts, golden):
     """The shortest for each surface, what follows a refusal, and the coach's.
 
     Of the knowledge base, the source and the coach's figures only the places are kept: any new
@@ -283,13 +308,18 @@ def test_the_prompts_are_golden_texts(whole, golden):
     to for others.
     """
     prompts = [seen.body["messages"] for seen in whole.seen]
+    coaching = [m for m in prompts if "You improve the instructions" in m[-1]["content"]]
     for name, *words in (
         ("schedule", "Draft a kernel", "Edit `schedule.sched`."),
         ("equations", "Draft a kernel", "Edit `variant.kir`"),
         ("source", "Draft a kernel", "Edit the source `kernel.txt`"),
         ("coach", "You improve the instructions"),
     ):
-        fitting = [text(m) for m in prompts if all(word in m[-1]["content"] for word in words)]
+        fitting = [
+            text(m)
+            for m in (*first_prompts, *coaching[:1])
+            if all(w in m[-1]["content"] for w in words)
+        ]
         golden(f"{GOLDEN}/prompt_{name}.md", shortest(fitting))
     refused = [text(m[2:]) for m in prompts if len(m) > 2 and "`plaec`" in m[-1]["content"]]
     golden(f"{GOLDEN}/prompt_refusal.md", shortest(refused))

@@ -11,8 +11,10 @@ from typing import NoReturn
 from ir.errors import KernelError
 from ir.source import near
 from search.cli.shapes import positive_number, worded
-from search.core.settings import POLICY, WINDOW
+from search.core.settings import ANSWER_TOKENS, POLICY, REQUESTS, WEIGH, WINDOW
 from search.core.workload import WeightedShape
+from search.llm.endpoint import DEADLINE, SILENCE
+from search.llm.ledger import LEAST_ANSWER
 
 EVALUATIONS = 32
 LEAST_WINDOW = (
@@ -58,6 +60,13 @@ class Arguments:
     max_tokens: int | None
     max_cost: float | None
     window: int | None
+    requests: int | None
+    answer_tokens: int | None
+    effort: str | None
+    weigh: str | None
+    answer_timeout: float | None
+    silence_timeout: float | None
+    coach: bool | None
     replay: str | None
     seed: int | None
     secret: str | None
@@ -117,6 +126,13 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         max_tokens=_whole("--max-tokens", found.max_tokens, 1),
         max_cost=_positive("--max-cost", found.max_cost),
         window=_whole("--context-window", found.context_window, LEAST_WINDOW),
+        requests=_whole("--requests", found.requests, 1),
+        answer_tokens=_whole("--answer-tokens", found.answer_tokens, LEAST_ANSWER),
+        effort=found.effort,
+        weigh=found.weigh,
+        answer_timeout=_positive("--answer-timeout", found.answer_timeout),
+        silence_timeout=_positive("--silence-timeout", found.silence_timeout),
+        coach=found.coach,
         replay=found.replay,
         seed=_whole("--seed", found.seed, 0),
         secret=found.secret,
@@ -352,6 +368,46 @@ def _models(group: argparse._ArgumentGroup) -> None:
         metavar="N",
         help="tokens that a model reads and writes in one exchange, by which prompts are made "
         f"(default: {WINDOW})",
+    )
+    group.add_argument(
+        "--requests",
+        metavar="N",
+        help=f"requests in flight at once (default: {REQUESTS}); a child is evaluated as soon as it "
+        "is answered, and the next prompt knows of it",
+    )
+    group.add_argument(
+        "--answer-tokens",
+        metavar="N",
+        help=f"tokens of one answer at most, thinking included (default: {ANSWER_TOKENS})",
+    )
+    group.add_argument(
+        "--effort",
+        metavar="WORD",
+        help="how hard a model thinks, in the endpoint's words, as low, medium or high "
+        "(reasoning_effort; default: the endpoint's)",
+    )
+    group.add_argument(
+        "--weigh",
+        metavar="HOW",
+        help="what a model's answer costs beside an evaluation: time[:SECONDS] that it holds up the "
+        "search, money:AMOUNT or tokens[:NUMBER] that count as one evaluation, or none "
+        f"(default: {WEIGH}, 60 s)",
+    )
+    group.add_argument(
+        "--answer-timeout",
+        metavar="S",
+        help=f"the longest wait for a whole answer (default: {DEADLINE:g})",
+    )
+    group.add_argument(
+        "--silence-timeout",
+        metavar="S",
+        help=f"the longest wait for the next piece of an answer (default: {SILENCE:g})",
+    )
+    group.add_argument(
+        "--coach",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="let a model improve the prompts too, every few evaluations",
     )
     group.add_argument(
         "--replay",

@@ -18,7 +18,7 @@ from search.cli.session import HELD_OUT, Session, SessionPlan
 from search.cli.suite import Problem, Suite, resumed
 from search.core.stored import Keeper
 from search.display.display import display
-from search.llm.endpoint import endpoint
+from search.llm.endpoint import Endpoint, endpoint
 from search.prompt.lessons import Lessons, beside
 
 DONE, INCOMPLETE, FAULTY, INTERRUPTED = 0, 1, 2, 130
@@ -33,6 +33,11 @@ FIXED = {  # what a stored run has decided, and the option that says it
     "policy": "--policy",
     "operators": "--operators",
     "models": "--model",
+    "requests": "--requests",
+    "answer_tokens": "--answer-tokens",
+    "effort": "--effort",
+    "weigh": "--weigh",
+    "coach": "--coach",
     "seed": "--seed",
     "secret": "--secret",
     "backends": "--backend",
@@ -61,7 +66,7 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
             destination=wanted,
             command=around.command(asked.words),
             held_out=HELD_OUT if asked.held_out is None else asked.held_out,
-            sources=sources(asked.prices, endpoint(around.variables), shown.say),
+            sources=sources(asked.prices, _endpoint(asked, around), shown.say),
             memory=asked.memory,
             lessons=_lessons(asked, around),
         )
@@ -81,6 +86,16 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
         return FAULTY
     correct = all(e.outcome.best is not None for e in session.ended)
     return DONE if correct and right and not session.faults else INCOMPLETE
+
+
+def _endpoint(asked: Arguments, around: Invocation) -> Endpoint | None:
+    """The user's endpoint, which is waited for as long as the user says."""
+    found = endpoint(around.variables)
+    if found is None:
+        return None
+    deadline = asked.answer_timeout or found.deadline
+    silence = min(asked.silence_timeout or found.silence, deadline)
+    return replace(found, deadline=deadline, silence=silence)
 
 
 def _lessons(asked: Arguments, around: Invocation) -> Lessons | None:

@@ -6,7 +6,7 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
 from backends.backend import DescribesSources
@@ -19,7 +19,7 @@ from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated
 from search.core.graph import Graph
 from search.core.lowered import spec_of
-from search.core.model_use import ModelUse, PromptUse, Spent
+from search.core.model_use import Meter, ModelUse, PromptUse, Spent
 from search.core.stored import Keeper
 from search.evaluator.served import Served
 from search.llm.costs import Price, prices
@@ -27,8 +27,10 @@ from search.llm.endpoint import KEY, Endpoint
 from search.llm.ensemble import ensemble
 from search.llm.exchange import FAILED, Answer, ModelError
 from search.llm.ledger import Ledger
+from search.llm.limited import EndpointLimits
 from search.llm.models import Models, asked, replayed
 from search.loop.context import Operator
+from search.loop.hooks import Advice
 from search.operator import MODEL_OPERATORS
 from search.operator.coach import Coach
 from search.operator.universal import Language, Universal
@@ -61,17 +63,14 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class RunModels:
-    """What a search tells of itself (see `run.Models`), passed on to those who need it."""
+    """What a search tells of itself (see `hooks.ModelHooks`), passed on to those who need it."""
 
     models: Models
-    coach: Coach
+    prompts: Prompts
+    coach: Coach | None  # None where the prompts do not evolve
     seed: int
     _rests: list[int] = field(default_factory=list)  # at each, how many answers there were
-
-    @property
-    def spent(self) -> Spent:
-        """By the run so far."""
-        return Spent(self.models.ledger.tokens, self.models.ledger.cost)
+    _advised: set[int] = field(default_factory=set)  # which advice was asked for
 
     def close(self) -> None:
         """Breaks off what is in progress."""
@@ -81,9 +80,19 @@ class RunModels:
         """The exchanges to come are of this run."""
         self.models.begin(run)
 
-    def advance(self, generation: int, graph: Graph, outcomes: Mapping[str, Evaluated]) -> None:
-        """Lets the coach work on the prompts."""
-        self.coach.advance(generation, graph, outcomes, self.seed)
+    def advised(self, told: int, graph: Graph, outcomes: Mapping[str, Evaluated]) -> Advice | None:
+        """The coach's request, after every few evaluations."""
+        if self.coach is None:
+            return None
+        number = told // self.coach.every
+        if number == 0 or number in self._advised:
+            return None
+        self._advised.add(number)
+        return self.coach.begin(graph.copy(), dict(outcomes), f"{self.seed}/prompts/{number}")
+
+    def metered(self) -> AbstractContextManager[Meter]:
+        """Counts what this thread's exchanges take."""
+        return self.models.recording.metered()
 
     def allow(self, seconds: float) -> None:
         """Answers are waited for so long and no longer."""
@@ -95,7 +104,7 @@ class RunModels:
         What counts are rests and answers, not seconds, so that a replay decides alike.
         """
         answers = sum(isinstance(reply, Answer) for reply in self.models.replies())
-        if self._rests.count(answers) == RESTS:
+        if self._rests.count(answers) >= RESTS:
             return False
         self._rests.append(answers)
         with suppress(ModelError):  # the search's time is over: its rule says so
@@ -108,7 +117,7 @@ class RunModels:
         answers = sum(isinstance(reply, Answer) for reply in replies)
         failed = Counter(reply.kind for reply in replies if isinstance(reply, ModelError))
         prompts = []
-        for version in self.coach.prompts.versions.values():
+        for version in self.prompts.versions.values():
             come_of = shown(version, graph, outcomes)
             prompts.append(
                 PromptUse(
@@ -121,12 +130,13 @@ class RunModels:
                 )
             )
         return ModelUse(
-            self.spent,
+            Spent(self.models.ledger.tokens, self.models.ledger.cost),
             answers,
             self.models.recording.refused(),
             len(replies) - answers,
             tuple(prompts),
             {FAILED[kind]: count for kind, count in sorted(failed.items())},
+            sum(isinstance(reply, Answer) and reply.finish == "length" for reply in replies),
         )
 
 
@@ -150,16 +160,19 @@ def models_of(problem: Problem, given: Sources, store: Keeper) -> RunModels | No
     else:
         ledger = Ledger(given.prices, settings.max_tokens, settings.max_cost)
         waits = random.Random(settings.seed)
-        models = asked(given.endpoint, names, ledger, store, waits, say=given.say)
+        limits = EndpointLimits(at_once=settings.requests)
+        models = asked(given.endpoint, names, ledger, store, waits, limits=limits, say=given.say)
+    prompts = Prompts()
     coach = Coach(
         ask=models.complete,
         refuse=models.refuse,
         model=names.draw,
-        prompts=Prompts(),
+        prompts=prompts,
         kernel=settings.kernel,
         machine=problem.machine.title,
+        answer_tokens=settings.answer_tokens,
     )
-    return RunModels(models, coach, settings.seed)
+    return RunModels(models, prompts, coach if settings.coach else None, settings.seed)
 
 
 def model_operators(
@@ -178,7 +191,9 @@ def model_operators(
             languages=languages,
             source=_Emitted(problem),
             profile=_Profiled(problem),
-            prompts=found.coach.prompts,
+            prompts=found.prompts,
+            answer_tokens=problem.settings.answer_tokens,
+            effort=problem.settings.effort,
             name=name,
             parents=parents,
         )

@@ -42,7 +42,7 @@ from search.evaluator.shapes import AFFORDABLE_BYTES, AFFORDABLE_FLOPS, SLOW
 from search.evaluator.stages import Bench
 from search.loop.context import Operator
 from search.loop.run import Search
-from search.operator import local_operators, usual
+from search.operator import MODEL_OPERATORS, local_operators, usual
 from search.operator.study import lacking
 from search.policy import policy
 from search.prompt.document import document
@@ -91,7 +91,11 @@ def prepared(
         problem = _warm_started(problem, store, ended, memory, lessons)
     settings = problem.settings
     operators = local_operators(settings.preferences)
-    models = models_of(problem, sources, store)
+    models = None
+    if not settings.operators or set(settings.operators) & set(MODEL_OPERATORS):
+        models = models_of(problem, sources, store)
+    elif settings.models:
+        say(f"no model is asked: --operators names neither {' nor '.join(MODEL_OPERATORS)}")
     if models is not None:
         skills = [document(f"lesson{n}", text) for n, text in enumerate(settings.lessons)]
         operators |= model_operators(problem, models, skills)
@@ -270,6 +274,8 @@ class Session:
                 models=equipment.models,
                 run=problem.run or None,
                 identity=SourceIdentity(problem.served, settings.shapes),
+                script=self.plan.store.load(problem.replays).events if problem.replays else (),
+                workers=self.plan.workers,
             )
             outcome = search.run(self.display.on_event)
             self.left.remove(asked)

@@ -38,12 +38,14 @@ from search.cli.serving import serving, usable
 from search.cli.shapes import in_order
 from search.cli.shapes import workload as shapes_of
 from search.core.lowered import spec_of
-from search.core.settings import POLICY, WINDOW, Settings
+from search.core.settings import ANSWER_TOKENS, POLICY, REQUESTS, WEIGH, WINDOW, Settings
 from search.core.workload import WeightedShape, heaviest
 from search.evaluator.served import Served
 from search.llm.costs import prices
 from search.llm.ensemble import ensemble
 from search.llm.ledger import Ledger
+from search.loop.weighing import OPTION as WEIGHING
+from search.loop.weighing import weighing
 from search.operator import MODEL_OPERATORS, local_operators
 from search.policy import policy
 
@@ -313,7 +315,7 @@ def kernel_problem(
     chosen = asked.policy or POLICY
     policy(chosen)
     operators = named_operators(asked.operators, bool(asked.models))
-    require_models(asked.models, asked.prices, asked.max_cost)
+    require_models(asked.models, asked.prices, asked.max_cost, asked.weigh or WEIGH)
     try:
         for shape, one in product(shapes, served):
             lower(spec, plain(spec, one.machine, shape.sizes), one.machine, shape.sizes)
@@ -347,6 +349,11 @@ def kernel_problem(
         workload=shapes if len(shapes) > 1 else (),
         dispatch=(asked.dispatch or 1) if len(shapes) > 1 else 1,
         left_to_torch=asked.allow_torch,
+        requests=asked.requests or REQUESTS,
+        answer_tokens=asked.answer_tokens or ANSWER_TOKENS,
+        effort=asked.effort or "",
+        weigh=asked.weigh or WEIGH,
+        coach=bool(asked.coach),
     )
     return Problem(settings, {one.name: one for one in served}, workload.tune or sizes, ours)
 
@@ -411,9 +418,14 @@ def named_operators(names: Sequence[str], with_models: bool) -> tuple[str, ...]:
     return tuple(names)
 
 
-def require_models(names: Sequence[str], paid: Sequence[str], max_cost: float | None) -> None:
+def require_models(
+    names: Sequence[str], paid: Sequence[str], max_cost: float | None, weigh: str
+) -> None:
     """KernelError where names or prices are not well-formed, or money is to be counted and a
     price is not known. paid: prices as the user gives them."""
-    known = prices(paid)
+    known, by_money = prices(paid), weighing(weigh).by == "money"
     if names:
-        Ledger(known, max_cost=max_cost).require_prices(ensemble(names).models)
+        models = ensemble(names).models
+        Ledger(known, max_cost=max_cost).require_prices(models)
+        if by_money:
+            Ledger(known, max_cost=0.0).require_prices(models, WEIGHING)

@@ -27,6 +27,14 @@ class Graph:
         self._children: dict[str, list[str]] = {}
         self._nests: set[str] = set()
 
+    def copy(self) -> Graph:
+        """A graph of its own with the same candidates."""
+        other = Graph()
+        other._nodes = dict(self._nodes)
+        other._children = {key: list(keys) for key, keys in self._children.items()}
+        other._nests = set(self._nests)
+        return other
+
     def add(self, candidate: Candidate, nest: str = "") -> bool:
         """Adds a candidate; False where its key is known (the first origin is kept).
 

@@ -14,6 +14,20 @@ class Spent:
     tokens: int = 0
     # In the currency of the prices; None: a price is unknown.
     cost: float | None = 0.0
+    seconds: float = 0.0  # that answers took
+
+    def plus(self, other: Spent) -> Spent:
+        """Both together."""
+        unknown = self.cost is None or other.cost is None
+        cost = None if unknown else (self.cost or 0.0) + (other.cost or 0.0)
+        return Spent(self.tokens + other.tokens, cost, self.seconds + other.seconds)
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts what a conversation takes."""
+
+    spent: Spent = Spent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +53,7 @@ class ModelUse:
     unanswered: int = 0  # requests without an answer: a fault, or no budget
     prompts: tuple[PromptUse, ...] = ()  # in the order in which they were made
     failed: Mapping[str, int] = field(default_factory=dict)  # unanswered requests by reason
+    cut: int = 0  # answers that reached the limit of their tokens
 
     def table(self) -> dict[str, Any]:
         """As plain data; the cost is None where it is not known, and `failed` is there where
@@ -50,6 +65,7 @@ class ModelUse:
             "answers": self.answers,
             "refused": self.refused,
             "unanswered": self.unanswered,
+            "cut": self.cut,
             "prompts": [asdict(version) for version in self.prompts],
             **failed,
         }
@@ -67,6 +83,9 @@ class ModelUse:
             reasons = ", ".join(f"{count} {words}" for words, count in self.failed.items())
             why = f" ({reasons})" if reasons else ""
             parts.append(f"{self.unanswered} {requests} without an answer{why}")
+        if self.cut:
+            answers = "answer" if self.cut == 1 else "answers"
+            parts.append(f"{self.cut} {answers} cut off at --answer-tokens")
         if len(self.prompts) > 1:
             parts.append(f"{len(self.prompts)} versions of the prompts")
         return "; ".join(parts)

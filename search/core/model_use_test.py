@@ -26,7 +26,7 @@ def test_all_of_it_is_said():
         "1 request without an answer; 2 versions of the prompts"
     )
     table = use.table()
-    assert list(table) == ["tokens", "cost", "answers", "refused", "unanswered", "prompts"]
+    assert list(table) == ["tokens", "cost", "answers", "refused", "unanswered", "cut", "prompts"]
     assert table["prompts"][1] == {
         "digest": "b2",
         "parent": "a1",
@@ -35,3 +35,13 @@ def test_all_of_it_is_said():
         "failed": 0,
         "gain": 1.0,
     }
+
+
+def test_answers_that_were_cut_off_are_counted():
+    assert "2 answers cut off at --answer-tokens" in str(ModelUse(Spent(), 5, 2, cut=2))
+    assert ModelUse(Spent(), 5, 2, cut=2).table()["cut"] == 2
+
+
+def test_what_two_conversations_took_adds_up_and_is_unknown_where_one_is():
+    assert Spent(1, 0.5, 2.0).plus(Spent(3, 0.25, 1.0)) == Spent(4, 0.75, 3.0)
+    assert Spent(1, 0.5).plus(Spent(1, None)).cost is None

@@ -10,6 +10,9 @@ from search.core.transferred import Transferred
 from search.core.workload import WeightedShape
 
 POLICY = "mcts"  # the first of docs/search_ablation.md
+REQUESTS = 12  # to models, in flight at once
+ANSWER_TOKENS = 16_000  # of one answer, what a model thinks included
+WEIGH = "time"  # how a model's answer is counted beside an evaluation
 BATCH = 8  # candidates of a generation; part of what a seed means, so not the number of workers
 WINDOW = 128_000  # tokens of a context window, which the models of today have or exceed
 
@@ -58,6 +61,11 @@ class Settings:
     secret: str = ""
     # Operators of the module that the user leaves to PyTorch.
     left_to_torch: tuple[str, ...] = ()
+    requests: int = REQUESTS  # to models, in flight at once
+    answer_tokens: int = ANSWER_TOKENS  # of one answer at most
+    effort: str = ""  # of a model that thinks, in the endpoint's words; empty: its own default
+    weigh: str = WEIGH  # see weighing.py
+    coach: bool = False  # whether the prompts evolve
 
     @property
     def shapes(self) -> tuple[WeightedShape, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Failure
 from search.core.stored import Keeper
-from search.loop.run import Evaluator
+from search.loop.hooks import Evaluator
 
 
 class Cached:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from search.evaluator.toolchain import bench_digest
 
 TRIES = 3  # of a candidate, where it is the machine that fails
 PATIENCE = 5.0  # seconds for a worker to end by itself
+POLL = 0.25  # seconds between looks at whether all is closed
 
 # A program of its own, not a fork: its environment is clean from the start, and threads of this
 # process (a display's) are not in it.
@@ -79,6 +81,9 @@ class LocalEvaluator:
         self.benches = tuple(benches)
         self.workers = workers or os.cpu_count() or 1
         self._pool: list[_Worker] = []
+        self._changed = threading.Condition(threading.RLock())
+        self._closed = False
+        self._polling = 0  # calls that wait for workers, whose connections must stay open
         setups = self._fill()[0]
         self.contexts: Mapping[str, str] = {
             name: bench_digest(bench, setup.here)
@@ -102,37 +107,71 @@ class LocalEvaluator:
         self.close()
 
     def close(self) -> None:
-        """Ends the workers and whatever they run."""
-        for worker in self._pool:
-            worker.end()
-        self._pool = []
+        """Ends the workers and whatever they run; calls of `evaluate` in other threads end too."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            while self._polling:
+                self._changed.wait()
+            for worker in self._pool:
+                worker.end()
+            self._pool = []
 
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:
-        """(position, outcome) of each as they come; those not done after `seconds` never do."""
+        """(position, outcome) of each as they come; those not done after `seconds` never do.
+
+        Calls from several threads share the workers.
+        """
         end = None if seconds is None else time.monotonic() + seconds
         todo = deque(enumerate(candidates))
         tried: Counter[int] = Counter()
+        busy: list[_Worker] = []
         try:
-            while todo or any(w.doing is not None for w in self._pool):
-                self._hand_out(todo)
-                left = None if end is None else max(0.0, end - time.monotonic())
-                busy = [w for w in self._pool if w.doing is not None]
-                ready = wait([w.connection for w in busy], left)
-                if not ready:
+            while todo or busy:
+                self._hand_out(todo, busy)
+                ready = self._answered(busy, end)
+                if ready is None:
                     return
-                for worker in busy:
-                    if worker.connection in ready:
-                        position, outcome = self._take(worker)
-                        tried[position] += 1
-                        if _of_machine(outcome) and tried[position] < TRIES:
-                            todo.append((position, candidates[position]))
-                        else:
-                            yield position, outcome
+                for worker in [w for w in busy if w.connection in ready]:
+                    position, outcome = self._take(worker)
+                    busy.remove(worker)
+                    tried[position] += 1
+                    if _of_machine(outcome) and tried[position] < TRIES:
+                        todo.append((position, candidates[position]))
+                    else:
+                        yield position, outcome
         finally:
-            for worker in [w for w in self._pool if w.doing is not None]:
+            for worker in busy:
                 self._drop(worker)
+
+    def _answered(self, busy: Sequence[_Worker], end: float | None) -> list[Any] | None:
+        """The connections of workers that have answered; none where another call has all workers
+        and one may be free by now; None where time is over, or all is closed."""
+        if not busy:
+            with self._changed:
+                left = _left(end)
+                if left == 0.0 or self._closed:
+                    return None
+                self._changed.wait(POLL if left is None else min(POLL, left))
+            return []
+        while True:
+            with self._changed:
+                if self._closed:
+                    return None
+                self._polling += 1
+            left = _left(end)
+            try:
+                found = wait(
+                    [w.connection for w in busy], POLL if left is None else min(POLL, left)
+                )
+            finally:
+                with self._changed:
+                    self._polling -= 1
+                    self._changed.notify_all()
+            if found or left == 0.0:
+                return found or None
 
     def _fill(self) -> list[Mapping[str, Setup]]:
         """Starts the workers that are lacking; what they say of themselves."""
@@ -154,21 +193,28 @@ class LocalEvaluator:
         return said
 
     def _drop(self, worker: _Worker) -> None:
-        self._pool.remove(worker)
-        worker.end()
+        with self._changed:
+            if worker in self._pool:  # else all is closed
+                self._pool.remove(worker)
+                worker.end()
+            self._changed.notify_all()
 
-    def _hand_out(self, todo: deque[tuple[int, Candidate]]) -> None:
-        if todo:
-            self._fill()
-        for worker in [w for w in self._pool if w.doing is None]:
-            if not todo:
+    def _hand_out(self, todo: deque[tuple[int, Candidate]], busy: list[_Worker]) -> None:
+        """Gives what is to be done to workers that have nothing to do, which are then busy."""
+        with self._changed:
+            if not todo or self._closed:
                 return
-            position, asked = todo.popleft()
-            worker.doing = position
-            try:
-                worker.connection.send_bytes(json.dumps(asked.table()).encode())
-            except OSError:
-                continue  # it is gone, as will be seen when it is read from
+            self._fill()
+            for worker in [w for w in self._pool if w.doing is None]:
+                if not todo:
+                    return
+                position, asked = todo.popleft()
+                worker.doing = position
+                busy.append(worker)
+                try:
+                    worker.connection.send_bytes(json.dumps(asked.table()).encode())
+                except OSError:
+                    continue  # it is gone, as will be seen when it is read from
 
     def _take(self, worker: _Worker) -> tuple[int, Evaluated]:
         """What a worker found out; where it died, that is a fault of the machine."""
@@ -176,11 +222,18 @@ class LocalEvaluator:
         assert position is not None, "a worker without a candidate has answered"
         try:
             outcome: Evaluated = from_json(worker.connection.recv_bytes().decode())
-            worker.doing = None
+            with self._changed:
+                worker.doing = None
+                self._changed.notify_all()
         except (EOFError, OSError):
             outcome = Failure("verify", MACHINE, "the worker that had it died")
             self._drop(worker)
         return position, outcome
+
+
+def _left(end: float | None) -> float | None:
+    """Seconds until then; None where there is no end."""
+    return None if end is None else max(0.0, end - time.monotonic())
 
 
 def _start(benches: Sequence[Bench]) -> _Worker:

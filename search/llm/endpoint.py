@@ -11,6 +11,8 @@ from ir.errors import KernelError
 
 BASE_URL = "OPENAI_BASE_URL"
 KEY = "OPENAI_API_KEY"
+SILENCE = 600.0  # a model may think for minutes before it says a word
+DEADLINE = 1800.0
 DEFAULT_URL = "https://api.openai.com/v1"
 
 
@@ -20,8 +22,8 @@ class Endpoint:
 
     base_url: str
     key: str = field(repr=False)
-    silence: float = 180.0  # the longest wait for the next piece of an answer, in seconds
-    deadline: float = 900.0  # for all of it
+    silence: float = SILENCE  # the longest wait for the next piece of an answer, in seconds
+    deadline: float = DEADLINE  # for all of it
     stream: bool = True  # take answers piece by piece
 
     @property

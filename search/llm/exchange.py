@@ -72,6 +72,7 @@ class Request:
     # Part of what tells two requests apart, so that each proposal draws one from its generator;
     # endpoints that know seeds are given it.
     seed: int | None = None
+    effort: str = ""  # of a model that thinks, as the endpoint calls it; empty: its own default
 
     def __post_init__(self) -> None:
         if not self.messages:
@@ -93,7 +94,10 @@ class Request:
 
     def to_json(self) -> str:
         """One line of JSON; `request_of` reads it."""
-        return json.dumps(asdict(self), sort_keys=True)
+        table = asdict(self)
+        if not self.effort:  # a request of an older run has none
+            del table["effort"]
+        return json.dumps(table, sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)

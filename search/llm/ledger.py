@@ -102,13 +102,11 @@ class Ledger:
         with self._changed:
             return tuple(self._bills[name] for name in sorted(self._bills))
 
-    def require_prices(self, models: Iterable[str]) -> None:
+    def require_prices(self, models: Iterable[str], where: str = "--max-cost") -> None:
         """KernelError where there is a budget of money and a price is not known."""
         unknown = [m for m in models if m not in self._prices]
         if self.max_cost is not None and unknown:
-            raise KernelError(
-                f"what `{unknown[0]}` costs is not known", where="--max-cost", hint=EXAMPLE
-            )
+            raise KernelError(f"what `{unknown[0]}` costs is not known", where=where, hint=EXAMPLE)
 
     def reserve(self, request: Request) -> Reserve:
         """Sets aside what an exchange may take, its answer cut down to what is left.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
+from search.core.model_use import Meter, Spent
 from search.core.stored import Keeper, StoredExchange
 from search.llm.client import Client
 from search.llm.exchange import (
@@ -44,6 +46,7 @@ class Recording:
         self._ledger = ledger
         self._clock = clock
         self._lock = threading.Lock()
+        self._metering = threading.local()
         self._run = ""
         self._asked: Counter[str] = Counter()
         self._known: dict[tuple[str, int], Reply] = {}
@@ -71,8 +74,26 @@ class Recording:
             self._asked[digest] += 1
             earlier = self._known.get((digest, rank))
         if isinstance(earlier, Answer):
+            self._count(earlier)
             return earlier
         return self._exchange(request, digest, rank, earlier)
+
+    @contextmanager
+    def metered(self) -> Iterator[Meter]:
+        """Counts what the exchanges of this thread take, as they are stored."""
+        self._metering.meter = meter = Meter()
+        try:
+            yield meter
+        finally:
+            self._metering.meter = None
+
+    def _count(self, reply: Reply) -> None:
+        """The time of an answer alone counts: it is stored, and so the same in a replay."""
+        meter: Meter | None = getattr(self._metering, "meter", None)
+        if meter is not None:
+            tokens = reply.tokens_in + reply.tokens_out
+            seconds = reply.seconds if isinstance(reply, Answer) else 0.0
+            meter.spent = meter.spent.plus(Spent(tokens, reply.cost, seconds))
 
     def refuse(self, request: Request, reason: str) -> None:
         """Notes that the last answer to a request was not taken, and why; it is stored with it."""
@@ -104,9 +125,10 @@ class Recording:
         except ModelError as error:
             reply = error
         if not (isinstance(reply, ModelError) and reply.kind == "closed"):
-            kept = reply_json(after(reply, [earlier] if earlier else []))
+            whole = after(reply, [earlier] if earlier else [])
             seconds = self._clock() - since
-            exchange = StoredExchange(digest, rank, request.to_json(), kept, seconds)
+            self._count(whole)
+            exchange = StoredExchange(digest, rank, request.to_json(), reply_json(whole), seconds)
             self._keeper.exchanged(self._run, exchange)
             with self._lock:
                 self._kept[digest, rank] = exchange

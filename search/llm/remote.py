@@ -26,6 +26,7 @@ UNSUPPORTED = {
     "temperature": None,
     "seed": None,
     "stream_options": None,
+    "reasoning_effort": None,
 }
 
 
@@ -124,6 +125,8 @@ class Remote:
         }
         if request.seed is not None:
             words["seed"] = request.seed
+        if request.effort:
+            words["reasoning_effort"] = request.effort
         if self.endpoint.stream:
             words |= {"stream": True, "stream_options": {"include_usage": True}}
         for name in self._left_out.get(request.model, ()):

@@ -72,7 +72,7 @@ class Replay:
 
 def difference(now: Request, then: Request) -> str:
     """Where a request first differs from a stored one, in words."""
-    for name in ("model", "temperature", "max_tokens"):
+    for name in ("model", "temperature", "max_tokens", "effort"):
         new, old = getattr(now, name), getattr(then, name)
         if new != old:
             return f"the nearest has {name} {old}, and not {new}"

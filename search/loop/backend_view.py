@@ -69,10 +69,10 @@ class BackendView:
                 self.archive.add(Elite(where, candidate, outcome, fitness(outcome, baseline)))
         return any(gains)
 
-    def state(self, generation: int, spent: Mapping[str, int], shape: ShapeView | None) -> State:
+    def state(self, generation: int, spent: Mapping[str, float], shape: ShapeView | None) -> State:
         """What a policy sees: without the plain schedule, unless nothing was faster.
 
-        spent: tokens by operator.  shape: None for the whole workload.
+        spent: by operator, in evaluations.  shape: None for the whole workload.
         """
         plain = {c.key for c in self.roots if c.origin.operator == PLAIN}
         slow = plain - {self.best[0].key} if self.best else set()

@@ -19,7 +19,6 @@ OVER_PARENT = 0.1  # what a gain over the parent counts, beside one over the bes
 MOST_GAIN = 1.0  # of one child: one lucky jump at the start is not a reason for all that follows
 SHARP = 2.0  # the power of a rate that a chance is in proportion to
 HOPE = 1.0  # evaluations that an operator is credited with, each as good as the best operator's
-TOKENS = 20_000  # of a model, that count as much as one evaluation
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ def chances(state: State, operators: Sequence[str]) -> dict[str, float]:
 
 
 def accounts(state: State) -> dict[str, Account]:
-    """The account of each operator that has had children told, or has spent tokens."""
+    """The account of each operator that has had children told, or has spent something on a model."""
     found = {name: Account() for name in state.spent}
     for operator, gain in _gains(state):
         for account in found.values():
@@ -69,11 +68,11 @@ def accounts(state: State) -> dict[str, Account]:
         account.gain += gain
         account.cost += 1.0
         account.children += 1
-    for name, tokens in state.spent.items():
+    for name, evaluations in state.spent.items():
         account = found[name]
-        # A child's tokens fade as the child does: as if all had taken the same.
+        # What a child took fades as the child does: as if all had taken the same.
         faded = account.cost / account.children if account.children else 1.0
-        account.cost += faded * tokens / TOKENS
+        account.cost += faded * evaluations
     return found
 
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from ir.digest import text_digest
 from ir.errors import KernelError
@@ -63,9 +63,9 @@ class Refused:
 class Memory:
     """What was asked of models before."""
 
-    generation: int = 0  # that is being asked
-    requested: tuple[str, ...] = ()  # in this generation, in words; their answers are not known
-    refused: tuple[Refused, ...] = ()  # in the generations before
+    number: int = 0  # of the request
+    requested: tuple[str, ...] = ()  # in flight, in words; their answers are not known
+    refused: tuple[Refused, ...] = ()  # of which nothing came, in their order
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,10 @@ class Context:
     _neighbours: list[tuple[Neighbour, ...]] = field(
         default_factory=list, init=False, compare=False, repr=False
     )  # at most one: made when it is first asked for
+
+    def frozen(self) -> Context:
+        """The same, which knows nothing of what comes later."""
+        return replace(self, graph=self.graph.copy(), outcomes=dict(self.outcomes))
 
     @property
     def serving(self) -> str:
@@ -233,9 +237,8 @@ class Halted(Exception):
 class Operator(Protocol):
     """Makes one child of the parents it is given.
 
-    Operators that ask a model run concurrently, each with a generator of its own. The child is new
-    to the graph of the context, and its schedule lowers. The same context, generator and answers of
-    models give the same child.
+    The child is new to the graph of the context, and its schedule lowers. The same context, generator
+    and answers of models give the same child.
     """
 
     @property
@@ -254,12 +257,11 @@ class Operator(Protocol):
         """A child, or the reason why there is none."""
 
 
-@runtime_checkable
-class Writes(Protocol):
-    """An operator that writes its request at once, and has it answered later."""
+class ModelOperator(Operator, Protocol):
+    """One that asks a model, in two parts: the second waits for answers, in a thread of its own."""
 
     def prepare(self, context: Context, rng: random.Random) -> Pending | GaveUp:
-        """The request that `propose` sends."""
+        """The request that `propose` sends. The context does not change afterwards."""
 
 
 class _Case:

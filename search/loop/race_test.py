@@ -16,7 +16,8 @@ from search.core.evaluation import Evaluation, Failure, Timed
 from search.core.events import Told
 from search.core.testing import CHIP, SETTINGS, SIZES, SPEC
 from search.core.workload import WeightedShape, mean
-from search.loop.run import PORT, Search
+from search.loop.generations import PORT
+from search.loop.run import Search
 from search.loop.state import Proposal
 from search.loop.testing import Pick
 from search.store.forgetful import Forgetful

@@ -119,7 +119,7 @@ def test_a_view_ranks_by_the_time_at_its_shape():
 
 
 def test_the_first_candidates_are_the_autoschedules_at_each_shape():
-    roots = search()._roots
+    roots = search().book.roots
     operators = [c.origin.operator for c in roots]
     assert operators[:2] == [FIRST, PLAIN] and set(operators[2:]) == {ELSEWHERE}
     assert all(c.origin.note.startswith("at M=") for c in roots[2:])
@@ -128,7 +128,7 @@ def test_the_first_candidates_are_the_autoschedules_at_each_shape():
 def test_the_fastest_at_a_shape_has_children_though_another_is_the_best():
     searching = search()
     outcome = searching.run()
-    views = searching._views["tongue"].shapes
+    views = searching.book.views["tongue"].shapes
     for view in views:
         key, fastest = view.best
         assert fastest.us == min(o.us for o in view.outcomes.values() if isinstance(o, Evaluation))

@@ -27,7 +27,8 @@ class State:
     # The axes of the archive, and the machine that they are relative to.
     measures: tuple[Measure, ...] = ()
     machine: Machine | None = None
-    spent: Mapping[str, int] = field(default_factory=dict)  # tokens that each operator has used
+    # What each operator that asks a model has taken, in evaluations that cost as much.
+    spent: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class Twins:
         alone: list[Candidate] = []
         twins: dict[str, list[Candidate]] = {}
         for candidate in candidates:
-            first = self._first_of(candidate)
+            first = self.first_of(candidate)
             if candidate.key in known:
                 continue
             if first == candidate.key:
@@ -42,6 +42,7 @@ class Twins:
                 twins.setdefault(first, []).append(candidate)
         return alone, twins
 
-    def _first_of(self, candidate: Candidate) -> str:
+    def first_of(self, candidate: Candidate) -> str:
+        """The key of the first with its source, which may be its own."""
         same = self._identity(candidate)
         return self._first.setdefault(same, candidate.key) if same else candidate.key

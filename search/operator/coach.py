@@ -1,14 +1,16 @@
-"""The coach: every few generations a model edits the regions of the prompts it is asked with."""
+"""The coach: every few evaluations a model edits the regions of the prompts it is asked with."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from ir.errors import KernelError
 from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.core.graph import Graph
+from search.core.settings import ANSWER_TOKENS
 from search.llm.exchange import Answer, Message, ModelError, Request
 from search.operator.halting import gave_up
 from search.prompt.answer import Refused, edited
@@ -16,8 +18,7 @@ from search.prompt.archive import Prompts, Shown, Version, shown
 from search.prompt.regions import MOST
 from search.prompt.render import rendered
 
-EVERY = 10  # generations
-ANSWER = 4_000  # tokens of an answer at most
+EVERY = 12  # evaluations: a version is asked for, used and judged within 32
 SEEN = 6  # children that are told of
 MOVES = {
     "improve": "Correct what does not work, by the figures below.",
@@ -39,21 +40,20 @@ class Coach:
     kernel: str
     machine: str
     every: int = EVERY
+    answer_tokens: int = ANSWER_TOKENS
     temperature: float = 0.7
     # Is told of each answer that is not taken, and why.
     refuse: Callable[[Request, str], None] = lambda request, reason: None
 
-    def advance(
-        self, generation: int, graph: Graph, outcomes: Mapping[str, Evaluated], seed: int
-    ) -> Version | None:
-        """Before a generation is asked: a new version, where one is due and the answer is good.
+    def begin(
+        self, graph: Graph, outcomes: Mapping[str, Evaluated], seed: str
+    ) -> Callable[[], Callable[[], None] | None]:
+        """Writes a request for a new version. What it gives asks the model, and gives what puts the
+        version into effect; None where the answer is not taken.
 
-        The same graph, outcomes, seed and answers give the same: a run that goes on calls this
-        for the generations that it has behind it too, and the stored answers do the rest.
+        The same graph, outcomes, seed and answers give the same.
         """
-        if generation == 0 or generation % self.every:
-            return None
-        rng = random.Random(f"{seed}/prompts/{generation}")
+        rng = random.Random(seed)
         version = self.prompts.draw(graph, outcomes, rng)
         move = rng.choice(list(MOVES))
         text = self._text(version, move, graph, outcomes)
@@ -61,9 +61,12 @@ class Coach:
             self.model(rng),
             (Message("user", text),),
             self.temperature,
-            ANSWER,
+            self.answer_tokens,
             rng.randrange(1 << 31),
         )
+        return partial(self._asked, version, move, request)
+
+    def _asked(self, version: Version, move: str, request: Request) -> Callable[[], None] | None:
         try:
             answer = self.ask(request)
         except ModelError as error:
@@ -72,13 +75,14 @@ class Coach:
         try:
             found = edited(answer.text, version.regions.files())
             made = Version(version.regions.with_files(found.files), version.digest, move)
-            if self.prompts.add(made):
-                return made
-            reason = "the archive has this version"
         except (Refused, KernelError) as error:
-            reason = str(error)
-        self.refuse(request, reason)
-        return None
+            self.refuse(request, str(error))
+            return None
+        return partial(self._take, made, request)
+
+    def _take(self, made: Version, request: Request) -> None:
+        if not self.prompts.add(made):
+            self.refuse(request, "the archive has this version")
 
     def _text(
         self, version: Version, move: str, graph: Graph, outcomes: Mapping[str, Evaluated]

@@ -1,4 +1,6 @@
-"""The coach asks for better prompts when they are due, and takes only answers in form."""
+"""The coach asks for better prompts, and takes only answers in form."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -22,11 +24,17 @@ def coach(answer, asked):
             raise answer
         return Answer(answer, 1, 1, 0.0, "stop", 0.1)
 
-    return Coach(ask, lambda rng: "tiny", Prompts(), "softmax", "A chip", every=5)
+    return Coach(ask, lambda rng: "tiny", Prompts(), "softmax", "A chip")
 
 
-def advance(made, generation=5, seed=1):
-    return made.advance(generation, Graph(), {}, seed)
+def advance(made, graph=None, outcomes=None, seed=1):
+    """The version that came of it; None where none did."""
+    before = set(made.prompts.versions)
+    take = made.begin(graph or Graph(), outcomes or {}, f"{seed}")()
+    assert set(made.prompts.versions) == before, "it takes effect when it is taken"
+    if take is not None:
+        take()
+    return next((v for d, v in made.prompts.versions.items() if d not in before), None)
 
 
 def test_a_good_answer_is_a_new_version():
@@ -41,11 +49,12 @@ def test_a_good_answer_is_a_new_version():
     assert f"Your move this time: {version.move}." in message.content
 
 
-def test_it_asks_only_when_it_is_due():
-    asked = []
-    for generation in (0, 1, 4, 6):
-        assert advance(coach(GOOD, asked), generation) is None
-    assert not asked
+def test_a_version_that_is_there_by_then_is_refused():
+    refused = []
+    made = replace(coach(GOOD, []), refuse=lambda request, reason: refused.append(reason))
+    one, two = (made.begin(Graph(), {}, "1")() for _ in range(2))
+    one(), two()
+    assert refused == ["the archive has this version"] and len(made.prompts.versions) == 2
 
 
 @pytest.mark.parametrize(
@@ -70,7 +79,7 @@ def test_a_child_that_failed_without_a_reason_is_told(reason):
     for each in (parent, child):
         graph.add(each)
     outcomes = {child.key: Failure("build", "crash", reason)}
-    assert coach(GOOD, asked).advance(5, graph, outcomes, 1)
+    assert advance(coach(GOOD, asked), graph, outcomes)
     assert "Wider.: failed at build: no reason was given" in asked[0].messages[0].content
 
 

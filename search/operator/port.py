@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from search.core.candidate import Candidate
 from search.loop.context import Context, GaveUp
-from search.loop.run import PORT
+from search.loop.generations import PORT
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from ir.schedule import Schedule
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation, Failure
 from search.core.lowered import lowered, schedule_of, schedule_text
+from search.core.settings import ANSWER_TOKENS
 from search.llm.exchange import Answer, Message, ModelError, Request
 from search.loop.context import Context, GaveUp, Parent, Pending
 from search.operator.halting import gave_up
@@ -28,7 +29,7 @@ from search.prompt.document import SURFACES
 from search.prompt.history import history, name_of, result
 from search.prompt.synthesis import Writer
 
-ANSWER = 6_000  # tokens of an answer at most
+NOTHING = "(nothing)"  # in place of an answer without a word, which endpoints do not take back
 AGAIN = 40_000  # characters of a refused answer that are shown to its model again
 
 
@@ -56,6 +57,8 @@ class Universal:
     remote: bool = True
     tries: int = 2
     temperature: float = 0.7
+    answer_tokens: int = ANSWER_TOKENS  # what a model thinks included
+    effort: str = ""  # of thinking; empty: the endpoint's default
     repairs: float = 0.3  # how often a failed child of the parent is repaired, where there is one
     translations: float = 0.3  # how often another machine's elite is translated
     # How often each is drawn, relative to the others.
@@ -79,7 +82,12 @@ class Universal:
             return GaveUp(str(error))
         messages = (Message("system", text.system), Message("user", text.user))
         request = Request(
-            self.model(rng), messages, self.temperature, ANSWER, rng.randrange(1 << 31)
+            self.model(rng),
+            messages,
+            self.temperature,
+            self.answer_tokens,
+            rng.randrange(1 << 31),
+            self.effort,
         )
         asked = _words(context, brief)
 
@@ -105,8 +113,10 @@ class Universal:
             if isinstance(found, Candidate):
                 return found
             reason = found.reason
+            if answer.finish == "length":
+                reason = f"{cut_off(request.max_tokens)}; {reason}"
             self.refuse(request, reason)
-            said = Message("assistant", excerpt(answer.text, AGAIN))
+            said = Message("assistant", excerpt(answer.text, AGAIN) or NOTHING)
             again = Message("user", language.writer.refusal(reason))
             request = replace(request, messages=(*request.messages, said, again))
         return GaveUp(f"{self.tries} answers were refused; the last: {reason}")
@@ -192,6 +202,14 @@ def _require_kept(context: Context, wanted: Schedule, child: Candidate) -> None:
         raise KernelError(f"`{lost[0]}` would change nothing", hint=f"drop {lost[0]}")
 
 
+def cut_off(tokens: int) -> str:
+    """What is wrong with an answer that reached its limit."""
+    return (
+        f"your answer was cut off at its limit of {tokens} tokens: think less, and answer with the "
+        "changed lines alone"
+    )
+
+
 def _failed(context: Context) -> list[Parent]:
     """Children of the first parent that failed, and from which no child was made yet."""
     children = context.graph.children(context.parents[0].candidate.key)
@@ -211,7 +229,7 @@ def _words(context: Context, brief: Brief) -> str:
 
 
 def _angle(context: Context, surface: str) -> str:
-    """Where to look first; nowhere for the first request of a generation that is for the same kernel."""
+    """Where to look first; nowhere where no other request in flight is for the same kernel."""
     wanted = f"the {surface} of {name_of(context.parents[0].candidate)},"
     alike = sum(wanted in words for words in context.memory.requested)
     return ANGLES[(alike - 1) % len(ANGLES)] if alike else ""

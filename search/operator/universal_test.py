@@ -239,3 +239,31 @@ def test_the_same_context_generator_and_answers_give_the_same_request():
     models = [Model(TILE) for _ in range(2)]
     made = [universal(m).propose(context(ROOT), random.Random(5)) for m in models]
     assert made[0] == made[1] and models[0].asked == models[1].asked
+
+
+def test_an_answer_that_was_cut_off_is_told_so_with_its_limit():
+    class Cut(Model):
+        def __call__(self, request):
+            return replace(super().__call__(request), finish="length")
+
+    model, refused = Cut("I think, and", TILE), []
+    made = universal(model, answer_tokens=50, refuse=lambda request, why: refused.append(why))
+    child = made.propose(context(ROOT), random.Random(1))
+    assert isinstance(child, Candidate), "an answer that is whole all the same is taken"
+    assert [r.max_tokens for r in model.asked] == [50, 50]
+    (reason,) = refused
+    assert "cut off at its limit of 50 tokens" in reason
+    assert reason.splitlines()[0] in model.asked[1].messages[-1].content
+
+
+def test_the_prompt_is_written_at_once_and_the_model_asked_later():
+    model = Model(TILE)
+    pending = universal(model).prepare(context(ROOT), random.Random(1))
+    assert model.asked == [] and pending.asked.startswith("draft the schedule of ")
+    assert isinstance(pending.answer(), Candidate) and len(model.asked) == 1
+
+
+def test_effort_is_passed_on():
+    model = Model(TILE)
+    universal(model, effort="high").propose(context(ROOT), random.Random(1))
+    assert model.asked[0].effort == "high"

@@ -41,7 +41,7 @@ class History:
 
     evaluated: int = 0
     failed: int = 0  # of these
-    generation: int = 0
+    number: int = 0  # of the request
     best: Step | None = None  # what sets it apart from the kernel at hand
     best_is_parent: bool = False
     texts: Mapping[str, str] = field(default_factory=dict)  # of the best, by file
@@ -50,7 +50,7 @@ class History:
     siblings: tuple[Step, ...] = ()  # correct children of the kernel at hand
     wrong: tuple[Step, ...] = ()  # those that failed
     elsewhere: tuple[str, ...] = ()  # results of other searches for the kernel
-    requested: tuple[str, ...] = ()  # in this generation
+    requested: tuple[str, ...] = ()  # in flight
     refused: tuple[Refused, ...] = ()
 
 
@@ -81,7 +81,7 @@ def history(context: Context, files: Mapping[str, str], source: Source) -> Histo
     return History(
         evaluated=len(told),
         failed=len(told) - len(right),
-        generation=context.memory.generation,
+        number=context.memory.number,
         best=teller.step(parent, best) if best else None,
         best_is_parent=is_parent,
         texts=_texts(best, files, source) if best and not is_parent else {},

@@ -144,7 +144,7 @@ def test_what_is_most_needed_stays_within_any_budget():
     asked, parents = BRIEFS["improve"]
     whole = WRITER.write(context(*parents), asked, first_regions())
     assert not whole.dropped and whole.knowledge[0] == "tiles"
-    small = replace(WRITER, tokens=1300).write(context(*parents), asked, first_regions())
+    small = replace(WRITER, tokens=1280).write(context(*parents), asked, first_regions())
     assert "knowledge" in small.dropped + small.cut
     for needed in ("# The task", "# The kernel", "# Constraints", "# How to answer"):
         assert needed in small.user
@@ -164,7 +164,7 @@ def test_the_source_of_a_second_parent_that_was_edited_is_shown(surface):
 
 def test_the_second_parent_is_told_whatever_else_must_go():
     asked = brief("combine", "source", other=GRANDCHILD.source)
-    small = replace(WRITER, tokens=1300).write(context(CHILD, GRANDCHILD), asked, first_regions())
+    small = replace(WRITER, tokens=1280).write(context(CHILD, GRANDCHILD), asked, first_regions())
     assert "verbs" not in small.user and "def kernel(): pass" in small.user
 
 
@@ -194,7 +194,7 @@ def test_every_prompt_tells_what_the_search_knows():
     for kind, surface in (("improve", "schedule"), ("draft", "equations"), ("combine", "source")):
         text = WRITER.write(context(CHILD, OTHER), brief(kind, surface), first_regions()).user
         assert "5 kernels of this task were evaluated on chip, 1 of them failed" in text
-        assert "request 2 of generation 3" in text and "fastest so far" in text
+        assert "This is request 3." in text and "fastest so far" in text
         assert "failed at check (wrong): off by 0.3" in text and "-def kernel(): ..." in text
         assert "the edits change nothing" in text and "1a2b3c4d" in text
         assert "6 us (chip, simulated), 1.200 times the 5 us of" in text

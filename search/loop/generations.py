@@ -1,0 +1,154 @@
+"""Generations: the loop of a search that asks no model.
+
+A generation is asked as a whole, from a generator that its number and the seed fix, and told in
+the order it was asked. What is found therefore depends neither on how many workers evaluate nor
+on a stop in between: a resume replays what the store holds and asks the open generation again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from search.core.candidate import Candidate
+from search.loop.allocation import shares, standing
+from search.loop.asking import Asking
+from search.loop.backend_view import BackendView
+from search.loop.book import Book
+from search.loop.context import Context, Operator
+from search.loop.shape_view import ShapeView, in_turn
+from search.loop.state import Policy, Proposal, State
+from search.loop.termination import Exhausted, first_reason, rules_of
+from search.loop.twins import Twins
+
+PORT = "port"  # the operator that brings the best over from another backend
+
+
+class Generations:
+    """Asks, evaluates and tells, one generation after another."""
+
+    def __init__(self, book: Book, policy: Policy, operators: Mapping[str, Operator], twins: Twins):
+        self.book = book
+        self.policy = policy
+        self.operators = operators
+        self.twins = twins
+
+    def run(self) -> str:
+        """Searches until a rule says stop; its reason."""
+        book = self.book
+        rules = rules_of(book.settings)
+        generation = 0
+        while True:
+            candidates = self._closed(generation)
+            seconds = 0.0 if candidates else book.seconds()
+            reason = first_reason(rules, book.progress(seconds))
+            if reason:
+                return reason
+            if not candidates:
+                candidates = self._ask(generation)
+                if not candidates:
+                    now = book.progress(book.seconds(), nothing_new=True)
+                    return first_reason((*rules, Exhausted()), now) or ""
+                book.store.asked(book.run, generation, candidates, book.seconds())
+            for c in candidates:
+                book.add(c)
+            self._evaluate(generation, candidates)
+            generation += 1
+
+    def _closed(self, generation: int) -> tuple[Candidate, ...]:
+        """The stored candidates of a generation whose outcomes are all known, else none. The last
+        one is open too where a limit, now wider, had kept it short."""
+        record = self.book.record
+        if record is None or generation >= len(record.generations):
+            return ()
+        stored = record.generations[generation]
+        is_last = generation == len(record.generations) - 1
+        if generation and is_last and len(stored) < self._missing():
+            return ()
+        return stored if all(c.key in record.outcomes for c in stored) else ()
+
+    def _missing(self) -> int:
+        return self.book.missing(self.book.settings.batch)
+
+    def _ask(self, generation: int) -> tuple[Candidate, ...]:
+        """The candidates of a generation, each new to the graph; fewer where there are no more."""
+        book = self.book
+        if generation == 0:
+            return book.roots
+        seed, missing = f"{book.settings.seed}/{generation}", self._missing()
+        several = len(book.views) > 1
+        asked: list[Candidate] = []
+        stand = [standing(v.backend, book.graph, v.outcomes) for v in book.views.values()]
+        whole, now = shares(stand, book.settings.batch), shares(stand, missing)
+        for name, share in whole.items():
+            own, most = f"{seed}/{name}" if several else seed, min(share, now[name])
+            asked += self._ask_for(book.views[name], generation, share, own, most)
+        for name in whole if several else ():  # what one has no use for is another's
+            left, more = missing - len(asked), f"{seed}/{name}/more"
+            asked += self._ask_for(book.views[name], generation, left, more, left)
+        return tuple(asked)
+
+    def _ask_for(
+        self, view: BackendView, generation: int, count: int, seed: str, most: int
+    ) -> list[Candidate]:
+        """Up to `most` children of `count` for a backend, what is brought over before the others."""
+        brought = brought_over(self.book, self.operators, view) if count and most else None
+        asked = [] if brought is None else [brought]
+        shapes = in_turn(view.shapes, generation) if view.shapes else (None,)
+        each = max(1, count // 2) if view.shapes else count
+        for number, shape in enumerate(shapes):
+            part, left = min(each, count - len(asked)), most - len(asked)
+            if part < 1 or left < 1:
+                break
+            seen = partial(self._state, generation, view, shape)
+            own = f"{seed}/{number}" if view.shapes else seed
+            context = partial(self._context, view, shape)
+            asking = Asking(self.policy, self.operators, context, self.book.add)
+            asked += asking.ask(seen, part, own, left)
+        return asked
+
+    def _state(self, generation: int, view: BackendView, shape: ShapeView | None) -> State:
+        return view.state(generation, {}, shape)
+
+    def _context(self, view: BackendView, shape: ShapeView | None, proposal: Proposal) -> Context:
+        """What an operator is given: one that asks no model knows decisions and equations only."""
+        return self.book.context(view, shape, proposal).unedited()
+
+    def _evaluate(self, generation: int, candidates: Sequence[Candidate]) -> None:
+        """Evaluates what the limit still allows, and tells it in order as far as it is known."""
+        book = self.book
+        candidates = candidates[: book.missing(len(candidates))]
+        new = [c for c in candidates if c.key not in book.known]
+        for number, c in enumerate(candidates, book.told):
+            if c in new:
+                book.asked(number, generation, c)
+        alone, twins = self.twins.part(candidates, book.known)
+        for first in [key for key in twins if key in book.known]:
+            alone += book.shared(first, twins.pop(first))
+        waiting = self._tell_known(generation, list(candidates))
+        while alone:
+            left: list[Candidate] = []  # twins of what failed by chance
+            for position, outcome in book.evaluator.evaluate(alone, book.seconds_left()):
+                book.file(alone[position], outcome)
+                left += book.shared(alone[position].key, twins.pop(alone[position].key, []))
+                waiting = self._tell_known(generation, waiting)
+            alone = left
+
+    def _tell_known(self, generation: int, waiting: list[Candidate]) -> list[Candidate]:
+        """Tells the first candidates as far as their outcomes are known; the others."""
+        while waiting and waiting[0].key in self.book.known:
+            self.book.tell(generation, waiting[0])
+            waiting = waiting[1:]
+        return waiting
+
+
+def brought_over(
+    book: Book, operators: Mapping[str, Operator], view: BackendView
+) -> Candidate | None:
+    """The best, where it is another backend's and was not brought over yet, for this one."""
+    if book.best is None or book.best[0].backend == view.backend or PORT not in operators:
+        return None
+    context = book.context(view, None, Proposal(PORT, (book.best[0].key,))).unedited()
+    child = operators[PORT].propose(context, random.Random(0))
+    return child if isinstance(child, Candidate) and book.add(child) else None
