@@ -10,10 +10,10 @@ from typing import NoReturn
 
 from ir.errors import KernelError
 from ir.source import near
+from search.cli.model_options import model_options
 from search.cli.shapes import positive_number, worded
-from search.core.settings import ANSWER_TOKENS, POLICY, REQUESTS, WEIGH, WINDOW
+from search.core.settings import POLICY
 from search.core.workload import WeightedShape
-from search.llm.endpoint import DEADLINE, SILENCE
 from search.llm.ledger import LEAST_ANSWER
 
 EVALUATIONS = 32
@@ -67,6 +67,7 @@ class Arguments:
     answer_timeout: float | None
     silence_timeout: float | None
     coach: bool | None
+    steps: int | None
     replay: str | None
     seed: int | None
     secret: str | None
@@ -133,6 +134,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         answer_timeout=_positive("--answer-timeout", found.answer_timeout),
         silence_timeout=_positive("--silence-timeout", found.silence_timeout),
         coach=found.coach,
+        steps=_whole("--steps", found.steps, 0),
         replay=found.replay,
         seed=_whole("--seed", found.seed, 0),
         secret=found.secret,
@@ -189,7 +191,7 @@ def _parser(examples: str) -> _Parser:
     _sizes(evolved)
     _with(evolved)
     _how(parser.add_argument_group("how it is searched"))
-    _models(
+    model_options(
         parser.add_argument_group(
             "models that are asked (an endpoint's address and key: OPENAI_BASE_URL, OPENAI_API_KEY)"
         )
@@ -336,83 +338,6 @@ def _how(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--workers", metavar="N", help="candidates evaluated at a time (default: one a core)"
-    )
-
-
-def _models(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--model",
-        action="append",
-        default=[],
-        metavar="NAME[:WEIGHT]",
-        help="a model that edits kernels beside the other operators; several share "
-        "the requests by weight",
-    )
-    group.add_argument(
-        "--price",
-        action="append",
-        default=[],
-        metavar="NAME=IN/OUT",
-        help="what a million tokens cost; or a file of prices",
-    )
-    group.add_argument(
-        "--max-tokens", metavar="N", help="tokens that models may read and write for each kernel"
-    )
-    group.add_argument(
-        "--max-cost",
-        metavar="X",
-        help="what models may cost for each kernel, in the currency of the prices",
-    )
-    group.add_argument(
-        "--context-window",
-        metavar="N",
-        help="tokens that a model reads and writes in one exchange, by which prompts are made "
-        f"(default: {WINDOW})",
-    )
-    group.add_argument(
-        "--requests",
-        metavar="N",
-        help=f"requests in flight at once (default: {REQUESTS}); a child is evaluated as soon as it "
-        "is answered, and the next prompt knows of it",
-    )
-    group.add_argument(
-        "--answer-tokens",
-        metavar="N",
-        help=f"tokens of one answer at most, thinking included (default: {ANSWER_TOKENS})",
-    )
-    group.add_argument(
-        "--effort",
-        metavar="WORD",
-        help="how hard a model thinks, in the endpoint's words, as low, medium or high "
-        "(reasoning_effort; default: the endpoint's)",
-    )
-    group.add_argument(
-        "--weigh",
-        metavar="HOW",
-        help="what a model's answer costs beside an evaluation: time[:SECONDS] that it holds up the "
-        "search, money:AMOUNT or tokens[:NUMBER] that count as one evaluation, or none "
-        f"(default: {WEIGH}, 60 s)",
-    )
-    group.add_argument(
-        "--answer-timeout",
-        metavar="S",
-        help=f"the longest wait for a whole answer (default: {DEADLINE:g})",
-    )
-    group.add_argument(
-        "--silence-timeout",
-        metavar="S",
-        help=f"the longest wait for the next piece of an answer (default: {SILENCE:g})",
-    )
-    group.add_argument(
-        "--coach",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="let a model improve the prompts too, every few evaluations",
-    )
-    group.add_argument(
-        "--replay",
-        metavar="RUN",
-        help="make a stored run again with the answers that it had, asking nobody",
     )
 
 

@@ -38,6 +38,7 @@ FIXED = {  # what a stored run has decided, and the option that says it
     "effort": "--effort",
     "weigh": "--weigh",
     "coach": "--coach",
+    "steps": "--steps",
     "seed": "--seed",
     "secret": "--secret",
     "backends": "--backend",

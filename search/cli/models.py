@@ -16,7 +16,7 @@ from search.cli.promote import source
 from search.cli.suite import Problem
 from search.cli.traces import trace
 from search.core.candidate import Candidate
-from search.core.evaluation import Evaluated
+from search.core.evaluation import Evaluated, Failure
 from search.core.graph import Graph
 from search.core.lowered import spec_of
 from search.core.model_use import Meter, ModelUse, PromptUse, Spent
@@ -30,9 +30,10 @@ from search.llm.ledger import Ledger
 from search.llm.limited import EndpointLimits
 from search.llm.models import Models, asked, replayed
 from search.loop.context import Operator
-from search.loop.hooks import Advice
+from search.loop.hooks import Advice, Evaluator
 from search.operator import MODEL_OPERATORS
 from search.operator.coach import Coach
+from search.operator.steps import Workbench
 from search.operator.universal import Language, Universal
 from search.prompt.archive import Prompts, shown
 from search.prompt.budget import knowledge_tokens, prompt_tokens
@@ -61,6 +62,28 @@ class Sources:
             self.say(text)
 
 
+class Judge:
+    """What becomes of models' drafts, each found out once; called from any thread."""
+
+    def __init__(self) -> None:
+        self._evaluator: Evaluator | None = None
+        self._known: dict[str, Evaluated] = {}
+
+    def open(self, evaluator: Evaluator) -> None:
+        """Drafts go to this evaluator from now on."""
+        self._evaluator = evaluator
+
+    def __call__(self, draft: Candidate) -> Evaluated | None:
+        """The outcome of a draft; None where none can be had any more."""
+        assert self._evaluator is not None, "a search opens it before it asks anybody"
+        if draft.key not in self._known:
+            found = next((o for _, o in self._evaluator.evaluate([draft])), None)
+            if found is None or (isinstance(found, Failure) and found.by_chance):
+                return found
+            self._known[draft.key] = found
+        return self._known[draft.key]
+
+
 @dataclass(frozen=True, slots=True)
 class RunModels:
     """What a search tells of itself (see `hooks.ModelHooks`), passed on to those who need it."""
@@ -69,6 +92,7 @@ class RunModels:
     prompts: Prompts
     coach: Coach | None  # None where the prompts do not evolve
     seed: int
+    judge: Judge = field(default_factory=Judge)
     _rests: list[int] = field(default_factory=list)  # at each, how many answers there were
     _advised: set[int] = field(default_factory=set)  # which advice was asked for
 
@@ -137,6 +161,7 @@ class RunModels:
             tuple(prompts),
             {FAILED[kind]: count for kind, count in sorted(failed.items())},
             sum(isinstance(reply, Answer) and reply.finish == "length" for reply in replies),
+            self.models.recording.steps(),
         )
 
 
@@ -192,6 +217,9 @@ def model_operators(
             source=_Emitted(problem),
             profile=_Profiled(problem),
             prompts=found.prompts,
+            workbench=Workbench(found.judge),
+            steps=problem.settings.steps,
+            stepped=found.models.recording.stepped,
             answer_tokens=problem.settings.answer_tokens,
             effort=problem.settings.effort,
             name=name,

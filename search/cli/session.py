@@ -264,9 +264,12 @@ class Session:
         problem, settings = equipment.problem, equipment.problem.settings
         benches = [_bench(problem, name) for name in problem.served]
         with LocalEvaluator(benches, self.plan.workers) as local:
+            evaluator = Cached(local, self.plan.store)
+            if equipment.models is not None:
+                equipment.models.judge.open(evaluator)
             search = Search(
                 settings,
-                Cached(local, self.plan.store),
+                evaluator,
                 self.plan.store,
                 machines={name: one.machine for name, one in problem.served.items()},
                 policy=policy(settings.policy),

@@ -38,7 +38,7 @@ from search.cli.serving import serving, usable
 from search.cli.shapes import in_order
 from search.cli.shapes import workload as shapes_of
 from search.core.lowered import spec_of
-from search.core.settings import ANSWER_TOKENS, POLICY, REQUESTS, WEIGH, WINDOW, Settings
+from search.core.settings import ANSWER_TOKENS, POLICY, REQUESTS, STEPS, WEIGH, WINDOW, Settings
 from search.core.workload import WeightedShape, heaviest
 from search.evaluator.served import Served
 from search.llm.costs import prices
@@ -354,6 +354,7 @@ def kernel_problem(
         effort=asked.effort or "",
         weigh=asked.weigh or WEIGH,
         coach=bool(asked.coach),
+        steps=STEPS if asked.steps is None else asked.steps,
     )
     return Problem(settings, {one.name: one for one in served}, workload.tune or sizes, ours)
 

@@ -54,6 +54,7 @@ class ModelUse:
     prompts: tuple[PromptUse, ...] = ()  # in the order in which they were made
     failed: Mapping[str, int] = field(default_factory=dict)  # unanswered requests by reason
     cut: int = 0  # answers that reached the limit of their tokens
+    steps: int = 0  # within exchanges: drafts that were tried, documents that were read
 
     def table(self) -> dict[str, Any]:
         """As plain data; the cost is None where it is not known, and `failed` is there where
@@ -66,6 +67,7 @@ class ModelUse:
             "refused": self.refused,
             "unanswered": self.unanswered,
             "cut": self.cut,
+            "steps": self.steps,
             "prompts": [asdict(version) for version in self.prompts],
             **failed,
         }
@@ -83,6 +85,8 @@ class ModelUse:
             reasons = ", ".join(f"{count} {words}" for words, count in self.failed.items())
             why = f" ({reasons})" if reasons else ""
             parts.append(f"{self.unanswered} {requests} without an answer{why}")
+        if self.steps:
+            parts.append(f"{self.steps} {'step' if self.steps == 1 else 'steps'} within exchanges")
         if self.cut:
             answers = "answer" if self.cut == 1 else "answers"
             parts.append(f"{self.cut} {answers} cut off at --answer-tokens")

@@ -26,7 +26,16 @@ def test_all_of_it_is_said():
         "1 request without an answer; 2 versions of the prompts"
     )
     table = use.table()
-    assert list(table) == ["tokens", "cost", "answers", "refused", "unanswered", "cut", "prompts"]
+    assert list(table) == [
+        "tokens",
+        "cost",
+        "answers",
+        "refused",
+        "unanswered",
+        "cut",
+        "steps",
+        "prompts",
+    ]
     assert table["prompts"][1] == {
         "digest": "b2",
         "parent": "a1",

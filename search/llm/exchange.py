@@ -11,7 +11,7 @@ from typing import Any, overload
 from ir.digest import text_digest
 from ir.errors import KernelError
 
-ROLES = ("system", "user", "assistant")
+ROLES = ("system", "user", "assistant", "tool")
 FINISHES = ("stop", "length", "refusal")
 USAGES = ("reported", "estimated")
 
@@ -50,11 +50,32 @@ FAILED = {  # the same, as a summary counts them
 
 
 @dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that a model may call."""
+
+    name: str
+    description: str
+    argument: str = ""  # the name of its only argument, a text; empty for none
+    meaning: str = ""  # of the argument
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A model's call of a function."""
+
+    id: str  # by which its result is told apart
+    name: str
+    arguments: str  # as the model wrote them: mostly an object of JSON
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation."""
 
-    role: str  # system, user or assistant
+    role: str  # system, user, assistant, or tool for the result of a call
     content: str
+    calls: tuple[Call, ...] = ()  # of an assistant
+    call: str = ""  # the id of the call that this is the result of
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -73,6 +94,7 @@ class Request:
     # endpoints that know seeds are given it.
     seed: int | None = None
     effort: str = ""  # of a model that thinks, as the endpoint calls it; empty: its own default
+    tools: tuple[Tool, ...] = ()  # that the model may call, where its endpoint knows such calls
 
     def __post_init__(self) -> None:
         if not self.messages:
@@ -94,9 +116,8 @@ class Request:
 
     def to_json(self) -> str:
         """One line of JSON; `request_of` reads it."""
-        table = asdict(self)
-        if not self.effort:  # a request of an older run has none
-            del table["effort"]
+        table = _present(asdict(self), "effort", "tools")
+        table["messages"] = [_present(m, "calls", "call") for m in table["messages"]]
         return json.dumps(table, sort_keys=True)
 
 
@@ -114,6 +135,7 @@ class Answer:
     finish: str  # stop, length (it reached max_tokens) or refusal (`text` then says why)
     seconds: float
     usage: str = "reported"
+    calls: tuple[Call, ...] = ()  # of functions, instead of an answer or beside it
 
     def __post_init__(self) -> None:
         if self.finish not in FINISHES or self.usage not in USAGES:
@@ -199,15 +221,25 @@ def after(reply: Reply, failed: Sequence[ModelError]) -> Reply:
 def request_of(text: str) -> Request:
     """The request that `Request.to_json` wrote."""
     table = json.loads(text)
-    messages = tuple(Message(**m) for m in table.pop("messages"))
-    return Request(messages=messages, **table)
+    messages = tuple(Message(**_with_calls(m)) for m in table.pop("messages"))
+    tools = tuple(Tool(**t) for t in table.pop("tools", ()))
+    return Request(messages=messages, tools=tools, **table)
+
+
+def _present(table: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Without those of some entries that are empty: older runs have none of them."""
+    return {name: value for name, value in table.items() if value or name not in names}
+
+
+def _with_calls(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {**table, "calls": tuple(Call(**call) for call in table.get("calls", ()))}
 
 
 def reply_json(reply: Reply, refused: str = "") -> str:
     """One line of JSON; `reply_of` reads it. refused: why an answer was not taken."""
     if isinstance(reply, Answer):
         why = {"refused": refused} if refused else {}
-        return json.dumps({"answer": asdict(reply), **why}, sort_keys=True)
+        return json.dumps({"answer": _present(asdict(reply), "calls"), **why}, sort_keys=True)
     return json.dumps({"error": reply.table()}, sort_keys=True)
 
 
@@ -218,9 +250,19 @@ def reply_of(text: str) -> Reply:
         raise ValueError(f"neither an answer nor an error: {text[:80]!r}")
     if "error" in found:
         return ModelError(**found["error"])
-    return Answer(**found["answer"])
+    return Answer(**_with_calls(found["answer"]))
 
 
 def refusal_of(text: str) -> str:
     """Why an answer was not taken, of what `reply_json` wrote; empty where it was."""
     return str(json.loads(text).get("refused", ""))
+
+
+def step_json(said: str) -> str:
+    """The request of a stored step, which is no request to a model; `is_step` tells it apart."""
+    return json.dumps({"step": said})
+
+
+def is_step(text: str) -> bool:
+    """Whether the request of a stored exchange is a step within one."""
+    return text.startswith('{"step": ')

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from search.llm.endpoint import Endpoint
-from search.llm.exchange import Answer, ModelError, Request
+from search.llm.exchange import Answer, Call, ModelError, Request
 from search.llm.tokens import most_tokens, request_tokens
 
 REFUSED = ("content_filter", "refusal")
@@ -39,6 +39,7 @@ class AnswerReading:
         self._since = clock()
         self._text: list[str] = []
         self._refusal: list[str] = []
+        self._calls: dict[int, list[str]] = {}  # by number: id, name, arguments
         self._ended = ""
         self._pieces = 0
         self._usage: tuple[int, int] | None = None
@@ -75,10 +76,21 @@ class AnswerReading:
             said = getattr(choice, "delta", None) or getattr(choice, "message", None)
             self._text.append(getattr(said, "content", None) or "")
             self._refusal.append(getattr(said, "refusal", None) or "")
+            for number, call in enumerate(getattr(said, "tool_calls", None) or ()):
+                self._take_call(number, call)
             self._ended = choice.finish_reason or self._ended
         usage = getattr(piece, "usage", None)
         self._usage = _counted(usage) or self._usage
         self._require_time()
+
+    def _take_call(self, number: int, call: Any) -> None:
+        """A call of a function, or a piece of one; in a stream it says its number."""
+        at = getattr(call, "index", None)
+        found = self._calls.setdefault(number if at is None else at, ["", "", ""])
+        function = getattr(call, "function", None)
+        pieces = (call.id, getattr(function, "name", None), getattr(function, "arguments", None))
+        for place, piece in enumerate(pieces):
+            found[place] += piece if isinstance(piece, str) else ""
 
     def finish(self) -> None:
         """Nothing more comes; ModelError where that cannot be all."""
@@ -120,6 +132,7 @@ class AnswerReading:
         if self._usage is not None:
             return self._usage
         said = self._said("text") + self._said("refusal")
+        said += "".join("".join(call) for call in self._calls.values())
         return request_tokens(self._request), most_tokens(said)
 
     @property
@@ -140,7 +153,14 @@ class AnswerReading:
             finish="refusal" if refused or self._ended in REFUSED else finish,
             seconds=self.seconds,
             usage="estimated" if self._usage is None else "reported",
+            calls=tuple(self._called()),
         )
+
+    def _called(self) -> Iterator[Call]:
+        for number, (of, name, arguments) in sorted(self._calls.items()):
+            if name:
+                said = (of or f"call_{number}", name, arguments)
+                yield Call(*(self._endpoint.scrubbed(text) for text in said))
 
     def _said(self, what: str) -> str:
         """What came so far. Halves of a character are joined; one that is alone is no text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from ir.digest import text_digest
 from search.core.model_use import Meter, Spent
 from search.core.stored import Keeper, StoredExchange
 from search.llm.client import Client
@@ -18,12 +20,15 @@ from search.llm.exchange import (
     Reply,
     Request,
     after,
+    is_step,
     refusal_of,
     reply_json,
     reply_of,
     request_of,
+    step_json,
 )
 from search.llm.ledger import Ledger
+from search.llm.replay import Replay
 
 
 class Recording:
@@ -51,6 +56,7 @@ class Recording:
         self._asked: Counter[str] = Counter()
         self._known: dict[tuple[str, int], Reply] = {}
         self._kept: dict[tuple[str, int], StoredExchange] = {}
+        self._steps: dict[tuple[str, int], str] = {}
 
     def begin(self, run: str) -> None:
         """Exchanges from now on belong to a run, whose earlier ones are counted in the ledger."""
@@ -59,7 +65,11 @@ class Recording:
             self._asked.clear()
             self._known.clear()
             self._kept.clear()
+            self._steps.clear()
             for stored in self._keeper.exchanges(run):
+                if is_step(stored.request):
+                    self._steps[stored.digest, stored.rank] = stored.reply
+                    continue
                 reply = reply_of(stored.reply)
                 self._known[stored.digest, stored.rank] = reply
                 self._kept[stored.digest, stored.rank] = stored
@@ -106,6 +116,29 @@ class Recording:
             if refused != kept:
                 self._keeper.exchanged(self._run, refused)
 
+    def stepped(self, request: Request, said: str, work: Callable[[], str]) -> str:
+        """What came of a step that a model took within an exchange: as it is stored, else by `work`,
+        and stored before it is told. said: what the model wanted; request: that it answered."""
+        digest = text_digest(f"{request.digest} {said}")
+        with self._lock:
+            rank = self._asked[digest]
+            self._asked[digest] += 1
+            known = self._steps.get((digest, rank))
+        if known is not None:
+            return str(json.loads(known)["result"])
+        since = self._clock()
+        replayed = self._client if isinstance(self._client, Replay) else None
+        result = work() if replayed is None else replayed.step(digest, rank)
+        kept = json.dumps({"result": result})
+        seconds = self._clock() - since
+        exchange = StoredExchange(digest, rank, step_json(said), kept, seconds)
+        self._keeper.exchanged(self._run, exchange)
+        return result
+
+    def steps(self) -> int:
+        """How many steps models took within the run's exchanges."""
+        return sum(is_step(stored.request) for stored in self._keeper.exchanges(self._run))
+
     def refused(self) -> int:
         """How many of the run's answers were not taken."""
         with self._lock:
@@ -113,7 +146,8 @@ class Recording:
 
     def replies(self) -> tuple[Reply, ...]:
         """All that the run's exchanges came to, in the order in which they ended."""
-        return tuple(reply_of(stored.reply) for stored in self._keeper.exchanges(self._run))
+        stored = (e for e in self._keeper.exchanges(self._run) if not is_step(e.request))
+        return tuple(reply_of(exchange.reply) for exchange in stored)
 
     def _exchange(
         self, request: Request, digest: str, rank: int, earlier: ModelError | None

@@ -14,7 +14,7 @@ from typing import Any
 
 from ir.errors import KernelError
 from search.llm.endpoint import BASE_URL, KEY, Endpoint
-from search.llm.exchange import Answer, ModelError, Request
+from search.llm.exchange import Answer, Message, ModelError, Request, Tool
 from search.llm.faults import QUOTED, fault
 from search.llm.reading import AnswerReading
 from search.llm.time_left import TimeLeft
@@ -27,6 +27,7 @@ UNSUPPORTED = {
     "seed": None,
     "stream_options": None,
     "reasoning_effort": None,
+    "tools": None,
 }
 
 
@@ -119,7 +120,7 @@ class Remote:
     def _words(self, request: Request) -> dict[str, Any]:
         words: dict[str, Any] = {
             "model": request.model,
-            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+            "messages": [_message(m) for m in request.messages],
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
         }
@@ -127,9 +128,14 @@ class Remote:
             words["seed"] = request.seed
         if request.effort:
             words["reasoning_effort"] = request.effort
+        if request.tools:
+            words["tools"] = [_function(t) for t in request.tools]
         if self.endpoint.stream:
             words |= {"stream": True, "stream_options": {"include_usage": True}}
-        for name in self._left_out.get(request.model, ()):
+        left_out = self._left_out.get(request.model, frozenset())
+        if "tools" in left_out:  # nor does the model take what came of calls
+            words["messages"] = [_plain(m) for m in request.messages]
+        for name in left_out:
             value = words.pop(name, None)
             if instead := UNSUPPORTED[name]:
                 words[instead] = value
@@ -140,11 +146,41 @@ class Remote:
         if not isinstance(error, self._openai.BadRequestError):
             return False
         said = f"{error.message} '{error.param}'".replace("`", "'").replace('"', "'")
+        said += " tools " if "tool choice" in said or "tool_choice" in said else ""
         with self._lock:
             before = self._left_out.get(model, frozenset())
             named = {n for n in UNSUPPORTED if f"'{n}'" in said or f" {n} " in said} - before
             self._left_out[model] = before | named
         return bool(named)
+
+
+def _message(message: Message) -> dict[str, Any]:
+    """A message as the protocol has it."""
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call, "content": message.content}
+    table: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.calls:
+        table["tool_calls"] = [
+            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+            for c in message.calls
+        ]
+    return table
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    """The same for a model that knows no calls."""
+    called = "".join(f"\n{c.name} {c.arguments}" for c in message.calls)
+    role = "user" if message.role == "tool" else message.role
+    return {"role": role, "content": (message.content + called).strip() or "(nothing)"}
+
+
+def _function(tool: Tool) -> dict[str, Any]:
+    """A function as the protocol has it."""
+    argument = {tool.argument: {"type": "string", "description": tool.meaning}}
+    properties = argument if tool.argument else {}
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": function}
 
 
 def _package() -> ModuleType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from os.path import commonprefix
 
 from ir.errors import KernelError
 from search.core.stored import StoredExchange
-from search.llm.exchange import Answer, ModelError, Request, reply_of, request_of
+from search.llm.exchange import Answer, ModelError, Request, is_step, reply_of, request_of
 from search.llm.ledger import Ledger
 
 SHOWN = 80  # characters of a line
@@ -25,7 +26,9 @@ class Replay:
     def __init__(self, run: str, exchanges: Sequence[StoredExchange], ledger: Ledger):
         """run: the name of the run that the exchanges are of."""
         self._run = run
-        self._stored = {(e.digest, e.rank): e for e in exchanges}
+        steps = [e for e in exchanges if is_step(e.request)]
+        self._steps = {(e.digest, e.rank): e for e in steps}
+        self._stored = {(e.digest, e.rank): e for e in exchanges if not is_step(e.request)}
         self._ledger = ledger
         self._lock = threading.Lock()
         self._asked: Counter[str] = Counter()
@@ -44,6 +47,13 @@ class Replay:
         if isinstance(reply, ModelError):
             raise reply
         return reply
+
+    def step(self, digest: str, rank: int) -> str:
+        """What came of a step within an exchange."""
+        stored = self._steps.get((digest, rank))
+        if stored is None:
+            raise self._error(f"step {digest} within an exchange is not stored")
+        return str(json.loads(stored.reply)["result"])
 
     def left(self) -> tuple[StoredExchange, ...]:
         """The exchanges that were not asked for again so far."""

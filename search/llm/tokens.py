@@ -22,4 +22,6 @@ def most_tokens(text: str) -> int:
 
 def request_tokens(request: Request) -> int:
     """An upper estimate of what a request's messages take."""
-    return sum(most_tokens(m.content) + PER_MESSAGE for m in request.messages)
+    texts = [m.content + "".join(c.name + c.arguments for c in m.calls) for m in request.messages]
+    texts += [t.name + t.description + t.argument + t.meaning for t in request.tools]
+    return sum(most_tokens(text) + PER_MESSAGE for text in texts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ir.errors import KernelError
 from ir.lower.verb_table import canonical
@@ -17,10 +18,11 @@ from ir.schedule import Schedule
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation, Failure
 from search.core.lowered import lowered, schedule_of, schedule_text
-from search.core.settings import ANSWER_TOKENS
+from search.core.settings import ANSWER_TOKENS, STEPS
 from search.llm.exchange import Answer, Message, ModelError, Request
 from search.loop.context import Context, GaveUp, Parent, Pending
 from search.operator.halting import gave_up
+from search.operator.steps import OVER, TOKENS, TOOLS, Step, Workbench, guide, steps_of
 from search.prompt.answer import Edited, Refused, edited
 from search.prompt.archive import Prompts
 from search.prompt.brief import ANGLES, SCHEDULE, VARIANT, Brief
@@ -61,6 +63,11 @@ class Universal:
     effort: str = ""  # of thinking; empty: the endpoint's default
     repairs: float = 0.3  # how often a failed child of the parent is repaired, where there is one
     translations: float = 0.3  # how often another machine's elite is translated
+    # What a model may do before it answers, up to `steps` times; None: it only answers.
+    workbench: Workbench | None = None
+    steps: int = STEPS
+    # Stores what came of a step, and gives it again where the run is replayed or goes on.
+    stepped: Callable[[Request, str, Callable[[], str]], str] = lambda request, said, work: work()
     # How often each is drawn, relative to the others.
     surfaces: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SURFACES, 1.0))
     # Is told of each answer that is not taken, and why.
@@ -80,7 +87,9 @@ class Universal:
             text = language.writer.write(context, brief, prompt.regions)
         except KernelError as error:  # the text to edit alone is longer than a prompt may be
             return GaveUp(str(error))
-        messages = (Message("system", text.system), Message("user", text.user))
+        can_step = self.workbench is not None and self.steps > 0
+        user = text.user + guide(self.steps) if can_step else text.user
+        messages = (Message("system", text.system), Message("user", user))
         request = Request(
             self.model(rng),
             messages,
@@ -88,6 +97,7 @@ class Universal:
             self.answer_tokens,
             rng.randrange(1 << 31),
             self.effort,
+            TOOLS if can_step else (),
         )
         asked = _words(context, brief)
 
@@ -106,7 +116,7 @@ class Universal:
         reason = ""
         for _ in range(self.tries):
             try:
-                answer = self.ask(request)
+                answer, request = self._answered(context, brief, language, request)
             except ModelError as error:
                 return gave_up(error)
             found = self._child(context, brief, language.file, answer.text)
@@ -120,6 +130,38 @@ class Universal:
             again = Message("user", language.writer.refusal(reason))
             request = replace(request, messages=(*request.messages, said, again))
         return GaveUp(f"{self.tries} answers were refused; the last: {reason}")
+
+    def _answered(
+        self, context: Context, brief: Brief, language: Language, request: Request
+    ) -> tuple[Answer, Request]:
+        """The first answer that is final, after the steps before it, and the request that it is to."""
+        taken = tokens = 0
+        while True:
+            answer = self.ask(request)
+            tokens += answer.tokens_in + answer.tokens_out
+            steps = steps_of(answer) if self.workbench else ()
+            if not steps or taken > self.steps:
+                return answer, request
+            told = []
+            for step in steps:
+                taken += 1
+                if taken > self.steps or tokens > TOKENS:
+                    result = OVER
+                else:
+                    work = partial(self._step, step, context, brief, language)
+                    result = self.stepped(request, step.said, work)
+                told.append(Message("tool" if step.id else "user", result, call=step.id))
+            text = answer.text if answer.calls else answer.text or NOTHING
+            said = Message("assistant", excerpt(text, AGAIN), answer.calls)
+            request = replace(request, messages=(*request.messages, said, *told))
+            if told[-1].content == OVER:
+                taken = self.steps + 1
+                request = replace(request, tools=())
+
+    def _step(self, step: Step, context: Context, brief: Brief, language: Language) -> str:
+        assert self.workbench is not None, "a step was asked for"
+        draft = partial(self._child, context, brief, language.file)
+        return self.workbench.result(step, context, language.writer, draft, self.source)
 
     def _brief(self, context: Context, file: str, rng: random.Random) -> tuple[Context, Brief]:
         """What is asked for; a failed child takes its parent's place where it is to be repaired."""

@@ -32,6 +32,7 @@ class Scripted:
     error: Mapping[str, str] | None = None
     body: str | None = None  # sent as it is, instead of what the protocol wants
     refusal: str = ""  # said in place of a text
+    calls: tuple[Mapping[str, str], ...] = ()  # of functions: `name` and `arguments`
     finish: str = "stop"
     # After so many characters the answer ends; `broken` says that the connection does
     cut: int | None = None

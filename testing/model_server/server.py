@@ -6,7 +6,7 @@ import json
 import random
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -226,6 +226,8 @@ def _events(answer: Scripted, body: dict[str, Any]) -> Iterator[str]:
     end = len(said) if answer.cut is None else answer.cut
     for at in range(0, end, PIECE):
         yield _chunk(body, {name: said[at : min(at + PIECE, end)]})
+    for number, call in enumerate(answer.calls):
+        yield from _call_events(number, call, body)
     if answer.cut is not None:
         return
     yield _chunk(body, {}, answer.finish)
@@ -235,13 +237,30 @@ def _events(answer: Scripted, body: dict[str, Any]) -> Iterator[str]:
     yield "[DONE]"
 
 
-def _chunk(body: dict[str, Any], delta: dict[str, str], finish: str | None = None) -> str:
+def _call_events(number: int, call: Mapping[str, str], body: dict[str, Any]) -> Iterator[str]:
+    """A call of a function in pieces: its name, then its arguments."""
+    function = {"name": call["name"], "arguments": ""}
+    first = {"index": number, "id": f"call_{number}", "type": "function", "function": function}
+    yield _chunk(body, {"tool_calls": [first]})
+    text = call["arguments"]
+    for at in range(0, len(text), PIECE):
+        more = {"index": number, "function": {"arguments": text[at : at + PIECE]}}
+        yield _chunk(body, {"tool_calls": [more]})
+
+
+def _chunk(body: dict[str, Any], delta: dict[str, Any], finish: str | None = None) -> str:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return json.dumps({**_frame(body, "chat.completion.chunk"), "choices": [choice]})
 
 
 def _completion(answer: Scripted, body: dict[str, Any]) -> dict[str, Any]:
-    said = {"role": "assistant", "content": answer.text or None, "refusal": answer.refusal or None}
+    said: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
+    said["refusal"] = answer.refusal or None
+    if answer.calls:
+        said["tool_calls"] = [
+            {"id": f"call_{number}", "type": "function", "function": dict(call)}
+            for number, call in enumerate(answer.calls)
+        ]
     choice = {"index": 0, "message": said, "finish_reason": answer.finish}
     frame = {**_frame(body, "chat.completion"), "choices": [choice]}
     return {**frame, "usage": _usage(answer, body)}
