@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ir.errors import KernelError
 from ir.source import near
@@ -101,6 +101,11 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
     if found.rest:
         hint = near(found.rest[0], known, "every argument has a name; see --help")
         raise KernelError(f"`{found.rest[0]}` is not understood", where="arguments", hint=hint)
+    return _arguments(found, words)
+
+
+def _arguments(found: argparse.Namespace, words: Sequence[str]) -> Arguments:
+    """Those that were parsed, each checked."""
     return Arguments(
         targets=tuple(dict.fromkeys(found.target)),
         kernels=tuple(dict.fromkeys(found.kernel)),
@@ -123,18 +128,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         memory=found.memory,
         lessons=found.lessons,
         models=tuple(found.model),
-        prices=tuple(found.price),
-        max_tokens=_whole("--max-tokens", found.max_tokens, 1),
-        max_cost=_positive("--max-cost", found.max_cost),
-        window=_whole("--context-window", found.context_window, LEAST_WINDOW),
-        requests=_whole("--requests", found.requests, 1),
-        answer_tokens=_whole("--answer-tokens", found.answer_tokens, LEAST_ANSWER),
-        effort=found.effort,
-        weigh=found.weigh,
-        answer_timeout=_positive("--answer-timeout", found.answer_timeout),
-        silence_timeout=_positive("--silence-timeout", found.silence_timeout),
-        coach=found.coach,
-        steps=_whole("--steps", found.steps, 0),
+        **_of_models(found),
         replay=found.replay,
         seed=_whole("--seed", found.seed, 0),
         secret=found.secret,
@@ -155,6 +149,24 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         show=found.show,
         version=found.version,
         words=tuple(words),
+    )
+
+
+def _of_models(found: argparse.Namespace) -> dict[str, Any]:
+    """How models are asked."""
+    return dict(
+        prices=tuple(found.price),
+        max_tokens=_whole("--max-tokens", found.max_tokens, 1),
+        max_cost=_positive("--max-cost", found.max_cost),
+        window=_whole("--context-window", found.context_window, LEAST_WINDOW),
+        requests=_whole("--requests", found.requests, 1),
+        answer_tokens=_whole("--answer-tokens", found.answer_tokens, LEAST_ANSWER),
+        effort=found.effort,
+        weigh=found.weigh,
+        answer_timeout=_positive("--answer-timeout", found.answer_timeout),
+        silence_timeout=_positive("--silence-timeout", found.silence_timeout),
+        coach=found.coach,
+        steps=_whole("--steps", found.steps, 0),
     )
 
 

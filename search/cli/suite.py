@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from backends.manifest import Manifest
 from backends.registry import target
@@ -342,13 +343,21 @@ def kernel_problem(
         operators=operators,
         target_speedup=asked.target_speedup,
         stagnation=asked.stagnation,
+        workload=shapes if len(shapes) > 1 else (),
+        dispatch=(asked.dispatch or 1) if len(shapes) > 1 else 1,
+        left_to_torch=asked.allow_torch,
+        **_of_models(asked),
+    )
+    return Problem(settings, {one.name: one for one in served}, workload.tune or sizes, ours)
+
+
+def _of_models(asked: Arguments) -> dict[str, Any]:
+    """The settings that say how models are asked."""
+    return dict(
         models=asked.models,
         max_tokens=asked.max_tokens,
         max_cost=asked.max_cost,
         window=asked.window or WINDOW,
-        workload=shapes if len(shapes) > 1 else (),
-        dispatch=(asked.dispatch or 1) if len(shapes) > 1 else 1,
-        left_to_torch=asked.allow_torch,
         requests=asked.requests or REQUESTS,
         answer_tokens=asked.answer_tokens or ANSWER_TOKENS,
         effort=asked.effort or "",
@@ -356,7 +365,6 @@ def kernel_problem(
         coach=bool(asked.coach),
         steps=STEPS if asked.steps is None else asked.steps,
     )
-    return Problem(settings, {one.name: one for one in served}, workload.tune or sizes, ours)
 
 
 def _in_order(spec: Spec, shapes: Sequence[WeightedShape]) -> tuple[WeightedShape, ...]:

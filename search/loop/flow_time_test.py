@@ -6,8 +6,8 @@ import random
 import pytest
 
 from search.core.settings import REQUESTS
-from search.loop.flow_test import Climb, made
 from search.loop.testing import Pick
+from search.loop.testing_flow import Climb, made
 from search.store.forgetful import Forgetful
 
 EVALUATIONS, ROOTS, BATCH = 26, 2, 8

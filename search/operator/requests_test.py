@@ -7,10 +7,10 @@ from search.core.evaluation import Evaluation
 from search.core.testing import CHIP, SETTINGS, SIZES
 from search.llm.exchange import Answer
 from search.loop.flow import TWICE
-from search.loop.flow_test import Heard
 from search.loop.run import Search
 from search.loop.state import Proposal
 from search.loop.testing import Clock, Simulated
+from search.loop.testing_flow import Heard
 from search.operator.universal import Language, Universal
 from search.prompt.archive import Prompts
 from search.prompt.knowledge import Library

@@ -17,7 +17,7 @@ from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.llm.exchange import Answer, Call, Tool
 from search.loop.context import Context, GaveUp
-from search.prompt.analysis import diagnosis
+from search.prompt.analysis import diagnosis, raw
 from search.prompt.budget import excerpt
 from search.prompt.legal import legal_edits
 from search.prompt.synthesis import Writer
@@ -143,16 +143,15 @@ class Workbench:
             return "It compiles."
         if name == "check":
             return f"It compiles, and its results are right (by {outcome.correct_by})."
-        return _profile(outcome, context, writer)
+        return _profile(outcome, made.source is not None, context, writer)
 
 
-def _profile(outcome: Evaluation, context: Context, writer: Writer) -> str:
-    lines = list(diagnosis(outcome, writer.roofline_us, context.machine))
+def _profile(outcome: Evaluation, edited: bool, context: Context, writer: Writer) -> str:
+    lines = [*diagnosis(outcome, writer.roofline_us, context.machine, edited)]
     before = context.parents[0].outcome
     if isinstance(before, Evaluation) and before.time_kind == outcome.time_kind:
         lines.append(f"Its parent takes {before.us:.4g} us.")
-    lines += [f"{name}: {value:.6g}" for name, value in sorted(outcome.figures.items())]
-    return "\n".join(lines)
+    return "\n".join((*lines, *raw(outcome, edited)))
 
 
 def _read(name: str, writer: Writer) -> str:

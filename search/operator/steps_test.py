@@ -10,7 +10,7 @@ from search.core.evaluation import Evaluation, Failure
 from search.llm.exchange import Answer, Call
 from search.loop.context import GaveUp
 from search.operator.steps import OVER, TOOLS, Workbench, guide, steps_of, with_lines
-from search.operator.universal_test import ROOT, TILE, Model, context, edit, universal
+from search.operator.testing import ROOT, TILE, Model, context, edit, universal
 
 WORSE = edit("schedule.sched", "tile(m, size=16)", "tile(m, size=32)")
 FASTER = Evaluation(4.0, "modelled", "emulator", figures={"moved_bytes": 9.0, "least_bytes": 9.0})
@@ -66,7 +66,7 @@ def test_a_draft_is_compiled_checked_profiled_and_repaired_before_the_answer():
     answers = [request.messages[-1].content for request in model.asked[1:]]
     assert "failed at build (refused)" in answers[0] and "    1 | slow" in answers[0]
     assert "failed at check (wrong):\ny[3] is 2, not 1" in answers[1]
-    assert "It takes 4 us (modelled)" in answers[2] and "moved_bytes: 9" in answers[2]
+    assert "It takes 4 us (modelled)" in answers[2] and "moved_bytes 9" in answers[2]
     roles = [m.role for m in model.asked[-1].messages]
     assert roles == ["system", "user", *["assistant", "user"] * 3]
 

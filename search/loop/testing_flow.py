@@ -1,0 +1,195 @@
+"""For tests: a search that asks a model, on a test's clock."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from ir.estimate.estimate import intensity
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation, Failure
+from search.core.model_use import Meter, ModelUse, Spent
+from search.core.testing import CHIP, SETTINGS, SIZES, SPEC
+from search.loop.context import GaveUp, Pending
+from search.loop.run import Search
+from search.loop.state import Proposal
+from search.loop.testing import Clock, Pick, Simulated
+
+FLOWING = replace(SETTINGS, requests=4, evaluations=24)
+
+
+class Climb:
+    """Any elite may be a parent; the operators are asked in turn, by chance."""
+
+    def __init__(self, *names):
+        self.names = names
+
+    def ask(self, state, count, rng):
+        keys = [e.candidate.key for e in state.archive] or list(state.roots)
+        return [Proposal(rng.choice(self.names), (rng.choice(keys),)) for _ in range(count)]
+
+
+@dataclass
+class Drawn:
+    """Draws times from keys, and takes as long as `seconds` says; every fifth candidate is wrong."""
+
+    clock: Clock
+    seconds: object = lambda: 1.0
+    contexts: dict = field(default_factory=lambda: {"tongue": "drawn"})
+    stop_at: int | None = None
+    asked: list = field(default_factory=list)
+
+    @property
+    def environment(self):
+        return {"contexts": self.contexts}
+
+    def evaluate(self, candidates, seconds=None):
+        for position, c in enumerate(candidates):
+            self.asked.append(c.key)
+            self.clock.now += self.seconds()
+            yield position, self.outcome(c)
+
+    def outcome(self, c):
+        if int(c.key, 16) % 5 == 0 and c.origin.parents:
+            return Failure("check", "wrong", "as it happens")
+        nest = lower(SPEC, parse_schedule(c.schedule), CHIP, SIZES)
+        us = 100 + int(c.key, 16) % 1000 / 100
+        return Evaluation(us, "modelled", "emulator", figures=intensity(nest, CHIP, SIZES))
+
+
+class Model:
+    """A model's operator. `seconds` says how long an answer takes, `answers` what becomes of a request
+    by its number: True a child, False none, else it is raised or given."""
+
+    name, parents, remote = "model", 1, True
+
+    def __init__(self, clock, seconds=lambda: 180.0, answers=lambda number: True):
+        self.clock, self.seconds, self.answers = clock, seconds, answers
+        self.knew = []  # how many outcomes were known to each request
+        self.began = []  # when each was sent
+        self.memories = []  # what each was told of the others
+        self.given = None  # a set: no two answers are the same
+
+    def prepare(self, context, rng):
+        self.knew.append(len(context.outcomes))
+        self.began.append(self.clock.now)
+        self.memories.append(context.memory)
+        number = len(self.knew)
+        return Pending(f"request {number}", lambda: self.made(number, context, rng))
+
+    def made(self, number, context, rng):
+        self.clock.now += self.seconds()
+        found = self.answers(number)
+        if isinstance(found, Exception):
+            raise found
+        if isinstance(found, GaveUp):
+            return replace(found, asked=f"request {number}")
+        if not found:
+            return GaveUp("two answers were refused", asked=f"request {number}")
+        child = Pick().propose(context, rng)
+        while self.given is not None and isinstance(child, Candidate) and child.key in self.given:
+            child = Pick().propose(context, rng)
+        if isinstance(child, GaveUp):
+            return child
+        if self.given is not None:
+            self.given.add(child.key)
+        return replace(child, origin=replace(child.origin, operator=self.name))
+
+
+@dataclass
+class Heard:
+    """Notes what a run tells of itself; each request takes 100 tokens."""
+
+    clock: Clock | None = None
+    most: int = 0  # rests
+    run: str = ""
+    rests: int = 0
+    rest_seconds: float = 0.0
+    allowed: tuple[float, ...] = ()
+    advise: object = lambda told: None
+    closed: bool = False
+
+    def begin(self, run):
+        self.run = run
+
+    def advised(self, told, graph, outcomes):
+        return self.advise(told)
+
+    @contextmanager
+    def metered(self):
+        since = self.clock.now if self.clock else 0.0
+        meter = Meter()
+        yield meter
+        meter.spent = Spent(100, None, (self.clock.now if self.clock else 0.0) - since)
+
+    def allow(self, seconds):
+        self.allowed += (seconds,)
+
+    def rest(self):
+        self.rests += 1
+        if self.clock:
+            self.clock.now += self.rest_seconds
+        return self.rests <= self.most
+
+    def use(self, graph, outcomes):
+        return ModelUse(Spent(100, None))
+
+    def close(self):
+        self.closed = True
+
+
+@dataclass
+class Made:
+    """A search on a test's clock, with what it consists of."""
+
+    search: Search
+    clock: Clock
+    model: Model
+    evaluator: Drawn
+    jobs: Simulated
+    models: Heard
+
+    def run(self):
+        return self.search.run()
+
+
+def made(store, *, run=None, script=(), policy=None, local=True, workers=2, **changes):
+    """changes: `seconds` and `answers` of the model, `evaluating` seconds, `models`, and settings."""
+    clock = Clock()
+    model = Model(
+        clock,
+        changes.pop("seconds", lambda: 180.0),
+        changes.pop("answers", lambda number: True),
+    )
+    evaluator = Drawn(clock, changes.pop("evaluating", lambda: 1.0))
+    jobs = changes.pop("jobs", None) or Simulated(clock, workers)
+    models = changes.pop("models", None) or Heard(clock)
+    models.clock = clock
+    operators = {"model": model} | ({"pick": Pick()} if local else {})
+    search = Search(
+        changes.pop("settings", None) or replace(FLOWING, **changes),
+        evaluator,
+        store,
+        machines={"tongue": CHIP},
+        policy=policy or Climb(*operators),
+        operators=operators,
+        models=models,
+        clock=clock,
+        run=run,
+        script=script,
+        jobs=jobs,
+    )
+    return Made(search, clock, model, evaluator, jobs, models)
+
+
+def result(outcome):
+    """All that the stored order decides."""
+    return {
+        "told": [(key, str(found)) for key, found in outcome.outcomes.items()],
+        "edges": [str(e) for e in outcome.graph.edges()],
+        "archive": [(e.cell, e.candidate.key, e.fitness) for e in outcome.archive],
+        "best": (outcome.best.schedule, outcome.evaluation.us),
+        "counts": (outcome.evaluations, outcome.failures, outcome.stopped_because),
+    }
