@@ -9,8 +9,7 @@ from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.loop.context import GaveUp, Halted, Memory, Refused
 from search.loop.script import LEFT
-from search.loop.testing import Clock, Simulated
-from search.loop.testing_flow import FLOWING, Heard, made, result
+from search.loop.testing import FLOWING, Clock, Heard, Simulated, made, result
 from search.store.store import Store
 
 WHOLE = FLOWING.evaluations

@@ -6,8 +6,7 @@ import random
 import pytest
 
 from search.core.settings import REQUESTS
-from search.loop.testing import Pick
-from search.loop.testing_flow import Climb, made
+from search.loop.testing import Climb, Pick, made
 from search.store.forgetful import Forgetful
 
 EVALUATIONS, ROOTS, BATCH = 26, 2, 8

@@ -9,8 +9,7 @@ from search.llm.exchange import Answer
 from search.loop.flow import TWICE
 from search.loop.run import Search
 from search.loop.state import Proposal
-from search.loop.testing import Clock, Simulated
-from search.loop.testing_flow import Heard
+from search.loop.testing import Clock, Heard, Simulated
 from search.operator.universal import Language, Universal
 from search.prompt.archive import Prompts
 from search.prompt.knowledge import Library
