@@ -6,7 +6,7 @@ It drafts, repairs, improves, combines or translates, and edits decisions, equat
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -218,6 +218,7 @@ class Universal:
     def _offered(self, context: Context, file: str, found: Edited) -> Candidate | GaveUp:
         if file in found.files:
             return context.offer_source(found.files[file], self.name, found.why)
+        _require_parsed(found.files)
         schedule = None
         if SCHEDULE in found.files:
             schedule = parse_schedule(found.files[SCHEDULE])
@@ -231,6 +232,28 @@ class Universal:
         if schedule is not None and isinstance(child, Candidate):
             _require_kept(context, schedule, child)
         return child
+
+
+def _require_parsed(files: Mapping[str, str]) -> None:
+    """Refused with the faults of all texts, and of every line of a schedule."""
+    faults: dict[str, None] = {}
+    for name, parse in ((VARIANT, parse_spec), (SCHEDULE, parse_schedule)):
+        if name not in files:
+            continue
+        lines = files[name].split("\n")
+        for text in (lines, *(_single(lines) if name == SCHEDULE else ())):
+            try:
+                parse("\n".join(text))
+            except KernelError as error:
+                faults[f"{name}: {error}"] = None
+    if faults:
+        raise Refused("\n".join(faults))
+
+
+def _single(lines: Sequence[str]) -> Iterator[list[str]]:
+    """A schedule with one of its decisions alone, each where it stands."""
+    for kept in range(1, len(lines)):
+        yield [*lines[:1], *("" for _ in range(1, kept)), lines[kept]]
 
 
 def _require_kept(context: Context, wanted: Schedule, child: Candidate) -> None:

@@ -220,3 +220,19 @@ def test_effort_is_passed_on():
     model = Model(TILE)
     universal(model, effort="high").propose(context(ROOT), random.Random(1))
     assert model.asked[0].effort == "high"
+
+
+def test_all_faults_of_an_answer_are_told_at_once():
+    twice = edit("schedule.sched", "no such line", "x") + edit("nothing.txt", "a", "b")
+    model = Model(twice, TILE)
+    assert isinstance(universal(model).propose(context(ROOT), random.Random(1)), Candidate)
+    told = model.asked[1].messages[-1].content
+    assert "stand 0 times" in told and "there is no file `nothing.txt`" in told
+
+
+def test_each_line_of_a_schedule_that_cannot_be_read_is_told():
+    wrong = "schedule(scaled_matmul)\ntile(m, size=)\ntile(n, size=8)\nplace(m.outer level=grid)\n"
+    model = Model(f">>>>>>> FILE schedule.sched\n{wrong}<<<<<<< END\n", TILE)
+    universal(model).propose(context(ROOT), random.Random(1))
+    told = model.asked[1].messages[-1].content
+    assert "line 2" in told and "line 4" in told and "line 3" not in told

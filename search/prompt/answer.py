@@ -74,19 +74,15 @@ def edited(answer: str, files: Mapping[str, str]) -> Edited:
     reasons: list[str] = []
     now = dict(files)
     blocks = 0
+    faults: list[str] = []
     for block in _blocks(_lines(answer), reasons):
         blocks += 1
-        if not block.file:
-            block = replace(block, file=_file_of(block, now, reasons))
-        if block.file not in files:
-            raise Refused(
-                f"line {block.line}: there is no file `{block.file}`; it may be: {', '.join(files)}"
-            )
-        now[block.file] = (
-            _whole(now[block.file], block)
-            if block.old is None
-            else _replaced(now[block.file], block)
-        )
+        try:
+            _apply(block, now, reasons)
+        except Refused as fault:  # the others may have faults too
+            faults.append(str(fault))
+    if faults:
+        raise Refused("\n".join(faults))
     if not blocks:
         raise Refused(f"the answer has no edit; needed: {FORMAT}")
     changed = {name: text for name, text in now.items() if text != files[name]}
@@ -95,6 +91,18 @@ def edited(answer: str, files: Mapping[str, str]) -> Edited:
     said = (line.strip() for line in reasons if not is_fence(line))
     why = next((line for line in said if line), "")
     return Edited(changed, why if len(why) <= WHY else f"{why[:WHY]}...")
+
+
+def _apply(block: _Block, now: dict[str, str], reasons: list[str]) -> None:
+    """Carries a block out; Refused where it does not fit."""
+    if not block.file:
+        block = replace(block, file=_file_of(block, now, reasons))
+    if block.file not in now:
+        raise Refused(
+            f"line {block.line}: there is no file `{block.file}`; it may be: {', '.join(now)}"
+        )
+    before = now[block.file]
+    now[block.file] = _whole(before, block) if block.old is None else _replaced(before, block)
 
 
 def _blocks(lines: list[str], reasons: list[str]) -> Iterator[_Block]:
