@@ -1,7 +1,7 @@
 """Writes the tables of docs/search_ablation.md, and its drawing, from a result file of searches.
 
 The page's prose is written by hand; what stands between `<!-- table: origin -->`, `policies`,
-`wins`, `variations`, `kernels` or `operators` and `<!-- end -->` is replaced.
+`wins`, `variations`, `kernels`, `operators` or `testbed` and `<!-- end -->` is replaced.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tools.search_plot import plot
 PAGE = Path("docs/search_ablation.md")
 DRAWING = Path("docs/search_ablation.svg")
 RESULTS = "benchmarks/results/*/search.json"  # one, of one target
+OF_TESTBED = "benchmarks/results/*/search_testbed.json"  # one for each target
 NOTHING = "Not run yet.\n"
 EXAMPLES = """
 examples:
@@ -29,7 +30,7 @@ examples:
       says whether they are those of the result file; exit code 1 where they are not
 """
 _MARKED = re.compile(
-    r"(<!-- table: (origin|policies|wins|variations|kernels|operators) -->\n).*?(<!-- end -->)",
+    r"(<!-- table: (origin|policies|wins|variations|kernels|operators|testbed) -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 
@@ -44,9 +45,22 @@ def result(root: Path) -> Path:
     return found[0]
 
 
-def page(text: str, found: File) -> str:
-    """The page with every marked table made anew."""
-    return _MARKED.sub(lambda m: f"{m[1]}{TABLES[m[2]](found) or NOTHING}{m[3]}", text)
+def page(text: str, found: File, beds: Sequence[File] = ()) -> str:
+    """The page with every marked table made anew. beds: of the testbed, by target."""
+
+    def table(name: str) -> str:
+        return testbed(beds) if name == "testbed" else TABLES[name](found)
+
+    return _MARKED.sub(lambda m: f"{m[1]}{table(m[2]) or NOTHING}{m[3]}", text)
+
+
+def testbed(beds: Sequence[File]) -> str:
+    """For each target where its searches are from, the policies and the kernels."""
+    parts = (
+        "\n".join((f"On `{bed['rows'][0]['target']}`: {origin(bed)}", policies(bed), kernels(bed)))
+        for bed in beds
+    )
+    return "\n".join(parts)
 
 
 def drawing(found: File) -> str:
@@ -177,7 +191,8 @@ def written(root: Path) -> Mapping[Path, str]:
     """The page's text and the drawing's by their paths, below the root of a tree."""
     found = json.loads(result(root).read_text(encoding="utf-8"))
     text = (root / PAGE).read_text(encoding="utf-8")
-    return {PAGE: page(text, found), DRAWING: drawing(found)}
+    beds = [json.loads(f.read_text(encoding="utf-8")) for f in sorted(root.glob(OF_TESTBED))]
+    return {PAGE: page(text, found, beds), DRAWING: drawing(found)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

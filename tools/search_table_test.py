@@ -135,3 +135,11 @@ def test_the_command_writes_both_and_checks_them(tmp_path, monkeypatch, capsys):
     assert "`good`" in (tmp_path / PAGE).read_text()
     assert (tmp_path / DRAWING).read_text().startswith("<svg")
     assert "up to date" in capsys.readouterr().out
+
+
+def test_the_testbed_has_a_part_for_each_target(found):
+    text = "<!-- table: testbed -->\nold\n<!-- end -->\n"
+    assert "Not run yet." in page(text, found)
+    made = page(text, found, [found, found])
+    assert made.count("On `chip`: ") == 2 and "old" not in made
+    assert made.count("| `good` |") == 2

@@ -22,9 +22,9 @@ from typing import Any
 from backends.registry import target
 from benchmarks.search.attempt import Desk, Row, SearchAttempt, StorePaths, at_desk, known, sit_down
 from benchmarks.search.configuration import OPERATORS, POLICIES, configurations
+from benchmarks.search.kernels import GROUP, chosen, named
 from benchmarks.search.rows import key, read, write
 from ir.errors import KernelError
-from search.cli.suite import library
 from search.store.store import Store
 
 KERNELS = ("conv1d", "embedding_bag", "conv2d", "map_id", "rmsnorm_matmul", "wukong_fm")
@@ -55,23 +55,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def tasks_of(asked: argparse.Namespace) -> list[SearchAttempt]:
     """Every attempt, kernel by kernel and seed by seed; KernelError at the first fault."""
-    for name in asked.kernels:
-        if name not in library():
-            raise KernelError(
-                f"no kernel `{name}`", where="--kernels", allowed=", ".join(library())
-            )
+    kernels = chosen(tuple(asked.kernels))
+    for name in kernels:
+        named(name)
     target(asked.target)
-    chosen = configurations(asked.configurations)
+    varied = configurations(asked.configurations)
     for extra, given in (("memory", asked.memory), ("lessons", asked.lessons)):
-        if any(extra in c.extras for c in chosen) and not given:
+        if any(extra in c.extras for c in varied) and not given:
             raise KernelError(
                 f"a configuration starts from {extra}, and none is named", where=f"--{extra}"
             )
     return [
-        SearchAttempt(kernel, str(c), seed, asked.evaluations, asked.target)
-        for kernel in asked.kernels
+        SearchAttempt(kernel, str(c), seed, asked.evaluations, asked.target, asked.modelled)
+        for kernel in kernels
         for seed in range(1, asked.seeds + 1)
-        for c in chosen
+        for c in varied
     ]
 
 
@@ -125,7 +123,8 @@ def line(row: Row) -> str:
 def _head(asked: argparse.Namespace) -> dict[str, Any]:
     return {
         "command": f"python3 -m benchmarks.search --target {asked.target} --evaluations "
-        f"{asked.evaluations} --store FILE --out FILE --configurations ...",
+        f"{asked.evaluations}{' --modelled' * asked.modelled} --store FILE --out FILE "
+        "--configurations ...",
         "date": date.today().isoformat(),
         "machine": target(asked.target).title,
         "versions": {"python": platform.python_version(), **{p: version(p) for p in PACKAGES}},
@@ -139,7 +138,17 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--kernels", nargs="+", default=KERNELS, help="names of starter kernels")
+    made.add_argument(
+        "--kernels",
+        nargs="+",
+        default=KERNELS,
+        help=f"names of starter kernels, or of the testbed; `{GROUP}` for all of the latter",
+    )
+    made.add_argument(
+        "--modelled",
+        action="store_true",
+        help="times by the time model of the target's first backend alone; nothing is run",
+    )
     made.add_argument(
         "--configurations",
         nargs="+",

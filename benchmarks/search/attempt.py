@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import search
-from backends.registry import backend_for, target
+from backends.registry import backend_for, served_by, target
 from benchmarks.search.configuration import configuration
+from benchmarks.search.kernels import named
+from benchmarks.search.modelled import UNCHECKED, TimeModel
 from ir.digest import text_digest
-from ir.parse.parse import parse_workload
 from ir.print import spec_text
-from search.cli.suite import LIBRARY
 from search.core.evaluation import Evaluation
 from search.core.events import Event, Told
 from search.core.outcome import Outcome
@@ -44,6 +44,7 @@ class SearchAttempt:
     seed: int
     evaluations: int
     target: str
+    modelled: bool = False  # by the time model alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ class Desk:
     def __init__(self, places: StorePaths):
         self.places = places
         self.store = Store(places.store)
-        self._of = ("", "")
-        self._local: LocalEvaluator | None = None
+        self._of = ("", "", False)
+        self._local: LocalEvaluator | TimeModel | None = None
 
     def close(self) -> None:
         """Ends the workers, lets go of the store."""
@@ -84,7 +85,9 @@ class Desk:
             settings,
             Cached(local, self.store),
             self.store,
-            machines=dict.fromkeys(settings.backends, machine),
+            machines=dict.fromkeys(
+                settings.backends, served_by(machine, backend_for(machine, settings.backends[0]))
+            ),
             policy=policy(chosen.policy),
             operators=chosen.operators(settings.preferences),
         )
@@ -97,10 +100,11 @@ class Desk:
             lesson = distil(outcome, backend, date.today().isoformat())
             Lessons(Path(self.places.learn)).add(lesson)
         made_by = {"context": local.contexts[settings.backends[0]], "sources": sources_digest()}
-        return {**known(task), **made_by, **figures(told, outcome)}
+        row = {**known(task), **made_by, **figures(told, outcome)}
+        return {**row, "correct_by": UNCHECKED} if task.modelled else row
 
     def _settings(self, task: SearchAttempt) -> Settings:
-        workload = parse_workload(_library(task.kernel))
+        workload = named(task.kernel)
         return Settings(
             kernel=task.kernel,
             spec=spec_text(workload.spec),
@@ -122,15 +126,21 @@ class Desk:
             earlier.close()
             return replace(settings, transferred=tuple(found))
         lessons = Lessons(Path(self.places.lessons))
-        kinds = operations(parse_workload(_library(settings.kernel)).spec)
+        kinds = operations(named(settings.kernel).spec)
         liked = lessons.preferences(target(settings.target), kinds)
         return replace(settings, preferences=dict(liked))
 
-    def _evaluator(self, task: SearchAttempt, settings: Settings) -> LocalEvaluator:
-        if self._local is None or self._of != (task.kernel, task.target):
+    def _evaluator(self, task: SearchAttempt, settings: Settings) -> LocalEvaluator | TimeModel:
+        of = (task.kernel, task.target, task.modelled)
+        if self._local is None or self._of != of:
             if self._local is not None:
                 self._local.close()
+            self._of = of
             machine = target(task.target)
+            if task.modelled:
+                backend = backend_for(machine, settings.backends[0])
+                self._local = TimeModel(backend, served_by(machine, backend), settings.sizes)
+                return self._local
             bench = Bench(
                 spec=settings.spec,
                 machine=machine,
@@ -139,7 +149,6 @@ class Desk:
                 checks=settings.checks,
             )
             self._local = LocalEvaluator([bench], 1)
-            self._of = (task.kernel, task.target)
         return self._local
 
 
@@ -211,7 +220,3 @@ def figures(told: list[Told], outcome: Outcome) -> Mapping[str, Any]:
 def _note(told: list[Told], event: Event) -> None:
     if isinstance(event, Told):
         told.append(event)
-
-
-def _library(kernel: str) -> str:
-    return (LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8")
