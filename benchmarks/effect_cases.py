@@ -150,9 +150,6 @@ _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
             "x over n": _product(32, 32, 2, 0, "multicast(x, over=n.outer)"),
             "tiles of 64 x 64, none": _product(64, 64, 2),
             "tiles of 64 x 64, x over n": _product(64, 64, 2, 0, "multicast(x, over=n.outer)"),
-            "b over n, along which it differs": _product(
-                32, 32, 2, 0, "multicast(b, over=n.outer)"
-            ),
         },
     ),
     "norm and product": (

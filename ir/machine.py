@@ -15,7 +15,7 @@ MOST_THREADS = 1024  # of one program, where a machine does not say
 # Verbs that a loop nest only notes, so that each backend has to render them itself. All other verbs
 # change the statements of the nest, and so the source of every backend.
 NOTED = (
-    *("multicast", "pipeline", "copy", "rasterize", "threads", "persistent", "specialize"),
+    *("multicast", "keep", "pipeline", "copy", "rasterize", "threads", "persistent", "specialize"),
     *(
         "stream_k",
         "registers",
@@ -132,6 +132,11 @@ class MachineClass(Protocol):
         """Whether each grid tile runs its prologue anew, unless the launch is persistent."""
 
     @property
+    def even_grids(self) -> bool:
+        """Whether edits propose tiles that are no powers of two, so that all processors have the same
+        number of them."""
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """The class's own tables of a target file."""
 
@@ -209,6 +214,9 @@ class MachineClass(Protocol):
         cost: Cost | None,
     ) -> Schedule:
         """The schedule that a search starts from; see `ir.autoschedule`."""
+
+    def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
+        """Schedules that a search starts from too, of other algorithms than that of `seed`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from ir.contraction import contraction
 from ir.machine import Machine
 from ir.spec import Spec
 
+MOST_ROUNDS = 4  # tiles that one processor has of an even grid
+
 
 def sectors(spec: Spec, machine: Machine) -> dict[str, int]:
     """By index: the matrix unit's step along it, where that is no power of two."""
@@ -29,6 +31,15 @@ def sectors(spec: Spec, machine: Machine) -> dict[str, int]:
 def whole_steps(size: int, step: int) -> int:
     """The multiple of `step` nearest to a size; a size below half a step stays."""
     return size if 2 * size < step else max(1, (2 * size + step) // (2 * step)) * step
+
+
+def even_tiles(extent: int, parallel: int, beside: int) -> Iterator[int]:
+    """Tile sizes of a grid's index with which all processors have the same number of tiles, from one
+    to `MOST_ROUNDS`. beside: tiles of the grid along its other indices."""
+    found = dict.fromkeys(
+        -(-extent // max(1, parallel * rounds // beside)) for rounds in range(1, MOST_ROUNDS + 1)
+    )
+    yield from sorted(found)
 
 
 def tile_sizes(limit: int, step: int = 1) -> Iterator[int]:

@@ -10,7 +10,7 @@ from ir.autoschedule.autoschedule import autoschedule
 from ir.edits.edits import neighbours
 from ir.lower.lower import lower
 from ir.machine import Unit
-from ir.unit_steps import sectors, tile_sizes, whole_steps
+from ir.unit_steps import MOST_ROUNDS, even_tiles, sectors, tile_sizes, whole_steps
 from testing.samples.right import require_right
 from testing.samples.samples import SMALL, workload
 
@@ -76,3 +76,11 @@ def test_the_nearest_whole_steps(size, step):
 
 def test_steps_of_one_keep_every_size():
     assert [whole_steps(n, 1) for n in (1, 16, 64, 8192)] == [1, 16, 64, 8192]
+
+
+@given(st.integers(1, 5000), st.integers(1, 64), st.integers(1, 200))
+def test_even_tiles_leave_no_processor_with_more_rounds_than_needed(extent, parallel, beside):
+    for size in even_tiles(extent, parallel, beside):
+        tiles = -(-extent // size) * beside
+        assert 1 <= size <= extent
+        assert tiles <= max(MOST_ROUNDS * parallel, beside)

@@ -18,6 +18,7 @@ from ir.nest.nest import (
     Load,
     Loop,
     Map,
+    Recall,
     Reduction,
     Scan,
     Search,
@@ -70,7 +71,7 @@ class Flag:
 class Group:
     """The processors along a grid index, which share a load."""
 
-    index: str
+    index: str  # empty: all that have a tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,14 @@ class View:
     # (axis, its parts as (axis, stride)).
     windows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
     fixed: tuple[str, ...] = ()  # axes of which the first place is meant
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The buffer of a kept value moves on to the slot of the tile of an index."""
+
+    value: str
+    index: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +148,7 @@ class Storage:
     name: str
     dtype: str
     box: tuple[tuple[str, str], ...]  # (axis, extent), outermost first
-    stages: int
+    stages: str  # a number, or of sizes
 
 
 class Commands(Blocks):
@@ -152,7 +161,7 @@ class Commands(Blocks):
         step = {launch.repeat.index} if launch.repeat else set()
         whole = frozenset(i for i, _ in launch.whole) | step
         grid = frozenset(g.index for g in launch.grid)
-        shared = {s.shared for s in launch.statements() if isinstance(s, Load) and s.shared}
+        shared = {g.index for c in _calls(body) for g in c.tail if isinstance(g, Group)}
         return {
             "axes": self.axes(),
             "shared": sorted(shared),
@@ -170,10 +179,11 @@ class Commands(Blocks):
         for v in self.launch.values:
             own = self.extents(v.name)
             extents |= own
-            made.append(Storage(v.name, v.dtype, tuple(own.items()), v.stages))
+            stages = str(v.stages) if v.slots is None else texts.size(v.slots)
+            made.append(Storage(v.name, v.dtype, tuple(own.items()), stages))
         for t in temporaries(self.launch):
             box = tuple((a, extents[a]) for a in t.axes)
-            made.append(Storage(t.name, t.dtype, box, 1))
+            made.append(Storage(t.name, t.dtype, box, "1"))
         return tuple(made)
 
     def axes(self) -> tuple[str, ...]:
@@ -207,7 +217,7 @@ class Commands(Blocks):
                 yield from self._map(s)
             case Load():
                 outside = () if s.pad is None else (Pad(texts.number(s.pad)),)
-                group = () if s.shared is None else (Group(s.shared),)
+                group = () if s.shared is None else (Group("" if once else s.shared),)
                 yield Call(
                     "SharedLoad" if group else "Load",
                     (self._fresh(s.value), Tensor(s.tensor)),
@@ -216,6 +226,8 @@ class Commands(Blocks):
                 )
             case Store():
                 yield self._store(s, once)
+            case Recall():
+                yield Slot(s.value, s.index)
             case _:
                 yield self._call(s)
 

@@ -51,6 +51,28 @@ SCHEDULES = {
         precision(o, dtype=bf16)
         """,
     ),
+    "kept": (
+        "attention",
+        """
+        tile(h, size=1)
+        tile(m, size=16)
+        tile(n, size=64)
+        place(h.outer, level=grid)
+        place(m.outer, level=grid)
+        place(n.outer, level=loop)
+        fuse(l, into=o)
+        compute(s, unit=matrix)
+        compute(o, unit=matrix)
+        precision(o, dtype=bf16)
+        multicast(k, over=m.outer)
+        keep(a, over=n.outer)
+        pipeline(p, stages=2)
+        """,
+    ),
+    "broadcast_table": (
+        "map_id",
+        "tile(b, size=64)\nplace(b.outer, level=grid)\nmulticast(keys, over=b.outer)",
+    ),
     "windows": (
         "max_pool2d",
         """

@@ -34,6 +34,12 @@ def autoschedule(
     return machine.model.seed(spec, machine, sizes, rounded, cost)
 
 
+def alternatives(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
+    """The seed schedules of other algorithms than that of the autoschedule; KernelError where the spec
+    cannot be lowered at all."""
+    return machine.model.alternatives(spec, machine, sizes)
+
+
 def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
     """A naive schedule: one launch per equation, one row per tile, nothing prefetched.
 

@@ -7,6 +7,7 @@ from itertools import combinations, permutations
 from typing import cast
 
 from ir.contraction import Contraction, contraction
+from ir.edits.stages import pipeline
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.recurrence import lagging, ordered, recurrences, stepped
@@ -149,6 +150,29 @@ def online(spec: Spec) -> tuple[Decision, ...]:
             online = Decision("online", top.target, (("into", sums[-1].target),))
             return (online, *(_fused(s.target, sums[-1].target) for s in sums[:-1]))
     return ()
+
+
+def kept(spec: Spec) -> Iterator[tuple[Decision, ...]]:
+    """For each reduction whose result a loop over the same index may need: what the first loop reads is
+    kept for the second; the sums of that loop share it, and its values are double-buffered. All that
+    the loops load has a slot for each tile."""
+    for top in (e for e in spec.equations if isinstance(e.value, Reduce) and len(e.reduced) == 1):
+        (index,) = top.reduced
+        later = [e for e in spec.equations if e is not top and depends(spec, e.target, top.target)]
+        sums = [e for e in later if _reduces(e, "sum") and e.reduced == top.reduced]
+        if not any(index in (*e.reduced, *e.indices) for e in later):
+            continue
+        names = dict.fromkeys(r.tensor for r in top.reads() if Index(index) in r.at)
+        loop = f"{index}.outer"
+        inside = [e.target for e in spec.equations if index in e.indices and e.target not in names]
+        inputs = {t.name for t in spec.inputs}
+        read = (r for e in spec.equations for r in e.reads() if Index(index) in r.at)
+        loads = [n for n in dict.fromkeys(r.tensor for r in read) if n in inputs - names.keys()]
+        yield (
+            *(_fused(s.target, sums[-1].target) for s in sums[:-1]),
+            *(Decision("keep", name, (("over", loop),)) for name in (*names, *loads)),
+            *(pipeline(name, 2) for name in inside),
+        )
 
 
 def hoisted(spec: Spec) -> tuple[Decision, ...]:

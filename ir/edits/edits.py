@@ -20,8 +20,8 @@ from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
-from ir.spec import Equation, Facts, Reduce, Scan, Spec
-from ir.unit_steps import sectors, tile_sizes
+from ir.spec import Equation, Facts, Index, Reduce, Scan, Spec
+from ir.unit_steps import even_tiles, sectors, tile_sizes
 from ir.variant.atomic import facts_with_places, scattered
 from ir.variant.derived import TRIPLE, after
 from ir.variant.derived import ends as made_ends
@@ -164,14 +164,33 @@ class _Ground:
 def _tiles(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     for index, extent in ground.extents.items():
         old = schedule.find("tile", index)
-        for size in tile_sizes(
+        sizes = tile_sizes(
             min(extent, ground.machine.model.largest_tile), ground.sectors.get(index, 1)
-        ):
+        )
+        for size in sorted({*sizes, *_even(ground, schedule, index)}):
             new = Decision("tile", index, (("size", size),))
             if new != old:
                 yield Edit(old, new)
         if old and not ground.facts.ranges[index].jagged:
             yield Edit(old, None)
+
+
+def _even(ground: _Ground, schedule: Schedule, index: str) -> Iterator[int]:
+    """The tiles of an index on the grid that give each processor as many, where a launch need not take
+    powers of two."""
+    grid = [
+        d.subject.removesuffix(".outer")
+        for d in schedule.of("place")
+        if d.option("level") == "grid"
+    ]
+    if not ground.machine.model.even_grids or index not in grid:
+        return
+    beside = 1
+    for other in grid:
+        tile = schedule.find("tile", other)
+        if other != index and tile is not None:
+            beside *= -(-ground.extents.get(other, 1) // tile.number("size", 1))
+    yield from even_tiles(ground.extents[index], ground.machine.parallel, beside)
 
 
 def _places(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
@@ -251,6 +270,28 @@ def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
             total = any(isinstance(_definition(ground.spec, s), Reduce) for s in y.sources())
             if r is not y and total and depends(ground.spec, y.target, r.target):
                 yield _toggle(schedule, "hoist", r.target, y.target)
+
+
+def _kept(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """What a loop over an index loads, in a slot for each tile; and where there may be two loops, what
+    the first one computes."""
+    machine = ground.machine
+    if "keep" not in machine.model.verbs or not machine.renders("keep"):
+        return
+    inputs = {t.name for t in ground.spec.inputs}
+    outputs = {t.name for t in ground.spec.outputs}
+    for index in (d.subject for d in schedule.of("tile")):
+        place = schedule.find("place", f"{index}.outer")
+        if place is not None and place.option("level") == "grid" and index not in ground.reduced:
+            continue
+        equations = ground.spec.equations
+        ends = [e for e in equations if index in e.reduced]
+        ends += [e for e in equations if e.target in outputs and index in e.indices]
+        read = [r.tensor for e in equations for r in e.reads() if Index(index) in r.at]
+        for name in dict.fromkeys(read):
+            if len(ends) < 2 and name not in inputs:
+                continue
+            yield _toggle(schedule, "keep", name, f"{index}.outer", "over")
 
 
 def _definition(spec: Spec, tensor: str) -> object:
@@ -337,6 +378,7 @@ _LISTERS = (
     _orders,
     _stages,
     _pairs,
+    _kept,
     _units,
     _kernels,
     _launches,
@@ -373,9 +415,11 @@ def _without_dangling(schedule: Schedule) -> Schedule:
         }
         if any(f"{i}.outer" not in loops for i in walked.get(d.verb, ())):
             continue
-        if d.verb == "multicast" and d.option("over") not in loops:
+        if d.verb in ("multicast", "keep") and d.option("over") not in loops:
             continue
         if d.verb == "load" and d.option("at") not in ("grid", *loops):
+            continue
+        if d.verb == "pipeline" and any(o.subject == d.subject for o in schedule.of("keep")):
             continue
         kept.append(d)
     return Schedule(schedule.kernel, tuple(kept))

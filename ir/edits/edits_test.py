@@ -234,3 +234,45 @@ def test_where_programs_have_threads_neighbours_are_legal_or_say_why_not(name):
         else:
             legal += 1
     assert legal
+
+
+def test_what_two_loops_over_one_index_read_may_be_kept():
+    lines = ("tile(m, size=4)", "place(m.outer, level=grid)", "tile(k, size=8)")
+    found = texts("layer_norm", *lines)
+    assert "+ keep(x, over=k.outer)" in found
+    assert not any("keep" in text and "m.outer" in text for text in found)
+    found = texts("matmul_bias_gelu", *lines, "tile(n, size=4)")
+    assert {text for text in found if "keep" in text} == {
+        "+ keep(x, over=k.outer)",
+        "+ keep(w, over=k.outer)",
+        *(f"+ keep({name}, over=n.outer)" for name in ("w", "b")),
+    }
+
+
+def test_a_kept_tensor_has_no_stages():
+    w = workload("layer_norm")
+    lines = ("tile(m, size=4)", "tile(k, size=8)", "pipeline(x, stages=2)")
+    start = decisions(w.spec, *lines)
+    edits = {str(e): e for e in neighbours(w.spec, start, SMALL, w.checks[-1])}
+    kept = edits["+ keep(x, over=k.outer)"].apply(start)
+    assert not kept.of("pipeline") and kept.of("keep")
+    assert not any(
+        text.startswith("+ pipeline(x") for text in texts("layer_norm", *map(str, kept.decisions))
+    )
+    edits = {str(e): e for e in neighbours(w.spec, kept, SMALL, w.checks[-1])}
+    assert not edits["- tile(k, size=8)"].apply(kept).of("keep")
+
+
+def test_tiles_that_share_a_grid_evenly_are_offered_on_the_grid_alone():
+    spec, machine = workload("map_id").spec, SMALL
+    sizes = {"U": 64, "B": 1000}
+    even = {-(-1000 // (machine.parallel * rounds)) for rounds in (1, 2, 3, 4)}
+
+    def offered(chip, *more):
+        start = decisions(spec, "tile(b, size=8)", *more)
+        edits = neighbours(spec, start, chip, sizes)
+        return {e.new.number("size") for e in edits if e.new and e.new.verb == "tile"}
+
+    assert even <= offered(machine, "place(b.outer, level=grid)") | {8}
+    assert not any(n & (n - 1) for n in offered(machine))
+    assert not any(n & (n - 1) for n in offered(WITH_THREADS, "place(b.outer, level=grid)"))

@@ -8,7 +8,7 @@ from ir.machine import DIRECT, Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Index, Read, Reduce, Spec
 
-STAGES = (2, 3, 4)
+STAGES = (2, 3, 4, 6, 8)
 MOST_STAGES = 5  # of what is loaded in loops, where programs have threads
 
 # Old and new, None: not there; and the tensors whose decision of this verb changes with it.
@@ -41,14 +41,21 @@ def stage_changes(
     looped = {i for i in tiles if _placed(schedule, i) == "loop"}
     if machine.model.buffers_results:
         ends |= {t.name for t in spec.outputs}
-        made = [e for e in spec.equations if e.target in ends or isinstance(e.value, Reduce)]
-        buffered, most = [*inputs, *(e.target for e in made)], max(STAGES)
+        made = [
+            e
+            for e in spec.equations
+            if e.target in ends or isinstance(e.value, Reduce) or looped & set(e.indices)
+        ]
+        kept = {d.subject for d in schedule.of("keep")}
+        buffered = [n for n in (*inputs, *(e.target for e in made)) if n not in kept]
+        counts: Iterable[int] = STAGES
         for name in inputs if looped else ():
             yield from _among(schedule, "load", name, (load(name, "grid"),))
     else:
         loops = looped | set(tiles) & reduced
         loaded = [*inputs, *(e.target for e in spec.equations if e.target in ends)]
-        buffered, most = loaded if loops else [], MOST_STAGES
+        buffered = loaded if loops else []
+        counts = range(min(STAGES), MOST_STAGES + 1)
         for name in dict.fromkeys((*loaded, *(t.name for t in spec.outputs))):
             found = schedule.find("copy", name)
             if found is not None and found.option("by") == DIRECT:
@@ -60,7 +67,7 @@ def stage_changes(
         return
     together = _together(spec, reduced & set(tiles)) if machine.stages_of_loops else {}
     for name in buffered:
-        values = [pipeline(name, n) for n in range(min(STAGES), most + 1)]
+        values = [pipeline(name, n) for n in counts]
         alike = together.get(name, ())
         yield from _among(schedule, "pipeline", name, values, alike)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import ceil, prod
 
-from ir.estimate.traffic import Counter
+from ir.estimate.traffic import Counter, prefetched
 from ir.machine import Machine
 from ir.nest.nest import (
     Dot,
@@ -122,7 +122,7 @@ class _Walk(Counter):
         if isinstance(s, Load):
             self._add("loaded", moved)
             self._add("reused", moved * (s.value in self.kept))
-            self._add("ahead", moved * (value.stages > 1))
+            self._add("ahead", moved * prefetched(value))
 
     def _asked(self, s: Load | Store) -> float:
         value = self.values[s.value]

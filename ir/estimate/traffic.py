@@ -82,7 +82,9 @@ class Counter:
                     self.block(s.body, times * iterations)
                     # A load that is not prefetched stalls every iteration of its loop. This count
                     # replaces what loops inside it added.
-                    if any(isinstance(x, Load) and self.values[x.value].stages < 2 for x in s.body):
+                    if any(
+                        isinstance(x, Load) and not prefetched(self.values[x.value]) for x in s.body
+                    ):
                         self.chain = before + times * iterations
                 case Load() | Store():
                     moved = self._moved(s)
@@ -201,6 +203,11 @@ class Counter:
         if index in self.tiles_of:
             return self.tiles_of[index]
         return number(self.whole_of[index], self.sizes)
+
+
+def prefetched(value: Value) -> bool:
+    """Whether the next tile of a value can be in flight while one is used."""
+    return value.stages > 1 or value.slots is not None
 
 
 def _up(count: float, step: int) -> int:

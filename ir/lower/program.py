@@ -11,6 +11,7 @@ from ir.dtypes import Dtypes, is_integer, strong
 from ir.errors import KernelError
 from ir.lower.access import Access, accesses, extent
 from ir.lower.carries import Carries
+from ir.lower.kept import Kept
 from ir.lower.launches import GRID, LOOP, STEP, WHOLE, Segment, Tiling
 from ir.lower.loop_bounds import Limit
 from ir.lower.reductions import Reductions
@@ -82,6 +83,7 @@ class Program:
         self.grid = Scope(self.top, frozenset(c.index for c in tilings.values() if c.level == GRID))
         self.reductions = Reductions(self)
         self.carries = Carries(self)
+        self.kept = Kept(self)
         self._touched: dict[str, None] = {}
         self._borders = segment.borders()
         # A value is reused where the same thing is computed or loaded in loop after loop.
@@ -115,6 +117,8 @@ class Program:
             )
             groups.setdefault(loops, []).append(name)
         for loops, names in groups.items():
+            if loops:
+                self.kept.first(names, self.grid)
             with_loops = self.open(self.grid, loops)
             for name in names:
                 self._store(name, with_loops[-1])
@@ -173,7 +177,7 @@ class Program:
 
     def tensor(self, name: str, scope: Scope) -> str:
         """The value that holds a tensor of this launch, computed where it is first needed."""
-        if found := scope.tensor(name):
+        if found := scope.tensor(name) or self.kept.tensor(name, scope):
             return found
         equation = self.equations[name]
         home = scope.home(self.needed(equation.indices))
@@ -190,7 +194,9 @@ class Program:
             self.reductions.scan(equation, home)
         else:
             self._pointwise(equation, home)
-        return cast(str, home.tensor(name))
+        value = cast(str, home.tensor(name))
+        self.kept.note(name, name, value, home)
+        return value
 
     def _pointwise(self, equation: Equation, home: Scope) -> None:
         expression = self.expression(equation.value, home)
@@ -235,7 +241,10 @@ class Program:
         """A new value over some indices, its name unique in the launch. It has no axis for an index
         over the parts of a split: a program makes one part."""
         axes = tuple([self._axis(i) for i in indices if not self._counts_parts(i)])
-        return self._add(Value(name, tensor, dtype, axes, stages or self.stages(tensor)))
+        slots = self.kept.slots(tensor, indices) if name == tensor else None
+        return self._add(
+            Value(name, tensor, dtype, axes, stages or self.stages(tensor), slots=slots)
+        )
 
     def _axis(self, index: str) -> Axis:
         """The axis of an index, which its values share."""
@@ -289,10 +298,16 @@ class Program:
             return found
         inside = {i for n in expr.walk() if isinstance(n, Index) for i in (n.name,)}
         indices = tuple(i for i in self.tilings if i in inside)
-        value = self.new(name, name, dtype, indices, stages=1)
+        value = self.new(name, name, dtype, indices, self._stages_of(found))
         found = Cast(dtype, found) if dtype in INNER else found
         scope.statements.append(Map(value.name, found))
         return Tile(value.name)
+
+    def _stages_of(self, found: Expr) -> int:
+        """The stages of an operand: as many as the computed tile has that it converts, so that the
+        next is converted while one is used."""
+        source = self.values[found.value] if isinstance(found, Tile) else None
+        return source.stages if source is not None and not source.loaded else 1
 
     def read(self, read: Read, scope: Scope) -> Tile:
         """The tile of a read: of this launch's own tensor, or loaded from global memory."""
@@ -346,7 +361,8 @@ class Program:
             Value(tensor, tensor, source.dtype, (Axis(axis, source.shape[0]),), loaded=True)
         )
         whole = Slice(axis, (), Number(0), whole=True)
-        self.top.statements.append(Load(value.name, tensor, (whole,)))
+        shared = self._shared(tensor, frozenset(), self.top)
+        self.top.statements.append(Load(value.name, tensor, (whole,), shared=shared))
         self.top.loads[tensor] = value.name
         self.touch(tensor)
         return value.name, source.shape[0]
@@ -360,7 +376,8 @@ class Program:
         # The launch holds this tensor whole already, for a search: take entries from that value.
         if self._searched(read.tensor) and found.rows[0] is not None and read.pad is None:
             return self._take(read, found, scope)
-        if (name := scope.load(found.number)) is None:
+        name = scope.load(found.number) or self.kept.load(read.tensor, found.number, scope)
+        if name is None:
             name = self._new_load(read, tensor, found, scope)
         return Tile(name, found.windows, found.shifted)
 
@@ -383,10 +400,11 @@ class Program:
                 *(read.tensor, read.tensor, tensor.dtype, found.axes, stages),
                 loaded=True,
                 rows=rows_of(self.schedule, read.tensor),
+                slots=self.kept.slots(read.tensor, found.needed),
             )
             self._load_values[found.number] = self._add(value).name
         name = self._load_values[found.number]
-        shared = self._shared(read.tensor, found, home)
+        shared = self._shared(read.tensor, found.needed, home)
         home.statements.append(
             Load(
                 *(name, read.tensor, region, read.pad, shared, bulk(self.schedule, read.tensor)),
@@ -394,6 +412,7 @@ class Program:
             )
         )
         home.loads[found.number] = name
+        self.kept.note(read.tensor, found.number, name, home)
         self.touch(read.tensor)
         return name
 
@@ -401,17 +420,18 @@ class Program:
         """A tile of the positions along one dimension of a tensor."""
         return self.operand(f"{tensor}_rows", position, scope, "i32")
 
-    def _shared(self, tensor: str, found: Access, home: Scope) -> str | None:
-        """The grid's last index if a load is to be broadcast along it and can be, else None.
+    def _shared(self, tensor: str, needed: frozenset[str], home: Scope) -> str | None:
+        """The grid's last index if a load is to be broadcast along it and can be, else None. A load of
+        the prologue is broadcast to all programs.
 
         All tiles along it must execute the load equally often, so no jagged loop may be around it.
         """
         decision = self.schedule.find("multicast", tensor)
-        if decision is None or home is self.top:
+        if decision is None:
             return None
         over = str(decision.option("over")).removesuffix(".outer")
         last = [c.index for c in self.tilings.values() if c.level == GRID][-1:]
-        if last != [over] or over in found.needed:
+        if last != [over] or over in needed:
             return None
         if any(self.tilings[i].range.jagged for i in home.bound):
             raise KernelError(

@@ -128,3 +128,30 @@ def test_a_reading_is_loaded_once_in_a_scope_however_often_it_is_read():
 def test_lowering_twice_gives_equal_nests():
     lines = ("tile(m, size=16)", "tile(k, size=8)", "place(m.outer, level=grid)")
     assert lowered("rmsnorm_matmul", *lines) == lowered("rmsnorm_matmul", *lines)
+
+
+TABLE = ("tile(b, size=4)", "place(b.outer, level=grid)")
+
+
+def test_what_the_prologue_loads_is_broadcast_to_all_tiles():
+    launch = lowered("map_id", *TABLE, "multicast(keys, over=b.outer)").launches[0]
+    (load,) = launch.once
+    assert (load.tensor, load.shared) == ("keys", "b")
+    (alone,) = lowered("map_id", *TABLE).launches[0].once
+    assert alone.shared is None
+
+
+@pytest.mark.parametrize("line", ["multicast(ids, over=b.outer)", "multicast(g, over=m.outer)"])
+def test_a_broadcast_of_what_differs_from_tile_to_tile_is_refused(line):
+    kernel, lines = ("map_id", TABLE) if "ids" in line else ("layer_norm", ("tile(m, size=2)",))
+    found = fault(kernel, *lines, line)
+    assert f"`{line}` would change nothing: no load of" in found.what
+    assert found.hint == f"drop {line}"
+
+
+def test_an_operand_has_the_stages_of_the_computed_tile_that_it_converts():
+    lines = ("tile(m, size=4)", "tile(n, size=4)", "compute(o, unit=matrix)")
+    narrow = "precision(o, dtype=bf16)"
+    for stages, more in ((1, ()), (3, ("pipeline(p, stages=3)",))):
+        launch = lowered("attention", *lines, narrow, *more).launches[0]
+        assert launch.value("o_a").stages == stages

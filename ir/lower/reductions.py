@@ -9,6 +9,7 @@ from typing import Protocol, cast
 from ir.contraction import Contraction, factors
 from ir.errors import KernelError, SourceRange
 from ir.functions import IDENTITY_ELEMENTS
+from ir.lower.kept import Kept
 from ir.lower.launches import LOOP, Segment, Tiling
 from ir.lower.loop_bounds import Limit, limits
 from ir.lower.matmuls import matmul_of
@@ -72,6 +73,7 @@ class Demand(Protocol):
     tilings: Mapping[str, Tiling]
     equations: dict[str, Equation]
     values: dict[str, Value]
+    kept: Kept
 
     def needed(self, indices: tuple[str, ...]) -> set[str]:
         """Those of the indices that have a tile origin."""
@@ -131,6 +133,8 @@ class Reductions:
                     place=self._decision(other),
                 )
             self._require_independent(other, group, running)
+        if loops:
+            self.program.kept.first([e.target for e in group], home)
         members = [Member(e, self._accumulator(e)) for e in group]
         if loops:
             scaled = running if any(self._scales(running, e) for e in group) else None

@@ -19,6 +19,8 @@ class Scope:
     tensors: dict[str, str] = field(default_factory=dict)
     # By read of a global tensor: the value that holds its region.
     loads: dict[object, str] = field(default_factory=dict)
+    # As these two: what loops in this scope keep for those after them.
+    kept: dict[object, str] = field(default_factory=dict)
     bound: frozenset[str] = field(init=False)  # every index that has an origin here
 
     def __post_init__(self) -> None:

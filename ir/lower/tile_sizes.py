@@ -97,7 +97,8 @@ def _value(value: Value, numbers: Mapping[str, Number], made: dict[int, Axis]) -
             found = axis if extent is axis.extent else Axis(axis.name, extent)
             made[id(axis)] = found
         axes.append(found)
-    return replace(value, axes=tuple(axes))
+    slots = None if value.slots is None else _extent(value.slots, numbers)
+    return replace(value, axes=tuple(axes), slots=slots)
 
 
 def _extent(expr: Expr, numbers: Mapping[str, Number]) -> Expr:
@@ -106,7 +107,11 @@ def _extent(expr: Expr, numbers: Mapping[str, Number]) -> Expr:
         return numbers[expr.index]
     if isinstance(expr, Apply) and _is_open(expr):
         a, b = (_extent(e, numbers) for e in expr.args)
-        return fold_constants(expr.function, a, b)
+        return (
+            fold_constants(expr.function, a, b)
+            if expr.function in ("add", "mul")
+            else Apply(expr.function, (a, b))
+        )
     return expr
 
 

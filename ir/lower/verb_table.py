@@ -164,6 +164,14 @@ _TABLE = (
         {},
     ),
     Verb(
+        "keep",
+        "a tile that a loop loads or computes lasts for its iteration -> a buffer slot for each "
+        "iteration: all are in flight at once, and later loops over the index read them",
+        "tensor",
+        {"over": "loop"},
+        {},
+    ),
+    Verb(
         "pipeline",
         "a tile loaded (or computed), then used, in turn -> a circular buffer of `stages` tiles, "
         "so that the next are in flight while one is used",

@@ -227,6 +227,17 @@ class _Checker:
     def _of_class(self, decision: Decision) -> None:
         require_of_class(decision, self.machine)
 
+    def _keep(self, decision: Decision) -> None:
+        self._of_class(decision)
+        pipeline = self.schedule.find("pipeline", decision.subject)
+        if pipeline is not None:
+            raise KernelError(
+                f"`{decision.subject}` is kept, so its buffer has a slot for each tile and no other "
+                "number of stages",
+                place=pipeline.place or decision.place,
+                hint=f"drop {pipeline}, or {decision}",
+            )
+
     def _pipeline(self, decision: Decision) -> None:
         if decision.number("stages") < 2:
             raise KernelError(
@@ -351,6 +362,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "pack": _Checker._layout,
     "precision": _Checker._precision,
     "online": _Checker._online,
+    "keep": _Checker._keep,
     "pipeline": _Checker._pipeline,
     "rasterize": _Checker._group,
     "cluster": _Checker._of_machine,

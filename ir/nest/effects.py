@@ -13,7 +13,7 @@ from ir.schedule import Decision, Schedule
 def idle(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each `load`, `pipeline`, `multicast`, `unroll_loop`, `cache`, `swizzle`, `pad`,
+    """Each `load`, `pipeline`, `multicast`, `keep`, `unroll_loop`, `cache`, `swizzle`, `pad`,
     `epilogue`, `roles` and `pingpong` without which the launches would be the same, with the reason."""
     loads = schedule.of("load")
     # Not every lowering pays for a walk: few schedules have a `load`.
@@ -22,7 +22,6 @@ def idle(
         if decision.subject not in ahead:
             why = f"no loop inside `{decision.option('at')}` walks through `{decision.subject}`"
             yield decision, _nothing(decision, why, ahead)
-    yield from _idle_broadcasts(launches, schedule)
     unrolled = {s.index for la in launches for s in la.statements() if isinstance(s, Loop)}
     for decision in schedule.of("unroll_loop"):
         index = decision.subject.removesuffix(".outer")
@@ -60,6 +59,7 @@ def idle(
     for decision in schedule.of("epilogue"):
         if decision.subject not in stored:
             yield decision, _nothing(decision, f"`{decision.subject}` is not stored", stored)
+    yield from _moves(launches, schedule)
     staged = {v.tensor for launch in launches for v in launch.values if v.stages > 1}
     for decision in schedule.of("pipeline"):
         if decision.number("stages") > 1 and decision.subject not in staged:
@@ -67,20 +67,25 @@ def idle(
             yield decision, _nothing(decision, why, staged)
 
 
-def _idle_broadcasts(
+def _moves(
     launches: tuple[Launch, ...], schedule: Schedule
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each `multicast` of what no launch loads alike along the grid's last index."""
-    broadcast = {
+    """Those of `multicast` and `keep`."""
+    shared_loads = {
         s.tensor for la in launches for s in la.statements() if isinstance(s, Load) and s.shared
     }
     for decision in schedule.of("multicast"):
-        if decision.subject not in broadcast:
+        if decision.subject not in shared_loads:
             why = (
                 f"no launch whose grid ends with `{decision.option('over')}` loads a tile of "
                 f"`{decision.subject}` that is the same along it"
             )
-            yield decision, _nothing(decision, why, broadcast)
+            yield decision, _nothing(decision, why, shared_loads)
+    slotted = {v.tensor for la in launches for v in la.values if v.slots is not None}
+    for decision in schedule.of("keep"):
+        if decision.subject not in slotted:
+            why = f"no loop over `{decision.option('over')}` loads or computes `{decision.subject}`"
+            yield decision, _nothing(decision, why, slotted)
 
 
 _WAYS = {

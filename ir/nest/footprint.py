@@ -17,7 +17,8 @@ from ir.spec import DTYPES
 
 def value_bytes(value: Value, sizes: Mapping[str, int]) -> int:
     """Bytes of a value, all of its pipeline stages."""
-    return value.stages * DTYPES[value.dtype] * prod([number(a.extent, sizes) for a in value.axes])
+    slots = value.stages if value.slots is None else number(value.slots, sizes)
+    return slots * DTYPES[value.dtype] * prod([number(a.extent, sizes) for a in value.axes])
 
 
 def launch_steps(launch: Launch) -> tuple[Step, ...]:
@@ -76,7 +77,8 @@ def _too_much(
     """The error for a space that is too small. parts: bytes by value."""
     largest = launch.value(max(parts, key=lambda name: parts[name]))
     axes = ", ".join(f"{a.name}={number(a.extent, sizes)}" for a in largest.axes)
-    slots = f" x {largest.stages}" if space == machine.on_chip else ""
+    count = largest.stages if largest.slots is None else number(largest.slots, sizes)
+    slots = f" x {count}" if space == machine.on_chip else ""
     return KernelError(
         f"`{launch.name}` needs {taken} bytes of `{space}`, the machine has "
         f"{machine.spaces[space].bytes}; the largest value is `{largest.name}`: "

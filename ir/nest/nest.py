@@ -57,6 +57,8 @@ class Value:
     stages: int = 1  # pipeline stages: slots of its circular buffer
     loaded: bool = False  # filled from global memory
     rows: Rows | None = None  # in shared memory; None: as the backend chooses
+    # Slots of a value that is kept: one for each tile of a loop. None: it has `stages`.
+    slots: Expr | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -127,7 +129,8 @@ class Load(Statement):
     tensor: str
     region: tuple[Slice, ...]
     pad: float | None = None  # value of positions out of bounds; None: there are none
-    # The grid's last index, if tiles along it read the same region once and share it.
+    # The grid's last index, if tiles along it read the same region once and share it; in the prologue
+    # all programs do.
     shared: str | None = None
     bulk: bool = False  # moved by the machine's DMA engine
     cache: str = ""  # a hint to the caches, of HINTS; empty: the hardware decides
@@ -193,6 +196,14 @@ class Dot(Statement):
     instruction: tuple[int, int, int] | None = None
     # Of a and b, which are multiplied by them: of an element for each block of the last index of `over`.
     scales: tuple[Tile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recall(Statement):
+    """value = what it held at this tile of `index` in an earlier loop over it, which kept each tile."""
+
+    value: str
+    index: str
 
 
 @dataclass(frozen=True, slots=True)

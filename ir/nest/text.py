@@ -21,6 +21,7 @@ from ir.nest.nest import (
     Loop,
     LoopNest,
     Map,
+    Recall,
     Reduction,
     Scan,
     Search,
@@ -115,6 +116,7 @@ def _value(value: Value) -> str:
     of = f" of {value.tensor}" if value.tensor != value.name else ""
     loaded = ", loaded" if value.loaded else ""
     stages = f", {value.stages} stages" if value.stages > 1 else ""
+    stages = f", kept in {_text(value.slots)} slots" if value.slots is not None else stages
     rows = ""
     if value.rows is not None:
         panel, padding = value.rows.panel, value.rows.padding
@@ -165,6 +167,8 @@ class _Writer:
             case Scan(value, reduction, source, along, carry):
                 name = _SCAN_NAMES[reduction]
                 return f"{value} = {name}({_text(source)}, {along}, carry={carry})"
+            case Recall(value, index):
+                return f"{value} = kept at {index}"
             case Search(value, source, borders, count):
                 given = f"{_text(source)}, {_text(borders)}, count={_text(count)}"
                 return f"{value} = bucketize({given})"

@@ -23,6 +23,7 @@ from ir.nest.nest import (
     Loop,
     LoopNest,
     Map,
+    Recall,
     Reduction,
     Scan,
     Search,
@@ -136,6 +137,9 @@ class _Program:
         self.held = {v.name: _Array.poisoned(v.name, v.dtype, rooms[v.name]) for v in launch.values}
         self.tiles = dict(launch.tiles)
         self.kept: set[str] = set()  # values that `once` wrote; all tiles use them
+        recalls = {(s.index, s.value) for s in launch.statements() if isinstance(s, Recall)}
+        self.recalled = tuple(sorted(recalls))
+        self.slots: dict[tuple[str, int], _Array] = {}  # by value and origin, what loops kept
         self.origin = {index: 0 for index, _ in launch.whole}
         self.count = {index: self._size(e) for index, e in launch.whole}
         if launch.repeat:
@@ -155,6 +159,7 @@ class _Program:
         for tile in tiles:
             for name in self.held.keys() - self.kept:
                 self.held[name].poison()
+            self.slots.clear()
             for axis, origin in zip(self.launch.grid, tile, strict=True):
                 self._enter(axis.index, origin, axis.tile, self._size(axis.size))
             self._block(self.launch.body)
@@ -201,7 +206,18 @@ class _Program:
         for origin in reversed(origins) if s.backwards else origins:
             self._enter(s.index, origin, s.tile, high)
             self._block(s.body)
+            for name in (value for index, value in self.recalled if index == s.index):
+                array = self.held[name]
+                kept = (array.data.copy(), array.written.copy())
+                self.slots[name, origin] = _Array(name, array.dtype, *kept)
             del self.origin[s.index], self.count[s.index]
+
+    def _recall(self, s: Recall) -> None:
+        if (s.value, self.origin[s.index]) not in self.slots:
+            raise NestFault(f"`{s.value}` is recalled where no loop over `{s.index}` kept it")
+        found = self.slots[s.value, self.origin[s.index]]
+        self.held[s.value].data[...] = found.data
+        self.held[s.value].written[...] = found.written
 
     def _enter(self, index: str, origin: int, tile: int, end: int) -> None:
         self.origin[index], self.count[index] = origin, min(tile, end - origin)

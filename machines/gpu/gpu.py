@@ -74,6 +74,7 @@ class Gpu:
     box_steps: int = 8  # strides of elements (CUDA driver API)
     box_slot_bytes: int = 128  # TMA writes to shared memory at multiples of it
     block_per_tile: bool = True
+    even_grids: bool = False
 
     def check(self, machine: Machine) -> None:
         """Holds the table `[gpu]` of a target file to the chip's other figures."""
@@ -177,6 +178,10 @@ class Gpu:
     ) -> Schedule:
         """The best of a few hundred schedules by the quick cost, or by `cost`."""
         return seed(spec, machine, sizes, rounded, cost)
+
+    def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
+        """None: the seed is the best of all by an estimate that tells algorithms apart."""
+        return ()
 
 
 GPU = Gpu()

@@ -17,6 +17,7 @@ from ir.autoschedule.seeds import (
     eight,
     hoisted,
     integers,
+    kept,
     launch_ends,
     online,
     reduced,
@@ -30,6 +31,8 @@ from ir.lower.launches import segments
 from ir.lower.lower import settled
 from ir.lower.verb_table import canonical
 from ir.machine import Machine
+from ir.memo import Recent
+from ir.nest.nest import LoopNest, Recall
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
@@ -44,13 +47,29 @@ MOST_TRIED = 64  # combinations of tiles that are all tried; of more, the best i
 GRID_TILES = (64, 16, 4, 1)
 LOOP_TILES = (8192, 1024, 128, 32, 8, 1)
 LONGEST = 4096  # of an index that may be whole
+WORTH = 2.0  # times the best estimate: an algorithm that takes longer is no start
 DOUBT = 0.01  # of the estimate: larger tiles win where they take so little more
 
 
 def seed(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
     """The best of a small set of schedules by the quick cost; raises KernelError where the spec
     cannot be lowered at all."""
-    return _Search(spec, machine, sizes).best()
+    return _search(spec, machine, sizes).best().schedule
+
+
+def alternatives(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
+    """The best schedule of each other algorithm than that of `seed`, such as an online reduction or
+    tiles that are kept from one loop for the next; the quick cost does not see what overlaps."""
+    search = _search(spec, machine, sizes)
+    best = search.best()
+    found = sorted(search.by_plan.values(), key=lambda f: f.us)
+    return tuple(f.schedule for f in found if f.plan != best.plan and f.us <= WORTH * best.us)
+
+
+def _search(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> _Search:
+    """The search of a spec's seed schedules, made once."""
+    key = (repr(machine), tuple(sizes.items()))
+    return _SEARCHES.get(spec, key) or _SEARCHES.put(spec, key, _Search(spec, machine, sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +78,7 @@ class _Found:
 
     us: float
     schedule: Schedule
+    plan: tuple[Decision, ...] = ()  # besides tile sizes and what all have
 
     def beats(self, other: _Found) -> bool:
         """Whether it is faster."""
@@ -73,12 +93,19 @@ class _Search:
         self.machine = machine
         self.sizes = sizes
         self.base = _base(spec, machine)
-        plans = ((), online(spec), hoisted(spec), alongside(spec), walked(spec))
+        again = tuple(kept(spec)) if machine.renders("keep") else ()
+        plans = ((), online(spec), *again, hoisted(spec), alongside(spec), walked(spec))
         self.extras = {made: in_range(spec, made, self.base, machine) for made in plans}
         self.fault: KernelError | None = None
+        self.by_plan: dict[tuple[Decision, ...], _Found] = {}  # the best of each that is legal
+        self._best: _Found | None = None
 
-    def best(self) -> Schedule:
+    def best(self) -> _Found:
         """The fastest of all choices where there are few, else the best that is climbed to."""
+        self._best = self._best or self._found()
+        return self._best
+
+    def _found(self) -> _Found:
         choices = list(_tilings(self.spec, self.base, self.machine, self.sizes))
         tried: dict[tuple[int, ...], _Found] = {}
 
@@ -101,24 +128,57 @@ class _Search:
                 f"`{self.spec.name}` has no schedule on `{self.machine.name}`"
             )
         near = (point for point, f in tried.items() if f.us <= least * (1 + DOUBT))
-        return tried[min(near)].schedule
+        return tried[min(near)]
 
     def _try(self, tiles: tuple[Decision, ...]) -> _Found:
         looped = {d.subject for d in tiles if d.verb == "tile"}
         best = _Found(inf, Schedule(self.spec.name))
         for extra, base in self.extras.items():
+            if any(d.option("over") not in {f"{i}.outer" for i in looped} for d in _keeps(extra)):
+                continue
             reductions = any(d.verb in ("online", "fuse", "hoist") for d in extra)
             if reductions and not looped & reduced(self.spec, extra):
                 continue
-            schedule = canonical(Schedule(self.spec.name, (*base, *tiles, *extra)))
+            other = {d.subject for d in _keeps(extra)}  # its slots are no stages
+            free = [d for d in base if d.verb != "pipeline" or d.subject not in other]
+            shared = self._broadcast(tiles, extra)
+            schedule = canonical(Schedule(self.spec.name, (*free, *tiles, *extra, *shared)))
             try:
                 nest = settled(self.spec, schedule, self.machine, self.sizes)
             except KernelError as error:
                 self.fault = self.fault or error
                 continue
-            found = _Found(quick_us(nest, self.machine, self.sizes), nest.schedule)
+            if _keeps(extra) and not _recalls(nest):
+                continue  # nothing is read again
+            found = _Found(quick_us(nest, self.machine, self.sizes), nest.schedule, extra)
+            if extra not in self.by_plan or found.beats(self.by_plan[extra]):
+                self.by_plan[extra] = found
             best = found if found.beats(best) else best
         return best
+
+    def _broadcast(
+        self, tiles: tuple[Decision, ...], extra: tuple[Decision, ...]
+    ) -> tuple[Decision, ...]:
+        """A broadcast along the grid's last loop of each input that is kept: its tiles are all loaded
+        at the start, where PEs that load the same would ask for the same lines at once. Those that
+        differ along it lose the decision."""
+        grid = [d.subject for d in tiles if d.option("level") == "grid"]
+        if not grid or not self.machine.renders("multicast"):
+            return ()
+        inputs = {t.name for t in self.spec.inputs}
+        kept = (d.subject for d in _keeps(extra) if d.subject in inputs)
+        return tuple(Decision("multicast", name, (("over", grid[-1]),)) for name in kept)
+
+
+_SEARCHES: Recent[Spec, _Search] = Recent()
+
+
+def _keeps(decisions: tuple[Decision, ...]) -> list[Decision]:
+    return [d for d in decisions if d.verb == "keep"]
+
+
+def _recalls(nest: LoopNest) -> bool:
+    return any(isinstance(s, Recall) for launch in nest.launches for s in launch.statements())
 
 
 def _base(spec: Spec, machine: Machine) -> tuple[Decision, ...]:

@@ -13,7 +13,7 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
 from machines.tiles import footprint, quick_cost
-from machines.tiles.seed import seed
+from machines.tiles.seed import alternatives, seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Tiles:
     tables: tuple[str, ...] = ()
     word: str = "tiles"
     on_chip: str = "local"
-    verbs: frozenset[str] = frozenset({"multicast"})
+    verbs: frozenset[str] = frozenset({"multicast", "keep"})
     largest_tile: int = 1024
     buffers_results: bool = True
     copies_fill_grid: bool = False
@@ -33,6 +33,7 @@ class Tiles:
     box_steps: int = 0
     box_slot_bytes: int = 1
     block_per_tile: bool = False
+    even_grids: bool = True
 
     def check(self, machine: Machine) -> None:
         """The class has no table of its own."""
@@ -121,6 +122,10 @@ class Tiles:
     ) -> Schedule:
         """The best of some tilings by the quick cost; `rounded` and `cost` are of no use here."""
         return seed(spec, machine, sizes)
+
+    def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
+        """The best of other algorithms."""
+        return alternatives(spec, machine, sizes)
 
 
 TILES = Tiles()

@@ -8,10 +8,11 @@ from search.core import difference, provenance, quantity
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation, Failure
 from search.core.events import Asked, Event, Improved, Started, Stopped, Told
-from search.warm_start.first import BROUGHT, ELSEWHERE, FIRST, GIVEN, PLAIN
+from search.warm_start.first import ALTERNATIVE, BROUGHT, ELSEWHERE, FIRST, GIVEN, PLAIN
 
 FIRST_WORDS = {
     PLAIN: "the plain schedule",
+    ALTERNATIVE: "the seed schedule of another algorithm",
     GIVEN: "the schedule that was given",
     ELSEWHERE: "the autoschedule at another shape",
     BROUGHT: "what another search found",

@@ -147,7 +147,7 @@ def test_a_child_is_for_the_backend_of_its_parents_and_lowers_there():
 
 
 def test_the_best_is_brought_over_to_the_other_backend():
-    outcome = search().run()
+    outcome = search(settings=replace(SETTINGS, seed=5)).run()  # one is fast enough to be a parent
     ported = [c for c in outcome.graph if c.origin.operator == PORT]
     assert {c.backend for c in ported} <= set(RACED) and ported
     for child in ported:

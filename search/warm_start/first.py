@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain, zip_longest
 
-from ir.autoschedule.autoschedule import plain
+from ir.autoschedule.autoschedule import alternatives, plain
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.spec import Spec
@@ -19,6 +19,7 @@ from search.warm_start.autoscheduled import scheduled
 
 FIRST = "first"  # the operators, so to say, of the candidates without parents
 PLAIN = "plain"
+ALTERNATIVE = "alternative"  # a seed schedule of another algorithm than the first's
 GIVEN = "given"
 ELSEWHERE = "elsewhere"  # an autoschedule at another shape of the workload than the first is
 BROUGHT = "brought"
@@ -53,6 +54,8 @@ def _first_of(
         (PLAIN, "", schedule_text(plain(spec, machine, settings.sizes))),
         (GIVEN, "", given),
     ]
+    for another in alternatives(spec, machine, sizes):
+        schedules.append((ALTERNATIVE, "", schedule_text(another)))
     for other in others:
         at = f"at {shape(other)}"
         schedules.append((ELSEWHERE, at, schedule_text(scheduled(spec, machine, other))))

@@ -72,6 +72,7 @@ def decision_cases() -> Iterator[Case]:
     yield from _matmuls()
     yield from _mapping()
     yield from _staging()
+    yield from _rows()
 
 
 def _product(dtype: str, second: str = "w[k, n]", shape: str = "K, N", checks=SIZES) -> str:
@@ -247,6 +248,10 @@ def _staging() -> Iterator[Case]:
     yield Case("consumers that take turns", text, ("staging", "matmul"), turns, **own)
     shared = f"{MATRIX}multicast(x, over=n.outer)\npipeline(x, stages=2)\n"
     yield Case("a broadcast operand", text, ("staging", "matmul"), shared)
+
+
+def _rows() -> Iterator[Case]:
+    """Rows that two loops read: loaded whole, or kept tile by tile."""
     softmax = kernel(
         "x: f32[M, K]",
         {"y": ("f32[M, K]", "y[m, k] = e[m, k] / s[m]")},
@@ -255,5 +260,10 @@ def _staging() -> Iterator[Case]:
         "e[m, k] = exp(x[m, k] - t[m])",
         "s[m] = sum(e[m, k], k)",
     )
-    whole = "tile(m, size=4)\ntile(k, size=16)\nplace(m.outer, level=grid)\nload(x, at=grid)\n"
-    yield Case("rows that are loaded whole", softmax, ("staging", "reduction"), whole)
+    tiles = "tile(m, size=4)\ntile(k, size=16)\nplace(m.outer, level=grid)\n"
+    for title, line in (
+        ("tiles that are kept", "keep(x, over=k.outer)"),
+        ("computed tiles that are kept", "keep(e, over=k.outer)"),
+        ("rows that are loaded whole", "load(x, at=grid)"),
+    ):
+        yield Case(title, softmax, ("staging", "reduction"), f"{tiles}{line}\n")

@@ -50,6 +50,13 @@ LINES = {  # a decision of each verb that a loop nest only notes
     "roles": "roles(y, producers=32)",
     "pingpong": "pingpong(y)",
 }
+ROWS = parse_spec(
+    "def product(x: f32[M, K]) -> f32[M, K]:\n"
+    '    """Divide by the sum."""\n    s[m] = sum(x[m, k], k)\n'
+    "    y[m, k] = x[m, k] / s[m]\n    return y\n"
+)
+TWICE = "schedule(product)\ntile(m, size=16)\ntile(k, size=16)\nplace(m.outer, level=grid)\n"
+OF_LOOPS = {"keep": "keep(x, over=k.outer)"}  # of two loops over one index
 ALIKE, UNLIKE = (
     "pipeline(x, stages=3)\npipeline(w, stages=3)",
     "pipeline(x, stages=3)\npipeline(w, stages=2)",
@@ -74,7 +81,7 @@ OF_MATMULS = {
     "swizzle": tuple(f"swizzle(x, bytes={count})" for count in (32, 64, 128)),
     "pad": tuple(f"pad(x, bytes={count})" for count in (16, 32)),
 }
-assert {*LINES, *OF_MATMULS} == {*NOTED}
+assert {*LINES, *OF_MATMULS, *OF_LOOPS} == {*NOTED}
 
 
 def verb_problems(backend: Backend, machine: Machine) -> Iterator[str]:
@@ -92,6 +99,13 @@ def verb_problems(backend: Backend, machine: Machine) -> Iterator[str]:
         if changes and not listed:
             yield f"`{line}` changes the source, and the manifest does not list `{verb}`"
         yield from _admission(machine, f"{before}{line}", listed)
+    for verb, line in OF_LOOPS.items():
+        text, listed = _source(backend, noted, line, ROWS, TWICE), verb in backend.manifest.verbs
+        changes = text not in (None, _source(backend, noted, "", ROWS, TWICE))
+        if listed != changes:
+            yield f"`{verb}` changes the source: {changes}; the manifest lists it: {listed}"
+        if text is not None:
+            yield from _admission(machine, line, listed, ROWS, TWICE)
     for verb, lines in OF_MATMULS.items():
         yield from _of_matmuls(backend, machine, noted, verb, lines)
     if "pipeline" in backend.manifest.verbs:

@@ -1,5 +1,5 @@
 // attention: Average the values v by the softmax of the scaled products of queries and keys.
-// Generated from spec 0ff4dd0fe3eb9b35 and schedule 797ba50237681306.
+// Generated from spec 0ff4dd0fe3eb9b35 and schedule 63d7f351b64657ef.
 #include "device.h"
 
 using namespace device;
@@ -13,7 +13,7 @@ constexpr bool afresh = false, accumulate = true;
 
 namespace attention_0_axes {
 namespace axis {
-enum : Axis { h, m, d, n };
+enum : Axis { h, m, n, d };
 }
 }  // namespace attention_0_axes
 
@@ -38,19 +38,19 @@ KERNEL(attention_0) {
   const Index m_tiles = tiles(M, 16);
   const Index count = h_tiles * m_tiles;
   if (pe.id() >= count) co_return;
-  const Index n_at = 0, n_n = N;
+  const Index d_at = 0, d_n = D;
 
-  Buffer o_t = pe.buffer("o", Dtype::f32, {{axis::h, 1}, {axis::m, 16}, {axis::d, 32}}, 1);
-  Buffer s_t = pe.buffer("s", Dtype::f32, {{axis::h, 1}, {axis::m, 16}, {axis::n, N}}, 1);
-  Buffer q_t = pe.buffer("q", Dtype::bf16, {{axis::h, 1}, {axis::m, 16}, {axis::d, 32}}, 2);
-  Buffer k_t = pe.buffer("k", Dtype::bf16, {{axis::h, 1}, {axis::n, N}, {axis::d, 32}}, 2);
-  Buffer a_t = pe.buffer("a", Dtype::f32, {{axis::h, 1}, {axis::m, 16}, {axis::n, N}}, 1);
-  Buffer mx_t = pe.buffer("mx", Dtype::f32, {{axis::h, 1}, {axis::m, 16}}, 1);
-  Buffer p_t = pe.buffer("p", Dtype::f32, {{axis::h, 1}, {axis::m, 16}, {axis::n, N}}, 1);
-  Buffer o_a_t = pe.buffer("o_a", Dtype::bf16, {{axis::h, 1}, {axis::m, 16}, {axis::n, N}}, 1);
-  Buffer v_t = pe.buffer("v", Dtype::bf16, {{axis::h, 1}, {axis::n, N}, {axis::d, 32}}, 2);
+  Buffer mx_t = pe.buffer("mx", Dtype::f32, {{axis::h, 1}, {axis::m, 16}}, 2);
+  Buffer s_t = pe.buffer("s", Dtype::f32, {{axis::h, 1}, {axis::m, 16}, {axis::n, 32}}, 3);
+  Buffer q_t = pe.buffer("q", Dtype::bf16, {{axis::h, 1}, {axis::m, 16}, {axis::d, D}}, 2);
+  Buffer k_t = pe.buffer("k", Dtype::bf16, {{axis::h, 1}, {axis::n, 32}, {axis::d, D}}, (N + 31) / 32);
+  Buffer a_t = pe.buffer("a", Dtype::f32, {{axis::h, 1}, {axis::m, 16}, {axis::n, 32}}, (N + 31) / 32);
   Buffer l_t = pe.buffer("l", Dtype::f32, {{axis::h, 1}, {axis::m, 16}}, 1);
-  Buffer y_t = pe.buffer("y", Dtype::bf16, {{axis::h, 1}, {axis::m, 16}, {axis::d, 32}}, 2);
+  Buffer o_t = pe.buffer("o", Dtype::f32, {{axis::h, 1}, {axis::m, 16}, {axis::d, D}}, 1);
+  Buffer p_t = pe.buffer("p", Dtype::f32, {{axis::h, 1}, {axis::m, 16}, {axis::n, 32}}, 3);
+  Buffer o_a_t = pe.buffer("o_a", Dtype::bf16, {{axis::h, 1}, {axis::m, 16}, {axis::n, 32}}, 3);
+  Buffer v_t = pe.buffer("v", Dtype::bf16, {{axis::h, 1}, {axis::n, 32}, {axis::d, D}}, (N + 31) / 32);
+  Buffer y_t = pe.buffer("y", Dtype::bf16, {{axis::h, 1}, {axis::m, 16}, {axis::d, D}}, 2);
 
   for (Index tile = pe.id(); tile < count; tile += pe.count()) {
     Index rest = tile;
@@ -60,29 +60,34 @@ KERNEL(attention_0) {
     const Index h_at = rest % h_tiles * 1;
     const Index h_n = least(1, H - h_at);
     const Group m_group = run_of(pe, tile, m_tiles, count);
-    const Box box_h_m_n{{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}};
-    co_await pe.fill(s_t.next(), 0.0, box_h_m_n);
-    for (Index d_at = 0; d_at < D; d_at += 32) {
-      const Index d_n = least(32, D - d_at);
+    const Box box_h_m{{axis::h, h_n}, {axis::m, m_n}};
+    const Box box_h_m_d{{axis::h, h_n}, {axis::m, m_n}, {axis::d, d_n}};
+    co_await pe.fill(mx_t.next(), -inf, box_h_m);
+    co_await pe.load(q_t.next(), q_g, {Slice{h_at, axis::h, h_n}, Slice{m_at, axis::m, m_n}, Slice{d_at, axis::d, d_n}});
+    for (Index n_at = 0; n_at < N; n_at += 32) {
+      const Index n_n = least(32, N - n_at);
       const Box box_h_m_n_d{{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}, {axis::d, d_n}};
-      co_await pe.load(q_t.next(), q_g, {Slice{h_at, axis::h, h_n}, Slice{m_at, axis::m, m_n}, Slice{d_at, axis::d, d_n}});
+      const Box box_h_m_n{{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}};
       co_await pe.load_shared(k_t.next(), k_g, {Slice{h_at, axis::h, h_n}, Slice{n_at, axis::n, n_n}, Slice{d_at, axis::d, d_n}}, m_group);
-      co_await pe.matmul(s_t.tile(), q_t.tile(), k_t.tile(), box_h_m_n_d, accumulate);
+      co_await pe.matmul(s_t.next(), q_t.tile(), k_t.tile(), box_h_m_n_d, afresh);
+      co_await pe.map(Op::mul, a_t.next(), {s_t.tile(), 1.0 / __builtin_sqrt(double(D))}, box_h_m_n);
+      co_await pe.reduce(Reduction::max, mx_t.tile(), a_t.tile(), box_h_m_n, accumulate);
     }
-    co_await pe.map(Op::mul, a_t.next(), {s_t.tile(), 1.0 / __builtin_sqrt(double(D))}, box_h_m_n);
-    co_await pe.reduce(Reduction::max, mx_t.next(), a_t.tile(), box_h_m_n, afresh);
-    co_await pe.map(Op::sub, p_t.next(), {a_t.tile(), mx_t.tile()}, box_h_m_n);
-    co_await pe.map(Op::exp, p_t.tile(), {p_t.tile()}, box_h_m_n);
-    co_await pe.reduce(Reduction::sum, l_t.next(), p_t.tile(), box_h_m_n, afresh);
-    for (Index d_at = 0; d_at < D; d_at += 32) {
-      const Index d_n = least(32, D - d_at);
+    co_await pe.fill(l_t.next(), 0.0, box_h_m);
+    co_await pe.fill(o_t.next(), 0.0, box_h_m_d);
+    for (Index n_at = 0; n_at < N; n_at += 32) {
+      const Index n_n = least(32, N - n_at);
+      const Box box_h_m_n{{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}};
       const Box box_h_m_d_n{{axis::h, h_n}, {axis::m, m_n}, {axis::d, d_n}, {axis::n, n_n}};
-      const Box box_h_m_d{{axis::h, h_n}, {axis::m, m_n}, {axis::d, d_n}};
+      a_t.next();  // kept at n
+      co_await pe.map(Op::sub, p_t.next(), {a_t.tile(), mx_t.tile()}, box_h_m_n);
+      co_await pe.map(Op::exp, p_t.tile(), {p_t.tile()}, box_h_m_n);
+      co_await pe.reduce(Reduction::sum, l_t.tile(), p_t.tile(), box_h_m_n, accumulate);
       co_await pe.map(Op::copy, o_a_t.next(), {p_t.tile()}, box_h_m_n);
-      co_await pe.load(v_t.next(), v_g, {Slice{h_at, axis::h, h_n}, Slice{n_at, axis::n, n_n}, Slice{d_at, axis::d, d_n}});
-      co_await pe.matmul(o_t.next(), o_a_t.tile(), v_t.tile(), box_h_m_d_n, afresh);
-      co_await pe.map(Op::div, y_t.next(), {o_t.tile(), l_t.tile()}, box_h_m_d);
-      co_await pe.store(y_g, {Slice{h_at, axis::h, h_n}, Slice{m_at, axis::m, m_n}, Slice{d_at, axis::d, d_n}}, y_t.tile());
+      co_await pe.load_shared(v_t.next(), v_g, {Slice{h_at, axis::h, h_n}, Slice{n_at, axis::n, n_n}, Slice{d_at, axis::d, d_n}}, m_group);
+      co_await pe.matmul(o_t.tile(), o_a_t.tile(), v_t.tile(), box_h_m_d_n, accumulate);
     }
+    co_await pe.map(Op::div, y_t.next(), {o_t.tile(), l_t.tile()}, box_h_m_d);
+    co_await pe.store(y_g, {Slice{h_at, axis::h, h_n}, Slice{m_at, axis::m, m_n}, Slice{d_at, axis::d, d_n}}, y_t.tile());
   }
 }

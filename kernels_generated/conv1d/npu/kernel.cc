@@ -1,5 +1,5 @@
 // conv1d: Convolve each row with kernels of width 3, padded by 1, and add a bias.
-// Generated from spec a9ddf1487adb2982 and schedule e4cf23b0d8eae734.
+// Generated from spec a9ddf1487adb2982 and schedule 6f5864a48613399c.
 #include "device.h"
 
 using namespace device;

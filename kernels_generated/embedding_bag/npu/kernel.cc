@@ -1,5 +1,5 @@
 // embedding_bag: Add up the rows of table that each bag names; bag b holds idx[offsets[b]:offsets[b + 1]].
-// Generated from spec a43c77321c1f0d91 and schedule fd4937f4a9a1ad7b.
+// Generated from spec a43c77321c1f0d91 and schedule a7694c6ecbdaa5d6.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // map_id: Find each id among the sorted keys: its place counted from 1, or 0 where it is missing.
-// Generated from spec 2a0b685e5976ff86 and schedule d3139552897bf97c.
+// Generated from spec 2a0b685e5976ff86 and schedule 7138a8aecd565dd7.
 #include "device.h"
 
 using namespace device;
@@ -25,23 +25,23 @@ KERNEL(map_id_0) {
   const Tensor keys_g = args.tensor(0);
   const Tensor ids_g = args.tensor(1);
   const Tensor y_g = args.tensor(2);
-  const Index b_tiles = tiles(B, 128);
+  const Index b_tiles = tiles(B, 157);
   const Index count = b_tiles;
   if (pe.id() >= count) co_return;
 
   Buffer keys_t = pe.buffer("keys", Dtype::i32, {{axis::keys_0, U}}, 1);
-  Buffer ids_t = pe.buffer("ids", Dtype::i32, {{axis::b, 128}}, 4);
-  Buffer keys_rank_t = pe.buffer("keys_rank", Dtype::i32, {{axis::b, 128}}, 1);
-  Buffer keys_rows_t = pe.buffer("keys_rows", Dtype::i32, {{axis::b, 128}}, 1);
-  Buffer keys_at_t = pe.buffer("keys_at", Dtype::i32, {{axis::b, 128}}, 1);
-  Buffer y_t = pe.buffer("y", Dtype::i32, {{axis::b, 128}}, 2);
-  Buffer b8_b_0_t = pe.buffer("b8_b_0", Dtype::b8, {{axis::b, 128}}, 1);
+  Buffer ids_t = pe.buffer("ids", Dtype::i32, {{axis::b, 157}}, 2);
+  Buffer keys_rank_t = pe.buffer("keys_rank", Dtype::i32, {{axis::b, 157}}, 1);
+  Buffer keys_rows_t = pe.buffer("keys_rows", Dtype::i32, {{axis::b, 157}}, 1);
+  Buffer keys_at_t = pe.buffer("keys_at", Dtype::i32, {{axis::b, 157}}, 1);
+  Buffer y_t = pe.buffer("y", Dtype::i32, {{axis::b, 157}}, 1);
+  Buffer b8_b_0_t = pe.buffer("b8_b_0", Dtype::b8, {{axis::b, 157}}, 1);
 
-  co_await pe.load(keys_t.next(), keys_g, {Slice{0, axis::keys_0, U}});
+  co_await pe.load_shared(keys_t.next(), keys_g, {Slice{0, axis::keys_0, U}}, Group{-1, least(count, pe.count())});
   for (Index tile = pe.id(); tile < count; tile += pe.count()) {
     Index rest = tile;
-    const Index b_at = rest % b_tiles * 128;
-    const Index b_n = least(128, B - b_at);
+    const Index b_at = rest % b_tiles * 157;
+    const Index b_n = least(157, B - b_at);
     const Box box_b{{axis::b, b_n}};
     co_await pe.load(ids_t.next(), ids_g, {Slice{b_at, axis::b, b_n}});
     co_await pe.bucketize(keys_rank_t.next(), ids_t.tile(), keys_t.tile(), axis::keys_0, U, box_b);

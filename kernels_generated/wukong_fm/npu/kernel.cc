@@ -1,5 +1,5 @@
 // wukong_fm: Interact the N embeddings of each sample: x times its transpose times y.
-// Generated from spec 52228c1f379b2f9f and schedule 2f2261062c147bd0.
+// Generated from spec 52228c1f379b2f9f and schedule a59b3a18950e855e.
 #include "device.h"
 
 using namespace device;
