@@ -16,7 +16,7 @@ from testing.samples.samples import SMALL, WITH_THREADS, workload
 LINES = """
 `tile(m, size=16)` -> size=1, 2, 4, 6, 8, 32, 64 | drop it
 add `tile(n)` with size=
-`pipeline(a, stages=2)` -> stages=3, 4 | drop it
+`pipeline(a, stages=2)` -> stages=3, 4, 6, 8 | drop it
 add `kernel(acc)`
 """
 
