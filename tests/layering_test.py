@@ -190,6 +190,11 @@ TABLE = {
     "search/llm": (("ir", "search/core"), ("openai",)),
     "search/prompt": (("ir", "search/core", "search/loop", "backends/manifest"), ("jinja2",)),
     "search/report": (("ir", "search/core"), ("jinja2", "markupsafe")),
+    "search/loop/testing": (("ir", "search/core", "search/loop"), None),
+    "search/operator/testing": (
+        ("ir", "search/core", "search/loop", "search/operator", "search/prompt", "search/llm"),
+        None,
+    ),
     "search/evaluator/testing": (
         ("ir", "backends", "machines/tiles", "search/core", "search/evaluator"),
         None,
