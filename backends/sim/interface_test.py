@@ -31,10 +31,9 @@ def library(tmp_path_factory):
 
 
 def run(library, kernel, dtypes, sizes, tensors):
-    with kernel_process() as place:
+    with kernel_process(library) as place:
         load().simulate(
             tiny(),
-            str(library),
             place,
             [(kernel, list(range(len(tensors))), list(sizes))],
             tensors,
