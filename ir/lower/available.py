@@ -10,8 +10,8 @@ from ir.schedule import Decision
 # Verbs that machines of some class only have.
 OF_CLASS = frozenset(
     """
-    associate unroll split_k flatten atomic causal_bound multicast rasterize cluster threads
-    persistent stream_k specialize registers roles pingpong warps instruction unroll_loop cache
+    associate unroll split_k flatten atomic causal_bound multicast keep rasterize cluster
+    threads persistent stream_k specialize registers roles pingpong warps instruction unroll_loop cache
     swizzle pad epilogue
     """.split()
 )

@@ -41,6 +41,8 @@ def served(case: Case, machine: Machine) -> bool:
         return False
     if "copy" in case.verbs and "bulk" not in machine.engines:
         return False
+    if "keep" in case.verbs and "keep" not in machine.model.verbs:
+        return False
     families = machine.details.get("gpu", {}).get("instructions")
     if "instruction" in case.verbs and not families:
         return False
