@@ -255,6 +255,8 @@ FOR_TESTS = (
     "machines/tiles",
     "backends/gpu/threads/testing",
     "search/evaluator/testing",
+    "search/loop/testing",
+    "search/operator/testing",
     "testing",
     "testing/conformance",
     "testing/samples",
