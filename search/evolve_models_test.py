@@ -332,7 +332,7 @@ def shortest(texts):
 LEFT_OUT = {  # what stands between two texts
     "(documents)": ("\n# From the knowledge base\n", "\n# Constraints\n"),
     "(move)": ("Your move this time:", "\n\n`philosophy.md`"),
-    "(figures)": ("# What came of it\n", "\n# How to answer\n"),
+    "(figures)": ("# Results\n", "\n# How to answer\n"),
     "(source)": ("````text\nnest of rows", "\n````\n"),
 }
 
