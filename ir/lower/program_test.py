@@ -145,7 +145,7 @@ def test_what_the_prologue_loads_is_broadcast_to_all_tiles():
 def test_a_broadcast_of_what_differs_from_tile_to_tile_is_refused(line):
     kernel, lines = ("map_id", TABLE) if "ids" in line else ("layer_norm", ("tile(m, size=2)",))
     found = fault(kernel, *lines, line)
-    assert f"`{line}` would change nothing: no load of" in found.what
+    assert f"`{line}` would change nothing: no launch whose grid ends with" in found.what
     assert found.hint == f"drop {line}"
 
 

@@ -23,9 +23,9 @@ def store(tmp_path):
 
 
 def test_as_many_requests_are_in_flight_as_allowed_and_no_more_than_are_missing(store):
-    found = made(store, local=False, evaluations=13)
-    assert found.run().evaluations == 13
-    assert found.jobs.most_in_flight == 4 and len(found.model.began) == 11
+    found = made(store, local=False, evaluations=10)
+    assert found.run().evaluations == 10
+    assert found.jobs.most_in_flight == 4 and len(found.model.began) == 8
     few = made(store, local=False, evaluations=5)
     assert few.run().evaluations == 5 and len(few.model.began) == 3
 
