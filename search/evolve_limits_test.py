@@ -106,12 +106,13 @@ def test_a_budget_that_is_used_up_ends_the_run_in_order(place, words, said):
 
 def test_a_run_whose_budget_is_used_up_goes_on_with_more(place):
     with ModelServer(otherwise="nonsense") as server:
-        _, found, _, _ = ended(place, server, "--evaluations=12", "--max-tokens=30000")
+        words = ("--evaluations=12", "--max-tokens=30000", "--operators=universal")
+        _, found, _, _ = ended(place, server, *words)
         more = (f"--resume={RUN}", "--store=runs.db", "--json", "--max-tokens=900000")
         code, out, _ = place.run(*more, **at(server))
     (longer,) = json.loads(out)["runs"]
-    assert code == 0 and longer["stopped_because"].startswith("12 evaluations")
-    assert longer["models"]["tokens"] > found["models"]["tokens"]
+    assert code == 0 and longer["stopped_because"].startswith("nothing new")
+    assert longer["models"]["tokens"] > 30000 > found["models"]["tokens"]
 
 
 def test_an_outage_does_not_end_a_search_and_takes_no_tokens(place):

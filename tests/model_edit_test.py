@@ -55,7 +55,7 @@ def evolved(folder, *words, titles):
     tree.mkdir()
     (tree / "WORKSPACE").touch()
     (place.work / "vote.kir").write_text((ANSWERS / "vote.kir").read_text())
-    asks = ("--model=tiny", "--operators=universal,mutate", "--store=runs.db", "--json")
+    asks = ("--model=tiny", "--operators=universal", "--store=runs.db", "--json")
     with ModelServer(folder=ANSWERS, otherwise="nonsense") as server:
         more = {**at(server), "BUILD_WORKSPACE_DIRECTORY": str(tree)}
         code, out, err = place.run(*asks, *words, **more)
