@@ -180,7 +180,7 @@ def test_every_kernel_finds_something_of_its_own_on_every_target(kernel, name):
     machine = target(name)
     library = library_of(machine.backends[0])
     found = retrieve(library, query(workload(kernel).spec, machine, surface="schedule"), 6000)
-    assert len(found.taken) >= 3
-    assert 0 < found.tokens <= 6000
     own = {f.stem for f in notes(machine.backends[0]).glob("*.md")}
+    assert len(found.taken) >= (3 if own else 2)
+    assert 0 < found.tokens <= 6000
     assert not own or own & {t.document.name for t in found.taken}
