@@ -137,7 +137,7 @@ def evaluated(machine: Machine, harms: dict[str, Harm]) -> dict:
         SIZES,
         WORKLOAD.checks,
         # What loops takes processor time; by the clock a good one may take long.
-        limits=Limits(cpu=10, seconds=1800.0, memory=1 << 30),
+        limits=Limits(cpu=60, seconds=1800.0, memory=1 << 30),
     )
     asked = [candidate(machine, harm) for harm in (*harms.values(), None)]
     with LocalEvaluator([bench], workers=1) as evaluator:
