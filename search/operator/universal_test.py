@@ -79,8 +79,8 @@ REFUSED = {
     "no such verb": (edit("schedule.sched", "tile(m, size=16)", "tiel(m, size=8)"), "tiel"),
     "not legal": (edit("schedule.sched", "tile(m, size=16)", "tile(q, size=8)"), "q"),
     "no effect": (
-        edit("schedule.sched", "tile(m, size=16)", "tile(m, size=8)\nmulticast(g, over=m.outer)"),
-        "`multicast(g, over=m.outer)` would change nothing: no launch",
+        edit("schedule.sched", "tile(m, size=16)", "tile(m, size=8)\nmulticast(a, over=m.outer)"),
+        "`multicast(a, over=m.outer)` would change nothing: no launch",
     ),
     "tried before": (edit("schedule.sched", "tile(m, size=16)", "tile(m, size=16) "), "before"),
 }
