@@ -17,15 +17,20 @@ from ir.spec import Spec
 MOST_ROUNDS = 4  # tiles that one processor has of an even grid
 
 
-def sectors(spec: Spec, machine: Machine) -> dict[str, int]:
-    """By index: the matrix unit's step along it, where that is no power of two."""
+def unit_steps(spec: Spec, machine: Machine) -> dict[str, int]:
+    """By index of a matmul: the matrix unit's step along it, where the machine says one."""
     step = machine.units["matrix"].step if "matrix" in machine.units else ()
     found: dict[str, int] = {}
     for product in filter(None, map(contraction, spec.equations if step else ())):
         sides = (product.rows, product.columns, product.over)
         for side, width in zip(sides, step, strict=True):
             found |= {i: lcm(found.get(i, 1), width) for i in side}
-    return {i: n for i, n in found.items() if n & (n - 1)}
+    return found
+
+
+def sectors(spec: Spec, machine: Machine) -> dict[str, int]:
+    """By index: the matrix unit's step along it, where that is no power of two."""
+    return {i: n for i, n in unit_steps(spec, machine).items() if n & (n - 1)}
 
 
 def whole_steps(size: int, step: int) -> int:

@@ -21,7 +21,7 @@ from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import Equation, Facts, Index, Reduce, Scan, Spec
-from ir.unit_steps import even_tiles, sectors, tile_sizes
+from ir.unit_steps import even_tiles, sectors, tile_sizes, unit_steps
 from ir.variant.atomic import facts_with_places, scattered
 from ir.variant.derived import TRIPLE, after
 from ir.variant.derived import ends as made_ends
@@ -176,8 +176,8 @@ def _tiles(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 
 
 def _even(ground: _Ground, schedule: Schedule, index: str) -> Iterator[int]:
-    """The tiles of an index on the grid that give each processor as many, where a launch need not take
-    powers of two."""
+    """The tiles of an index on the grid that give each processor as many, in whole steps of the matrix
+    unit, where a launch need not take powers of two."""
     grid = [
         d.subject.removesuffix(".outer")
         for d in schedule.of("place")
@@ -190,7 +190,9 @@ def _even(ground: _Ground, schedule: Schedule, index: str) -> Iterator[int]:
         tile = schedule.find("tile", other)
         if other != index and tile is not None:
             beside *= -(-ground.extents.get(other, 1) // tile.number("size", 1))
-    yield from even_tiles(ground.extents[index], ground.machine.parallel, beside)
+    step = unit_steps(ground.spec, ground.machine).get(index, 1)
+    sizes = even_tiles(ground.extents[index], ground.machine.parallel, beside)
+    yield from (size for size in sizes if size % step == 0)
 
 
 def _places(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:

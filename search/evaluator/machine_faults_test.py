@@ -21,9 +21,9 @@ from search.evaluator.testing.acting import HOURS, bench, outcomes
 def test_a_candidate_whose_worker_dies_is_tried_again(monkeypatch, deaths):
     killed = []
 
-    def killing(self, todo, hand_out=LocalEvaluator._hand_out):
-        hand_out(self, todo)
-        for worker in [w for w in self._pool if w.doing is not None]:
+    def killing(self, todo, busy, hand_out=LocalEvaluator._hand_out):
+        hand_out(self, todo, busy)
+        for worker in list(busy):
             if len(killed) < deaths and worker.process.pid not in killed:
                 killed.append(worker.process.pid)
                 worker.process.kill()
