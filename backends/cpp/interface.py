@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
 from backends.cpp.admission import RULES
 from backends.shared.admission import WORDS
-from backends.shared.declarations import declared
+from backends.shared.declarations import declared, listed
 from backends.shared.host import PRELUDE
 from backends.shared.words import FUNCTIONS, TYPES
 
@@ -44,11 +43,11 @@ stay as they are. The text is checked before it is compiled:
 
 - Directives are `{RULES.include}` and pragmas of the form `{RULES.directives}`.
 - Outside of kernels there are constants (`constexpr`). Nothing outlives a launch.
-- Types are {_listed(RULES.types - {"const"})}. Values of {_listed(RULES.made)} are made by the interface.
-- Nothing is called but the functions below, all of `fn::`, values of {_listed(RULES.callable_types)}, \
-and {_listed(called)}. There are no functions, lambdas or templates of your own.
-- No pointer, subscript, cast, character or macro, and none of the words {_listed(WORDS)}; the members \
-{_listed(RULES.members)} are not named.
+- Types are {listed(RULES.types - {"const"})}. Values of {listed(RULES.made)} are made by the interface.
+- Nothing is called but the functions below, all of `fn::`, values of {listed(RULES.callable_types)}, \
+and {listed(called)}. There are no functions, lambdas or templates of your own.
+- No pointer, subscript, cast, character or macro, and none of the words {listed(WORDS)}; the members \
+{listed(RULES.members)} are not named.
 - That indices stay within tiles and tensors is yours to keep; what is written just beside a tensor is \
 seen when it runs.
 
@@ -60,8 +59,4 @@ seen when it runs.
 {declarations}
 ```
 
-`fn::`, of numbers: {_listed(of_fn)}."""
-
-
-def _listed(words: Collection[str]) -> str:
-    return f"`{' '.join(sorted(words))}`"
+`fn::`, of numbers: {listed(of_fn)}."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from backends.cutedsl.admission import (
     STRINGS,
     TYPES,
 )
-from backends.shared.declarations import used
+from backends.shared.declarations import listed, used
 from backends.shared.signatures import signatures
 
 HERE = Path(__file__).parent
@@ -33,7 +32,7 @@ def interface() -> str:
     of_fn = list(signatures(texts["functions"]))
     told = {line.partition("(")[0] for line in of_fn}
     elements = "\n".join(f"fn.{line}" for line in of_fn)
-    members = "\n".join(f"- `{name}`: {_listed(words)}" for name, words in MEMBERS.items())
+    members = "\n".join(f"- `{name}`: {listed(words)}" for name, words in MEMBERS.items())
     examples = used(HERE / "notes", {*own, *(w for words in MEMBERS.values() for w in words)})
     calls = "\n".join(dict.fromkeys(examples[name] for name in sorted(examples)))
     return f"""\
@@ -42,18 +41,18 @@ the grid and the threads of a block. The text is checked before it is imported:
 
 - The imports are these, letter by letter: {"; ".join(f"`{line}`" for line in sorted(IMPORTS))}.
 - Outside of kernels there are `NAME = number`, `NAME = True` and a text at the beginning.
-- A kernel is marked `@cute.kernel` and nothing else. A parameter is a {_listed(PARAMETERS)}, without a \
+- A kernel is marked `@cute.kernel` and nothing else. A parameter is a {listed(PARAMETERS)}, without a \
 default.
 - Statements are assignments, calls, `for`, `if`, `pass`. There is no `while`, `return`, `def`, `with`, \
 `try` or `del`; no dictionary, set, f-string or conditional expression. A `lambda` and a list \
 comprehension are there.
 - Names are the kernel's own, and those below, which it does not bind. Of a value there are \
-{_listed(OF_TENSORS)} alone. Strings are {_listed(STRINGS)}.
+{listed(OF_TENSORS)} alone. Strings are {listed(STRINGS)}.
 - The masks are yours: that indices stay within tensors and tiles is not checked before it runs.
 
 ## Functions
 
-Types: {_listed(TYPES)}. Of Python: {_listed(_CONTROL)}. CuTe DSL's own:
+Types: {listed(TYPES)}. Of Python: {listed(_CONTROL)}. CuTe DSL's own:
 
 {members}
 
@@ -68,8 +67,8 @@ Of numbers:
 ```text
 {elements}
 ```
-Also, of one float: {_listed({n for n in FUNCTIONS - told if not n.isupper()})}; constants: \
-{_listed({n for n in FUNCTIONS if n.isupper()})}.
+Also, of one float: {listed({n for n in FUNCTIONS - told if not n.isupper()})}; constants: \
+{listed({n for n in FUNCTIONS if n.isupper()})}.
 
 ## Calls of them
 
@@ -78,7 +77,3 @@ From kernels that a test compiles:
 ```python
 {calls}
 ```"""
-
-
-def _listed(words: Collection[str]) -> str:
-    return f"`{' '.join(sorted(words))}`"

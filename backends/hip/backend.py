@@ -107,13 +107,12 @@ class Hip(DeviceBackend):
         code = emulator.library(built.file, {c.name for c in made}, constants(given, known))
         bound = bind(nest.spec, sizes)
         found: list[dict[str, np.ndarray]] = []
+        # Each order has copies of them.
+        tensors = {
+            p.name: to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
+            for p in parameters(nest)
+        }
         for reversed_order in emulator.ORDERS:
-            tensors = {
-                p.name: to_device(inputs[p.name], p.dtype)
-                if p.role == "input"
-                else poisoned(p, bound)
-                for p in parameters(nest)
-            }
             with emulator.emulation(code, made, tensors) as emulation:
                 for call in made:
                     emulation.launch(call, reversed_order)

@@ -79,6 +79,11 @@ def _name(signature: str) -> str:
     return found[1].partition("##")[0] if found else ""
 
 
+def listed(words: Collection[str]) -> str:
+    """Words in Markdown, sorted."""
+    return f"`{' '.join(sorted(words))}`"
+
+
 def used(notes: Path, names: Collection[str]) -> dict[str, str]:
     """For each name a statement that calls it, from the blocks of a folder's documents, which tests
     compile; the shortest of the first document that has one."""
@@ -105,7 +110,7 @@ def _blocks(notes: Path) -> Iterator[tuple[str, str]]:
 
 
 def _statements(block: str) -> Iterator[str]:
-    """The statements of C++, each on a line, without what stands around them."""
+    """The statements of C++, each on a line, without comments and directives."""
     now: list[str] = []
     for line in block.splitlines():
         text = line.partition("  //")[0].strip()

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from backends.shared.admission import DEEPEST, WORDS
+from backends.shared.declarations import listed
 from backends.shared.texts import BUILTINS
 from backends.sim.admission import CALLED, INTERNAL, RULES
 from backends.sim.native.load import device_include
@@ -28,12 +29,12 @@ as they are. The text is checked before it is compiled:
 
 - Outside of kernels there are `{RULES.include}`, constants (`constexpr`), enums and namespaces. Nothing \
 outlives a launch.
-- Inside there are {RULES.what}: the types {_listed(RULES.types - {"const"})}.
-- Nothing is called but {_listed(CALLED - BUILTINS)}, and {_listed(BUILTINS)}. There are no functions, \
+- Inside there are {RULES.what}: the types {listed(RULES.types - {"const"})}.
+- Nothing is called but {listed(CALLED - BUILTINS)}, and {listed(BUILTINS)}. There are no functions, \
 lambdas or templates of your own.
 - No pointer, reference to what is not constant, array, subscript, cast, character or macro, and none of \
-the words {_listed(WORDS)}. Of the interface, {_listed(INTERNAL)} are not named, nor the members \
-{_listed(RULES.members)}.
+the words {listed(WORDS)}. Of the interface, {listed(INTERNAL)} are not named, nor the members \
+{listed(RULES.members)}.
 - Brackets are nested at most {DEEPEST} deep.
 
 ## The interface
@@ -65,7 +66,3 @@ def declarations() -> str:
 
 def _examples() -> str:
     return EXAMPLES.read_text(encoding="utf-8")
-
-
-def _listed(words: frozenset[str]) -> str:
-    return f"`{' '.join(sorted(words))}`"

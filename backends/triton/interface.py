@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
-from backends.shared.declarations import used, whole
+from backends.shared.declarations import listed, used, whole
 from backends.triton.build.admission import (
     BUILTINS,
     IMPORTS,
@@ -40,11 +39,11 @@ checked before it is run:
 - Outside of functions there are numbers, as `NAME = 4` or `NAME = tl.constexpr(4)`, and a text.
 - Nothing is kept from one call to the next: no assignment to an attribute or an element, no default \
 that is no constant, no function in a function, no `try`, `with`, `class`, `yield` or `lambda`.
-- A function that launches does not compute with tensors. Of torch there is {_listed(TORCH)}; of a \
-tensor {_listed(ON_TENSORS)}; of triton {_listed(TRITON)}; of Python {_listed(BUILTINS)}. It passes its \
+- A function that launches does not compute with tensors. Of torch there is {listed(TORCH)}; of a \
+tensor {listed(ON_TENSORS)}; of triton {listed(TRITON)}; of Python {listed(BUILTINS)}. It passes its \
 own parameters to kernels, and no other tensor.
 - `_require`, which checks the inputs, stays as it is, letter by letter.
-- In a kernel there are the functions below, `libdevice`'s, and of a value {_listed(OF_VALUES)}. There \
+- In a kernel there are the functions below, `libdevice`'s, and of a value {listed(OF_VALUES)}. There \
 is no inline assembly and no printing.
 - Launch options beside the arguments: `num_warps`, `num_stages`, `maxnreg` (NVIDIA), `waves_per_eu`, \
 `matrix_instr_nonkdim`, `kpack` (AMD). `@triton.autotune` is not admitted.
@@ -55,7 +54,7 @@ is no inline assembly and no printing.
 ```text
 {functions}
 ```
-Types and values: {_listed(others)}.
+Types and values: {listed(others)}.
 
 ## An example
 
@@ -85,7 +84,3 @@ def _signature(name: str) -> str:
         if p.name not in _HIDDEN
     ]
     return str(shown.replace(parameters=kept, return_annotation=inspect.Signature.empty))
-
-
-def _listed(words: Collection[str]) -> str:
-    return f"`{' '.join(sorted(words))}`"

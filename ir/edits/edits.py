@@ -140,6 +140,7 @@ class _Ground:
     machine: Machine
     extents: Mapping[str, int]  # of every index
     sectors: Mapping[str, int]
+    steps: Mapping[str, int]  # of the matrix unit
 
     @staticmethod
     def of(spec: Spec, machine: Machine, sizes: tuple[tuple[str, int], ...]) -> _Ground:
@@ -149,7 +150,9 @@ class _Ground:
             name: JAGGED if span.jagged else number(span.high, bound)
             for name, span in facts.ranges.items()
         }
-        return _Ground(spec, facts, machine, extents, sectors(spec, machine))
+        return _Ground(
+            spec, facts, machine, extents, sectors(spec, machine), unit_steps(spec, machine)
+        )
 
     @property
     def reduced(self) -> set[str]:
@@ -190,7 +193,7 @@ def _even(ground: _Ground, schedule: Schedule, index: str) -> Iterator[int]:
         tile = schedule.find("tile", other)
         if other != index and tile is not None:
             beside *= -(-ground.extents.get(other, 1) // tile.number("size", 1))
-    step = unit_steps(ground.spec, ground.machine).get(index, 1)
+    step = ground.steps.get(index, 1)
     sizes = even_tiles(ground.extents[index], ground.machine.parallel, beside)
     yield from (size for size in sizes if size % step == 0)
 

@@ -14,8 +14,8 @@ from testing.samples.random_specs import sizes_for, specs
 NORM = '''def norm(x: f32[3, 4], v: f32[4], w: f32[5, 4], p: f32[4]) -> (f32[3, 5], f32[4]):
     """A normalisation and a projection, and a result that is of a parameter alone."""
     r[c] = rsqrt(abs(v[c]) + 1.0)
-    turned[c, o] = w[o, c]
-    s[c, o] = turned[c, o] * r[c]
+    transposed[c, o] = w[o, c]
+    s[c, o] = transposed[c, o] * r[c]
     y[n, o] = sum(x[n, c] * s[c, o], c)
     q[c] = p[c] * r[c]
     return y, q

@@ -19,7 +19,7 @@ from search.llm.exchange import Answer, Call, Tool
 from search.loop.context import Context, GaveUp
 from search.prompt.analysis import diagnosis, raw
 from search.prompt.budget import excerpt
-from search.prompt.legal import legal_edits
+from search.prompt.legal import legal_edits, sizes_of
 from search.prompt.synthesis import Writer
 
 TOKENS = 200_000  # of one exchange, after which it takes no more
@@ -169,7 +169,7 @@ def _read(name: str, writer: Writer) -> str:
 
 def _edits(context: Context) -> str:
     parent = context.parents[0]
-    every = [context.sizes, *(shape.sizes for shape in context.workload)]
+    every = sizes_of(context.sizes, [shape.sizes for shape in context.workload])
     try:
         found = legal_edits(parent.variant, parent.schedule, context.machine, every)
     except KernelError as error:

@@ -138,9 +138,8 @@ class _Teller:
         return Step(name_of(after), tuple(words), result, "\n".join(self._diff(before, after)))
 
     def _result(self, before: Candidate, after: Candidate) -> str:
-        found = result(self.context.outcomes.get(after.key), self.context.machine.name)
-        earlier = self.context.outcomes.get(before.key)
-        now = self.context.outcomes.get(after.key)
+        earlier, now = (self.context.outcomes.get(c.key) for c in (before, after))
+        found = result(now, self.context.machine.name)
         if isinstance(earlier, Evaluation) and isinstance(now, Evaluation) and before is not after:
             found += (
                 f", {now.us / earlier.us:.3f} times the {earlier.us:.4g} us of {name_of(before)}"

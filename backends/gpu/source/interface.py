@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from backends.gpu.source.admission import BANNED, CALLED, TYPES, Admission
-from backends.shared.declarations import declared, used, whole
+from backends.shared.declarations import declared, listed, used, whole
 
 PRELUDE = Path(__file__).parent / "prelude.h"
 _CONTROL = frozenset("if for while switch return".split())
@@ -43,18 +43,18 @@ grid and the threads of a block. The text is checked before it is compiled:
 are emitted, and `#pragma unroll`, with a number or without.
 - Outside of kernels there is nothing: no function, variable or type of your own.
 - A parameter matches `{admission.parameter}`.
-- Types are {_listed(TYPES)}, arrays of them, `auto`, and pointers into tensors and into shared memory \
+- Types are {listed(TYPES)}, arrays of them, `auto`, and pointers into tensors and into shared memory \
 (`T* const tile = shared_at<T>(byte);`), which are not cast.
-- Nothing is called but the functions below, all of `fn::`, {_listed(_CONTROL)} and `join`: a lambda of \
+- Nothing is called but the functions below, all of `fn::`, {listed(_CONTROL)} and `join`: a lambda of \
 two numbers that captures nothing, for `scan`. Of words with two underscores there are \
-{_listed(admission.compiler)}; `threadIdx`, `blockIdx` and `gridDim` are there.
-- None of {_listed(BANNED)}; no assembly, text, character, member by pointer or attribute.
+{listed(admission.compiler)}; `threadIdx`, `blockIdx` and `gridDim` are there.
+- None of {listed(BANNED)}; no assembly, text, character, member by pointer or attribute.
 - The masks are yours: that indices stay within tensors and tiles is not checked before it runs.
 
 ## Functions
 
-`fn::`, of numbers: {_listed(_of_fn(texts[0]))}. A `Hint` to the caches is \
-{_listed({"NoHint", *_HINT.findall("".join(texts))})}.
+`fn::`, of numbers: {listed(_of_fn(texts[0]))}. A `Hint` to the caches is \
+{listed({"NoHint", *_HINT.findall("".join(texts))})}.
 
 ```c++
 {declarations}
@@ -79,7 +79,3 @@ def _of_fn(prelude: str) -> Collection[str]:
     return {
         name for name in found if not name.startswith(("whole_", "float_", "rest_", "floor_of"))
     }
-
-
-def _listed(words: Collection[str]) -> str:
-    return f"`{' '.join(sorted(words))}`"
