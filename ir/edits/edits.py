@@ -179,8 +179,8 @@ def _tiles(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 
 
 def _even(ground: _Ground, schedule: Schedule, index: str) -> Iterator[int]:
-    """The tiles of an index on the grid that give each processor as many, in whole steps of the matrix
-    unit, where a launch need not take powers of two."""
+    """The tiles of an index on the grid that give each processor as many, where a launch need not take
+    powers of two; as of `tile_sizes`, those from the matrix unit's step on are multiples of it."""
     grid = [
         d.subject.removesuffix(".outer")
         for d in schedule.of("place")
@@ -195,7 +195,7 @@ def _even(ground: _Ground, schedule: Schedule, index: str) -> Iterator[int]:
             beside *= -(-ground.extents.get(other, 1) // tile.number("size", 1))
     step = ground.steps.get(index, 1)
     sizes = even_tiles(ground.extents[index], ground.machine.parallel, beside)
-    yield from (size for size in sizes if size % step == 0)
+    yield from (size for size in sizes if size < step or size % step == 0)
 
 
 def _places(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:

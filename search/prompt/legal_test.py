@@ -14,7 +14,7 @@ from search.prompt.legal import legal_edits, sizes_of
 from testing.samples.samples import SMALL, WITH_THREADS, workload
 
 LINES = """
-`tile(m, size=16)` -> size=1, 2, 4, 8, 32, 64 | drop it
+`tile(m, size=16)` -> size=1, 2, 4, 6, 8, 32, 64 | drop it
 add `tile(n)` with size=
 `pipeline(a, stages=2)` -> stages=3, 4, 6, 8 | drop it
 add `kernel(acc)`
