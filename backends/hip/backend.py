@@ -20,6 +20,7 @@ from backends.gpu.threads.text import program_text as thread_text
 from backends.gpu.threads.thread import ThreadProgram
 from backends.hip import clang, driver, emulator
 from backends.hip.admission import ADMISSION
+from backends.hip.ahead import ahead_of_kernels
 from backends.hip.bounds import waves_per_eu
 from backends.hip.build import build, compiled, far, launches, tensor_bytes
 from backends.hip.instructions import instructions
@@ -125,6 +126,11 @@ class Hip(DeviceBackend):
         """The code for some sizes, and what is launched of it."""
         known = known_sizes(nest, spelled(nest), sizes)
         return compiled(built.file, machine, known), tuple(calls(launches(built.file), known))
+
+    def warm(self, machine: Machine) -> None:
+        """Compiles what all kernels of the emulator share."""
+        if clang.version():
+            ahead_of_kernels()
 
     def present(self, machine: Machine) -> str:
         """Why the machine's GPU is not in this computer; empty where it is."""

@@ -6,7 +6,6 @@ happens. The code still runs in a process of its own, which has the kernel's ten
 
 from __future__ import annotations
 
-import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,25 +22,10 @@ from backends.caged.memory import ALIGNED, Segment
 from backends.caged.process import Died
 from backends.gpu.source.launches import Call
 from backends.hip import clang
+from backends.hip.ahead import ahead_of_kernels
 from backends.shared.arrays import Fenced, fenced_bytes
 from ir.digest import text_digest
 
-FLAGS = (
-    *(
-        "-x",
-        "c++",
-        "-std=c++20",
-        "-O1",
-        "-fPIC",
-        "-fvisibility=hidden",
-        "-fno-exceptions",
-        "-fno-rtti",
-        "-nostdinc",
-        "-w",
-    ),
-    *("-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-ffp-contract=off"),
-    *(("-mf16c", "-mavx2") if platform.machine() == "x86_64" else ()),
-)
 ORDERS = (False, True)  # of threads, wavefronts and blocks: forward, reversed
 _WANTED = ("libm.so.6",)
 _WORD = 8  # bytes of a pointer and of a number beside it
@@ -56,19 +40,15 @@ def library(source: Path, names: Iterable[str], constants: Mapping[str, int]) ->
     text = source.read_text(encoding="utf-8")
     entries = "\n".join(_ENTRY.replace("NAME", name) for name in sorted(names))
     defines = [f"-D{n}={v}" for n, v in constants.items()]
-    folders = (clang.NATIVE, *clang.INCLUDE)
-    headers = [h.read_text(encoding="utf-8") for f in folders for h in sorted(f.glob("**/*.h"))]
-    parts = (clang.version(), text, entries, *defines, *headers, *FLAGS)
+    ahead = ahead_of_kernels()
+    parts = (ahead.digest, text, entries, *defines)
     file = source.parent / f"{text_digest(chr(0).join(parts))}.so"
     if not file.exists():
         whole = file.with_suffix(".cc")
-        whole.write_text(
-            f'#line 1 "{source.name}"\n{text}\n{_SUPPORT}\n{entries}\n', encoding="utf-8"
-        )
+        whole.write_text(f'#line 1 "{source.name}"\n{text}\n{entries}\n', encoding="utf-8")
         made = file.with_suffix(".o")
-        include = (f"-I{folder}" for folder in folders)
-        clang.run("clang", *FLAGS, *include, *defines, "-c", str(whole), "-o", str(made))
-        clang.run("ld.lld", "-shared", str(made), "-o", str(file))
+        clang.run("clang", *ahead.options, *defines, "-c", str(whole), "-o", str(made))
+        clang.run("ld.lld", "-shared", str(made), str(ahead.code), "-o", str(file))
     return file
 
 
@@ -155,19 +135,13 @@ def _fault(said: str, tensors: Iterable[str]) -> str:
 @cache
 def _words() -> frozenset[str]:
     """The words of the emulator's messages."""
-    text = (clang.NATIVE / "emulator.h").read_text(encoding="utf-8")
+    files = (clang.NATIVE / name for name in ("emulator.h", "runtime.h"))
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
     return frozenset(
         w for t in re.findall(r'"([^"\n]*)"', text) for w in re.findall(r"[^\W\d]\w*", t)
     )
 
 
-_SUPPORT = """
-extern "C" EXPORTED HIDDEN const char* emulated_tensors(const emulated::Tensor* given, int count) {
-  emulated::tensor_count = count;
-  for (int n = 0; n < count; ++n) emulated::tensors[n] = given[n];
-  return nullptr;
-}
-"""
 _ENTRY = """
 extern "C" EXPORTED HIDDEN const char* emulated_NAME(int grid, int block, int shared, int reversed, void** given) {
   return emulated::launched(NAME, grid, block, shared, reversed, given);

@@ -24,7 +24,7 @@ MOST = {"compile": 0.6, "run": 0.15}  # seconds of the processor
 
 
 class Tensor(ctypes.Structure):
-    """A tensor of `native/emulator.h`."""
+    """A tensor of `native/runtime.h`."""
 
     _fields_ = (
         ("start", ctypes.c_void_p),

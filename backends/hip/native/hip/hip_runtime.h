@@ -14,8 +14,6 @@
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 
-alignas(1024) unsigned char shared_bytes[163840];  // the LDS of one block
-
 #include "emulator.h"
 
 #define threadIdx (emulated::now.thread)
