@@ -16,16 +16,21 @@ IMPORTS = frozenset(
     import cutlass.cute as cute
     from cutlass import BFloat16, Boolean, Float16, Float32, Float64, Int8, Int16, Int32, Int64
     from cutlass import Uint8, const_expr
+    from cutlass import Float8E4M3FN, Float8E5M2
     from cutlass.cute.nvgpu import warpgroup
     from backends.cutedsl.kernel import *
     """.strip().split("\n    ")
 )
-TYPES = frozenset("BFloat16 Boolean Float16 Float32 Float64 Int8 Int16 Int32 Int64 Uint8".split())
+TYPES = frozenset(
+    """
+    BFloat16 Boolean Float8E4M3FN Float8E5M2 Float16 Float32 Float64 Int8 Int16 Int32 Int64 Uint8
+    """.split()
+)
 CALLED = TYPES | frozenset(  # by their names alone
     """
-    add_to arrive_warp assume copy_async copy_run get init_signals load load_box load_matrices matrix mma
-    operand put rank result scan scan_after scan_one scan_one_after shuffle_xor store store_box vector warpgroup_mma where
-    wide const_expr range max min
+    add_to arrive_cluster arrive_warp assume await_raised copy_async copy_run get init_signals load load_box load_matrices matrix mma
+    operand put raise_flag rank result scan scan_after scan_one scan_one_after shuffle_xor store store_box sync_cluster
+    take_number vector warpgroup_mma where wide const_expr range max min
     """.split()
 )
 MEMBERS = {  # of modules
@@ -41,7 +46,7 @@ MEMBERS = {  # of modules
         thread_idx block_idx grid_dim get_dyn_smem sync_threads barrier fence_proxy mbarrier_wait
         mbarrier_arrive mbarrier_arrive_and_expect_tx cp_async_commit_group cp_async_wait_group
         cp_async_bulk_commit_group cp_async_bulk_wait_group setmaxregister_increase
-        setmaxregister_decrease
+        setmaxregister_decrease fence_acq_rel_gpu
         """.split()
     ),
     "warpgroup": frozenset("fence commit_group wait_group".split()),

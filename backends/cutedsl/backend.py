@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import count
+
 from backends.backend import BackendError
 from backends.cutedsl.admission import require_admissible
 from backends.cutedsl.build import LANGUAGE
@@ -16,8 +19,12 @@ from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 
-FAMILIES = ("mma_sync", "wgmma")  # of matrix instructions that kernel/ has functions for
-OPERANDS = ("f16", "bf16", "tf32")
+FAMILIES = (
+    "mma_sync",
+    "mma_sync_f8",
+    "wgmma",
+)  # of matrix instructions that kernel/ has functions for
+OPERANDS = ("f16", "bf16", "tf32", "f8e4m3", "f8e5m2", "i8", "u8")
 
 
 class CuteDsl(CubinBackend):
@@ -49,17 +56,24 @@ class CuteDsl(CubinBackend):
                 raise BackendError(
                     "emit", f"tensors of {dtype} are not held here; these are: {held}"
                 )
-        found = super().program(nest, machine)
-        for launch in found.launches:
-            if launch.cluster is not None or launch.end:
-                raise BackendError("emit", f"`{launch.name}` has clusters of blocks: not here")
-            if launch.consumers > 1:
-                raise BackendError(
-                    "emit", f"`{launch.name}` has consumers that take turns: not here"
-                )
-        return found
+        return _numbered(super().program(nest, machine))
 
     def rows(self, machine: Machine) -> tuple[MatrixInstruction, ...]:
         """The matrix instructions that its sources may have."""
         every = of_machine(machine)
         return tuple(i for i in every if i.family in FAMILIES and i.a.dtype in OPERANDS)
+
+
+def _numbered(program: ThreadProgram) -> ThreadProgram:
+    """The program with launches named by their numbers: CuTe DSL ends the name of each kernel so."""
+    numbers = count()
+    return replace(
+        program,
+        groups=tuple(
+            (
+                repeat,
+                tuple(replace(one, name=f"{program.name}_{next(numbers)}") for one in launches),
+            )
+            for repeat, launches in program.groups
+        ),
+    )

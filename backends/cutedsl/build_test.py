@@ -12,6 +12,14 @@ from backends.gpu.cubins.build import launches
 from backends.gpu.cubins.code import cuobjdump
 
 ARCH = {"h200": 90, "b200": 100}
+INSTRUCTIONS = {  # of cases that are there for them
+    "clustered": "UTMALDG.2D.MULTICAST",
+    "windowed": "UTMALDG.4D.MULTICAST",
+    "stream_k": "ATOMG",
+    "eight": "QGMMA.64x64x32.F32.E4M3.E4M3",
+    "whole": "IGMMA.64x64x32.S8.S8",
+    "whole_warps": "IMMA.16832.S8.S8",
+}
 
 
 def built(name, folder, machine="h200"):
@@ -20,11 +28,19 @@ def built(name, folder, machine="h200"):
     return backend().build(backend().emit(nest, served), nest, served, folder)
 
 
+def sass(folder):
+    """The instructions of the cubin in a folder."""
+    words = [str(cuobjdump()), "-sass", str(next(folder.glob("*.cubin")))]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_kernel_compiles_without_spills(name, tmp_path):
     figures = built(name, tmp_path).figures
     assert figures["spills"] == 0 and 0 < figures["registers"] <= 255
     assert figures["occupancy"] > 0
+    if name in INSTRUCTIONS:
+        assert INSTRUCTIONS[name] in sass(tmp_path)
 
 
 @pytest.mark.parametrize("machine", ARCH)
@@ -52,13 +68,10 @@ def test_limits_of_registers_are_kept_by_each_launch(limits, tmp_path):
         assert found <= one.registers < before if one.registers else found == before
 
 
-@pytest.mark.parametrize("name", ["produced", "fetched"])
+@pytest.mark.parametrize("name", ["produced", "fetched", "pingpong"])
 def test_matmuls_of_a_warpgroup_stay_in_flight(name, tmp_path):
     built(name, tmp_path)
-    image = next(tmp_path.glob("*.cubin"))
-    text = subprocess.run(
-        [str(cuobjdump()), "-sass", str(image)], capture_output=True, text=True, check=True
-    ).stdout
+    text = sass(tmp_path)
     # Where the compiler serializes them, each begins anew.
     issues, begun = (text.count(word) for word in ("HGMMA", "WARPGROUP.ARRIVE"))
     assert 0 < begun < issues and "UTMALDG" in text

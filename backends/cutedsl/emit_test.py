@@ -11,8 +11,12 @@ from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from ir.parse.parse import parse_spec
 
+GOLDEN = [
+    n for n in CASES if n not in ("padded", "stream_k_by_roles", "windowed", "whole", "whole_warps")
+]
 
-@pytest.mark.parametrize("name", CASES)
+
+@pytest.mark.parametrize("name", GOLDEN)
 def test_an_emitted_kernel_is_the_golden_one(name, golden):
     text = backend().emit(nest_of(name), machine_of("h200"))
     golden(f"backends/cutedsl/golden/{name}.py", text)
@@ -23,19 +27,17 @@ def test_every_sort_of_name_and_statement_has_a_spelling():
     assert set(SORTS) - {"descriptor", "bulk"} <= set(names)
     statements = templates().table("cutedsl/statements.j2", "STATEMENTS")
     own = {s.__name__ for s in thread.Statement.__subclasses__()}
-    # No verb of the manifest makes clusters, or blocks that wait for each other; the compiler orders
-    # the instructions of loops by itself.
-    lacks = {"ClusterBarrier", "DeviceFence", "Raise", "AwaitRaised", "Interleave"}
-    assert own - lacks <= set(statements)
+    # The compiler orders the instructions of loops by itself.
+    assert own - {"Interleave"} <= set(statements)
 
 
 def test_a_dtype_that_kernels_do_not_hold_is_refused():
     spec = parse_spec(
-        'def f(x: f8e4m3[M]) -> f32[M]:\n    """Double."""\n    y[m] = f32(x[m]) * 2.0\n    return y\n'
+        'def f(x: f8e8m0[M]) -> f32[M]:\n    """Double."""\n    y[m] = f32(x[m]) * 2.0\n    return y\n'
     )
     machine = machine_of("h200")
     nest = lower(spec, autoschedule(spec, machine, {"M": 8}), machine, {"M": 8})
-    with pytest.raises(BackendError, match="tensors of f8e4m3 are not held here"):
+    with pytest.raises(BackendError, match="tensors of f8e8m0 are not held here"):
         backend().emit(nest, machine)
 
 

@@ -27,6 +27,16 @@ KERNEL = """
         for j in cutlass.range_constexpr(2):
             y[2 * i + j] = c[i, j]
 """
+EIGHT = """
+    a = cute.make_rmem_tensor(cute.make_layout(16), {dtype})
+    b = cute.make_rmem_tensor(cute.make_layout(8), {dtype})
+    c = cute.make_rmem_tensor(cute.make_layout(4), {wide})
+    load(a, x_ptr, 0)
+    load(b, x_ptr, 16)
+    load(c, y_ptr, 0)
+    mma(operand(c, 0, [0, 1, 2, 3]), operand(a, 0, list(range(16))), operand(b, 0, list(range(8))))
+    store(y_ptr, 0, c)
+"""
 WORD = 4  # bytes
 
 
@@ -46,6 +56,18 @@ def test_registers_of_tf32_go_to_the_instruction_in_its_order(a, b, c):
     _, *operands = re.findall(r"\{([^}]*)\}", instruction)
     found = [[held[name.strip()] for name in one.split(",")] for one in operands]
     assert found == [[0, 1, 2, 3], [32, 33], [64, 65, 66, 67]]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wide", "types"),
+    [("Int8", "Int32", "s32.s8.s8.s32"), ("Float8E5M2", "Float32", "f32.e5m2.e5m2.f32")],
+)
+def test_words_of_8_bit_operands_are_those_of_memory(dtype, wide, types):
+    text = ptx(EIGHT.format(dtype=dtype, wide=wide), (dtype, wide))
+    loads = re.findall(r"ld\.global\.v\d\.b32\s+\{([^}]*)\}", text)
+    (instruction,) = re.findall(rf"mma\.sync\.aligned\.m16n8k32\.row\.col\.{types}[^;]*;", text)
+    _, a, b, c = re.findall(r"\{([^}]*)\}", instruction)
+    assert [a, b, c] == loads
 
 
 def test_the_twin_refuses_operands_that_the_compiler_misreads():

@@ -19,6 +19,9 @@ RULES = Rules(
     typed=frozenset(),
     typed_but_f32=frozenset(),
     warps=4,
+    box_steps=8,
+    shares=True,
+    clusters=True,
     sums=frozenset({"f32", "i32"}),
 )
 WORDS = (  # of Python, of kernel/, and of the texts
@@ -28,7 +31,9 @@ WORDS = (  # of Python, of kernel/, and of the texts
     | CALLED
     | FUNCTIONS
     | TYPES
-    | frozenset("cutlass cute cpasync warpgroup shared fn a b i p self cls launch_all".split())
+    | frozenset(
+        "cutlass cute cpasync warpgroup shared fn a b i p self cls launch_all number".split()
+    )
 )
 # The layout of an axis, and the panel or step that a loop is at, besides what sources of all have.
 NAMES = replace(names.NAMES, made=re.compile(rf"{names.NAMES.made.pattern}|.+_axis(_\d+)?|.+_from"))

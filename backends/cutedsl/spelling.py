@@ -18,7 +18,8 @@ from backends.gpu.tile import CONSTANTS, Converted, Entry, FirstProgram, Name
 from ir.spec import Expr, Size
 
 LINE = 100  # columns
-_WIDER = dict.fromkeys(("f16", "bf16"), "f32") | dict.fromkeys(("i16", "i8", "u8"), "i32")
+_EIGHT = ("f8e4m3", "f8e5m2")  # floats of 8 bits
+_WIDER = dict.fromkeys(("f16", "bf16", *_EIGHT), "f32") | dict.fromkeys(("i16", "i8", "u8"), "i32")
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -33,7 +34,18 @@ class Promoted(Expr):
 @cache
 def templates() -> Templates:
     """The templates of CuTe DSL."""
-    own = (axes, axis_name, results, named, fixed, broken, swizzle_bytes, documentation, ordered)
+    own = (
+        axes,
+        axis_name,
+        results,
+        named,
+        fixed,
+        broken,
+        swizzle_bytes,
+        documentation,
+        ordered,
+        eight_bits,
+    )
     filters = {f.__name__: f for f in (*own, select_overshoots, cute_count)}
     return Templates("cutedsl", filters=FILTERS | filters)
 
@@ -113,6 +125,12 @@ def ordered(kernel: Kernel, name: Name) -> tuple[Any, ...]:
         )
         return (*parts, len(offsets))
     return ()
+
+
+def eight_bits(kernels: Sequence[Kernel]) -> bool:
+    """Whether any of them has floats of 8 bits."""
+    held = (x.dtype for k in kernels for x in (*k.fragments, *k.shared, *k.parameters))
+    return any(dtype in _EIGHT for dtype in held)
 
 
 def named(value: Expr) -> Name:

@@ -13,27 +13,34 @@ from backends.cutedsl.kernel.matrices import (
 from backends.cutedsl.kernel.memory import (
     add_to,
     assume,
+    await_raised,
     copy_async,
     copy_run,
     get,
     load,
     put,
+    raise_flag,
     rank,
     store,
+    take_number,
     vector,
 )
 from backends.cutedsl.kernel.signals import (
+    arrive_cluster,
     arrive_warp,
     init_signals,
     load_box,
     store_box,
+    sync_cluster,
 )
 from backends.cutedsl.kernel.warps import scan, scan_after, scan_one, scan_one_after, shuffle_xor
 
 __all__ = [
     "add_to",
+    "arrive_cluster",
     "arrive_warp",
     "assume",
+    "await_raised",
     "copy_async",
     "copy_run",
     "fn",
@@ -46,6 +53,7 @@ __all__ = [
     "mma",
     "operand",
     "put",
+    "raise_flag",
     "rank",
     "result",
     "scan",
@@ -55,6 +63,8 @@ __all__ = [
     "shuffle_xor",
     "store",
     "store_box",
+    "sync_cluster",
+    "take_number",
     "vector",
     "warpgroup_mma",
     "where",

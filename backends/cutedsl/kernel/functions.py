@@ -10,7 +10,17 @@ from typing import Any
 
 import cutlass
 import cutlass.cute as cute
-from cutlass import Boolean, Float32, Float64, Int32, Int64, Uint32, Uint64
+from cutlass import (
+    Boolean,
+    Float8E5M2,
+    Float32,
+    Float64,
+    Int32,
+    Int64,
+    Uint8,
+    Uint32,
+    Uint64,
+)
 
 INFINITY = float("inf")
 NAN = float("nan")
@@ -18,7 +28,7 @@ LOG2_E = 1.4426950408889634
 _ENDS = {  # of integer types
     t: (-(1 << bits - 1), (1 << bits - 1) - 1)
     for t, bits in ((Int64, 64), (Int32, 32), (cutlass.Int16, 16), (cutlass.Int8, 8))
-} | {cutlass.Uint8: (0, 255)}
+} | {Uint8: (0, 255)}
 
 
 def least_of(dtype: type) -> Any:
@@ -266,6 +276,21 @@ def i32_from(x: Any) -> Any:
 def i64_from(x: Any) -> Any:
     """An i64, cut toward zero; what it does not hold becomes its end, NaN 0."""
     return _whole(x, Int64, 63)
+
+
+def f8e5m2_from(x: Any) -> Any:
+    """An f8e5m2, rounded to the nearest; infinite for what is beyond its ends."""
+    x = Float32(x)
+    near = Float8E5M2(x).bitcast(Uint8)  # the hardware stops at the ends
+    ends = where(x > 0.0, 0x7C, 0xFC)
+    return Uint8(where(abs(x) >= 61440.0, ends, near)).bitcast(Float8E5M2)
+
+
+def in_dtype(x: Any, dtype: type) -> Any:
+    """A number as memory of a type holds it."""
+    if dtype is Float8E5M2 and getattr(x, "dtype", None) is not dtype:
+        return f8e5m2_from(x)
+    return x.to(dtype) if hasattr(x, "to") else dtype(x)
 
 
 def _whole(x: Any, dtype: type, bits: int) -> Any:

@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import cutlass.cute as cute
-from cutlass import Float32, TFloat32, Uint32, Uint64
+from cutlass import Float8E4M3FN, Float8E5M2, Float32, Int8, Int32, TFloat32, Uint8, Uint32, Uint64
 from cutlass._mlir.dialects import llvm
 from cutlass.cute.nvgpu import OperandMajorMode, warp, warpgroup
 
 from backends.cutedsl.kernel.memory import layout_of
 
+_EIGHT = {Int8: "s8", Uint8: "u8", Float8E4M3FN: "e4m3", Float8E5M2: "e5m2"}
+
 
 def operand(fragment: Any, at: Any, offsets: Sequence[Any]) -> Any:
-    """The registers of an instruction's operand: one at `at`, the others at offsets from it. Two of
-    16 bits share a word, so the first two lie side by side."""
+    """The registers of an instruction's operand: one at `at`, the others at offsets from it. Those
+    that share a word of 32 bits lie side by side."""
     places = [cute.crd2idx(o, fragment.layout) for o in offsets]
-    if fragment.element_type.width == 16 and places[1] != 1:
+    shared = 32 // min(fragment.element_type.width, 32)
+    if any(places[n] != n for n in range(shared)):
         raise ValueError("the registers of an operand do not lie in words")
     found = layout_of([p - places[0] for p in places])
     first = cute.crd2idx(at, fragment.layout)
@@ -47,13 +50,46 @@ def _tf32(view: Any) -> Any:
 
 
 def mma(acc: Any, a: Any, b: Any) -> None:
-    """acc += a * b of a warp: m16n8k16 of 16-bit operands, m16n8k8 of tf32."""
+    """acc += a * b of a warp: m16n8k32 of 8-bit operands, m16n8k16 of 16-bit ones, m16n8k8 of tf32."""
+    if a.element_type in _EIGHT:
+        _eight_mma(acc, a, b)
+        return
     if a.element_type is Float32:
         atom = cute.make_tiled_mma(warp.MmaTF32Op((16, 8, 8)))
         a, b = _tf32(a), _tf32(b)
     else:
         atom = cute.make_tiled_mma(warp.MmaF16BF16Op(a.element_type, Float32, (16, 8, 16)))
     cute.gemm(atom, acc, a, b, acc)
+
+
+def _words(view: Any) -> list[Any]:
+    """An operand's registers of 8 bits as words."""
+    count = cute.size(view)
+    words = cute.make_rmem_tensor(count // 4, Uint32)
+    pointer = cute.recast_ptr(words.iterator, dtype=view.element_type)
+    elements = cute.make_tensor(pointer, cute.make_layout(count))
+    for n in range(count):
+        elements[n] = view[n]
+    return [words[n] for n in range(count // 4)]
+
+
+def _eight_mma(acc: Any, a: Any, b: Any) -> None:
+    """acc += a * b of 8 bits. CuTe DSL has no such operation of a warp for integers."""
+    dtype = acc.element_type
+    wide, letter = ("s32", "r") if dtype is Int32 else ("f32", "f")
+    words = [w.ir_value() for w in (*_words(a), *_words(b))]
+    text = (
+        f"mma.sync.aligned.m16n8k32.row.col.{wide}.{_EIGHT[a.element_type]}.{_EIGHT[b.element_type]}.{wide}"
+        " {$0, $1, $2, $3}, {$8, $9, $10, $11}, {$12, $13}, {$4, $5, $6, $7};"
+    )
+    made = llvm.inline_asm(
+        llvm.StructType.get_literal([dtype.mlir_type] * 4),
+        [*(acc[n].ir_value() for n in range(4)), *words],
+        text,
+        ",".join([f"={letter}"] * 4 + [str(n) for n in range(4)] + ["r"] * len(words)),
+    )
+    for n in range(4):
+        acc[n] = dtype(llvm.extractvalue(dtype.mlir_type, made, [n]))
 
 
 def load_matrices(tile: Any, at: Any, to: Any, registers: Sequence[Any], transposed: bool) -> None:
@@ -95,17 +131,22 @@ def matrix(tile: Any, at: Any, shape: Sequence[int], by_k: bool, panel: int, row
 def warpgroup_mma(acc: Any, a: Any, b: Matrix, shape: tuple[int, int, int]) -> None:
     """acc += a * b of four warps, in flight until it is waited for. a: a matrix, or registers."""
     held = not isinstance(a, Matrix)
-    dtype = b.tensor.element_type
-    if dtype is Float32:
+    left, right = a.element_type if held else a.tensor.element_type, b.tensor.element_type
+    if right is Float32:
         _tf32_mma(acc, a, b, shape[1])
         return
     majors = [OperandMajorMode.K if k else OperandMajorMode.MN for k in (held or a.by_k, b.by_k)]
     source = warpgroup.OperandSource.RMEM if held else warpgroup.OperandSource.SMEM
-    atom = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(dtype, Float32, shape, source, *majors))
+    if right in _EIGHT:
+        op = warpgroup.MmaI8Op if acc.element_type is Int32 else warpgroup.MmaF8Op
+        operation = op(left, right, acc.element_type, shape, source, *majors)
+    else:
+        operation = warpgroup.MmaF16BF16Op(right, Float32, shape, source, *majors)
+    atom = cute.make_tiled_mma(operation)
     atom.set(warpgroup.Field.ACCUMULATE, True)
     own = atom.get_slice(0)
-    left = a if held else atom.make_fragment_A(own.partition_A(a.tensor))
-    cute.gemm(atom, acc, left, atom.make_fragment_B(own.partition_B(b.tensor)), acc)
+    operand_a = a if held else atom.make_fragment_A(own.partition_A(a.tensor))
+    cute.gemm(atom, acc, operand_a, atom.make_fragment_B(own.partition_B(b.tensor)), acc)
 
 
 def _tf32_mma(acc: Any, a: Any, b: Matrix, columns: int) -> None:

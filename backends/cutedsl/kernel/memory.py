@@ -11,7 +11,7 @@ from cutlass import Boolean, Int32, Uint8, Uint16, Uint32
 from cutlass._mlir.dialects import cute as cute_ir
 from cutlass._mlir.dialects import llvm, nvvm
 
-from backends.cutedsl.kernel.functions import where
+from backends.cutedsl.kernel.functions import in_dtype, where
 
 _EVERYWHERE = 1 << 30  # elements of a view that only its places bound
 
@@ -24,11 +24,6 @@ def assume(holds: Any) -> None:
 
 def _view(pointer: Any) -> Any:
     return cute.make_tensor(pointer, cute.make_layout(_EVERYWHERE))
-
-
-def _held(pointer: Any, value: Any) -> Any:
-    """A value as memory holds it."""
-    return value.to(pointer.dtype) if hasattr(value, "to") else pointer.dtype(value)
 
 
 @cute.jit
@@ -45,10 +40,10 @@ def get(pointer: Any, at: Any, inside: Any = True, other: Any = 0) -> Any:
 def put(pointer: Any, at: Any, value: Any, inside: Any = True) -> None:
     """Stores an element at a place where a condition holds."""
     if cutlass.const_expr(inside is True):
-        _view(pointer + at)[0] = _held(pointer, value)
+        _view(pointer + at)[0] = in_dtype(value, pointer.dtype)
     else:
         if Boolean(inside):
-            _view(pointer + at)[0] = _held(pointer, value)
+            _view(pointer + at)[0] = in_dtype(value, pointer.dtype)
 
 
 def vector(tensor: Any, at: Any, count: int) -> Any:
@@ -208,8 +203,34 @@ def add_to(pointer: Any, at: Any, value: Any, inside: Any = True) -> None:
 
 
 def _added(pointer: Any, at: Any, value: Any) -> None:
-    added, dtype = _held(pointer, value), pointer.dtype
+    added, dtype = in_dtype(value, pointer.dtype), pointer.dtype
     cute.arch.red(pointer + at, added, op="add", dtype=dtype, sem="relaxed", scope="gpu")
+
+
+@cute.jit
+def take_number(counter: Any, at: Any) -> Any:
+    """How many blocks began before this one, which all of its threads get. The counter in memory is 0
+    at first. It goes through the first bytes of shared memory."""
+    held = cute.make_tensor(cute.arch.get_dyn_smem(Int32, 1024), cute.make_layout(1))
+    if cute.arch.thread_idx()[0] == 0:
+        held[0] = cute.arch.atomic_add(counter + at, Int32(1), sem="relaxed", scope="gpu")
+    cute.arch.sync_threads()
+    number = held[0]
+    cute.arch.sync_threads()
+    return number
+
+
+def raise_flag(flags: Any, at: Any) -> None:
+    """A flag in memory, which was 0, becomes 1."""
+    cute.arch.store(flags + at, Int32(1), sem="relaxed", scope="gpu")
+
+
+@cute.jit
+def await_raised(flags: Any, at: Any) -> None:
+    """Waits until a flag in memory is 1."""
+    found = Int32(0)
+    while found == 0:
+        found = Int32(cute.arch.load(flags + at, Int32, sem="relaxed", scope="gpu"))
 
 
 @cute.jit

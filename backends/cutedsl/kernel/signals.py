@@ -7,9 +7,9 @@ from typing import Any
 
 import cutlass
 import cutlass.cute as cute
-from cutlass import Int8, Int32
+from cutlass import Int8, Int16, Int32
 from cutlass._mlir.dialects import cute as cute_ir
-from cutlass._mlir.dialects import cute_nvgpu, nvvm
+from cutlass._mlir.dialects import cute_nvgpu, llvm, nvvm
 
 TENSOR_MAP_ALIGNMENT = 64
 WARP = 32
@@ -31,6 +31,22 @@ def arrive_warp(signal: Any) -> None:
         cute.arch.mbarrier_arrive(signal)
 
 
+@cute.jit
+def arrive_cluster(signal: Any, blocks: cutlass.Constexpr) -> None:
+    """Threads of a warp arrive, one each, at the signals of all blocks of the cluster, after the
+    others have come here."""
+    cute.arch.sync_warp()
+    block = cute.arch.thread_idx()[0] % WARP
+    if block < blocks:
+        cute.arch.mbarrier_arrive(signal, block)
+
+
+def sync_cluster() -> None:
+    """All threads of all blocks of the cluster wait for each other."""
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+
+
 def _address(tensor_map: Any) -> Any:
     """Where the 128 bytes of a tensor map lie among the kernel's arguments."""
     where = cute_ir.PtrType.get(Int8.mlir_type, cutlass.AddressSpace.generic, TENSOR_MAP_ALIGNMENT)
@@ -38,16 +54,21 @@ def _address(tensor_map: Any) -> Any:
     return cute_nvgpu.get_tma_desc_addr(where, made).to_llvm_ptr()
 
 
-def load_box(to: Any, tensor_map: Any, at: Sequence[Any], signal: Any) -> None:
+def load_box(to: Any, tensor_map: Any, at: Sequence[Any], signal: Any, blocks: int = 1) -> None:
     """A box of a tensor into shared memory; `at`: where it begins, the last dimension first. Its
-    bytes arrive at a signal."""
+    bytes arrive at a signal. blocks: of a cluster, all of which get it at the same place (multicast)."""
+    several = Int16((1 << blocks) - 1).ir_value() if blocks > 1 else None
+    place = to.to_llvm_ptr()
+    if several is not None:  # the same place in each block
+        place = llvm.addrspacecast(llvm.PointerType.get(cutlass.AddressSpace.dsmem), place)
     nvvm.cp_async_bulk_tensor_shared_cluster_global(
-        to.to_llvm_ptr(),
+        place,
         _address(tensor_map),
         [Int32(a).ir_value() for a in at],
         signal.to_llvm_ptr(),
         [],
-        is_cta_only=True,
+        multicast_mask=several,
+        is_cta_only=several is None,
     )
 
 

@@ -14,6 +14,7 @@ HEAD = """
 import cutlass
 import cutlass.cute as cute
 from cutlass import BFloat16, Boolean, Float16, Float32, Float64, Int8, Int16, Int32, Int64, Uint8
+from cutlass import Float8E4M3FN, Float8E5M2
 from backends.cutedsl.kernel import *
 
 @cute.kernel

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from backends.cutedsl.testing import memory
+from backends.cutedsl.testing.boxes import TensorMap, load_box, store_box
 from backends.cutedsl.testing.machine import HERE, WARP, Signal, warp, warpgroup
 from backends.cutedsl.testing.memory import GMEM, RMEM, SMEM, Layout, Pointer, Swizzle, Tensor
 from backends.cutedsl.testing.numbers import NUMBERS, Float32, Int32, Number, TFloat32
@@ -116,8 +117,30 @@ def _init_signal(at: Pointer, arrivals: Any) -> None:
     HERE.block.signals[at.address()] = Signal(int(arrivals))
 
 
+def _sync_cluster() -> None:
+    barrier = HERE.block.cluster_barrier
+    phase = barrier.phase
+    barrier.arrive()
+    HERE.block.wait(lambda: barrier.phase > phase)
+
+
+def _arrived(at: Pointer, block: Any = None) -> None:
+    own = HERE.block if block is None else HERE.block.cluster[int(block)]
+    own.signals[at.address()].arrive()
+
+
+def _add(at: Pointer, x: Number, **_: Any) -> Number:
+    before = at.load()
+    at.store(at.dtype(before + x))
+    return before
+
+
+def _await_raised(flags: Pointer, at: Any) -> None:
+    HERE.block.wait(lambda: bool((flags + at).load()))
+
+
 def _red(at: Pointer, x: Number, **_: Any) -> None:
-    at.store(at.dtype(at.load() + x))
+    _add(at, x)
 
 
 ARCH = SimpleNamespace(
@@ -137,10 +160,13 @@ ARCH = SimpleNamespace(
     red=_red,
     mbarrier_init=_init_signal,
     mbarrier_init_fence=lambda: None,
-    mbarrier_arrive=lambda at: _signal(at).arrive(),
+    mbarrier_arrive=_arrived,
     mbarrier_arrive_and_expect_tx=lambda at, count: _signal(at).arrive(int(count)),
     mbarrier_wait=lambda at, parity: _signal(at).wait(int(parity)),
     fence_proxy=lambda kind, space: None,
+    fence_acq_rel_gpu=lambda: None,
+    atomic_add=_add,
+    store=lambda at, x, **_: at.store(x),
     setmaxregister_increase=lambda count: None,
     setmaxregister_decrease=lambda count: None,
     cp_async_commit_group=lambda: None,
@@ -177,12 +203,16 @@ def _values(x: Tensor) -> list[Any]:
 
 def _require_words(x: Tensor) -> None:
     """ValueError at registers of an operand that the compiler would take others for: it reads whole
-    words of 16-bit elements, and tf32 as if elements were of 16 bits."""
+    words of shorter elements, and tf32 as if elements were of 16 bits."""
     if x.memspace == RMEM:
         first = x.iterator.offset
         places = [first + x.layout((n, 0, 0)) for n in range(memory.size(x))]
-        wrong = [b - a != 1 or a % 2 for a, b in zip(places[::2], places[1::2], strict=True)]
-        if any(wrong) or x.element_type is TFloat32 and places[-1] - first != len(places) - 1:
+        whole = x.element_type is TFloat32
+        one = len(places) if whole else 32 // min(32, x.element_type.width)
+        firsts = [places[n // one * one] for n in range(len(places))]
+        if any(p - f != n % one for n, (p, f) in enumerate(zip(places, firsts, strict=True))) or (
+            not whole and any(f % one for f in firsts)
+        ):
             raise ValueError(f"registers {places} of an operand do not lie in words")
 
 
@@ -193,23 +223,31 @@ def _gemm(atom: Any, acc: Tensor, a: Tensor, b: Tensor, _: Tensor) -> None:
     if atom.op.family == "warpgroup":
         _warpgroup_mma(acc, a, b, atom.op.shape)
         return
-    k = 8 if atom.op.dtype is TFloat32 else 16
+    _of_warp(acc, a, b, 8 if atom.op.dtype is TFloat32 else 16)
+
+
+def _of_warp(acc: Tensor, a: Tensor, b: Tensor, k: int) -> None:
     given = warp().together((_values(a), _values(b), _values(acc)), lambda g: _warp_mma(g, k))
     for n, x in enumerate(given[HERE.number % WARP]):
-        acc[(n, 0, 0)] = Float32(x)
+        acc[(n, 0, 0)] = acc.element_type(x)
+
+
+def eight_product(acc: Tensor, a: Tensor, b: Tensor) -> None:
+    """What the inline assembly of `kernel/matrices.py` does with 8 bits."""
+    _of_warp(acc, a, b, 32)
 
 
 def a_place(thread: int, n: int, k: int) -> tuple[int, int]:
-    """The row and column of a register of operand A of 16 rows (PTX ISA, mma.m16n8k8 and k16)."""
-    if k == 8:
-        return thread // 4 + 8 * (n % 2), thread % 4 + 4 * (n // 2)
-    return thread // 4 + 8 * (n // 2 % 2), thread % 4 * 2 + n % 2 + 8 * (n // 4)
+    """The row and column of a register of operand A of 16 rows (PTX ISA, mma.m16n8k8, k16 and k32)."""
+    one = k // 8  # elements of a word
+    row = thread // 4 + 8 * (n // one % 2)
+    return row, thread % 4 * one + n % one + 4 * one * (n // (2 * one))
 
 
 def b_place(thread: int, n: int, k: int) -> tuple[int, int]:
     """The same of operand B."""
-    row = thread % 4 + 4 * n if k == 8 else thread % 4 * 2 + n % 2 + 8 * (n // 2)
-    return row, thread // 4
+    one = k // 8
+    return thread % 4 * one + n % one + 4 * one * (n // one), thread // 4
 
 
 def c_place(thread: int, n: int) -> tuple[int, int]:
@@ -238,7 +276,7 @@ def _warpgroup_mma(acc: Tensor, a: Any, b: Tensor, shape: tuple[int, int, int]) 
     thread = HERE.number % 128
     for n in range(shape[1] // 2):
         row, column = c_place(thread % WARP, n)
-        acc[(n, 0, 0)] = Float32(given[16 * (thread // WARP) + row, column])
+        acc[(n, 0, 0)] = acc.element_type(given[16 * (thread // WARP) + row, column])
 
 
 def _product(given: dict[int, Any], held: bool, shape: tuple[int, int, int]) -> np.ndarray:
@@ -276,46 +314,6 @@ def _load_matrices(atom: Any, row: Tensor, to: Tensor) -> None:
         to[n] = given[base + n // 2 * 8 + i][j]
 
 
-# -- boxes ----------------------------------------------------------------------------------------
-
-
-class TensorMap:
-    """A global tensor as the DMA engine is told of it."""
-
-    def __init__(
-        self, pointer: Pointer, sizes: tuple[int, ...], box: tuple[int, ...], swizzle: int
-    ):
-        self.pointer, self.sizes, self.box = pointer, sizes, box
-        bits = {0: 0, 32: 1, 64: 2, 128: 3}[swizzle]
-        self.swizzle = Swizzle(bits, 4, 3)
-
-    def elements(self, shared: Pointer, at: list[Any]) -> Iterator[tuple[Pointer, Pointer | None]]:
-        """Each element of a box in shared memory, with its own in the tensor where it has one."""
-        begin = [int(x) for x in at][::-1]
-        first = Pointer(shared.memory, shared.offset, self.pointer.dtype, SMEM, self.swizzle)
-        for n, place in enumerate(np.ndindex(self.box)):
-            where = [b + p for b, p in zip(begin, place, strict=True)]
-            inside = all(0 <= w < s for w, s in zip(where, self.sizes, strict=True))
-            flat = int(np.ravel_multi_index(where, self.sizes)) if inside else 0
-            yield first + n, self.pointer + flat if inside else None
-
-
-def load_box(to: Pointer, tensor_map: TensorMap, at: Any, signal: Pointer) -> None:
-    """What the engine does with `kernel/signals.py`'s instruction."""
-    moved = 0
-    for here, there in tensor_map.elements(to, at):
-        here.store(there.load() if there is not None else here.dtype(0))
-        moved += here.size
-    _signal(signal).received(moved)
-
-
-def store_box(tensor_map: TensorMap, source: Pointer, at: Any) -> None:
-    """The same of a store."""
-    for here, there in tensor_map.elements(source, at):
-        if there is not None:
-            there.store(here.load())
-
-
 # -- modules --------------------------------------------------------------------------------------
 
 
@@ -339,6 +337,12 @@ def _op(family: str) -> Any:
     return make
 
 
+def _of_eight(a: Any, b: Any, acc: Any, shape: Any, source: Any, *majors: str) -> Any:
+    if set(majors) != {"k"}:
+        raise ValueError("operands of 8 bits are contiguous along K")
+    return SimpleNamespace(family="warpgroup", dtype=b, shape=shape)
+
+
 def _nvgpu() -> ModuleType:
     return _module(
         "cutlass.cute.nvgpu",
@@ -350,6 +354,8 @@ def _nvgpu() -> ModuleType:
         ),
         warpgroup=SimpleNamespace(
             MmaF16BF16Op=_op("warpgroup"),
+            MmaF8Op=_of_eight,
+            MmaI8Op=_of_eight,
             OperandSource=SimpleNamespace(RMEM="rmem", SMEM="smem"),
             Field=SimpleNamespace(ACCUMULATE="accumulate"),
             fence=lambda: None,
@@ -452,9 +458,11 @@ def installed() -> Iterator[ModuleType]:
     try:
         found = importlib.import_module(KERNEL)
         found.matrices._tf32_mma = tf32_product
+        found.matrices._eight_mma = eight_product
         found.memory._load_where = _load_where
         found.load_box, found.store_box = load_box, store_box
-        found.init_signals = _init_signals
+        found.init_signals, found.sync_cluster = _init_signals, _sync_cluster
+        found.await_raised = _await_raised
         yield found
     finally:
         for n in [n for n in sys.modules if n.split(".")[0] == "cutlass" or n.startswith(KERNEL)]:

@@ -1,9 +1,9 @@
-"""Threads of a block, which take turns: one runs until it waits for others."""
+"""Threads of blocks that run at a time, which take turns: one runs until it waits for others."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ WARP = 32
 
 
 class Deadlock(RuntimeError):
-    """All threads of a block wait, or have ended."""
+    """All threads wait, or have ended."""
 
 
 class Turn:
@@ -115,6 +115,8 @@ class Block:
         self.groups: dict[Any, Group] = {}
         self.waits: dict[int, Callable[[], bool]] = {}
         self.turns: dict[int, Turn] = {}
+        self.cluster: Sequence[Block] = (self,)  # by their places in it
+        self.cluster_barrier = Signal(threads)  # one for all of its blocks
 
     def group(self, key: Any, count: int) -> Group:
         """The threads of a key."""
@@ -129,23 +131,34 @@ class Block:
             self.waits[number] = over
             self.turns[number].give_back()
 
-    def run(self, work: Callable[[], None]) -> None:
-        """Runs all threads, the last first; the first fault is raised."""
-        threads = self.turns = {n: Turn(work) for n in reversed(range(self.threads))}
-        while threads:
-            moved = False
-            for number in list(threads):
-                wait = self.waits.get(number)
-                if wait is not None and not wait():
-                    continue
-                moved = True
-                self.waits.pop(number, None)
-                HERE.number, HERE.block = number, self
-                threads[number].go()
-                if threads[number].ended:
-                    del threads[number]
-            if not moved:
-                raise Deadlock(f"threads {sorted(threads)[:8]} and others wait")
+
+def clustered(blocks: Sequence[Block]) -> None:
+    """Makes blocks one cluster."""
+    barrier = Signal(sum(block.threads for block in blocks))
+    for block in blocks:
+        block.cluster, block.cluster_barrier = blocks, barrier
+
+
+def run(blocks: Sequence[Block], work: Callable[[], None]) -> None:
+    """Runs all threads of blocks at a time, the last first; the first fault is raised."""
+    left = [(block, n) for block in reversed(blocks) for n in reversed(range(block.threads))]
+    for block, number in left:
+        block.turns[number] = Turn(work)
+    while left:
+        moved = False
+        for block, number in list(left):
+            wait = block.waits.get(number)
+            if wait is not None and not wait():
+                continue
+            moved = True
+            block.waits.pop(number, None)
+            HERE.number, HERE.block = number, block
+            block.turns[number].go()
+            if block.turns[number].ended:
+                left.remove((block, number))
+        if not moved:
+            waiting = sorted((block.number, number) for block, number in left)
+            raise Deadlock(f"threads {waiting[:8]} (block, thread) and others wait")
 
 
 def warp() -> Group:

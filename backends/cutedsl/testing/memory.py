@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from backends.cutedsl.testing.numbers import BFloat16, Boolean, Number
+from backends.cutedsl.testing.numbers import BFloat16, Boolean, Eight, Number, Uint8
 
 RMEM, SMEM, GMEM = "rmem", "smem", "gmem"
 
@@ -109,6 +109,8 @@ class Pointer:
         bits = self.memory[at : at + self.size]
         if self.dtype is BFloat16:
             return BFloat16((bits.view(np.uint16).astype(np.uint32) << 16).view(np.float32)[0])
+        if issubclass(self.dtype, Eight):
+            return self.dtype.of_code(int(bits[0]))
         return self.dtype(bits.view(self.dtype.kind)[0])
 
     def store(self, x: Number) -> None:
@@ -126,6 +128,8 @@ class Pointer:
         if self.dtype is BFloat16:
             made = np.asarray([x.value], np.float32).view(np.uint32) >> 16
             made = made.astype(np.uint16)
+        elif issubclass(self.dtype, Eight):
+            made = np.asarray([x.bitcast(Uint8).value])
         else:
             made = np.asarray([x.value], self.dtype.kind)
         self.memory[at : at + self.size] = made.view(np.uint8)

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from backends.shared.arrays import from_device, to_device
+from ir.reference.rounding import round_to
+
 
 class Number:
     """A number of a type. What meets another one becomes the wider type; a Python number becomes the
@@ -59,6 +62,8 @@ class Number:
 
     def bitcast(self, dtype: Any) -> Number:
         """The same bits as another type."""
+        if issubclass(dtype, Eight):
+            return dtype.of_code(int(self.value))
         return dtype(np.asarray(self.value).view(dtype.kind)[()])
 
     def ir_value(self) -> Number:
@@ -190,6 +195,39 @@ class Uint64(Number):
     kind, width, rank = np.uint64, 64, 7
 
 
+class Eight(Number):
+    """A float of 8 bits, by the values of its codes; what is beyond its ends becomes one of them."""
+
+    kind, width, rank, is_float = np.float32, 8, 7, True
+    name, largest = "", 0.0
+
+    @classmethod
+    def cast(cls, x: Any) -> Any:
+        """Rounded to the nearest, ties to even."""
+        with np.errstate(all="ignore"):
+            x = np.float32(x)
+        return round_to(np.clip(x, -cls.largest, cls.largest)[None], cls.name)[0]
+
+    @classmethod
+    def of_code(cls, code: int) -> Number:
+        """The number of a code, infinite ones too."""
+        made = cls(0.0)
+        made.value = from_device(np.array([code], np.uint8), cls.name)[0]
+        return made
+
+    def bitcast(self, dtype: Any) -> Number:
+        """The code."""
+        return dtype(int(to_device(self.value[None], self.name)[0]))
+
+
+class Float8E4M3FN(Eight):
+    name, largest = "f8e4m3", 448.0
+
+
+class Float8E5M2(Eight):
+    name, largest = "f8e5m2", 57344.0
+
+
 class BFloat16(Number):
     kind, width, rank, is_float = np.float32, 16, 8, True
 
@@ -222,5 +260,5 @@ class Float64(Number):
 
 NUMBERS = (
     *(Boolean, Int8, Uint8, Uint16, Int16, Int32, Uint32, Int64, Uint64),
-    *(BFloat16, Float16, Float32, TFloat32, Float64),
+    *(Float8E4M3FN, Float8E5M2, BFloat16, Float16, Float32, TFloat32, Float64),
 )

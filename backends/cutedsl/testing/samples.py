@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -44,7 +45,38 @@ CASES = {  # decisions for the kernel of a case, which is in FOLDER
     "fetched": f"{_STREAMED}\ncopy(q, by=bulk)\npipeline(k, stages=2)\npipeline(v, stages=2)\n"
     "copy(k, by=bulk)\ncopy(v, by=bulk)",
 }
-SPECS = {"produced": "staged", "fetched": "streamed", "warps": "staged"}  # with another name
+_EIGHT = (
+    _MATMUL.replace("tile(k, size=32)", "tile(k, size=64)")
+    + "pipeline(x, stages=2)\npipeline(w, stages=2)\nthreads(y, count=128)"
+)
+_BULK = "pipeline(x, stages=3)\npipeline(w, stages=3)\ncopy(x, by=bulk)\ncopy(w, by=bulk)\n"
+_SHARED = "persistent(y, programs=1)\nstream_k(y, over=k)"
+CASES |= {
+    "clustered": f"{_MATMUL}{_BULK}copy(y, by=bulk)\nrasterize(m, size=4, over=n)\n"
+    "cluster(m, size=2)\npersistent(y, programs=1)",
+    "pingpong": f"{_MATMUL}{_BULK}copy(y, by=bulk)\nthreads(y, count=128)\n"
+    "persistent(y, programs=1)\npingpong(y)",
+    "padded": f"{_MATMUL}precision(acc, dtype=tf32x3)\npipeline(x, stages=2)\n"
+    "pipeline(w, stages=2)\nthreads(acc, count=128)\npad(x, bytes=32)",
+    "stream_k": f"{_MATMUL}pipeline(x, stages=2)\npipeline(w, stages=2)\n{_SHARED}",
+    "stream_k_by_roles": f"{_MATMUL}{_BULK}copy(y, by=bulk)\n{_SHARED}",
+    "eight": _EIGHT,
+    "whole": _EIGHT,
+    "whole_warps": _EIGHT.replace("tile(m, size=64)", "tile(m, size=32)"),
+    "windowed": "tile(b, size=1)\ntile(p, size=4)\ntile(q, size=16)\ntile(o, size=64)\n"
+    "tile(c, size=64)\ntile(i, size=1)\ntile(j, size=1)\nplace(b.outer, level=grid)\n"
+    "place(p.outer, level=grid)\nplace(q.outer, level=grid)\nplace(o.outer, level=grid)\n"
+    "place(c.outer, level=loop)\ncompute(acc, unit=matrix)\nthreads(y, count=128)\n"
+    f"{_BULK}cluster(o, size=2)",
+}
+SPECS = {  # whose file has another name
+    **dict.fromkeys(
+        "produced warps clustered pingpong stream_k stream_k_by_roles".split(), "staged"
+    ),
+    "fetched": "streamed",
+    "whole_warps": "whole",
+    "padded": "split",
+}
 # Sizes for the CPU, where threads are slow: odd ones, and those at which vectors and boxes are moved.
 SIZES = {
     "rows": (dict(M=3, K=257), dict(M=5, K=256)),
@@ -60,7 +92,17 @@ SIZES = {
     "persistent": (dict(M=9, K=128),),
     "produced": (dict(M=9, K=35, N=11), dict(M=9, K=40, N=24)),
     "fetched": (dict(H=1, M=9, N=70, D=13), dict(H=1, M=8, N=64, D=64)),
+    "clustered": (dict(M=70, K=40, N=64),),
+    "pingpong": (dict(M=70, K=40, N=200),),
+    "padded": (dict(M=5, K=9, N=3), dict(M=10, K=16, N=24)),
+    "stream_k": (dict(M=9, K=107, N=70),),
+    "stream_k_by_roles": (dict(M=9, K=104, N=72),),
+    "eight": (dict(M=9, K=70, N=11),),
+    "whole": (dict(M=9, K=70, N=11),),
+    "whole_warps": (dict(M=9, K=70, N=11),),
+    "windowed": (dict(B=1, H=3, W=9, C=8, O=72, P=2, Q=5),),
 }
+FEW = 2  # multiprocessors where it takes several tiles for a block, or parts of one
 QUICK = ("rows", "staged", "scanned", "parts")  # those that take seconds there
 
 
@@ -69,9 +111,12 @@ def backend() -> CuteDsl:
     return REGISTRY.backend("cutedsl")
 
 
-def machine_of(name: str) -> Machine:
-    """A target as this backend serves it."""
-    return served_by(target(name), backend())
+def machine_of(name: str, multiprocessors: int = 0) -> Machine:
+    """A target as this backend serves it, as large as it is or with so many multiprocessors."""
+    found = served_by(target(name), backend())
+    if multiprocessors:
+        return replace(found, levels={**found.levels, "grid": multiprocessors})
+    return found
 
 
 @cache
@@ -82,8 +127,8 @@ def work_of(name: str) -> Workload:
 
 
 @cache
-def nest_of(name: str, machine: str = "h200") -> LoopNest:
-    """A case lowered for a machine."""
+def nest_of(name: str, machine: str = "h200", multiprocessors: int = 0) -> LoopNest:
+    """A case lowered for a machine, as `machine_of` has it."""
     work = work_of(name)
     schedule = parse_schedule(f"schedule({work.spec.name})\n{CASES[name]}\n")
-    return lower(work.spec, schedule, machine_of(machine), work.tune)
+    return lower(work.spec, schedule, machine_of(machine, multiprocessors), work.tune)

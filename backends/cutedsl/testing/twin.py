@@ -11,8 +11,10 @@ from backends.cutedsl.backend import CuteDsl
 from backends.cutedsl.build import with_constants
 from backends.cutedsl.spelling import templates
 from backends.cutedsl.testing import samples
-from backends.cutedsl.testing.fakes import TensorMap, installed
-from backends.cutedsl.testing.machine import Block
+from backends.cutedsl.testing.boxes import TensorMap
+from backends.cutedsl.testing.fakes import installed
+from backends.cutedsl.testing.machine import Block, clustered
+from backends.cutedsl.testing.machine import run as run_together
 from backends.cutedsl.testing.memory import GMEM, Pointer
 from backends.cutedsl.testing.numbers import NUMBERS, Int32
 from backends.gpu.source.launches import Call, calls, constants, metadata
@@ -34,6 +36,7 @@ def run(
     one, bound = backend.lowered(nest, machine), bind(nest.spec, sizes)
     known = known_sizes(nest, one.own, sizes)
     given = metadata(one.program)
+    waiting = {launch.name for launch in one.program.launches if launch.shares}
     held = {
         p.name: to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
         for p in parameters(nest)
@@ -46,24 +49,29 @@ def run(
         kernels: dict[str, Any] = {}
         exec(compile(with_constants(source, constants(given, known)), "kernel.py", "exec"), kernels)
         for call in calls(given, known):
-            _launch(kernels[call.name], call, pointers)
+            _launch(kernels[call.name], call, pointers, call.name in waiting)
     for (name, array), memory in zip(list(held.items()), memories, strict=True):
         held[name] = memory.view(array.dtype).reshape(array.shape)
     return {t.name: from_device(held[t.name], t.dtype) for t in nest.spec.outputs}
 
 
-def _launch(kernel: Any, call: Call, pointers: list[Pointer]) -> None:
-    """Runs the blocks of a launch one after the other."""
+def _launch(kernel: Any, call: Call, pointers: list[Pointer], waiting: bool) -> None:
+    """Runs the blocks of a launch: those of a cluster at a time, all where they wait for each other."""
     arguments: list[Any] = [pointers[n] for n in call.tensors]
-    arguments += [m and TensorMap(pointers[m.tensor], m.sizes, m.box, m.swizzle) for m in call.maps]
+    arguments += [m and TensorMap(pointers[m.tensor], m) for m in call.maps]
     arguments += [Int32(n) for n in call.arguments]
-    for number in reversed(range(call.grid)):
-        Block(number, call.grid, call.block, call.shared).run(lambda: kernel(*arguments))
+    blocks = [Block(n, call.grid, call.block, call.shared) for n in range(call.grid)]
+    clusters = [blocks[n : n + call.cluster] for n in range(0, call.grid, call.cluster)]
+    for cluster in clusters:
+        clustered(cluster)
+    for group in [blocks] if waiting else reversed(clusters):
+        run_together(group, lambda: kernel(*arguments))
 
 
 def require_right(name: str, sizes: Sizes, source: str = "") -> None:
     """BackendError where a sample's text does not give what the reference gives."""
-    backend, machine, nest = samples.backend(), samples.machine_of("h200"), samples.nest_of(name)
+    backend, machine = samples.backend(), samples.machine_of("h200", samples.FEW)
+    nest = samples.nest_of(name, "h200", samples.FEW)
     known = reference(nest.spec, sizes, 7)
     source = source or backend.emit(nest, machine)
     for output, array in run(backend, source, nest, machine, sizes, known.inputs).items():
