@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from backends.backend import BackendError
+from backends.shared.diagnostics import first_errors
 
 MISSING = "there is no NVRTC; install nvidia-cuda-nvrtc"
 LIBRARY = "cu*/lib/libnvrtc.so.*"  # in the package `nvidia`
-MOST_ERRORS = 4  # that are told
-_ERROR = re.compile(
-    r"^(.+?)\((\d+)\): error: (.*)$|^((?:nvrtc|ptxas).*(?:error|fatal).*)$", re.MULTILINE
-)
 
 
 @cache
@@ -72,12 +68,6 @@ def compiled(source: str, name: str, headers: Mapping[str, str], options: Sequen
         return _data(nvrtc, program, "CUBIN")
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-
-
-def first_errors(log: str) -> str:
-    """The first errors of a log, each with the line that it is on."""
-    found = list(_ERROR.finditer(log))[:MOST_ERRORS]
-    return "\n".join(f"{m[1]}, line {m[2]}: {m[3]}" if m[2] else m[0] for m in found)
 
 
 def _data(nvrtc: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> bytes:

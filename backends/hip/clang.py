@@ -5,18 +5,18 @@ from __future__ import annotations
 import importlib.util
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from backends.backend import BackendError
 from backends.shared.compiler import require_not_killed
+from backends.shared.diagnostics import first_errors
 from ir.machine import Machine
 
 HERE = Path(__file__).parent
 INCLUDE = (HERE, HERE.parent / "gpu" / "source")  # kernel.h, prelude.h
 DEVICE, NATIVE = HERE / "device", HERE / "native"  # <hip/hip_runtime.h> of the GPU, of the CPU
-MOST_ERRORS = 4  # that are told
 # Divisions and roots within units of the last place, as CUDA's build has them.
 CODE_FLAGS = (
     *("-std=c++20", "-O3", "-ffp-contract=fast-honor-pragmas", "-fno-unroll-loops"),
@@ -27,8 +27,6 @@ DEVICE_FLAGS = (  # for one architecture
     *("-fuse-cuid=none", "-mcode-object-version=5", "-S"),
     *CODE_FLAGS,
 )
-_ERROR = re.compile(r"^(?:\S*/)?([\w.]+):(\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
-_FAULT = re.compile(r"^.*\berror: .*$|^LLVM ERROR.*$|^PLEASE submit.*$", re.MULTILINE)
 
 
 def headers() -> list[Path]:
@@ -113,13 +111,4 @@ def run(*words: str) -> None:
     done = subprocess.run([str(tool), *words], capture_output=True, text=True)
     if done.returncode:
         require_not_killed(tool.name, done)
-        raise BackendError("build", "\n".join(first_errors(done.stderr)) or done.stderr[-400:])
-
-
-def first_errors(said: str) -> Iterator[str]:
-    """The first errors, each with the line that it is on."""
-    found = list(_ERROR.finditer(said))
-    if found:
-        yield from (f"{m[1]}, line {m[2]}: {m[3]}" for m in found[:MOST_ERRORS])
-    else:
-        yield from _FAULT.findall(said)[:MOST_ERRORS]
+        raise BackendError("build", first_errors(done.stderr) or done.stderr[-400:])

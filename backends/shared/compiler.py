@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from backends.backend import BackendError, Built, MachineFault
+from backends.shared.diagnostics import first_errors
 
 TRIES = 3  # to ask a compiler for its version, which may be killed meanwhile
 # As drivers say it, and what starts their linker.
@@ -47,7 +48,7 @@ class Compiler:
             raise MachineFault("build", f"{self.command} took over {self.seconds:g} s") from None
         if done.returncode:
             require_not_killed(self.command, done)
-            raise BackendError("build", first_errors(done.stderr))
+            raise BackendError("build", first_errors(done.stderr) or done.stderr[-400:])
         return Built(library, {"library_bytes": float(os.path.getsize(library))})
 
     def version(self) -> str:
@@ -73,9 +74,3 @@ def require_not_killed(command: str, done: subprocess.CompletedProcess[str]) -> 
     """MachineFault where a compiler, or a program of its own, was killed from outside."""
     if done.returncode in (-signal.SIGKILL, -signal.SIGTERM) or _KILLED.search(done.stderr):
         raise MachineFault("build", f"{command} was killed")
-
-
-def first_errors(text: str) -> str:
-    """The lines of a compiler's output that say what is wrong."""
-    lines = [line for line in text.splitlines() if "error" in line]
-    return "\n".join(lines[:4]) or text[-400:]

@@ -38,7 +38,7 @@ def test_so_does_one_that_is_too_slow(tmp_path):
 
 
 def test_what_it_says_of_the_source_is_the_candidates(tmp_path):
-    with pytest.raises(BackendError, match="error: no") as caught:
+    with pytest.raises(BackendError, match="line 1: no") as caught:
         build(tmp_path, 'echo "kernel.cc:1: error: no" >&2; exit 1')
     assert not isinstance(caught.value, MachineFault)
 

@@ -29,7 +29,10 @@ DRAFTS = ("compile", "check", "profile")
 INTERFACE = "interface"
 OVER = "No more steps: answer now."
 _STEP = re.compile(r"\s*STEP (\w+)[ \t]*([^\n]*)\n?")
-_PLACE = re.compile(r"(?:^|[\s/\"'])[\w.-]+:(\d+)(?::\d+)?[:,]|\bline (\d+)\b", re.MULTILINE)
+_PLACE = re.compile(
+    r"(?:^|[\s/\"'])([\w.-]+)(?::|, line )(\d+)(?::\d+)?[:,]|\bline (\d+)\b", re.MULTILINE
+)
+_HEADERS = (".h", ".hpp", ".cuh")  # files beside the source
 EDITS = "edit blocks, as in an answer"
 TOOLS = (
     Tool("compile", "Compile a draft: all that is wrong with it.", "edits", EDITS),
@@ -115,7 +118,9 @@ class Workbench:
             made = draft(step.argument)
             if isinstance(made, GaveUp):
                 return f"The draft is no candidate:\n{made.reason}"
-            return excerpt(self._tried(step.name, made, context, writer, source), MOST)
+            told = self._tried(step.name, made, context, writer, source)
+            trial = made.origin.trial
+            return excerpt(f"With {trial}: {told}" if trial else told, MOST)
         if step.name == "read":
             return excerpt(_read(step.argument, writer), MOST)
         if step.name == "edits":
@@ -178,9 +183,14 @@ def _edits(context: Context) -> str:
 
 
 def with_lines(reason: str, source: str) -> str:
-    """A reason with the lines of the source that it names."""
+    """A reason with the lines of the source that it names, and does not show itself."""
     lines = source.split("\n")
-    numbers = [int(one or other) for one, other in _PLACE.findall(reason)]
-    named = [n for n in dict.fromkeys(numbers) if 1 <= n <= len(lines)][:LINES]
-    shown = "".join(f"{n:5} | {lines[n - 1]}\n" for n in named)
+    places = [(m[1] or "", int(m[2] or m[3])) for m in _PLACE.finditer(reason)]
+    numbers = dict.fromkeys(n for file, n in places if not file.endswith(_HEADERS))
+    named = [n for n in numbers if 1 <= n <= len(lines) and not _shows(reason, lines[n - 1])]
+    shown = "".join(f"{n:5} | {lines[n - 1]}\n" for n in named[:LINES])
     return f"{reason}\n\nLines of the source that it names:\n{shown}" if shown else reason
+
+
+def _shows(reason: str, line: str) -> bool:
+    return len(line.strip()) > 3 and line.strip() in reason
