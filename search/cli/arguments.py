@@ -68,6 +68,7 @@ class Arguments:
     silence_timeout: float | None
     coach: bool | None
     steps: int | None
+    trials: int | None
     replay: str | None
     seed: int | None
     secret: str | None
@@ -167,6 +168,7 @@ def _of_models(found: argparse.Namespace) -> dict[str, Any]:
         silence_timeout=_positive("--silence-timeout", found.silence_timeout),
         coach=found.coach,
         steps=_whole("--steps", found.steps, 0),
+        trials=_whole("--trials", found.trials, 1),
     )
 
 

@@ -39,6 +39,7 @@ FIXED = {  # what a stored run has decided, and the option that says it
     "weigh": "--weigh",
     "coach": "--coach",
     "steps": "--steps",
+    "trials": "--trials",
     "seed": "--seed",
     "secret": "--secret",
     "backends": "--backend",

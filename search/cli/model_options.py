@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from search.core.settings import ANSWER_TOKENS, REQUESTS, STEPS, WEIGH, WINDOW
+from search.core.settings import ANSWER_TOKENS, REQUESTS, STEPS, TRIALS, WEIGH, WINDOW
 from search.llm.endpoint import DEADLINE, SILENCE
 
 
@@ -86,6 +86,12 @@ def _asking(group: argparse._ArgumentGroup) -> None:
         metavar="N",
         help="what a model may do before it answers: have drafts compiled, checked or profiled, read "
         f"documents, list legal edits (default: up to {STEPS}; 0 for nothing)",
+    )
+    group.add_argument(
+        "--trials",
+        metavar="N",
+        help="combinations of values that are timed at most, each as an evaluation, where a model's "
+        f"answer has parameters (default: {TRIALS}; 1 for none but the first)",
     )
     group.add_argument(
         "--coach",

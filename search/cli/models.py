@@ -29,11 +29,13 @@ from search.llm.exchange import FAILED, Answer, ModelError
 from search.llm.ledger import Ledger
 from search.llm.limited import EndpointLimits
 from search.llm.models import Models, asked, replayed
-from search.loop.context import Operator
+from search.loop.context import Operator, Refused
 from search.loop.hooks import Advice, Evaluator
+from search.loop.trials import carries
 from search.operator import MODEL_OPERATORS
 from search.operator.coach import Coach
 from search.operator.steps import Workbench
+from search.operator.trials import Trials
 from search.operator.universal import Language, Universal
 from search.prompt.archive import Prompts, shown
 from search.prompt.budget import knowledge_tokens, prompt_tokens
@@ -104,7 +106,13 @@ class RunModels:
         """The exchanges to come are of this run."""
         self.models.begin(run)
 
-    def advised(self, told: int, graph: Graph, outcomes: Mapping[str, Evaluated]) -> Advice | None:
+    def advised(
+        self,
+        told: int,
+        graph: Graph,
+        outcomes: Mapping[str, Evaluated],
+        refused: Sequence[Refused],
+    ) -> Advice | None:
         """The coach's request, after every few evaluations."""
         if self.coach is None:
             return None
@@ -112,7 +120,8 @@ class RunModels:
         if number == 0 or number in self._advised:
             return None
         self._advised.add(number)
-        return self.coach.begin(graph.copy(), dict(outcomes), f"{self.seed}/prompts/{number}")
+        seed = f"{self.seed}/prompts/{number}"
+        return self.coach.begin(graph.copy(), dict(outcomes), seed, tuple(refused))
 
     def metered(self) -> AbstractContextManager[Meter]:
         """Counts what this thread's exchanges take."""
@@ -140,6 +149,7 @@ class RunModels:
         replies = self.models.replies()
         answers = sum(isinstance(reply, Answer) for reply in replies)
         failed = Counter(reply.kind for reply in replies if isinstance(reply, ModelError))
+        tried = [c.key for c in graph if c.origin.trial is not None]
         prompts = []
         for version in self.prompts.versions.values():
             come_of = shown(version, graph, outcomes)
@@ -162,6 +172,8 @@ class RunModels:
             {FAILED[kind]: count for kind, count in sorted(failed.items())},
             sum(isinstance(reply, Answer) and reply.finish == "length" for reply in replies),
             self.models.recording.steps(),
+            sum(map(carries, graph)),
+            sum(key in outcomes for key in tried),
         )
 
 
@@ -194,7 +206,8 @@ def models_of(problem: Problem, given: Sources, store: Keeper) -> RunModels | No
         model=names.draw,
         prompts=prompts,
         kernel=settings.kernel,
-        machine=problem.machine.title,
+        machine=problem.machine,
+        source=_Emitted(problem),
         answer_tokens=settings.answer_tokens,
     )
     return RunModels(models, prompts, coach if settings.coach else None, settings.seed)
@@ -208,6 +221,7 @@ def model_operators(
         name: Language(writer_of(problem, one, lessons), f"kernel.{one.backend.manifest.extension}")
         for name, one in problem.served.items()
     }
+    trials = Trials(problem.settings.trials)
     made: list[Operator] = [
         Universal(
             ask=found.models.complete,
@@ -219,6 +233,7 @@ def model_operators(
             prompts=found.prompts,
             workbench=Workbench(found.judge),
             steps=problem.settings.steps,
+            trials=trials,
             stepped=found.models.recording.stepped,
             answer_tokens=problem.settings.answer_tokens,
             effort=problem.settings.effort,
@@ -242,6 +257,7 @@ def writer_of(problem: Problem, served: Served, lessons: Sequence[Document]) -> 
         language=served.backend.manifest.language,
         library=library_of(served.name).with_documents(lessons),
         interface=_interface(served),
+        trials=settings.trials,
         tokens=prompt_tokens(settings.window),
         knowledge=knowledge_tokens(settings.window),
     )

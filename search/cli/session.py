@@ -44,6 +44,7 @@ from search.loop.context import Operator
 from search.loop.run import Search
 from search.operator import MODEL_OPERATORS, local_operators, usual
 from search.operator.study import lacking
+from search.operator.trials import Trials
 from search.policy import policy
 from search.prompt.document import document
 from search.prompt.lesson import distil
@@ -99,7 +100,7 @@ def prepared(
     if models is not None:
         skills = [document(f"lesson{n}", text) for n, text in enumerate(settings.lessons)]
         operators |= model_operators(problem, models, skills)
-    if not settings.operators and (package := lacking()):
+    if (models or not settings.operators) and (package := lacking()):
         say(f"nothing is tuned: the Python package `{package}` is not installed here")
     wanted = settings.operators or usual(operators)
     chosen = {name: o for name, o in operators.items() if name in wanted}
@@ -279,6 +280,7 @@ class Session:
                 identity=SourceIdentity(problem.served, settings.shapes),
                 script=self.plan.store.load(problem.replays).events if problem.replays else (),
                 workers=self.plan.workers,
+                combinations=Trials(settings.trials),
             )
             outcome = search.run(self.display.on_event)
             self.left.remove(asked)

@@ -39,7 +39,16 @@ from search.cli.serving import serving, usable
 from search.cli.shapes import in_order
 from search.cli.shapes import workload as shapes_of
 from search.core.lowered import spec_of
-from search.core.settings import ANSWER_TOKENS, POLICY, REQUESTS, STEPS, WEIGH, WINDOW, Settings
+from search.core.settings import (
+    ANSWER_TOKENS,
+    POLICY,
+    REQUESTS,
+    STEPS,
+    TRIALS,
+    WEIGH,
+    WINDOW,
+    Settings,
+)
 from search.core.workload import WeightedShape, heaviest
 from search.evaluator.served import Served
 from search.llm.costs import prices
@@ -364,6 +373,7 @@ def _of_models(asked: Arguments) -> dict[str, Any]:
         weigh=asked.weigh or WEIGH,
         coach=bool(asked.coach),
         steps=STEPS if asked.steps is None else asked.steps,
+        trials=asked.trials or TRIALS,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ir.digest import text_digest
+from search.core.trial import Trial, trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Origin:
     note: str = ""  # how, in the words of the operator
     tag: str = ""  # a label of the policy, such as the island of the candidate
     prompt: str = ""  # digest of the prompt regions that the model saw
+    trial: Trial | None = None  # where it is of an answer with parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Candidate:
             "note": self.origin.note,
             "tag": self.origin.tag,
             "prompt": self.origin.prompt,
+            **({"trial": self.origin.trial.table()} if self.origin.trial else {}),
         }
 
 
@@ -70,5 +73,6 @@ def candidate(table: Mapping[str, Any]) -> Candidate:
             note=table["note"],
             tag=table.get("tag", ""),
             prompt=table.get("prompt", ""),
+            trial=trial(table["trial"]) if "trial" in table else None,
         ),
     )

@@ -21,6 +21,8 @@ def lines(before: Candidate, after: Candidate) -> tuple[str, ...]:
         found.append(f"other equations, equal to the spec's{_how(after)}")
     if before.source != after.source:
         found.append(f"other source{_how(after)}")
+    if after.origin.trial is not None:
+        found.append(f"with {after.origin.trial}, parameters of answer {after.origin.trial.answer}")
     return tuple(found)
 
 

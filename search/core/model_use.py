@@ -55,6 +55,8 @@ class ModelUse:
     failed: Mapping[str, int] = field(default_factory=dict)  # unanswered requests by reason
     cut: int = 0  # answers that reached the limit of their tokens
     steps: int = 0  # within exchanges: drafts that were tried, documents that were read
+    parameterised: int = 0  # answers with parameters that were taken
+    combinations: int = 0  # of these, evaluated
 
     def table(self) -> dict[str, Any]:
         """As plain data; the cost is None where it is not known, and `failed` is there where
@@ -68,6 +70,8 @@ class ModelUse:
             "unanswered": self.unanswered,
             "cut": self.cut,
             "steps": self.steps,
+            "parameterised": self.parameterised,
+            "combinations": self.combinations,
             "prompts": [asdict(version) for version in self.prompts],
             **failed,
         }
@@ -87,6 +91,12 @@ class ModelUse:
             parts.append(f"{self.unanswered} {requests} without an answer{why}")
         if self.steps:
             parts.append(f"{self.steps} {'step' if self.steps == 1 else 'steps'} within exchanges")
+        if self.parameterised:
+            answers = "answer" if self.parameterised == 1 else "answers"
+            parts.append(
+                f"{self.parameterised} {answers} with parameters, of which {self.combinations} "
+                f"{'combination' if self.combinations == 1 else 'combinations'} evaluated"
+            )
         if self.cut:
             answers = "answer" if self.cut == 1 else "answers"
             parts.append(f"{self.cut} {answers} cut off at --answer-tokens")

@@ -34,6 +34,8 @@ def test_all_of_it_is_said():
         "unanswered",
         "cut",
         "steps",
+        "parameterised",
+        "combinations",
         "prompts",
     ]
     assert table["prompts"][1] == {

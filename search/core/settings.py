@@ -14,6 +14,7 @@ REQUESTS = 12  # to models, in flight at once
 ANSWER_TOKENS = 16_000  # of one answer, what a model thinks included
 WEIGH = "time"  # how a model's answer is counted beside an evaluation
 STEPS = 6  # of a model in one exchange: drafts that are tried, documents that are read
+TRIALS = 8  # combinations of an answer with parameters that are timed
 BATCH = 8  # candidates of a generation; part of what a seed means, so not the number of workers
 WINDOW = 128_000  # tokens of a context window, which the models of today have or exceed
 
@@ -68,6 +69,7 @@ class Settings:
     weigh: str = WEIGH  # see weighing.py
     coach: bool = False  # whether the prompts evolve
     steps: int = STEPS  # that a model may take in one exchange before it answers
+    trials: int = TRIALS  # combinations of an answer with parameters that are timed at most
 
     @property
     def shapes(self) -> tuple[WeightedShape, ...]:

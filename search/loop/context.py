@@ -57,6 +57,8 @@ class Refused:
 
     asked: str  # what was asked, in words
     reason: str
+    answer: str = ""  # the last, shortened
+    prompt: str = ""  # digest of the prompt regions that the model saw
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,8 @@ class GaveUp:
     reason: str
     unanswered: bool = False  # as a model gave no answer
     asked: str = ""  # what a model was asked, in words; empty where none was
+    answer: str = ""  # its last that was refused, shortened
+    prompt: str = ""  # digest of the prompt regions that it saw
 
 
 @dataclass(frozen=True, slots=True)

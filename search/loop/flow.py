@@ -8,12 +8,11 @@ allows, and no more than children are missing. The log keeps the order (`script.
 from __future__ import annotations
 
 import random
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
-from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated
 from search.core.model_use import Spent
@@ -26,26 +25,18 @@ from search.loop.context import GaveUp, Halted, Memory, ModelOperator, Operator,
 from search.loop.generations import brought_over
 from search.loop.hooks import ModelHooks
 from search.loop.jobs import Done, Jobs
-from search.loop.script import DREW, LEFT, RESTED, TOLD, TOOK, Script, Taken
+from search.loop.requests import Request, silenced, taken_of
+from search.loop.script import DREW, LEFT, RESTED, TOLD, TOOK, Script
 from search.loop.shape_view import ShapeView
 from search.loop.state import Policy, Proposal, State
 from search.loop.termination import CostLimit, Exhausted, Tokens, first_reason, rules_of
+from search.loop.trials import Combinations, another, carries, continues, next_trial
 from search.loop.twins import Twins
 from search.loop.weighing import weighing
 
 BARREN = 24  # proposals in a row of which nothing came, after which only news helps
 TWICE = "it came to a kernel that another request had come to by then"
 DOUBTFUL = 12  # after which operators that ask nobody are tried before models
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """A request in flight."""
-
-    number: int  # of the draw
-    operator: str  # empty where it is for better prompts
-    proposal: Proposal | None
-    asked: str  # in words
 
 
 class Flow:
@@ -60,6 +51,7 @@ class Flow:
         twins: Twins,
         jobs: Jobs,
         script: Script,
+        combinations: Combinations | None = None,
     ):
         self.book = book
         self.policy = policy
@@ -68,6 +60,7 @@ class Flow:
         self.twins = twins
         self.jobs = jobs
         self.script = script
+        self.combinations = combinations
         self._rules = rules_of(book.settings)
         self._weighing = weighing(book.settings.weigh)
         self._remote = {name for name, o in operators.items() if o.remote}
@@ -76,12 +69,14 @@ class Flow:
         self._submitted = 0
         self._advices = 0
         self._drawn: dict[str, int] = {}  # by key of a candidate: the draw that it comes from
-        self._in_flight: dict[str, _Request] = {}
+        self._in_flight: dict[str, Request] = {}
         self._evaluating: dict[str, Candidate] = {}
         self._twins_of: dict[str, list[Candidate]] = {}  # by the key of the first, until it is told
         self._done: dict[str, Done] = {}  # what has ended and did not take effect yet
         self._held = ""  # an operator that was drawn, and waits until a request may be sent
         self._turns: deque[str] = deque()  # backends that the next draws are for
+        # The combination that is due, and what was known when it was looked for.
+        self._due: tuple[tuple[int, int], Candidate | None] = ((0, 0), None)
         self._barren = 0
         self._exhausted = not self._local  # whether those that ask nobody have nothing new
         self._refused: list[Refused] = []  # requests of which nothing came
@@ -125,7 +120,9 @@ class Flow:
         progress = self.book.progress(seconds, spent=self._spent)
         firm = [rule for rule in self._rules if not isinstance(rule, Tokens | CostLimit)]
         reason = first_reason(firm, progress)
-        return reason or (None if self._pending() else first_reason(self._rules, progress))
+        if reason is None and (self._pending() or self._trial() is not None):
+            return None
+        return reason or first_reason(self._rules, progress)
 
     def _pending(self) -> bool:
         return bool(self._in_flight or self._evaluating)
@@ -170,10 +167,14 @@ class Flow:
 
     def _wants_to_draw(self) -> bool:
         book, batch = self.book, self.book.settings.batch
-        spent = first_reason(self._rules, book.progress(0.0, spent=self._spent))
-        if self._halted or spent or book.time_is_over() or self._missing() < 1:
+        if book.time_is_over() or self._missing() < 1:
             return False
         if any(root.key in self._evaluating for root in book.roots):
+            return False
+        if self._trial() is not None:  # its answer was paid for
+            return len(self._evaluating) < batch
+        spent = first_reason(self._rules, book.progress(0.0, spent=self._spent))
+        if self._halted or spent:
             return False
         if self._held and not self._slot_is_free():
             return False
@@ -220,6 +221,10 @@ class Flow:
         view = self._view()
         if self._remembered(number):
             return
+        trial = self._trial()
+        if trial is not None:
+            self.book.add(trial)
+            return self._made(number, trial)
         shapes = (None, *view.shapes)
         shape = shapes[number % len(shapes)]
         brought = brought_over(self.book, self.operators, view)
@@ -247,6 +252,13 @@ class Flow:
             self._barren += self.book.settings.batch
         return None
 
+    def _trial(self) -> Candidate | None:
+        """The combination of an answer with parameters that is due; None where none is."""
+        now = (len(self.book.graph), self.book.told)
+        if self.combinations is not None and self._due[0] != now:
+            self._due = (now, next_trial(self.book, self.combinations))
+        return self._due[1]
+
     def _remembered(self, number: int) -> bool:
         """Does again what a draw came to in an earlier session; False where that is not known."""
         record = self.book.record
@@ -257,12 +269,13 @@ class Flow:
         stored = record.generations[number] if known else ()
         taken = self.script.took(name)
         if taken is not None:
-            found = stored[0] if stored else GaveUp(taken.why, taken.unanswered, taken.asked)
+            nothing = (taken.why, taken.unanswered, taken.asked, taken.answer, taken.prompt)
+            found = stored[0] if stored else GaveUp(*nothing)
             self._held = ""
-            self._in_flight[name] = _Request(number, taken.operator, None, taken.asked)
+            self._in_flight[name] = Request(number, taken.operator, None, taken.asked)
             self._done[name] = Done(name, (found, taken.spent))
-        elif stored and stored[0].origin.operator not in self._remote:
-            self._held = ""
+        elif stored and (continues(stored[0]) or stored[0].origin.operator not in self._remote):
+            self._held = self._held if continues(stored[0]) else ""
             self.book.add(stored[0])
             self._made(number, stored[0])
         else:
@@ -323,7 +336,7 @@ class Flow:
         if isinstance(pending, GaveUp):
             self._came_to_nothing(pending)
             return
-        request = _Request(number, operator.name, proposal, pending.asked)
+        request = Request(number, operator.name, proposal, pending.asked)
         self._request(str(number), request, pending.answer)
 
     def _advise(self) -> None:
@@ -331,13 +344,13 @@ class Flow:
         if self._halted or any(not r.operator for r in self._in_flight.values()):
             return
         book = self.book
-        advice = self.models.advised(book.told, book.graph, book.outcomes)
+        advice = self.models.advised(book.told, book.graph, book.outcomes, self._refused)
         if advice is not None:
             self._advices += 1
             name = f"advice {self._advices}"
-            self._request(name, _Request(0, "", None, ""), advice)
+            self._request(name, Request(0, "", None, ""), advice)
 
-    def _request(self, name: str, request: _Request, work: Callable[[], object]) -> None:
+    def _request(self, name: str, request: Request, work: Callable[[], object]) -> None:
         self._allow()
         self._in_flight[name] = request
         self.jobs.request(name, partial(self._answered, work))
@@ -430,11 +443,11 @@ class Flow:
         request = self._in_flight.pop(done.name)
         if isinstance(found, Candidate):
             if found.key in self.book.graph:
-                found = GaveUp(TWICE, asked=request.asked)
+                found = self._other(found) or GaveUp(TWICE, asked=request.asked)
             elif request.proposal:
                 found = tagged(found, request.proposal)
         if not (logged and self.book.record):
-            self.book.log(TOOK, done.name, _taken(request, found, spent).to_json())
+            self.book.log(TOOK, done.name, taken_of(request, found, spent).to_json())
         self._spent = self._spent.plus(spent)
         if isinstance(found, Halted):
             self._halted = found
@@ -450,35 +463,26 @@ class Flow:
                 self.book.add(found)
                 self._made(request.number, found)
 
+    def _other(self, found: Candidate) -> Candidate | None:
+        """Another combination of an answer with parameters, to carry it."""
+        if self.combinations is None or not carries(found):
+            return None
+        other = another(self.book, self.combinations, found)
+        if isinstance(other, GaveUp):
+            return None
+        assert other.origin.trial is not None and found.origin.trial is not None
+        trial = replace(other.origin.trial, template=found.origin.trial.template)
+        return replace(other, origin=replace(other.origin, trial=trial))
+
     def _came_to_nothing(self, found: GaveUp) -> None:
         self._barren += 1
         if found.unanswered:
             self._silent.append(found.reason)
         elif found.asked:
-            self._refused.append(Refused(found.asked, found.reason))
+            refused = Refused(found.asked, found.reason, found.answer, found.prompt)
+            self._refused.append(refused)
 
     def _tell(self, key: str) -> None:
         self.book.tell(self._drawn[key], self._evaluating.pop(key))
         self._news()
         self._share(key, self._twins_of.pop(key, []))
-
-
-def _taken(request: _Request, found: object, spent: Spent) -> Taken:
-    """What the log has of a request."""
-    taken = Taken(request.operator, spent, request.asked, halted=isinstance(found, Halted))
-    if isinstance(found, GaveUp):
-        return replace(taken, why=found.reason, unanswered=found.unanswered)
-    return taken
-
-
-def silenced(reasons: Sequence[str]) -> Halted:
-    """Why a search ends whose models give no answer, and that has no other operators left."""
-    words, count = Counter(reasons).most_common(1)[0]
-    return Halted(
-        KernelError(
-            f"no model answers, and no other operator has anything new: {count} of "
-            f"{len(reasons)} requests failed as follows: {words}",
-            hint="go on with --resume when the endpoint answers again",
-        ),
-        spent=False,
-    )

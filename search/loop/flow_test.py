@@ -66,6 +66,17 @@ def test_a_request_knows_those_in_flight_and_those_that_came_to_nothing(store):
     assert len(set(numbers)) == len(numbers), "no two prompts are the same"
 
 
+def test_those_who_advise_know_refused_answers_also_when_the_run_goes_on(store):
+    wrong = GaveUp("two answers were refused", answer="text", prompt="version")
+    found = made(store, local=False, answers=lambda n: wrong if n == 2 else True, evaluations=8)
+    outcome = found.run()
+    known = (Refused("request 2", "two answers were refused", "text", "version"),)
+    assert found.models.refused == known
+    again = made(store, local=False, run=outcome.run, evaluations=8)
+    again.run()
+    assert again.models.refused == known and not again.model.began
+
+
 def uneven(seed):
     rng = random.Random(seed)
     return lambda: rng.choice([1.0, 30.0, 500.0])

@@ -10,6 +10,7 @@ from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated
 from search.core.graph import Graph
 from search.core.model_use import Meter, ModelUse
+from search.loop.context import Refused
 
 # Waits for a model; gives what puts its advice into effect, None where it is not taken.
 Advice = Callable[[], Callable[[], None] | None]
@@ -35,9 +36,16 @@ class ModelHooks(Protocol):
     def begin(self, run: str) -> None:
         """Is told the run's name before anything is asked."""
 
-    def advised(self, told: int, graph: Graph, outcomes: Mapping[str, Evaluated]) -> Advice | None:
+    def advised(
+        self,
+        told: int,
+        graph: Graph,
+        outcomes: Mapping[str, Evaluated],
+        refused: Sequence[Refused],
+    ) -> Advice | None:
         """A request for better prompts that is due after so many evaluations; None where none is.
-        It gives a function that applies what was answered, or None."""
+        It gives a function that applies what was answered, or None. refused: requests of which
+        nothing came."""
 
     def metered(self) -> AbstractContextManager[Meter]:
         """Counts what this thread's exchanges take."""

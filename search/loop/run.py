@@ -19,6 +19,7 @@ from search.loop.hooks import Evaluator, ModelHooks
 from search.loop.jobs import Jobs, Threads
 from search.loop.script import Script
 from search.loop.state import Policy
+from search.loop.trials import Combinations
 from search.loop.twins import Identity, Twins, none_known
 
 
@@ -30,7 +31,7 @@ class Search:
     its own, but for the limits, which may be wider.  identity: of a candidate's source; one that has
     that of another takes its outcome.  script: the log of a run whose order is followed.  workers:
     how many evaluations are begun at once, where models are asked.  jobs: runs requests and
-    evaluations; None for threads.
+    evaluations; None for threads.  combinations: chooses those of answers with parameters.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Search:
         script: Sequence[StoredEvent] = (),
         workers: int = 1,
         jobs: Jobs | None = None,
+        combinations: Combinations | None = None,
     ):
         self.book = Book(settings, evaluator, store, machines, run, clock)
         self.policy = policy
@@ -58,6 +60,7 @@ class Search:
         self._twins = Twins(identity)
         self._script = script
         self._jobs = jobs
+        self._combinations = combinations
 
     def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Outcome:
         """Searches until a rule stops it, or the user does (it can then be resumed)."""
@@ -83,7 +86,16 @@ class Search:
         self.models.begin(book.run)
         jobs = self._jobs or Threads(book.settings.requests, self.workers)
         script = Script(book.record.events, True) if book.record else Script(self._script)
-        flow = Flow(book, self.policy, self.operators, self.models, self._twins, jobs, script)
+        flow = Flow(
+            book,
+            self.policy,
+            self.operators,
+            self.models,
+            self._twins,
+            jobs,
+            script,
+            self._combinations,
+        )
         try:
             return flow.run()
         finally:

@@ -31,6 +31,8 @@ class Taken:
     why: str = ""  # there is no child
     unanswered: bool = False  # as no model answered
     halted: bool = False  # as none can
+    answer: str = ""  # the last that was refused, shortened
+    prompt: str = ""  # digest of the prompt regions of a refused one
 
     def to_json(self) -> str:
         """One line of JSON; `taken` reads it."""

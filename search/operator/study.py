@@ -18,6 +18,7 @@ from ir.errors import KernelError
 
 TPE, CMA = "tpe", "cma"
 PACKAGES = ("optuna", "cmaes")
+STARTUP = 10
 _FEWEST = 10  # trials of a warm start, which takes the best tenth
 
 
@@ -44,11 +45,13 @@ def asked(
     trials: Sequence[Trial],
     start: Mapping[str, int],
     seed: int,
+    startup: int = STARTUP,
 ) -> Iterator[Mapping[str, int]]:
     """Settings to try, without end; `tpe` over all axes, `cma` over those that are ordinal.
 
     trials: settings of (at least) the axes, in the order they were told.  start: where `cma`
-    begins before a trial was good.  KernelError where Optuna is not installed.
+    begins before a trial was good.  startup: trials before which `tpe` draws at random.  KernelError
+    where Optuna is not installed.
     """
     optuna = _optuna()
     if sampler == CMA:
@@ -59,7 +62,10 @@ def asked(
     known = [_trial(optuna, spread, trial) for trial in trials]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what we use of it is, in part, called experimental
-        made = _cma(optuna, known, start, spread, seed) if sampler == CMA else _tpe(optuna, seed)
+        if sampler == CMA:
+            made = _cma(optuna, known, start, spread, seed)
+        else:
+            made = optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup)
         study = optuna.create_study(sampler=made)
         study.add_trials(known)
     while True:
@@ -102,10 +108,6 @@ def _trial(optuna: ModuleType, spread: Mapping[str, Any], trial: Trial) -> Any:
         value=trial.value,
         state=states.PRUNED if trial.value is None else states.COMPLETE,
     )
-
-
-def _tpe(optuna: ModuleType, seed: int) -> Any:
-    return optuna.samplers.TPESampler(seed=seed)
 
 
 def _cma(

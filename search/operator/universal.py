@@ -6,24 +6,22 @@ It drafts, repairs, improves, combines or translates, and edits decisions, equat
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ir.errors import KernelError
-from ir.lower.verb_table import canonical
-from ir.lower.verbs import require_legal
-from ir.parse.parse import parse_schedule, parse_spec
-from ir.schedule import Schedule
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation, Failure
-from search.core.lowered import lowered, schedule_of, schedule_text
 from search.core.settings import ANSWER_TOKENS, STEPS
+from search.core.trial import Template
 from search.llm.exchange import Answer, Message, ModelError, Request
 from search.loop.context import Context, GaveUp, Parent, Pending
 from search.operator.halting import gave_up
+from search.operator.offering import offered
 from search.operator.steps import OVER, TOKENS, TOOLS, Step, Workbench, guide, steps_of
-from search.prompt.answer import Edited, Refused, edited
+from search.operator.trials import Trials
+from search.prompt.answer import Refused, edited
 from search.prompt.archive import Prompts
 from search.prompt.brief import ANGLES, SCHEDULE, VARIANT, Brief
 from search.prompt.budget import excerpt
@@ -33,6 +31,7 @@ from search.prompt.synthesis import Writer
 
 NOTHING = "(nothing)"  # in place of an answer without a word, which endpoints do not take back
 AGAIN = 40_000  # characters of a refused answer that are shown to its model again
+TOLD = 1_500  # that are kept for the coach
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,7 @@ class Universal:
     steps: int = STEPS
     # Stores what came of a step, and gives it again where the run is replayed or goes on.
     stepped: Callable[[Request, str, Callable[[], str]], str] = lambda request, said, work: work()
+    trials: Trials = Trials()  # of answers with parameters
     # How often each is drawn, relative to the others.
     surfaces: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SURFACES, 1.0))
     # Is told of each answer that is not taken, and why.
@@ -104,7 +104,7 @@ class Universal:
         def answer() -> Candidate | GaveUp:
             found = self._answer(context, brief, language, request)
             if isinstance(found, GaveUp):
-                return replace(found, asked=asked)
+                return replace(found, asked=asked, prompt=prompt.digest)
             return replace(found, origin=replace(found.origin, prompt=prompt.digest))
 
         return Pending(asked, answer)
@@ -113,23 +113,24 @@ class Universal:
         self, context: Context, brief: Brief, language: Language, request: Request
     ) -> Candidate | GaveUp:
         """Sends a request, and again with the reason where its answer is refused."""
-        reason = ""
+        reason = said = ""
         for _ in range(self.tries):
             try:
                 answer, request = self._answered(context, brief, language, request)
             except ModelError as error:
                 return gave_up(error)
-            found = self._child(context, brief, language.file, answer.text)
+            found = self._child(context, brief, answer.text)
             if isinstance(found, Candidate):
                 return found
             reason = found.reason
             if answer.finish == "length":
                 reason = f"{cut_off(request.max_tokens)}; {reason}"
             self.refuse(request, reason)
-            said = Message("assistant", excerpt(answer.text, AGAIN) or NOTHING)
+            said = excerpt(answer.text, TOLD)
+            before = Message("assistant", excerpt(answer.text, AGAIN) or NOTHING)
             again = Message("user", language.writer.refusal(reason))
-            request = replace(request, messages=(*request.messages, said, again))
-        return GaveUp(f"{self.tries} answers were refused; the last: {reason}")
+            request = replace(request, messages=(*request.messages, before, again))
+        return GaveUp(f"{self.tries} answers were refused; the last: {reason}", answer=said)
 
     def _answered(
         self, context: Context, brief: Brief, language: Language, request: Request
@@ -160,7 +161,7 @@ class Universal:
 
     def _step(self, step: Step, context: Context, brief: Brief, language: Language) -> str:
         assert self.workbench is not None, "a step was asked for"
-        draft = partial(self._child, context, brief, language.file)
+        draft = partial(self._child, context, brief)
         return self.workbench.result(step, context, language.writer, draft, self.source)
 
     def _brief(self, context: Context, file: str, rng: random.Random) -> tuple[Context, Brief]:
@@ -208,63 +209,15 @@ class Universal:
             return self.profile(parent.candidate)
         return ()
 
-    def _child(self, context: Context, brief: Brief, file: str, answer: str) -> Candidate | GaveUp:
+    def _child(self, context: Context, brief: Brief, answer: str) -> Candidate | GaveUp:
         try:
             found = edited(answer, brief.files)
-            return self._offered(context, file, found)
+            if found.parameters:
+                template = Template(found.files, found.parameters, found.why)
+                return self.trials.first(context, template, self.name)
+            return offered(context, found.files, self.name, found.why)
         except (Refused, KernelError) as error:
             return GaveUp(str(error))
-
-    def _offered(self, context: Context, file: str, found: Edited) -> Candidate | GaveUp:
-        if file in found.files:
-            return context.offer_source(found.files[file], self.name, found.why)
-        _require_parsed(found.files)
-        schedule = None
-        if SCHEDULE in found.files:
-            schedule = parse_schedule(found.files[SCHEDULE])
-        if VARIANT in found.files:
-            variant = parse_spec(found.files[VARIANT])
-            child = context.offer_variant(variant, self.name, found.why, schedule)
-        else:
-            assert schedule is not None, "an answer that edits nothing was refused"
-            require_legal(context.parents[0].variant, schedule, context.machine)
-            child = context.offer(schedule, self.name, found.why)
-        if schedule is not None and isinstance(child, Candidate):
-            _require_kept(context, schedule, child)
-        return child
-
-
-def _require_parsed(files: Mapping[str, str]) -> None:
-    """Refused with the faults of all texts, and of every line of a schedule."""
-    faults: dict[str, None] = {}
-    for name, parse in ((VARIANT, parse_spec), (SCHEDULE, parse_schedule)):
-        if name not in files:
-            continue
-        lines = files[name].split("\n")
-        for text in (lines, *(_single(lines) if name == SCHEDULE else ())):
-            try:
-                parse("\n".join(text))
-            except KernelError as error:
-                faults[f"{name}: {error}"] = None
-    if faults:
-        raise Refused("\n".join(faults))
-
-
-def _single(lines: Sequence[str]) -> Iterator[list[str]]:
-    """A schedule with one of its decisions alone, each where it stands."""
-    for kept in range(1, len(lines)):
-        yield [*lines[:1], *("" for _ in range(1, kept)), lines[kept]]
-
-
-def _require_kept(context: Context, wanted: Schedule, child: Candidate) -> None:
-    """KernelError at a decision of an answer that its child does not have, as it has no effect there.
-    A decision that the parent had already goes without a word."""
-    kept = {*context.parents[0].schedule.decisions, *schedule_of(child.schedule).decisions}
-    lost = [decision for decision in wanted.decisions if decision not in kept]
-    if lost:
-        text = schedule_text(canonical(wanted))
-        lowered(child.variant, text, context.machine, context.sizes)  # says why
-        raise KernelError(f"`{lost[0]}` would change nothing", hint=f"drop {lost[0]}")
 
 
 def cut_off(tokens: int) -> str:

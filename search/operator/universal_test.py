@@ -101,6 +101,7 @@ def test_a_model_that_only_talks_nonsense_is_given_up():
     model = Model(NONSENSE)
     found = universal(model).propose(context(ROOT), random.Random(1))
     assert isinstance(found, GaveUp) and "2 answers were refused" in found.reason
+    assert (found.answer, found.prompt) == (NONSENSE, first_regions().digest)
     assert len(model.asked) == 2
 
 

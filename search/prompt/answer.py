@@ -9,8 +9,8 @@ An answer holds any number of blocks of two kinds, each between lines of their o
     >>>>>>> REPLACE
 
 A SEARCH block without a name is of the file that the line before it names, or of the only file that
-has its lines. Its lines may be indented otherwise, all by as much. Text outside blocks is the
-model's reasoning. A line that looks like a marker but is not where one belongs refuses the whole
+has its lines. Its lines may be indented otherwise, all by as much. A line outside blocks that begins
+with PARAMETER names a parameter (`parameters.py`); the others are the model's reasoning. A line that looks like a marker but is not where one belongs refuses the whole
 answer: nothing is guessed. Code fences round the text of a block are no part of it; a whole file
 may have lines of `=======`.
 """
@@ -20,9 +20,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from search.prompt.fences import is_fence, opens, unfenced, unfenced_halves
+from search.prompt.parameters import declares, misused, parameters
 
 _SEARCH = re.compile(r"<<<<<<< SEARCH(?: (\S+))?")
 _FILE = re.compile(r">>>>>>> FILE (\S+)")
@@ -39,6 +40,9 @@ FORMAT = (
 )
 
 
+_Line = tuple[int, str]  # outside blocks, by number
+
+
 class Refused(Exception):
     """An answer that cannot be taken; the message goes back to the model."""
 
@@ -49,6 +53,8 @@ class Edited:
 
     files: Mapping[str, str]  # new texts of the files that changed
     why: str  # the first line outside all blocks, shortened
+    # By name, the values that `$NAME` in the new texts may have; empty: they are as they are.
+    parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +77,35 @@ def edited(answer: str, files: Mapping[str, str]) -> Edited:
         raise Refused(f"the answer has {len(answer)} characters; {MOST} are read at most")
     if found := _NO_TEXT.search(answer):
         raise Refused(f"character {found.start() + 1} of the answer is none that a text may have")
-    reasons: list[str] = []
+    said: list[_Line] = []
     now = dict(files)
     blocks = 0
     faults: list[str] = []
-    for block in _blocks(_lines(answer), reasons):
+    for block in _blocks(_lines(answer), said):
         blocks += 1
         try:
-            _apply(block, now, reasons)
+            _apply(block, now, said)
         except Refused as fault:  # the others may have faults too
             faults.append(str(fault))
+    changed = {name: text for name, text in now.items() if text != files[name]}
+    named = parameters(said, faults)
+    if not faults:
+        faults = misused(named, changed, files)
     if faults:
         raise Refused("\n".join(faults))
     if not blocks:
         raise Refused(f"the answer has no edit; needed: {FORMAT}")
-    changed = {name: text for name, text in now.items() if text != files[name]}
     if not changed:
         raise Refused("the edits change nothing")
-    said = (line.strip() for line in reasons if not is_fence(line))
-    why = next((line for line in said if line), "")
-    return Edited(changed, why if len(why) <= WHY else f"{why[:WHY]}...")
+    lines = (line.strip() for _, line in said if not is_fence(line) and not declares(line))
+    why = next((line for line in lines if line), "")
+    return Edited(changed, why if len(why) <= WHY else f"{why[:WHY]}...", named)
 
 
-def _apply(block: _Block, now: dict[str, str], reasons: list[str]) -> None:
+def _apply(block: _Block, now: dict[str, str], said: list[_Line]) -> None:
     """Carries a block out; Refused where it does not fit."""
     if not block.file:
-        block = replace(block, file=_file_of(block, now, reasons))
+        block = replace(block, file=_file_of(block, now, said))
     if block.file not in now:
         raise Refused(
             f"line {block.line}: there is no file `{block.file}`; it may be: {', '.join(now)}"
@@ -105,7 +114,7 @@ def _apply(block: _Block, now: dict[str, str], reasons: list[str]) -> None:
     now[block.file] = _whole(before, block) if block.old is None else _replaced(before, block)
 
 
-def _blocks(lines: list[str], reasons: list[str]) -> Iterator[_Block]:
+def _blocks(lines: list[str], said: list[_Line]) -> Iterator[_Block]:
     at = 0
     while at < len(lines):
         line = lines[at].rstrip()
@@ -123,19 +132,19 @@ def _blocks(lines: list[str], reasons: list[str]) -> Iterator[_Block]:
         elif _LOOKS_LIKE.match(line):
             raise Refused(f"line {at + 1}: `{line}` is no marker here; needed: {FORMAT}")
         else:
-            reasons.append(line)
+            said.append((at + 1, line))
             at += 1
 
 
-def _file_of(block: _Block, files: Mapping[str, str], reasons: list[str]) -> str:
-    """The file of a block without a name. reasons: the lines before the block; one that names a file
+def _file_of(block: _Block, files: Mapping[str, str], said: list[_Line]) -> str:
+    """The file of a block without a name. said: the lines before the block; one that names a file
     is taken out."""
-    for number in reversed(range(len(reasons))):
-        line = reasons[number]
+    for number in reversed(range(len(said))):
+        line = said[number][1]
         if not line.strip() or is_fence(line):
             continue
         if (name := line.strip(_AROUND_NAMES)) in files:
-            del reasons[number]
+            del said[number]
             return name
         break
     wanted = _wanted(block)

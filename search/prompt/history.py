@@ -9,17 +9,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from ir.edits.edits import difference as edits_between
 from search.core.candidate import Candidate
 from search.core.difference import line
 from search.core.evaluation import Evaluated, Evaluation, Failure
+from search.core.graph import Graph
 from search.core.lowered import schedule_of
 from search.loop.context import Context, Refused
 
 STEPS = 8  # of a line of candidates that are told
 RANKED = 4  # of the fastest after the best
 REFUSED = 6  # reasons why nothing came of requests, the latest
+VALUES = 6  # other combinations of an answer with parameters that are told
 DIFF = 60  # lines of a diff
 NAME = 8  # characters of a candidate's key that name it in a prompt
 Source = Callable[[Candidate], str]  # what a candidate comes to in its backend's language
@@ -67,12 +70,15 @@ def history(context: Context, files: Mapping[str, str], source: Source) -> Histo
     parent = context.parents[0].candidate
     told = [(c, o) for c in context.graph if (o := context.outcomes.get(c.key)) is not None]
     right = [(o.us, n, c) for n, (c, o) in enumerate(told) if isinstance(o, Evaluation)]
-    fastest = [c for _, _, c in sorted(right)]
+    fastest = one_of_each([c for _, _, c in sorted(right)])
+    place = {c.key: n for n, c in enumerate(fastest)}
     best = fastest[0] if fastest else None
-    teller = _Teller(context, source)
+    teller = Teller(context.graph, context.outcomes, context.machine.name, source)
     line_of = [c for c in context.graph.lineage(parent.key) if c.backend == parent.backend]
     line_of = line_of[-STEPS - 1 :]
     children = [c for c in context.graph.children(parent.key) if c.key in context.outcomes]
+    # Those of one answer are told together, with the fastest of them.
+    children = one_of_each(sorted(children, key=lambda c: place.get(c.key, len(place))), children)
     by_result = {k: [c for c in children if teller.is_right(c) == k] for k in (True, False)}
     is_parent = best is not None and best.key == parent.key
     ranked = fastest[1 : RANKED + 1]
@@ -97,6 +103,18 @@ def history(context: Context, files: Mapping[str, str], source: Source) -> Histo
     )
 
 
+def one_of_each(
+    candidates: Sequence[Candidate], order: Sequence[Candidate] | None = None
+) -> list[Candidate]:
+    """Of the combinations of an answer with parameters the first alone. order: of what is given; None
+    for as they are."""
+    kept: dict[object, Candidate] = {}
+    for c in candidates:
+        kept.setdefault(c.origin.trial.answer if c.origin.trial else c.key, c)
+    left = {c.key for c in kept.values()}
+    return [c for c in (candidates if order is None else order) if c.key in left]
+
+
 def _by_reason(refused: Sequence[Refused]) -> tuple[Refused, ...]:
     """The latest request for each reason, with how many others had it."""
     found: dict[str, list[str]] = {}
@@ -115,21 +133,27 @@ def _texts(best: Candidate, files: Mapping[str, str], source: Source) -> dict[st
     return {name: text for name, text in found.items() if text != files[name]}
 
 
-class _Teller:
-    """Tells candidates of one context."""
+class Teller:
+    """Tells candidates by what sets them apart. machine: its name.  source: gives a candidate's."""
 
-    def __init__(self, context: Context, source: Source):
-        self.context = context
+    def __init__(
+        self, graph: Graph, outcomes: Mapping[str, Evaluated], machine: str, source: Source
+    ):
+        self.graph = graph
+        self.outcomes = outcomes
+        self.machine = machine
         self.source = source
 
     def is_right(self, candidate: Candidate) -> bool:
-        return isinstance(self.context.outcomes.get(candidate.key), Evaluation)
+        """Whether its outcome is an evaluation."""
+        return isinstance(self.outcomes.get(candidate.key), Evaluation)
 
     def step(self, before: Candidate, after: Candidate) -> Step:
         """What sets a candidate apart from another, and what became of it."""
         words = [line(e) for e in _edits(before, after)]
         if after.origin.note:
             words.append(f"{after.origin.operator}: {after.origin.note.rstrip('.')}")
+        words += self._others(after)
         if before.source is not None and after.source is None:
             words.append(f"its source as emitted; that of {name_of(before)} was edited")
         if not words:
@@ -137,9 +161,27 @@ class _Teller:
         result = self._result(before, after)
         return Step(name_of(after), tuple(words), result, "\n".join(self._diff(before, after)))
 
+    def _others(self, after: Candidate) -> Iterator[str]:
+        """What the other combinations of an answer with parameters came to, the fastest first."""
+        trial = after.origin.trial
+        if trial is None:
+            return
+        found = [
+            (outcome.us if isinstance(outcome, Evaluation) else inf, n, c, outcome)
+            for n, (key, outcome) in enumerate(self.outcomes.items())
+            if (c := self.graph.node(key)).origin.trial is not None
+            and c.origin.trial.answer == trial.answer
+            and c.key != after.key
+        ]
+        said = [
+            f"{c.origin.trial}: {result(o, self.machine)}" for *_, c, o in sorted(found)[:VALUES]
+        ]
+        if said:
+            yield f"it with other values: {'; '.join(said)}"
+
     def _result(self, before: Candidate, after: Candidate) -> str:
-        earlier, now = (self.context.outcomes.get(c.key) for c in (before, after))
-        found = result(now, self.context.machine.name)
+        earlier, now = (self.outcomes.get(c.key) for c in (before, after))
+        found = result(now, self.machine)
         if isinstance(earlier, Evaluation) and isinstance(now, Evaluation) and before is not after:
             found += (
                 f", {now.us / earlier.us:.3f} times the {earlier.us:.4g} us of {name_of(before)}"

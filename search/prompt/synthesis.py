@@ -10,7 +10,7 @@ from ir.lower.verb_table import VERBS
 from ir.machine import Machine
 from ir.workload import Sizes
 from search.core.evaluation import Evaluation
-from search.core.settings import WINDOW
+from search.core.settings import TRIALS, WINDOW
 from search.core.transferred import Transferred
 from search.loop.context import Context, Parent
 from search.prompt.analysis import diagnosis, raw
@@ -33,6 +33,11 @@ from search.prompt.render import rendered
 from search.prompt.retrieval import query, retrieve
 
 FRAME = 40  # tokens that a text takes beside its own: its name and its fences
+PARAMETER_USES = {  # an example of each surface, for the parameter `size`
+    "schedule": "tile(n, size=$size)",
+    "equations": "tile(n, size=$size)",
+    "source": "CHUNK = $size",
+}
 FENCES = {SCHEDULE: "python", VARIANT: "python"}
 
 
@@ -59,6 +64,7 @@ class Writer:
     language: str  # of the backend's sources
     library: Library  # what is known
     interface: str = ""  # what a source of the backend may use
+    trials: int = TRIALS  # combinations of an answer with parameters that are timed
     # Of a prompt at most, of them `knowledge` for documents.
     tokens: int = prompt_tokens(WINDOW)
     knowledge: int = knowledge_tokens(WINDOW)
@@ -224,7 +230,9 @@ class Writer:
         return Section("constraints", text, required=True)
 
     def _format(self, brief: Brief) -> Section:
-        text = rendered("format", brief=brief, example=next(iter(brief.files)))
+        first = next(iter(brief.files))
+        use = PARAMETER_USES[brief.surface]
+        text = rendered("format", brief=brief, example=first, trials=self.trials, use=use)
         return Section("format", text, required=True)
 
     def _told(self, name: str, priority: float, **values: object) -> Iterator[Section]:

@@ -144,7 +144,7 @@ def test_what_is_most_needed_stays_within_any_budget():
     asked, parents = BRIEFS["improve"]
     whole = WRITER.write(context(*parents), asked, first_regions())
     assert not whole.dropped and whole.knowledge[0] == "tiles"
-    small = replace(WRITER, tokens=1280).write(context(*parents), asked, first_regions())
+    small = replace(WRITER, tokens=1400).write(context(*parents), asked, first_regions())
     assert "knowledge" in small.dropped + small.cut
     for needed in ("# The task", "# The kernel", "# Constraints", "# How to answer"):
         assert needed in small.user
@@ -164,7 +164,7 @@ def test_the_source_of_a_second_parent_that_was_edited_is_shown(surface):
 
 def test_the_second_parent_is_told_whatever_else_must_go():
     asked = brief("combine", "source", other=GRANDCHILD.source)
-    small = replace(WRITER, tokens=1280).write(context(CHILD, GRANDCHILD), asked, first_regions())
+    small = replace(WRITER, tokens=1400).write(context(CHILD, GRANDCHILD), asked, first_regions())
     assert "verbs" not in small.user and "def kernel(): pass" in small.user
 
 

@@ -188,11 +188,13 @@ class Heard:
     allowed: tuple[float, ...] = ()
     advise: object = lambda told: None
     closed: bool = False
+    refused: tuple = ()  # of which it was told last
 
     def begin(self, run):
         self.run = run
 
-    def advised(self, told, graph, outcomes):
+    def advised(self, told, graph, outcomes, refused):
+        self.refused = tuple(refused)
         return self.advise(told)
 
     @contextmanager

@@ -1,0 +1,47 @@
+"""Requests in flight: what a flow knows of each, and what its log has of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ir.errors import KernelError
+from search.core.model_use import Spent
+from search.loop.context import GaveUp, Halted
+from search.loop.script import Taken
+from search.loop.state import Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request in flight."""
+
+    number: int  # of the draw
+    operator: str  # empty where it is for better prompts
+    proposal: Proposal | None
+    asked: str  # in words
+
+
+def taken_of(request: Request, found: object, spent: Spent) -> Taken:
+    """What the log has of a request."""
+    taken = Taken(request.operator, spent, request.asked, halted=isinstance(found, Halted))
+    if isinstance(found, GaveUp):
+        why, prompt = found.reason, found.prompt
+        return replace(
+            taken, why=why, unanswered=found.unanswered, answer=found.answer, prompt=prompt
+        )
+    return taken
+
+
+def silenced(reasons: Sequence[str]) -> Halted:
+    """Why a search ends whose models give no answer, and that has no other operators left."""
+    words, count = Counter(reasons).most_common(1)[0]
+    return Halted(
+        KernelError(
+            f"no model answers, and no other operator has anything new: {count} of "
+            f"{len(reasons)} requests failed as follows: {words}",
+            hint="go on with --resume when the endpoint answers again",
+        ),
+        spent=False,
+    )
