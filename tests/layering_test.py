@@ -217,6 +217,7 @@ TABLE = {
     "benchmarks/aten": (ALL, None),
     "benchmarks/foreign": (ALL, None),
     "benchmarks/kernelbench": (ALL, None),
+    "benchmarks/models": (ALL, None),
     "benchmarks/search": (ALL, None),
     "benchmarks/testing": (ALL, None),
     "examples": (ALL, None),
