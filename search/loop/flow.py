@@ -268,7 +268,7 @@ class Flow:
         known = number < len(record.generations)
         stored = record.generations[number] if known else ()
         taken = self.script.took(name)
-        if taken is not None:
+        if taken is not None and (stored or taken.why or taken.halted):
             nothing = (taken.why, taken.unanswered, taken.asked, taken.answer, taken.prompt)
             found = stored[0] if stored else GaveUp(*nothing)
             self._held = ""

@@ -131,6 +131,24 @@ def test_a_run_that_was_stopped_goes_on_in_its_order_and_is_replayed_whole(store
     assert result(replayed.run()) == result(after)
 
 
+def test_an_answer_that_took_effect_just_before_the_end_still_becomes_a_child(store, monkeypatch):
+    """The log has it, and the child is not stored yet."""
+    whole = made(store, local=False, evaluations=8).run()
+    asked = store.asked
+
+    def killed(run, number, candidates, seconds):
+        if number == 3:
+            raise KeyboardInterrupt
+        asked(run, number, candidates, seconds)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "asked", killed)
+        before = made(store, local=False, evaluations=8).run()
+    assert before.stopped_because == "it was interrupted"
+    resumed = made(store, local=False, evaluations=8, run=before.run)
+    assert result(resumed.run()) == result(whole)
+
+
 def test_an_order_that_can_no_longer_be_followed_is_left(store):
     first = made(store, local=False, evaluations=12).run()
     # The model now gives nothing where it gave children.

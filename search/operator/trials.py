@@ -33,9 +33,9 @@ class Trials:
     Optuna's TPE samples by the outcomes so far."""
 
     limit: int = TRIALS  # of combinations that are evaluated for an answer
-    # Combinations of an answer that are no candidates, which later graphs do not change: by the key
-    # of its first.
-    _dead: dict[str, set[Key]] = field(default_factory=dict, compare=False, repr=False)
+    # Combinations that are no candidates, by answer: remembered, as later graphs do not change that. What
+    # is chosen does not depend on it, as a run that goes on begins without it.
+    _dead: dict[int, set[Key]] = field(default_factory=dict, compare=False, repr=False)
 
     def first(self, context: Context, template: Template, operator: str) -> Candidate | GaveUp:
         """The most preferred combination that is a candidate; it carries the answer."""
@@ -69,11 +69,9 @@ class Trials:
         template = trial.template
         rng = random.Random(f"{seed}/{trial.answer}/{len(made)}")
         known = {_key(c.origin.trial.values) for c in made if c.origin.trial}
-        dead = self._dead.setdefault(first.key, set())
+        dead = self._dead.setdefault(trial.answer, set())
         left = {
-            key: values
-            for values in template.combinations()
-            if (key := _key(values)) not in known and key not in dead
+            key: values for values in template.combinations() if (key := _key(values)) not in known
         }
         sampled: Iterator[Key] = iter(())
         if len(made) + len(left) > self.limit and not lacking():
@@ -81,6 +79,8 @@ class Trials:
         while left:
             key = next((key for key in sampled if key in left), next(iter(left)))
             values = left.pop(key)
+            if key in dead:
+                continue
             operator = first.origin.operator
             found = combination(context, template, values, operator, trial.answer)
             if isinstance(found, Candidate):

@@ -69,8 +69,9 @@ TEMPLATE = Template(
 )
 
 
-def told(trials, template, us, seed="0", limit=None):
-    """All combinations in the order in which they are made, each told before the next."""
+def told(trials, template, us, seed="0", forgets=False):
+    """All combinations in the order in which they are made, each told before the next. forgets: they
+    are chosen by a process of its own each time."""
     around = replace(context(ROOT))
     child = trials.first(around, template, "universal")
     made, first = [], child
@@ -83,7 +84,7 @@ def told(trials, template, us, seed="0", limit=None):
             if time is None
             else Evaluation(time, "modelled", "emulator")
         )
-        child = trials.next(around, first, seed)
+        child = (Trials(trials.limit) if forgets else trials).next(around, first, seed)
     return made
 
 
@@ -123,6 +124,17 @@ def test_the_sampler_looks_where_the_fast_ones_are():
         for _ in range(200)
     ]
     assert sorted(best)[3] < sorted(drawn)[100], "better than as many draws at random"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_process_that_knows_nothing_of_the_choices_before_makes_the_same(seed):
+    sizes = tuple(str(n) for n in (8, 0, 4, 10**9, 2, 7, 1, 10**8))
+    text = ROOT.schedule.replace("tile(m, size=16)", "tile(m, size=$m)")
+    template = Template({"schedule.sched": f"{text}# $n\n"}, {"m": sizes, "n": ("a", "b", "c")})
+    made = told(Trials(5), template, lambda values: float(values["m"]), str(seed))
+    assert len(made) > 2 and len({c.key for c in made}) == len(made)
+    again = told(Trials(5), template, lambda values: float(values["m"]), str(seed), forgets=True)
+    assert [c.key for c in again] == [c.key for c in made]
 
 
 def test_an_answer_that_only_fails_is_given_up():
