@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from backends.backend import Arrays, Backend, Built, LoadsHere, Sizes
+from backends.backend import Arrays, Backend, Built, Sizes, Warms
+from backends.parallel import on_all_cores
 from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.literal import literal
@@ -118,6 +116,7 @@ class Kernels:
         self.guessed, self.knows = guessed, knows
         self.emitted: dict[Spec, tuple[LoopNest, str]] = {}
         self._schedules: dict[Spec, Schedule] = {}  # of kernels alike
+        self._found: dict[Spec, Known | None] = {}  # what `knows` tells
 
     @property
     def _cost(self) -> Callable[[LoopNest], float] | None:
@@ -128,7 +127,7 @@ class Kernels:
     def emit(self, spec: Spec) -> tuple[LoopNest, str]:
         """The nest and the source of a kernel; KernelError where there is none."""
         if spec not in self.emitted:
-            known = self.knows(spec) if self.knows else None
+            known = self._known(spec)
             if known is None:
                 nest = self._lowered(spec)
             else:
@@ -136,6 +135,23 @@ class Kernels:
             own = known.source if known else None
             self.emitted[spec] = nest, own or self.backend.emit(nest, self.machine)
         return self.emitted[spec]
+
+    def ahead(self, specs: Sequence[Spec]) -> None:
+        """Schedules several kernels at a time, as far as that can be done, before they are asked
+        for. Of kernels alike it is the first."""
+        wanted: dict[Spec, Spec] = {}
+        for spec in specs:
+            if spec not in self.emitted and self._known(spec) is None:
+                wanted.setdefault(first_parts(spec), spec)
+        left = [spec for form, spec in wanted.items() if form not in self._schedules]
+        for spec, schedule in zip(left, on_all_cores(self._tried, left), strict=True):
+            if schedule is not None:
+                self._schedules[first_parts(spec)] = schedule
+
+    def _known(self, spec: Spec) -> Known | None:
+        if spec not in self._found:
+            self._found[spec] = self.knows(spec) if self.knows else None
+        return self._found[spec]
 
     def _lowered(self, spec: Spec) -> LoopNest:
         """With the schedule of a kernel alike emitted before, where it suits; else with the
@@ -147,10 +163,20 @@ class Kernels:
                 return lower(spec, schedule, self.machine, {})
             except KernelError:
                 pass  # it does not suit
-        named = {e.target for e in spec.equations if stem(e.target) in self.rounded}
-        schedule = autoschedule(spec, self.machine, {}, named, self._cost)
+        schedule = self._schedule(spec)
         self._schedules.setdefault(form, schedule)
         return lower(spec, schedule, self.machine, {})
+
+    def _schedule(self, spec: Spec) -> Schedule:
+        named = {e.target for e in spec.equations if stem(e.target) in self.rounded}
+        return autoschedule(spec, self.machine, {}, named, self._cost)
+
+    def _tried(self, spec: Spec) -> Schedule | None:
+        """The schedule of a kernel; None where it has none, which `emit` will say."""
+        try:
+            return self._schedule(spec)
+        except KernelError:
+            return None
 
 
 def compiled(
@@ -188,9 +214,10 @@ def networks(
     """The network of a call, and what is computed before calls; see `compiled`."""
     parts = divided(literal(spec, sizes), aliases, fixed) if fixed else None
     if parts is None:
-        return partition(spec, sizes, aliases, kernels.emit, calls), None
-    before = partition(parts.before, {}, parts.aliases, kernels.emit)
-    return partition(parts.call, {}, parts.aliases, kernels.emit, calls), before
+        return partition(spec, sizes, aliases, kernels.emit, calls, kernels.ahead), None
+    emit, ahead = kernels.emit, kernels.ahead
+    before = partition(parts.before, {}, parts.aliases, emit, ahead=ahead)
+    return partition(parts.call, {}, parts.aliases, emit, calls, ahead), before
 
 
 def built(
@@ -202,27 +229,21 @@ def built(
 ) -> Compiled:
     """Networks with each of their kernels built below a folder; raises as `compiled` does."""
     machine, backend = kernels.machine, kernels.backend
-    wanted = dict.fromkeys((*network.kernels(), *(constants.kernels() if constants else ())))
-    # Where a compiler is a program of its own, as many run as there are cores.
-    apart = isinstance(backend, LoadsHere)
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0)) if apart else 1) as pool:
-        building = {}
-        for n, one in enumerate(wanted):
-            progress(n, len(wanted), one)
-            nest, source = kernels.emit(one)
-            place = folder / one.name
-            place.mkdir(parents=True, exist_ok=True)
-            start = pool.submit if apart else _now
-            building[one] = nest, source, start(backend.build, source, nest, machine, place)
-        made = {
-            one: Kernel(one, nest, source, build.result())
-            for one, (nest, source, build) in building.items()
-        }
+    wanted = list(dict.fromkeys((*network.kernels(), *(constants.kernels() if constants else ()))))
+    places = {one: folder / one.name for one in wanted}
+    for one, place in places.items():
+        kernels.emit(one)
+        place.mkdir(parents=True, exist_ok=True)
+    if isinstance(backend, Warms):
+        backend.warm(machine)
+
+    def build(one: Spec) -> Built:
+        nest, source = kernels.emit(one)
+        return backend.build(source, nest, machine, places[one])
+
+    building = on_all_cores(build, wanted)
+    made = {}
+    for n, one in enumerate(wanted):
+        progress(n, len(wanted), one)
+        made[one] = Kernel(one, *kernels.emit(one), next(building))
     return Compiled(network, machine, backend, made, constants)
-
-
-def _now(build: Callable[..., Built], *arguments: Any) -> Future[Built]:
-    """A build that is made in this thread, at once."""
-    made: Future[Built] = Future()
-    made.set_result(build(*arguments))
-    return made

@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves
 
 from backends.compiled import Kernels, networks
 from backends.program.kernel import sizes_of
-from frontends.compiled.call import fixed_inputs, require_call_apart
+from frontends.compiled.call import require_call_apart
 from frontends.compiled.source import ModuleSource
 from frontends.pytorch.call import paths_of, state_of
 from frontends.pytorch.external import outside, require_called
@@ -53,8 +53,8 @@ class Subject:
         """Its kernels: those of a partition, but of a spec the one that it says. Then those that
         compute constants before calls."""
         if self.given is None:
-            made, fixed = self.made, fixed_inputs(self.made)
-            return networks(made.spec, {}, made.aliases, kernels, outside(made), fixed)
+            made = self.made
+            return networks(made.spec, {}, made.aliases, kernels, outside(made), made.fixed)
         spec = self.made.spec
         buffers = [Buffer(t.name, t.dtype, shape(t, {}), "input") for t in spec.inputs]
         buffers += [Buffer(t.name, t.dtype, shape(t, {}), "output") for t in spec.outputs]
@@ -88,7 +88,7 @@ def subject(
     made = imported(named, args, kwargs, allow_torch=allow_torch)
     require_called([made], allow_torch)
     source = ModuleSource(named, paths_of(made)) if isinstance(named, torch.nn.Module) else None
-    state = state_of(made, source and source.module)
+    state = state_of(made, None if source is None else source.module)
     require_call_apart(made, state, tree_leaves((tuple(args), dict(kwargs or {}))))
     return Subject(made, state, source)
 

@@ -291,13 +291,6 @@ def label(made: Imported, target: str | int) -> str:
     return f"argument `{made.arguments[target].name or target}`"
 
 
-def fixed_inputs(made: Imported) -> set[str]:
-    """The inputs of an import that no call changes: constants, and what the module holds and is not
-    left changed."""
-    changed = {m.target for m in made.mutations}
-    return {*made.constants, *(h.name for h in made.held if h.path not in changed)}
-
-
 def labelled(made: Imported, leaves: Sequence[Any]) -> list[tuple[str, torch.Tensor]]:
     """The tensors among a call's arguments, by what errors call them."""
     tensors = ((n, t) for n, t in enumerate(leaves) if isinstance(t, torch.Tensor))

@@ -21,7 +21,7 @@ from backends.program.program import Program
 from backends.program.saved import linked
 from backends.registry import backend_for, served_by
 from backends.registry import target as machine_of
-from frontends.compiled.call import ModuleCall, fixed_inputs, require_call_apart
+from frontends.compiled.call import ModuleCall, require_call_apart
 from frontends.compiled.held import held_module
 from frontends.compiled.operator import registered, traced
 from frontends.compiled.source import ModuleSource
@@ -39,6 +39,9 @@ class CompiledModule(torch.nn.Module):
     `save` writes, so that the module's code is not needed to read it. Under `torch.compile` a call
     is one operator of `torch.library` (`frontends/compiled/operator.py`).
     """
+
+    call: ModuleCall
+    key: str  # of the call, for its operator
 
     def __init__(
         self,
@@ -194,6 +197,6 @@ def compile_module(
         guessed=True,
         calls=outside(made),
         knows=knows,
-        fixed=fixed_inputs(made),
+        fixed=made.fixed,
     )
     return CompiledModule(made, linked(run, own), state, seed, reuse, graph, source)

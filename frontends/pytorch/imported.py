@@ -91,3 +91,10 @@ class Imported:
     # Calls that are left to PyTorch, in order (`frontends/pytorch/external.py`).
     external: tuple[External, ...] = ()
     training: bool = False  # the mode of the module when it was traced
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """The inputs that no call changes: constants, and what the module holds and is not left
+        changed."""
+        changed = {m.target for m in self.mutations}
+        return frozenset({*self.constants, *(h.name for h in self.held if h.path not in changed)})

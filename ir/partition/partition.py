@@ -48,6 +48,7 @@ def partition(
     aliases: Mapping[str, str] | None = None,
     lowers: Lowers = lambda _: None,
     outside: Sequence[Outside] = (),
+    ahead: Callable[[Sequence[Spec]], object] = lambda _: None,
 ) -> Network:
     """A network that computes a spec at one set of sizes.
 
@@ -55,7 +56,8 @@ def partition(
     kernel computes them. lowers: called once for each kernel; a kernel that it refuses is divided,
     and its error is raised where one equation alone is refused. outside: calls that no kernel
     makes, each after those that it needs. No kernel has equations both from before and from after
-    such a call.
+    such a call. ahead: told the kernels that `lowers` is called with, all at once, before it is; those
+    of divided kernels are not among them.
     """
     whole = literal(spec, sizes)
     spec = without_empty(whole)
@@ -64,8 +66,9 @@ def partition(
     aliases = {a: b for a, b in (aliases or {}).items() if a in there}
     flat = squeezed(once(through_views(spec, aliases), aliases))
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
-    made = _Partition(spec, flat, aliases | shown | _copies(flat), lowers, outside).network()
-    return made if spec is whole else with_empty(made, whole)
+    made = _Partition(spec, flat, aliases | shown | _copies(flat), lowers, outside)
+    network = made.network(ahead)
+    return network if spec is whole else with_empty(network, whole)
 
 
 def _require_elements(spec: Spec, outside: Sequence[Outside]) -> None:
@@ -111,17 +114,21 @@ class _Partition:
         self.facts = ranged(flat)
         self.place = {e.target: n for n, e in enumerate(ordered(flat))}
         self.seen: dict[Spec, KernelError | None] = {}
+        # By `id` of the equations, which are kept beside it.
+        self.steps: dict[tuple[int, ...], tuple[list[Equation], Step]] = {}
         self.outputs = {self.root(t.name) for t in spec.outputs}
         self.readers: dict[str, set[str]] = {}  # by tensor in memory
         for e in flat.equations:
             for source in e.sources():
                 self.readers.setdefault(self.root(source), set()).add(e.target)
 
-    def network(self) -> Network:
+    def network(self, ahead: Callable[[Sequence[Spec]], object]) -> Network:
         """The network: groups whose kernels are refused divided, and all of them in order of
         stage."""
         groups: list[Group] = []
-        for group in self.groups():
+        wanted = self.groups()
+        ahead(tuple(dict.fromkeys(self.kernel(group).spec for group in wanted)))
+        for group in wanted:
             groups += [group] if self.had(group) else self.parts(group)
         return self.assembled(sorted(groups, key=self.stage))
 
@@ -230,6 +237,12 @@ class _Partition:
     def kernel(self, group: Group) -> Step:
         """The step of a group. Its names depend on the group alone, so equal groups have equal
         specs."""
+        key = tuple(map(id, group.equations))
+        if key not in self.steps:
+            self.steps[key] = list(group.equations), self._step(group)
+        return self.steps[key][1]
+
+    def _step(self, group: Group) -> Step:
         own = group.targets
         stored = [
             t

@@ -32,6 +32,11 @@ class Extents:
         self.shapes = {p.name: tuple(number(e, sizes) for e in p.shape) for p in launch.parameters}
         self.grid = {g.index: ceil(number(g.size, sizes) / g.tile) for g in launch.grid}
         self._width: dict[str, int] = {}
+        self._filled: dict[str, float] = {}
+        self._sizes: dict[str, float] = {}
+        # Of loops and moves by their `id`, which the launch keeps.
+        self._runs: dict[int, float] = {}
+        self._regions: dict[int, list[float]] = {}
 
     def multiple(self, size: Expr) -> int:
         """What the compiler knows a size to be a multiple of."""
@@ -59,9 +64,10 @@ class Extents:
         """Elements of an index's tile that lie inside, on average."""
         if index in self.whole:
             return self.whole[index]
-        tile = self.tiles[index]
-        size = self._size(index)
-        return size / ceil(size / tile) if size else tile
+        if index not in self._filled:
+            tile, size = self.tiles[index], self._size(index)
+            self._filled[index] = size / ceil(size / tile) if size else tile
+        return self._filled[index]
 
     @cached_property
     def programs(self) -> int:
@@ -70,6 +76,11 @@ class Extents:
 
     def iterations(self, loop: Loop) -> float:
         """How often a loop's body runs, on average over the programs."""
+        if id(loop) not in self._runs:
+            self._runs[id(loop)] = self._mean_iterations(loop)
+        return self._runs[id(loop)]
+
+    def _mean_iterations(self, loop: Loop) -> float:
         if loop.high.size is None:
             return max(1.0, ceil(self._segment(loop) / loop.tile))
         moves = _moving(loop.high.size) or (loop.low.size and _moving(loop.low.size))
@@ -105,6 +116,11 @@ class Extents:
 
     def region(self, move: Load | Store) -> list[float]:
         """Elements along each dimension that a move touches, inside the tensor."""
+        if id(move) not in self._regions:
+            self._regions[id(move)] = self._region(move)
+        return self._regions[id(move)]
+
+    def _region(self, move: Load | Store) -> list[float]:
         value = next(v for v in self.launch.values if v.name == move.value)
         extents = {a.name: a.extent for a in value.axes}
         walked = {i for one in move.region if one.rows is None for i, _ in one.terms}
@@ -133,6 +149,11 @@ class Extents:
 
     def _size(self, index: str) -> float:
         """How long a tiled index is; of a jagged one, its mean range."""
+        if index not in self._sizes:
+            self._sizes[index] = self._length(index)
+        return self._sizes[index]
+
+    def _length(self, index: str) -> float:
         for axis in self.launch.grid:
             if axis.index == index:
                 return number(axis.size, self.sizes)
@@ -160,6 +181,8 @@ class Extents:
         if isinstance(expr, Index):
             size, tile = self._size(expr.name), self.tiles.get(expr.name, 1)
             return Number(int(place * max(1, ceil(size / tile))) * tile)
+        if isinstance(expr, Number):
+            return expr
         changed = {}
         for f in fields(expr):
             held = getattr(expr, f.name)

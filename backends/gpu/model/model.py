@@ -16,7 +16,7 @@ from backends.backend import BackendError, Built, Timing
 from backends.gpu.model.extents import Extents
 from backends.gpu.model.shares import spread
 from backends.gpu.model.transactions import Move
-from backends.gpu.model.work import Work, work
+from backends.gpu.model.work import Known, Work, work
 from backends.gpu.rules import Rules
 from ir.machine import Machine
 from ir.nest.footprint import on_chip_bytes, register_bytes
@@ -163,15 +163,16 @@ def terms(
     table = facts(machine)
     build = _build(launch, machine, rules, sizes, figures)
     ext = Extents(launch, sizes, rules)
+    known: Known = []
     if not {f"{launch.name}.registers", f"{launch.name}.spills"} & set(figures):
-        build = _with_addresses(build, launch, ext, machine, table)
+        build = _with_addresses(build, launch, ext, machine, table, known)
     held = programs_per_unit(table, build.registers, build.shared_bytes, build.warps)
     # A build that cannot be held is refused elsewhere; here it just takes turns.
     resident = min(max(held.programs, 1), launch.resident or max(held.programs, 1))
     free = 4 * (build.registers - REGISTERS_BESIDE)
     if launch.pingpong:  # each tile is one group's
-        build = replace(build, warps=_threads(launch, rules, table) // table["warp"])
-    done = work(launch, ext, machine, table, build.warps, build.stages, free)
+        build, known = replace(build, warps=_threads(launch, rules, table) // table["warp"]), []
+    done = work(launch, ext, machine, table, build.warps, build.stages, free, known)
     tiles = spread(launch, ext, machine.parallel, resident)
     rounds, at_once = tiles.rounds, tiles.at_once
     asked, fetched = traffic(done.moves, ext, machine, at_once)
@@ -252,11 +253,16 @@ def _most_registers(launch: Launch, table: Mapping[str, Any], warps: int) -> int
 
 
 def _with_addresses(
-    build: Build, launch: Launch, ext: Extents, machine: Machine, table: Mapping[str, Any]
+    build: Build,
+    launch: Launch,
+    ext: Extents,
+    machine: Machine,
+    table: Mapping[str, Any],
+    known: Known,
 ) -> Build:
     """A guessed build with registers for the addresses of what a thread moves one by one, and with
-    the spills of those that there are not."""
-    done = work(launch, ext, machine, table, build.warps, build.stages, 0)
+    the spills of those that there are not. known: is given the statements of the launch."""
+    done = work(launch, ext, machine, table, build.warps, build.stages, 0, known)
     threads = build.warps * table["warp"]
     scattered = [m for m in done.moves if m.bytes <= 4 * m.requests]
     each = sum(m.requests / threads for m in scattered)

@@ -80,6 +80,11 @@ TRANSPOSED = 2.5  # elements a cycle that are put into shared memory the other w
 SHUFFLE = 2  # instructions each time that halves of a warp are reduced
 
 
+# Of statements in the order in which they are gone over: busy seconds by engine, seconds that what
+# follows waits, and moves.
+Known = list[tuple[dict[str, float], float, list[Move]]]
+
+
 @dataclass(slots=True)
 class Work:
     """The work of one thread block."""
@@ -114,10 +119,12 @@ def work(
     warps: int,
     stages: int,
     free: int,
+    known: Known | None = None,
 ) -> Work:
     """What a program of `warps` warps does. stages: iterations of a loop in flight at once.
-    free: bytes of a thread's registers that loads in flight can be given."""
-    counter = _Counter(launch, ext, machine, table, warps, stages, free)
+    free: bytes of a thread's registers that loads in flight can be given.  known: the statements of an
+    earlier call with the same arguments but for `free`; an empty list is given them."""
+    counter = _Counter(launch, ext, machine, table, warps, stages, free, known)
     for block in (launch.once, launch.body):
         fetch, after, moving, alone = counter.block(block, ())
         counter.work.waits += fetch + after
@@ -137,7 +144,10 @@ class _Counter:
         warps: int,
         stages: int,
         free: int,
+        known: Known | None,
     ):
+        self.known = [] if known is None else known
+        self.counted = iter(tuple(self.known)) if self.known else None
         self.launch, self.ext, self.machine, self.table = launch, ext, machine, table
         self.warps, self.stages, self.free = warps, stages, max(free, VECTOR_BYTES)
         self.threads = warps * table["warp"]
@@ -213,6 +223,18 @@ class _Counter:
         self, s: Statement, around: tuple[tuple[str, float], ...]
     ) -> tuple[dict[str, float], float]:
         """Busy seconds by engine, and seconds that what follows waits."""
+        if self.counted is not None:
+            seconds, wait, moves = next(self.counted)
+            self.work.moves += moves
+            return seconds, wait
+        before = len(self.work.moves)
+        seconds, wait = self._counted(s, around)
+        self.known.append((seconds, wait, self.work.moves[before:]))
+        return seconds, wait
+
+    def _counted(
+        self, s: Statement, around: tuple[tuple[str, float], ...]
+    ) -> tuple[dict[str, float], float]:
         match s:
             case Load() | Store():
                 if isinstance(s, Load) and s.region and s.region[-1].axis:
