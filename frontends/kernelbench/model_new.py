@@ -47,6 +47,7 @@ def solution(problem: Problem, made: Imported) -> Solution:
         outputs=tuple((t.name, str(TORCH[t.dtype])) for t in made.spec.outputs),
         after=(*counts, *_left(made)),
         result=_structure(made.structure, iter([_result(r) for r in made.results])),
+        held=tuple(h.name for h in made.held),
     )
 
 

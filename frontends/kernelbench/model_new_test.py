@@ -5,6 +5,7 @@ import torch
 
 from frontends.kernelbench.model_new import solution
 from frontends.kernelbench.problem import Problem
+from frontends.kernelbench.solution import Constants
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
 from ir.network import Buffer, Network, Step
@@ -167,6 +168,65 @@ def test_another_plain_argument_is_refused():
     exec("\n".join(lines), names)
     with pytest.raises(ValueError, match="an argument is 'no'; allowed: 'mean', as"):
         exec("\n".join(lines), names | {"_leaves": [None, "no"]})
+
+
+TRIPLED = """
+import torch
+
+COUNT = [0]
+
+def tripled(w):
+    COUNT[0] += 1
+    return 3 * w
+"""
+
+
+def made_with_constants():
+    """A `ModelNew` whose call takes the weight three times, computed before it; and how often."""
+    problem = Problem("p", PROBLEM, "p.py")
+    made = imported((given := problem.made()).model, given.inputs)
+    call = network(made)
+    weight = next(h.name for h in made.held if "weight" in h.path)
+    spec = parse_spec(
+        'def tripled(w: f32[1, 4]) -> f32[1, 4]:\n    """t"""\n    y[m, n] = 3.0 * w[m, n]\n'
+        "    return y\n"
+    )
+    buffers = (Buffer(weight, "f32", (1, 4), "input"), Buffer("w3", "f32", (1, 4), "output"))
+    before = Network("c", buffers, (Step(spec, (weight,), ("w3",)),), (("w3", (1, 4)),))
+    first, *steps = call.steps
+    more = Buffer("w3", "f32", (1, 4), "input")
+    steps = (Step(first.spec, ("x", "w3"), first.outputs), *steps)
+    call = Network("p", (*call.buffers, more), steps, call.outputs)
+    constants = Constants(before, ("w3",), {"tripled": TRIPLED})
+    text = solution(problem, made).text(call, {"scale": SCALE, "more": MORE}, constants)
+    names = {}
+    exec(compile(text, "new.py", "exec"), names)
+    return names["ModelNew"](4), names["COUNT"]
+
+
+def test_constants_are_computed_once_and_when_parameters_have_changed():
+    new, count = made_with_constants()
+    x = torch.rand(6, 4)
+    held = new.scales[0]
+
+    def agrees(count_now):
+        expected = (x * (3 * held.weight)).reshape(3, 2, 4) + 1
+        assert torch.equal(new(x)["y"], expected) and count == [count_now]
+
+    agrees(1)
+    agrees(1)
+    held.weight.mul_(2)
+    agrees(2)
+    held.weight.data = torch.rand(1, 4)
+    agrees(3)
+    held.weight = torch.nn.Parameter(torch.rand(1, 4), requires_grad=False)
+    agrees(4)
+    new.load_state_dict({"scales.0.weight": torch.rand(1, 4), "calls": torch.zeros(1)})
+    agrees(5)
+    agrees(5)
+    held.weight.data = torch.rand(1, 8)[:, ::2]  # copied at each call: it may be another one
+    for n in (6, 7):
+        agrees(n)
 
 
 SHARED = """

@@ -34,8 +34,21 @@ def {CHECK}(name, tensor, dtype, shape, like):
         )
     return tensor.contiguous()
 '''
+KEPT = "_model_new_kept"  # the function there that tells whether constants still hold
+_MADE = "_model_new_constants"  # the attribute of a `ModelNew` that has them
+_KEPT_TEXT = f'''
+def {KEPT}(module, tensors):
+    """Whether the module's constants were computed from these tensors, as they are now."""
+    now = [(t, None if t.is_inference() else t._version, t.detach()) for t in tensors]
+    before = module.__dict__.get("{KEPT}", ())
+    module.__dict__["{KEPT}"] = now  # `detach` keeps the memory, so that no other tensor gets it
+    return len(before) == len(now) and all(
+        a is b and v is not None and v == w and x.data_ptr() == y.data_ptr()
+        for (a, v, x), (b, w, y) in zip(before, now)
+    )
+'''
 _WORDS = frozenset(
-    ("torch", "self", "args", "int", "float", "len", LEAVES, CHECK)
+    ("torch", "self", "args", "int", "float", "len", LEAVES, CHECK, KEPT)
 )  # what `forward` uses
 
 
@@ -44,6 +57,15 @@ def local(name: str) -> str:
     if re.fullmatch(r"(x_)*out_.*", name):  # as results are called
         return f"x_{name}"
     return f"{name}_" if name.rstrip("_") in _WORDS else name
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What is computed from a module's parameters alone, once and when these have changed."""
+
+    network: Network  # its outputs are inputs of the calls' network
+    names: tuple[str, ...]  # of these inputs, in the order of the outputs
+    sources: Mapping[str, str]  # of its kernels, by the spec's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +78,33 @@ class Solution:
     outputs: tuple[tuple[str, str], ...]  # of the spec in order, name and PyTorch's dtype
     after: tuple[str, ...]  # lines below those that name `out_NAME` for each output
     result: str  # what is returned
+    held: tuple[str, ...] = ()  # inputs that are parameters and buffers of the module
 
-    def text(self, network: Network, sources: Mapping[str, str]) -> str:
+    def text(
+        self, network: Network, sources: Mapping[str, str], constants: Constants | None = None
+    ) -> str:
         """The file's text.
 
         network: of the problem's spec, inputs and outputs in the spec's order of names.  sources: of
         the network's kernels, by the spec's name. Each defines a function of that name that takes the
         spec's inputs as contiguous tensors and returns its outputs, a tuple if several; KernelError
-        where one does not.
+        where one does not.  constants: compute some inputs of the network; a kernel of both networks
+        has the source of `sources`.
         """
-        lines = [*self.given, *_calls(network), *self._shaped(network), *self.after]
+        before = self._constants(network, constants) if constants else ()
+        lines = [*self.given, *before, *_calls(network), *self._shaped(network), *self.after]
         body = "\n".join(f"        {line}" for line in [*lines, f"return {self.result}"])
         given = {k.name: sources[k.name] for k in network.kernels()}
+        if constants:
+            more = (k.name for k in constants.network.kernels())
+            given = {n: constants.sources[n] for n in more if n not in given} | given
         kernels = "\n\n\n".join(_apart(given, _names(self.source)))
         return f"""{self.source.rstrip()}
 
 
 {kernels}
 
-{_CHECK_TEXT}
+{_CHECK_TEXT}{_KEPT_TEXT if constants else ""}
 
 class ModelNew(Model):
     def __init__(self, *args, **kwargs):
@@ -85,6 +115,20 @@ class ModelNew(Model):
         {LEAVES} = torch.utils._pytree.tree_leaves(args)
 {body}
 """
+
+    def _constants(self, network: Network, constants: Constants) -> Iterator[str]:
+        """The lines that name the constants: computed where they were not, or do not hold any more."""
+        own, names = constants.network, tuple(map(local, constants.names))
+        read = {name for step in own.steps for name in step.inputs}
+        of = ", ".join(local(name) for name in self.held if name in read)
+        yield f"if not {KEPT}(self, [{of}]):"
+        for line in _calls(own):
+            yield f"    {line}"
+        for name, (buffer, sizes) in zip(names, own.outputs, strict=True):
+            if (value := _seen(buffer, own.buffer(buffer).shape, tuple(sizes))) != name:
+                yield f"    {name} = {value}"
+        yield f"    self.{_MADE} = ({', '.join(names)},)"
+        yield f"({', '.join(names)},) = self.{_MADE}"
 
     def _shaped(self, network: Network) -> Iterator[str]:
         for (output, dtype), (name, sizes) in zip(self.outputs, network.outputs, strict=True):

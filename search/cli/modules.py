@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backends.compiled import Kernels
+from backends.compiled import Kernels, constant_inputs, networks
 from backends.manifest import Manifest
 from frontends.kernelbench.apart import apart
-from frontends.kernelbench.solution import Solution
+from frontends.kernelbench.solution import Constants, Solution
 from ir.errors import KernelError
 from ir.network import Network, Outside
-from ir.partition.partition import partition
 from ir.partition.unify import unified
 from ir.spec import Spec
 from ir.workload import Sizes
@@ -53,20 +52,40 @@ class Module:
     sized: tuple[Sized, ...] = ()
     outside: tuple[Outside, ...] = ()  # its calls that are left to PyTorch
     left: tuple[str, ...] = ()  # the names of their operators
+    fixed: frozenset[str] = frozenset()  # inputs of a problem that no call changes: parameters
 
     @property
     def shape(self) -> Mapping[str, int] | None:
         """The heaviest shape of a task; None for a problem."""
         return self.sized[0].shape if self.sized else None
 
-    def networks(self, served: Served) -> tuple[Network, ...]:
-        """Its steps on a machine, at each shape; KernelError where they cannot be lowered."""
-        emit = Kernels(served.machine, served.backend).emit
+    def parts(self, served: Served) -> Parts:
+        """Its steps on a machine, as `speciate.compile` has them; KernelError where they cannot be
+        lowered."""
+        kernels = Kernels(served.machine, served.backend)
         texts = self.sized or (self,)
         try:
-            return tuple(partition(one.spec, {}, one.aliases, emit, one.outside) for one in texts)
+            found = [
+                networks(one.spec, {}, one.aliases, kernels, one.outside, self.fixed)
+                for one in texts
+            ]
         except KernelError as error:
             raise _within(self.file, error) from None
+        call, before = found[0]
+        if before is None:
+            return Parts(tuple(network for network, _ in found))
+        sources = {k.name: kernels.emit(k)[1] for k in before.kernels()}
+        constants = Constants(before, tuple(constant_inputs(call, before)), sources)
+        return Parts((call,), constants)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A module's steps on a machine."""
+
+    calls: tuple[Network, ...]  # of a call, at each shape
+    # Before calls, by seed schedules. A task has none, as it is compared as a whole.
+    constants: Constants | None = None
 
 
 def read(file: Path, reduced: bool, solution: bool, allow_torch: tuple[str, ...] = ()) -> Module:
@@ -78,10 +97,10 @@ def read(file: Path, reduced: bool, solution: bool, allow_torch: tuple[str, ...]
     """
     require("torch", "it reads modules", "install it", "--problem")
     try:
-        spec, aliases, said, calls = apart(
+        spec, aliases, said, calls, fixed = apart(
             _problem, str(file), reduced, solution, allow_torch, seconds=SECONDS, devices=False
         )
-        return Module(file, spec, aliases, said, outside=calls, left=allow_torch)
+        return Module(file, spec, aliases, said, outside=calls, left=allow_torch, fixed=fixed)
     except KernelError as error:
         raise _within(file, error) from None
 
@@ -121,9 +140,9 @@ def _within(file: Path, error: KernelError) -> KernelError:
 
 def _problem(
     file: str, reduced: bool, wanted: bool, allow_torch: tuple[str, ...]
-) -> tuple[Spec, dict[str, str], Solution | None, tuple[Outside, ...]]:
-    """A file's model as equations, with what a solution needs, and the calls that are left to
-    PyTorch. Runs apart."""
+) -> tuple[Spec, dict[str, str], Solution | None, tuple[Outside, ...], frozenset[str]]:
+    """A file's model as equations, with what a solution needs, the calls that are left to PyTorch,
+    and the inputs that no call changes. Runs apart."""
     from frontends.kernelbench.model_new import solution
     from frontends.kernelbench.problem import Problem
     from frontends.kernelbench.scaled import scaled
@@ -137,7 +156,7 @@ def _problem(
         found = imported(made.model, made.inputs, name=problem.name, allow_torch=allow_torch)
         require_called([found], allow_torch)
         said = solution(problem, found) if wanted else None
-    return found.spec, dict(found.aliases), said, outside(found)
+    return found.spec, dict(found.aliases), said, outside(found), found.fixed
 
 
 @dataclass(frozen=True, slots=True)

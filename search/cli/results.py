@@ -149,7 +149,8 @@ def _model_new(
         return
     assert suite.module is not None and suite.module.solution is not None, "it was asked for"
     best = {e.outcome.settings.kernel: winner_source(e.problem, e.outcome) for e in session.ended}
-    task_text = suite.module.solution.text(suite.networks[found.target], best)
+    constants = suite.constants[found.target]
+    task_text = suite.module.solution.text(suite.networks[found.target], best, constants)
     write(MODEL_NEW, around.path(given), task_text.encode())
     print(f"evolve: ModelNew is in {shlex.quote(given)}", file=sys.stderr)
 

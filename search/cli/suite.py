@@ -12,6 +12,7 @@ from typing import Any
 
 from backends.manifest import Manifest
 from backends.registry import target
+from frontends.kernelbench.solution import Constants
 from ir.autoschedule.autoschedule import plain
 from ir.errors import KernelError
 from ir.lower.lower import lower
@@ -101,6 +102,8 @@ class Suite:
     networks: Mapping[str, Network] = field(default_factory=dict)  # the module's steps, by target
     # The same at each shape of a task
     shaped: Mapping[str, tuple[ShapedNetwork, ...]] = field(default_factory=dict)
+    # What is computed from the module's parameters before calls, by target
+    constants: Mapping[str, Constants | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # for a person: which backends are left out, and why
 
 
@@ -200,10 +203,8 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
         module = read(
             path(asked.problem or ""), asked.reduced, asked.model_new is not None, asked.allow_torch
         )
-    found = {
-        name: module_kernels(module, module.networks(each.served[0]))
-        for name, each in every.items()
-    }
+    parts = {name: module.parts(each.served[0]) for name, each in every.items()}
+    found = {name: module_kernels(module, each.calls) for name, each in parts.items()}
     if not any(each.kernels for each in found.values()):
         raise KernelError(
             "there is no kernel to evolve: "
@@ -219,7 +220,8 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
             problems.append(kernel_problem(asked, workload, able.served, ours, None, kernel.shapes))
     networks = {name: each.shaped[0].network for name, each in found.items()}
     shaped = {name: each.shaped for name, each in found.items()}
-    return Suite(tuple(problems), module, networks, shaped, tuple(notes))
+    constants = {name: each.constants for name, each in parts.items()}
+    return Suite(tuple(problems), module, networks, shaped, constants, tuple(notes))
 
 
 def _workload_of(kernel: ShapedKernel) -> Workload:
