@@ -63,10 +63,8 @@ def _unpacked(unpacked: Any, parts: tuple[Any, ...], shown: str) -> Evolved:
 
 
 def _shown(run: CompiledModule, shown: str) -> Evolved:
-    made = Evolved(
-        *(run.made, run.linked, run.state, run.seed),
-        *(run.call.reuse, run.call.graph, run.call.source),
-    )
+    call = run.call
+    made = Evolved(run.made, run.linked, run.state, run.seed, call.reuse, call.graph, call.source)
     made.__dict__["page"] = shown
     return made
 
