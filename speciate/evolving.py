@@ -16,7 +16,9 @@ from backends.registry import target as machine_of
 from frontends.compiled.module import CompiledModule
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
+from ir.estimate.estimate import estimate
 from ir.machine import Machine
+from ir.nest.nest import LoopNest
 from ir.network import Network
 from ir.workload import Workload
 from search.cli.arguments import Arguments, arguments
@@ -38,7 +40,8 @@ from speciate.here import target_here
 from speciate.records import records_folder
 from speciate.subject import Named, subject
 
-EVEN = 0.25  # the part of the seconds that all kernels share alike; the rest goes by their time
+# The part of the seconds that all kernels share alike; the rest goes by the time that they could save.
+EVEN = 0.25
 
 
 class Evolved(CompiledModule):
@@ -88,8 +91,8 @@ def evolve(
     """Searches for fast kernels of a module's call, and returns the call by the best known ones.
 
     named, args, kwargs, target, allow_torch: as of `speciate.compile`.  seconds: of search in all;
-    each kernel has a share by its bound on time and its number of steps.  evaluations: candidates
-    of each kernel, 32 by default where no seconds are given.  backend: of the target; by default the
+    each kernel has a share by how far the estimate of its seed schedule is from its roofline, times
+    its steps.  evaluations: candidates of each kernel, 32 by default where no seconds are given.  backend: of the target; by default the
     first that can be used here.  records: a folder for the winners; by default the user's, where
     `speciate.compile` finds them.  store: where runs are kept, a file or URL; by default the user's.
     workers: candidates evaluated at a time.  seed: of the search.  quiet: shows no progress, which a
@@ -106,14 +109,17 @@ def evolve(
     said = [f"--{option}={value}" for option, value in words.items() if value is not None]
     asked = arguments([*said, "--memory"], name, "")
     served = serving(machine_of(name), (backend,) if backend else ()).served[0]
-    network, _ = found.networks(Kernels(served.machine, served.backend))
+    kernels = Kernels(served.machine, served.backend)
+    network, _ = found.networks(kernels)
     root = Path(records) if records is not None else records_folder()
-    session = _searched(asked, _problems(asked, network, served), root, said, quiet)
+    session = _searched(asked, _problems(asked, network, kernels, served), root, said, quiet)
     made = by_records(found, name, served.name, root, seed=0, reuse=False, graph=False)
     return _shown(made, _page(session.ended, session.plan.command))
 
 
-def _problems(asked: Arguments, network: Network, served: Served) -> list[Problem]:
+def _problems(
+    asked: Arguments, network: Network, kernels: Kernels, served: Served
+) -> list[Problem]:
     """A search for each kernel of a network."""
     ours = not asked.targets[0].endswith(".toml")
     fixed = (WeightedShape({}),)
@@ -123,7 +129,14 @@ def _problems(asked: Arguments, network: Network, served: Served) -> list[Proble
     ]
     if asked.seconds is None:
         return problems
-    return _within(asked.seconds, problems, network, served.machine)
+    nests = {spec.name: kernels.emit(spec)[0] for spec in network.kernels()}
+    steps = Counter(step.spec.name for step in network.steps)
+    gains = {n: steps[n] * to_gain(nest, served.machine) for n, nest in nests.items()}
+    shares = shared(asked.seconds, gains)
+    return [
+        replace(p, settings=replace(p.settings, seconds=shares[p.settings.kernel]))
+        for p in problems
+    ]
 
 
 def _searched(
@@ -151,18 +164,21 @@ def _page(ended: Sequence[Ended], command: str) -> str:
     return render(page(ended, command, datetime.now(UTC))) if ended else ""
 
 
-def _within(
-    seconds: float, problems: Sequence[Problem], network: Network, machine: Machine
-) -> list[Problem]:
-    """The problems, each with its share of the seconds."""
-    steps = Counter(step.spec for step in network.steps)
-    bounds = {s.name: n * roofline(s, machine, {}).us for s, n in steps.items()}
-    whole = sum(bounds.values()) or 1.0
-    made = []
-    for problem in problems:
-        share = EVEN / len(problems) + (1 - EVEN) * bounds[problem.settings.kernel] / whole
-        made.append(replace(problem, settings=replace(problem.settings, seconds=seconds * share)))
-    return made
+def to_gain(nest: LoopNest, machine: Machine) -> float:
+    """Microseconds that a kernel's seed schedule takes by the estimate beyond its roofline: what a
+    search could save at most in a step."""
+    return max(0.0, estimate(nest, machine, {}) - roofline(nest.spec, machine, {}).us)
+
+
+def shared(seconds: float, gains: Mapping[str, float]) -> dict[str, float]:
+    """Seconds by kernel: a part alike for all, the rest by what each could gain in a call; all
+    alike where nothing could be gained."""
+    whole = sum(gains.values())
+    even = EVEN if whole else 1.0
+    return {
+        name: seconds * (even / len(gains) + (1 - even) * (gain / whole if whole else 0.0))
+        for name, gain in gains.items()
+    }
 
 
 def _require_found(session: Session) -> None:
