@@ -1,4 +1,4 @@
-"""Matmuls of i8 are summed in i32 by every language of GPUs, on the matrix unit or by threads."""
+"""Matmuls of i8 are summed in i32 on the matrix unit by every language of GPUs."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ SCHEDULE = parse_schedule(
     "pipeline(x, stages=2)\npipeline(w, stages=2)\nthreads(y, count=128)\n"
 )
 SERVED = [
-    *(("triton", name, True) for name in ("a100", "h200", "mi300")),
-    *(("cuda", name, True) for name in ("a100", "h200")),
-    ("cutedsl", "h200", False),  # which has no instruction for them
+    *(("triton", name) for name in ("a100", "h200", "mi300")),
+    *(("cuda", name) for name in ("a100", "h200")),
+    ("cutedsl", "h200"),
 ]
 
 
-@pytest.mark.parametrize(("name", "chip", "matrix"), SERVED)
-def test_a_matmul_of_i8_is_exact(name, chip, matrix, tmp_path):
+@pytest.mark.parametrize(("name", "chip"), SERVED)
+def test_a_matmul_of_i8_is_exact(name, chip, tmp_path):
     backend = REGISTRY.backend(name)
     machine = served_by(target(chip), backend)
     nest = lower(WORK.spec, SCHEDULE, machine, WORK.tune)
     built = backend.build(backend.emit(nest, machine), nest, machine, tmp_path)
-    assert bool(built.figures["f_0.mix.matrix"]) == matrix
+    assert built.figures["f_0.mix.matrix"]
     check(backend, built, nest, machine, WORK.spec, WORK.checks[0], seed=3)
     sizes = {"M": 3, "K": 4099, "N": 5}
     x, w = np.full((3, 4099), 127, np.int8), np.full((4099, 5), -127, np.int8)
