@@ -139,14 +139,16 @@ class Kernels:
     def ahead(self, specs: Sequence[Spec]) -> None:
         """Schedules several kernels at a time, as far as that can be done, before they are asked
         for. Of kernels alike it is the first."""
-        wanted: dict[Spec, Spec] = {}
+        wanted: dict[Spec, Spec] = {}  # by what kernels alike share
         for spec in specs:
             if spec not in self.emitted and self._known(spec) is None:
-                wanted.setdefault(first_parts(spec), spec)
-        left = [spec for form, spec in wanted.items() if form not in self._schedules]
-        for spec, schedule in zip(left, on_all_cores(self._tried, left), strict=True):
+                form = first_parts(spec)
+                if form not in self._schedules:
+                    wanted.setdefault(form, spec)
+        tried = on_all_cores(self._tried, list(wanted.values()))
+        for form, schedule in zip(wanted, tried, strict=True):
             if schedule is not None:
-                self._schedules[first_parts(spec)] = schedule
+                self._schedules[form] = schedule
 
     def _known(self, spec: Spec) -> Known | None:
         if spec not in self._found:

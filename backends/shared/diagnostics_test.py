@@ -26,10 +26,10 @@ k.cc:5:5: error: 'load_shard' was not declared in this scope; did you mean 'load
       |     ^~~~~~~~~~
       |     load_shared
 """
-CLANG = """/tmp/x/k.hip:6:5: error: no matching function for call to 'send'
+CLANG = """/build/k.hip:6:5: error: no matching function for call to 'send'
     6 |     send(1, 2);
       |     ^~~~
-/tmp/x/k.hip:3:7: note: candidate function not viable: requires 3 arguments, but 2 were provided
+/build/k.hip:3:7: note: candidate function not viable: requires 3 arguments, but 2 were provided
     3 |  void send(int a, float b, int c);
       |       ^
 1 error generated.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
@@ -14,6 +13,7 @@ import numpy as np
 from backends.backend import Arrays, Built, Sizes, Timing
 from backends.emit import TEMPLATES, Templates
 from backends.manifest import Manifest
+from backends.parallel import cores
 from backends.parameters import parameters
 from backends.shared.arrays import Fenced, beside, placed, results, unwritten
 from backends.shared.clock import at_once, measured, readings
@@ -155,11 +155,6 @@ def together(calls: Sequence[Callable[[], None]]) -> Callable[[], None]:
             call()
 
     return made
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 @cache

@@ -19,7 +19,7 @@ _EIGHT = {Int8: "s8", Uint8: "u8", Float8E4M3FN: "e4m3", Float8E5M2: "e5m2"}
 
 def operand(fragment: Any, at: Any, offsets: Sequence[Any]) -> Any:
     """The registers of an instruction's operand: one at `at`, the others at offsets from it. Those
-    that share a word of 32 bits lie side by side."""
+    that share a word of 32 bits are contiguous."""
     places = [cute.crd2idx(o, fragment.layout) for o in offsets]
     shared = 32 // min(fragment.element_type.width, 32)
     if any(places[n] != n for n in range(shared)):
