@@ -218,6 +218,7 @@ TABLE = {
     "benchmarks/foreign": (ALL, None),
     "benchmarks/kernelbench": (ALL, None),
     "benchmarks/models": (ALL, None),
+    "benchmarks/modules": (ALL, None),
     "benchmarks/search": (ALL, None),
     "benchmarks/testing": (ALL, None),
     "examples": (ALL, None),

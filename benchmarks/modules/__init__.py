@@ -1,0 +1,1 @@
+"""Whole modules that nobody here wrote, against PyTorch on a device."""

@@ -1,0 +1,249 @@
+"""Measures twenty PyTorch modules that nobody here wrote against PyTorch on a device.
+
+Each module is compiled, checked, profiled and timed in a process of its own, several at a time. While
+a time is taken that process has the device alone and the others are stopped. A row is written when
+it is done: a run that stops can go on with the same command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import secrets
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from backends.registry import backend_for, target
+from benchmarks import device as machine_room
+from benchmarks.baselines import MODES
+from benchmarks.kernelbench.contest import machine_facts
+from benchmarks.modules.catalogue import chosen
+from benchmarks.modules.crew import Crew
+from benchmarks.modules.entry import Entry
+from benchmarks.modules.rows import Row, done, line, put, summary, words, write
+from benchmarks.results import read
+from frontends.kernelbench.apart import apart
+from ir.errors import KernelError
+from ir.source import near
+from search.cli.invocation import Interrupt
+
+WRONG_USE, INTERRUPTED = 2, 130
+OVERHEAD = 2.0  # seconds that a search may take for one that it is given: it builds and checks, too
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.modules --target=h100 --out=benchmarks/results/h100/modules.json
+  python3 -m benchmarks.modules --target=h100 --out=modules.json --only=llama_layer,resnet50 \\
+      --seconds-each=180
+  python3 -m benchmarks.modules --target=h100 --out=r.json --tiny --rehearse --only=lstm
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use, 1 where a module failed or did not run, 130 where it
+    was interrupted."""
+    asked = _parser().parse_args(arguments)
+    try:
+        entries = chosen(asked.only)
+        machine = target(asked.target)
+        baselines(asked.baselines)
+        if asked.rehearse:
+            available = backend_for(machine).available(machine)
+        else:
+            available = machine_room.require(machine, "--rehearse tries the command")
+    except KernelError as error:
+        print(f"modules: {error}", file=sys.stderr)
+        return WRONG_USE
+    return _Run(asked, available).all(entries)
+
+
+def baselines(text: str) -> list[str]:
+    """The modes in a text with commas between; KernelError for a word that is none."""
+    names = [n for n in text.split(",") if n]
+    for name in names:
+        if name not in MODES:
+            raise KernelError(
+                f"`{name}` is no baseline",
+                where="--baselines",
+                allowed=f"{', '.join(MODES)}; eager is always raced",
+                hint=near(name, MODES),
+            )
+    return names
+
+
+class _Run:
+    """One run of the command."""
+
+    def __init__(self, asked: argparse.Namespace, available: Mapping[str, Any]):
+        self.asked, self.available = asked, available
+        self.rows: list[Row] = read(asked.out)["rows"]
+        self.start, self.lock, self.crew = time.monotonic(), threading.Lock(), Crew()
+        asked.work.mkdir(parents=True, exist_ok=True)
+        self.seed = secrets.randbelow(1 << 30) if asked.seed is None else asked.seed
+        self.facts = apart(machine_facts, asked.rehearse, gigabytes=None)
+
+    def all(self, entries: Sequence[Entry]) -> int:
+        """All that is left of these modules, then a search for each, one at a time, as a search
+        takes all cores and the device."""
+        known, names = {r["module"]: r for r in self.rows}, baselines(self.asked.baselines)
+        todo = [e for e in entries if self.asked.again or not done(known.get(e.name), names)]
+        with Interrupt(), ThreadPoolExecutor(max(1, self.asked.workers)) as pool:
+            try:
+                finished = list(pool.map(self.one, todo))
+                finished += [self.searched(e) for e in entries if self.asked.seconds_each]
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.crew.end()
+                print("stopped; the same command goes on", file=sys.stderr, flush=True)
+                return INTERRUPTED
+        print(words(summary(self.rows)), file=sys.stderr)
+        if left := len(finished) - sum(finished):
+            print(f"{left} modules are left; the same command goes on", file=sys.stderr)
+        wanted = {e.name for e in entries}
+        wrong = [r for r in self.rows if r["module"] in wanted and not _good(r)]
+        return int(bool(wrong) or bool(left))
+
+    def one(self, entry: Entry) -> bool:
+        """A module from its name to its row; False where there is no time left for it."""
+        row: Row = {
+            "module": entry.name,
+            "package": entry.package,
+            "dtype": entry.dtype,
+            "sizes": dict(entry.tiny if self.asked.tiny else entry.sizes),
+            "backend": backend_for(target(self.asked.target)).manifest.name,
+            "correct": False,
+            "correct_by": self.available["correct_by"],
+        }
+        if entry.missing:
+            return self.put(row | {"not_run": f"package {entry.missing} missing"})
+        if self.late():
+            return False
+        self.say(f"{entry.name}: started")
+        row["package_version"] = importlib.metadata.version(entry.package)
+        return self.put(row | self.contested(entry, 0.0))
+
+    def searched(self, entry: Entry) -> bool:
+        """Searches for a module whose row is right; False where there is no time left for it."""
+        row = next((r for r in self.rows if r["module"] == entry.name), None)
+        if row is None or not row["correct"] or ("searched" in row and not self.asked.again):
+            return True
+        if self.late():
+            return False
+        seconds = self.asked.seconds_each
+        self.say(f"{entry.name}: a search of {seconds:g} s")
+        found = {"asked_s": seconds, "correct": False} | self.contested(entry, seconds)
+        if found["correct"]:
+            found["speedup"] = row["baselines_us"][row["fastest"]] / found["us"]
+        return self.put(row | {"searched": found})
+
+    def late(self) -> bool:
+        return time.monotonic() - self.start > self.asked.seconds
+
+    def contested(self, entry: Entry, seconds_each: float) -> Row:
+        """What a process of its own makes of a module; what is known of it where that ended."""
+        notes = self.asked.work / f"{entry.name}.json"
+        log = self.asked.work / f"{entry.name}.log"
+        notes.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "benchmarks.modules.contest", f"--module={entry.name}"]
+        command += [f"--target={self.asked.target}", f"--work={self.asked.work.resolve()}"]
+        command += [f"--notes={notes.resolve()}", f"--seed={self.seed}", f"--parent={os.getpid()}"]
+        command += [f"--baselines={self.asked.baselines}"]
+        command += [f"--compile-seconds={self.asked.compile_seconds}"]
+        command += [f"--seconds-each={seconds_each}"]
+        command += [f"--{name}" for name in ("tiny", "rehearse") if getattr(self.asked, name)]
+        limit = self.asked.limit + OVERHEAD * seconds_each
+        began = time.monotonic()
+        with log.open("ab") as file:
+            reason = self.crew.run(command, self.environment(), limit, file.fileno())
+        found: Row = json.loads(notes.read_text("utf-8")) if notes.is_file() else {}
+        found["took_s"] = round(time.monotonic() - began, 1)
+        if reason and not found.get("reason"):
+            last = log.read_text("utf-8", "replace").strip().splitlines()[-1:]
+            found |= {"correct": False, "reason": f"{reason}: {''.join(last)}"[:400]}
+        return found
+
+    def environment(self) -> dict[str, str]:
+        """Of the processes: each may use its share of the cores to compile."""
+        threads = max(1, (os.cpu_count() or 1) // max(1, self.asked.workers))
+        given = {
+            "TORCHINDUCTOR_COMPILE_THREADS": str(threads),
+            "TORCHINDUCTOR_CACHE_DIR": str((self.asked.work / "inductor").resolve()),
+            "HF_HUB_OFFLINE": "1",
+        }
+        around = {**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)}
+        return given | around
+
+    def put(self, row: Row) -> bool:
+        """Writes a row, but not of a module whose process this run ended itself."""
+        if self.crew.ended:
+            return False
+        with self.lock:
+            put(self.rows, row)
+            write(self.asked.out, self.head(), self.rows)
+        self.say(line(row))
+        return True
+
+    def say(self, text: str) -> None:
+        seconds = time.monotonic() - self.start
+        print(f"{seconds:6.1f} s  {text}", file=sys.stderr, flush=True)
+
+    def head(self) -> dict[str, Any]:
+        asked = self.asked
+        options = f" --seconds-each={asked.seconds_each:g}" if asked.seconds_each else ""
+        options += "".join(f" --{name}" for name in ("tiny", "rehearse") if getattr(asked, name))
+        return {
+            "command": f"python3 -m benchmarks.modules --target={asked.target} --out=FILE"
+            f" --baselines={asked.baselines}{options}",
+            "date": date.today().isoformat(),
+            "suite": "modules",
+            "seed": self.seed,
+            **self.facts,
+        }
+
+
+def _good(row: Row) -> bool:
+    return row["correct"] and row.get("searched", {}).get("correct", True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="benchmarks.modules",
+        description=__doc__.splitlines()[0],
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    cores = os.cpu_count() or 1
+    made.add_argument("--target", required=True, help="the chip")
+    made.add_argument("--out", required=True, type=Path, help="the result file")
+    made.add_argument("--only", default="", help="names of modules, with commas between")
+    made.add_argument("--baselines", default=",".join(MODES), help="beside eager")
+    made.add_argument(
+        "--seconds-each", type=float, default=0.0, help="of search, after the seed schedules"
+    )
+    made.add_argument("--limit", type=float, default=300.0, help="seconds for one module")
+    made.add_argument("--compile-seconds", type=float, default=120.0, help="for one baseline")
+    made.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")
+    made.add_argument("--workers", type=int, default=max(1, min(6, cores // 2)), help="at a time")
+    made.add_argument("--seed", type=int, help="of parameters and draws; default: a new one")
+    made.add_argument(
+        "--work",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "modules",
+        help="where logs, searches and PyTorch's compiled code stay",
+    )
+    made.add_argument("--tiny", action="store_true", help="at sizes that any machine can run")
+    made.add_argument("--rehearse", action="store_true", help="without the chip; made-up times")
+    made.add_argument("--again", action="store_true", help="measure what is done, too")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,341 @@
+"""A contest: one module on a device, compiled, checked, profiled and timed against PyTorch.
+
+A program of its own, which `benchmarks.modules` starts. What is known after each stage stands in a
+file, so that it is there when the process is not. Both sides are timed as they are called and as a
+CUDA graph of that call; the faster counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import speciate
+from backends.backend import BackendError
+from backends.gpu.device.timing import TRIES
+from benchmarks import device as machine_room
+from benchmarks.baselines import COMPILE_MODES
+from benchmarks.kernelbench.attempt import MOST_WORDS, Notes
+from benchmarks.kernelbench.contest import COPIES
+from benchmarks.kernelbench.venue import Venue, venue
+from benchmarks.modules.alone import DeviceLock, compilers_take_turns
+from benchmarks.modules.catalogue import ENTRIES
+from benchmarks.modules.check import checked
+from benchmarks.modules.entry import Arguments, MadeModule
+from benchmarks.race import OutOfTime
+from benchmarks.timing import RaceTimes, TimedCall
+from ir.digest import text_digest
+from ir.errors import KernelError
+from speciate import CompiledModule
+
+EAGER, GRAPHED = "eager", "reduce_overhead"  # the latter has CUDA graphs of its own
+SETS = 3  # of arguments that calls go around
+SETS_BYTES = 2 << 30  # that they may take together
+CALL, GRAPH = "call", "graph"  # how a call is timed
+_SET_PDEATHSIG = 1
+
+
+class Contest:
+    """One contest in progress. asked: the options of this program."""
+
+    def __init__(self, asked: argparse.Namespace, notes: Notes, held_at: Venue, lock: DeviceLock):
+        self.asked, self.notes, self.venue, self.lock = asked, notes, held_at, lock
+        self.entry = ENTRIES[asked.module]
+        self.modes = [m for m in asked.baselines.split(",") if m]
+
+    def held(self) -> None:
+        """All of it: what is known goes into the notes."""
+        made, arguments = self.loaded()
+        with self.notes.stage("ours"):
+            ours = speciate.compile(
+                made.module, arguments, target=self.asked.target, records=self.asked.work / "none"
+            )
+            ours(*arguments)
+            self.venue.settled()
+        if not self.right(made, ours, arguments):
+            return
+        others = self.opponents(made, arguments)
+        with self.notes.stage("time"):
+            sets = self.sets(arguments)
+            calls: dict[str, TimedCall] = {"": ours, **others}
+            with self.lock.alone():
+                machine_room.full_precision()
+                times = {name: self.times(name, call, sets) for name, call in calls.items()}
+        mine = times.pop("")
+        self.notes.note(time_kind=self.venue.time_kind, **time_fields(mine, times))
+        self.ended(mine[_best(mine)])
+
+    def searched(self) -> None:
+        """A search instead, and what it found; eager is timed again, to show what has changed since.
+        No other process of the run is there."""
+        made, arguments = self.loaded()
+        base = self.asked.work / "search" / self.entry.name
+        base.mkdir(parents=True, exist_ok=True)
+        with self.notes.stage("search"), self.lock.held():
+            ours = speciate.evolve(
+                made.module,
+                arguments,
+                target=self.asked.target,
+                seconds=self.asked.seconds_each,
+                records=base / "records",
+                store=str(base / "runs.db"),
+                quiet=True,
+            )
+        if not self.right(made, ours, arguments):
+            return
+        with self.notes.stage("time"), self.lock.alone():
+            machine_room.full_precision()
+            sets = self.sets(arguments)
+            mine, eager = self.times("", ours, sets), self.times(EAGER, made.module, sets)
+        self.notes.note(**our_fields(mine), eager_us=eager[_best(eager)].us)
+        self.ended(mine[_best(mine)])
+
+    def loaded(self) -> tuple[MadeModule, Arguments]:
+        """The module on the device, and arguments."""
+        with self.notes.stage("load"):
+            made = self.entry.made(self.asked.seed, self.venue.place, self.asked.tiny)
+            arguments = made.arguments(self.asked.seed + 1)
+            self.notes.note(
+                seed=self.asked.seed,
+                shapes=[list(t.shape) for t in arguments],
+                parameters=sum(p.numel() for p in made.module.parameters()),
+            )
+        return made, arguments
+
+    def ended(self, ours: RaceTimes) -> None:
+        """Everything went well, if the clocks tell the same."""
+        if not ours.clocks_agree:
+            words = f"{ours.wall_us:.0f} us by the host's, {ours.us:.0f} by the device's"
+            self.notes.note(reason=f"the clocks disagree: {words}")
+            return
+        self.notes.row.pop("stage")
+        self.notes.note(correct=True)
+
+    def right(self, made: MadeModule, ours: CompiledModule, arguments: Arguments) -> bool:
+        """Whether our result is right, by kernels of our own alone; fields of both in the notes."""
+        with self.notes.stage("check"), self.lock.held():
+            machine_room.full_precision()
+            seeds = range(self.asked.seed + 2, self.asked.seed + 2 + len(self.entry.scales))
+            found = checked(made, ours, seeds, self.entry.scales, self.venue.settled)
+        with self.notes.stage("profile"), self.lock.held():
+            self.notes.note(**found, **self.kernels(ours, arguments))
+        return "reason" not in self.notes.row
+
+    def kernels(self, ours: CompiledModule, arguments: Arguments) -> dict[str, Any]:
+        """What ran on the device in one call. Copies are no kernels; they are counted."""
+        network = ours.linked.network
+        seen = self.venue.seen(ours, arguments)
+        launched = [name for name in seen if not name.startswith(COPIES)]
+        external = sorted(set(launched) - ours.linked.functions)
+        made = {
+            "kernels": len(network.kernels()),
+            "steps": len(network.steps),
+            "launched": len(launched) if seen else None,
+            "copies": len(seen) - len(launched) if seen else None,
+            "own_kernels_only": not external if seen else None,
+            "foreign_kernels": external[:20],
+            "left_to_torch": list(ours.left_to_torch),
+            "source_digest": text_digest(ours.source),
+        }
+        if external:
+            made["reason"] = f"other kernels ran: {external[:3]}"[:MOST_WORDS]
+        return made
+
+    def opponents(self, made: MadeModule, arguments: Arguments) -> dict[str, TimedCall]:
+        """Eager, and each mode that can be compiled in time, compiled; the others' reasons are in
+        the notes."""
+        calls: dict[str, TimedCall] = {EAGER: made.module}
+        failures: dict[str, str] = {}
+        with self.notes.stage("baselines"), compilers_take_turns(self.lock):
+            for name in self.modes:
+                began = time.perf_counter()
+                try:
+                    with running_limit(self.asked.compile_seconds):
+                        calls[name] = self.compiled(made.module, name, arguments)
+                except Exception as error:  # whatever a compiler raises
+                    failures[name] = f"{type(error).__name__}: {error}"[:MOST_WORDS]
+                self.notes.note(**{f"{name}_s": round(time.perf_counter() - began, 1)})
+        machine_room.full_precision()
+        self.notes.note(failures=failures)
+        return calls
+
+    def compiled(self, module: torch.nn.Module, name: str, arguments: Arguments) -> TimedCall:
+        options: Mapping[str, Any] = {"backend": "aot_eager"}
+        if self.venue.time_kind == "measured":
+            options = {"mode": COMPILE_MODES[name], "dynamic": False}
+        call = torch.compile(module, **options)
+
+        def stepped(*given: Any) -> Any:
+            torch.compiler.cudagraph_mark_step_begin()  # the last results are no longer needed
+            return call(*given)
+
+        made = stepped if name == GRAPHED else call
+        for _ in range(3):  # the first compiles, the second warms up, the third captures
+            made(*arguments)
+        self.venue.settled()
+        return made
+
+    def times(self, name: str, call: TimedCall, sets: Sequence[Arguments]) -> dict[str, RaceTimes]:
+        """By how it is called. A graph that cannot be captured is named in the notes."""
+        found = {CALL: self.timed(call, sets)}
+        if self.venue.time_kind == "measured" and name != GRAPHED:
+            try:
+                found[GRAPH] = self.timed(_graph(call, sets[0]), sets[:1])
+            except Exception as error:  # what a call does in a capture is its own affair
+                words = f"{type(error).__name__}: {error}"[:MOST_WORDS]
+                self.notes.note(
+                    uncaptured=self.notes.row.get("uncaptured", {}) | {name or "ours": words}
+                )
+                torch.cuda.synchronize()
+        return found
+
+    def timed(self, call: TimedCall, sets: Sequence[Arguments]) -> RaceTimes:
+        """A few times where the clocks disagree, which a busy host causes once, hidden work always."""
+        for _ in range(TRIES):
+            found = self.venue.timed(call, sets)
+            if found.clocks_agree:
+                break
+        return found
+
+    def sets(self, arguments: Arguments) -> list[Arguments]:
+        """Several sets of arguments, as many as there is room for."""
+        size = sum(t.nbytes for t in arguments)
+        count = max(1, min(SETS, SETS_BYTES // max(size, 1)))
+        return [arguments, *(tuple(t.clone() for t in arguments) for _ in range(1, count))]
+
+
+@contextmanager
+def running_limit(seconds: float) -> Iterator[None]:
+    """Raises OutOfTime in the main thread after some seconds in which this process was not stopped."""
+    left = math.ceil(seconds)
+
+    def tick(*_: object) -> None:
+        nonlocal left
+        left -= 1  # while it is stopped, one signal at most waits
+        if left < 0:
+            raise OutOfTime(f"it took longer than {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, tick)
+    signal.setitimer(signal.ITIMER_REAL, 1.0, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _graph(call: TimedCall, arguments: Arguments) -> TimedCall:
+    """A call captured as a CUDA graph on these arguments."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(2):
+            call(*arguments)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = call(*arguments)
+
+    def replayed(*_: Any) -> Any:
+        graph.replay()
+        return kept
+
+    return replayed
+
+
+def _best(times: Mapping[str, RaceTimes]) -> str:
+    return min(times, key=lambda how: times[how].us)
+
+
+def our_fields(mine: Mapping[str, RaceTimes]) -> dict[str, Any]:
+    """The fields of a row that tell our time: of the faster of a call and its graph."""
+    best = mine[_best(mine)]
+    return {
+        "us": best.us,
+        "p20_us": best.p20,
+        "p80_us": best.p80,
+        "runs": best.runs,
+        "host_us": best.host_us,
+        "wall_us": best.wall_us,
+        "clocks_agree": best.clocks_agree,
+        "called_as": _best(mine),
+        "times": {how: asdict(t) for how, t in mine.items()},
+    }
+
+
+def time_fields(
+    mine: Mapping[str, RaceTimes], others: Mapping[str, Mapping[str, RaceTimes]]
+) -> dict[str, Any]:
+    """The fields of a row that tell times; of each side the faster of a call and its graph."""
+    us = {name: times[_best(times)].us for name, times in others.items()}
+    fastest = min(us, key=us.__getitem__)
+    fields = our_fields(mine)
+    return {
+        **fields,
+        "baselines_us": us,
+        "baseline_times": {
+            name: {how: asdict(t) for how, t in times.items()} for name, times in others.items()
+        },
+        "fastest": fastest,
+        "speedup": us[fastest] / fields["us"],
+        "speedups": {name: t / fields["us"] for name, t in us.items()},
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The program; whatever goes wrong with the module is the reason of its row."""
+    ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    asked = _parser().parse_args(arguments)
+    if os.getppid() != asked.parent:
+        return 1
+    notes = Notes(asked.notes, time.perf_counter)
+    machine_room.full_precision()
+    lock = DeviceLock(asked.work / "device.lock", asked.ask, asked.answer)
+    try:
+        with torch.no_grad():
+            contest = Contest(asked, notes, venue(asked.rehearse), lock)
+            contest.searched() if asked.seconds_each else contest.held()
+    except BackendError as error:
+        notes.note(correct=False, reason=f"{error.stage}: {error.reason}"[:MOST_WORDS])
+    except KernelError as error:
+        notes.note(correct=False, reason=str(error)[:MOST_WORDS])
+    except Exception as error:  # the module is code of others, and so is a kernel
+        notes.note(correct=False, reason=f"{type(error).__name__}: {error}"[:MOST_WORDS])
+        raise
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="benchmarks.modules.contest")
+    made.add_argument("--module", required=True)
+    made.add_argument("--target", required=True)
+    made.add_argument("--work", required=True, type=Path, help="where built things stay")
+    made.add_argument("--notes", required=True, type=Path, help="the file for the row")
+    made.add_argument("--seed", required=True, type=int)
+    made.add_argument("--baselines", required=True)
+    made.add_argument("--compile-seconds", required=True, type=float)
+    made.add_argument(
+        "--seconds-each", default=0.0, type=float, help="of search, and nothing else is done"
+    )
+    made.add_argument("--parent", required=True, type=int, help="the process that started this")
+    made.add_argument("--ask", required=True, type=int, help="a descriptor to the run")
+    made.add_argument("--answer", required=True, type=int, help="a descriptor from it")
+    made.add_argument("--tiny", action="store_true")
+    made.add_argument("--rehearse", action="store_true")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

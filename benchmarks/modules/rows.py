@@ -1,0 +1,102 @@
+"""The rows of the benchmark, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+from benchmarks.modules.catalogue import ENTRIES
+from benchmarks.results import save
+
+Row = dict[str, Any]
+
+
+def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    """Writes a result file whole, rows in the order of the modules; never half of it."""
+    order = list(ENTRIES)
+    ordered = sorted(rows, key=lambda r: order.index(r["module"]))
+    save(file, {**head, "summary": summary(ordered), "rows": ordered})
+
+
+def put(rows: list[Row], row: Row) -> None:
+    """Puts a row in the place of the same module's, else at the end."""
+    rows[:] = [r for r in rows if r["module"] != row["module"]]
+    rows.append(row)
+
+
+def done(row: Row | None, baselines: Sequence[str]) -> bool:
+    """Whether a row has all that is asked for, but for a search."""
+    if row is None or "not_run" in row:
+        return False
+    if not row["correct"]:
+        return True
+    raced = {*row["baselines_us"], *row["failures"]}
+    return raced >= set(baselines)
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Any]:
+    """What all modules come to, before a search and after it."""
+    right = [r for r in rows if r["correct"]]
+    found = [r["searched"] for r in right if "searched" in r]
+    fields = {
+        "modules": len(ENTRIES),
+        "run": sum("not_run" not in r for r in rows),
+        "correct": len(right),
+        "own_kernels_only": sum(r.get("own_kernels_only") is True for r in rows),
+        "before_search": _over([r["speedup"] for r in right]),
+        "over": {
+            name: _over([r["speedups"][name] for r in right if name in r["speedups"]])
+            for name in dict.fromkeys(n for r in right for n in r["speedups"])
+        },
+    }
+    if found:
+        fields["searched"] = len(found)
+        fields["correct_after_search"] = sum(f["correct"] for f in found)
+        fields["after_search"] = _over([f["speedup"] for f in found if f["correct"]])
+    return fields
+
+
+def _over(ratios: Sequence[float]) -> dict[str, Any] | None:
+    """Speed-ups; None where there are none."""
+    if not ratios:
+        return None
+    return {
+        "raced": len(ratios),
+        "geometric_mean": exp(sum(map(log, ratios)) / len(ratios)),
+        "min": min(ratios),
+        "max": max(ratios),
+        "fast_1": sum(r > 1 for r in ratios) / len(ratios),
+    }
+
+
+def line(row: Row) -> str:
+    """A row in one line, for a person who waits."""
+    if "not_run" in row:
+        return f"{row['module']}: not run: {row['not_run']}"
+    if not row["correct"]:
+        return f"{row['module']}: FAILED at {row.get('stage')}: {str(row.get('reason'))[:300]}"
+    times = ", ".join(f"{n} {s:.2f}" for n, s in row["speedups"].items())
+    after = ""
+    if "searched" in row:
+        found = row["searched"]
+        after = (
+            f"; searched: {found['us']:.1f} us, {found['speedup']:.2f}"
+            if found["correct"]
+            else (f"; searched: WRONG: {found.get('reason')}")
+        )
+    return f"{row['module']}: {row['us']:.1f} us by {row['steps']} steps; over {times}{after}"
+
+
+def words(found: Mapping[str, Any]) -> str:
+    """A summary in a few lines."""
+    lines = [f"{found['correct']} of {found['modules']} modules correct, {found['run']} run"]
+    for name in ("before_search", "after_search"):
+        if over := found.get(name):
+            lines.append(
+                f"{name.replace('_', ' ')}, over the fastest: geometric mean "
+                f"{over['geometric_mean']:.2f} of {over['raced']}, from {over['min']:.2f} to "
+                f"{over['max']:.2f}; faster in {100 * over['fast_1']:.0f}%"
+            )
+    return "\n".join(lines)
