@@ -76,7 +76,7 @@ def compilers_take_turns(lock: DeviceLock) -> Iterator[None]:
         (kind, name, vars(kind)[name])
         for kind in vars(benchmarking).values()
         if isinstance(kind, type)
-        for name in ("benchmark_gpu",)
+        for name in ("benchmark_gpu", "benchmark_gpu_with_cuda_graph")
         if name in vars(kind)
     ]
     for kind, name, function in found:

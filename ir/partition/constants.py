@@ -5,8 +5,8 @@ after:  s[c] = rsqrt(v[c] + 1e-5)                               once, and when v
         y[n, c] = x[n, c] * s[c]                                at each call, where s is an input
 
 Views stay with their readers, as they are computed by no kernel; those that cannot be inlined are
-copies, and are constants too. What depends on no input at all (positions, masks) stays as well: a
-kernel that computes it reads nothing.
+copies, and are constants too. What depends on no input at all (positions, masks) stays as well, as a
+kernel that computes it reads nothing; it is also computed before where constants are made of it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def divided(spec: Spec, aliases: Mapping[str, str], fixed: Collection[str]) -> D
     there = {e.target for e in spec.equations}
     aliases = {a: b for a, b in aliases.items() if a in there}
     flat = once(through_views(spec, aliases), aliases)
-    constant = _constant(flat, fixed)
+    changing = _reading(flat, {t.name for t in flat.inputs} - set(fixed))
+    constant = _reading(flat, fixed) - changing
     apart = constant - {t.name for t in flat.outputs} - aliases.keys()
     kept = [e for e in flat.equations if e.target not in apart]
     call = pruned(replace(flat, equations=tuple(kept)))
@@ -54,7 +55,7 @@ def divided(spec: Spec, aliases: Mapping[str, str], fixed: Collection[str]) -> D
         return None
     tensors = ranged(flat).tensors
     made = tuple(replace(tensors[name], place=None) for name in sorted(wanted))
-    before = tuple(e for e in flat.equations if e.target in constant)
+    before = tuple(e for e in flat.equations if e.target not in changing)
     outputs = tuple(replace(t, range=()) for t in made)
     name = f"{spec.name}_constants"
     return Divided(
@@ -70,16 +71,10 @@ def _read(spec: Spec) -> Spec:
     return replace(spec, inputs=tuple(t for t in spec.inputs if t.name in read))
 
 
-def _constant(spec: Spec, fixed: Collection[str]) -> set[str]:
-    """The tensors that are computed of fixed inputs, and of nothing else that calls give."""
-    given = {t.name for t in spec.inputs} - set(fixed)
-    changing, reading = set(given), set(fixed)
-    before = None
-    while before != (before := (len(changing), len(reading))):  # recurrences read later equations
-        for e in spec.equations:
-            sources = set(e.sources())
-            if sources & changing:
-                changing.add(e.target)
-            if sources & reading:
-                reading.add(e.target)
-    return {e.target for e in spec.equations if e.target in reading and e.target not in changing}
+def _reading(spec: Spec, inputs: Collection[str]) -> set[str]:
+    """The tensors that are computed of some of the inputs, and perhaps of others."""
+    found = set(inputs)
+    before = 0
+    while before != (before := len(found)):  # recurrences read later equations
+        found |= {e.target for e in spec.equations if found & set(e.sources())}
+    return found & {e.target for e in spec.equations}

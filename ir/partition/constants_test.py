@@ -48,6 +48,24 @@ def test_nothing_is_apart_where_nothing_is_fixed_or_only_views_are():
     assert divided(view, {}, {"w"}) is None
 
 
+BIAS = '''def bias(x: f32[3, 3], w: f32[5, 2]) -> (f32[2, 3, 3], i64[3, 3]):
+    """A table that is read at places which are of no input, and the places, added."""
+    c[i]: [3] = i64(i) * 2
+    d[i, j]: [3, 3] = abs(c[i] - c[j])
+    b[h, i, j]: [2, 3, 3] = w[d[i, j], h] * 2.0
+    y[h, i, j] = x[i, j] + b[h, i, j]
+    z[i, j] = d[i, j] + 1
+    return y, z
+'''
+
+
+def test_what_is_of_no_input_is_computed_on_both_sides_where_both_read_it():
+    parts = divided(parse_spec(BIAS), {}, {"w"})
+    assert names(parts.before) == ["d", "b"]
+    assert names(parts.call) == ["d", "y", "z"]
+    agree(literal(parse_spec(BIAS), {}), {"w"})
+
+
 @given(st.data(), specs())
 def test_the_parts_of_any_spec_compute_the_whole(data, spec):
     spec = literal(spec, data.draw(sizes_for(spec)))
