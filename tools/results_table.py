@@ -20,6 +20,7 @@ from tools.device_table import device
 from tools.languages_table import languages
 from tools.local_table import local
 from tools.markdown import cut, line
+from tools.modules_table import modules
 from tools.pages import command
 from tools.published_table import published
 from tools.ranking_table import ranking
@@ -94,6 +95,8 @@ def table(result: Mapping[str, Any]) -> str:
         return "\n\n".join(verbs(result)) + "\n"
     if "rounds" in result:
         return "\n\n".join(local(result)) + "\n"
+    if result.get("suite") == "modules":
+        return "\n\n".join(modules(result)) + "\n"
     if "suite" in result:
         return "\n\n".join(suite(result)) + "\n"
     if "skipped" in result:

@@ -171,8 +171,9 @@ class _Run:
         return found
 
     def environment(self) -> dict[str, str]:
-        """Of the processes: each may use its share of the cores to compile."""
-        threads = max(1, (os.cpu_count() or 1) // max(1, self.asked.workers))
+        """Of the processes: each may use twice its share of the cores to compile, as they seldom all
+        do so at once."""
+        threads = max(1, 2 * (os.cpu_count() or 1) // max(1, self.asked.workers))
         given = {
             "TORCHINDUCTOR_COMPILE_THREADS": str(threads),
             "TORCHINDUCTOR_CACHE_DIR": str((self.asked.work / "inductor").resolve()),
