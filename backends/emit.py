@@ -79,6 +79,7 @@ class Templates:
         del self.environment.filters["random"], self.environment.globals["lipsum"]
         self._spellers: list[_Speller] = []
         self.environment.globals["speller"] = self._speller
+        self.environment.filters["one_line"] = _one_line
         self.environment.filters.update(filters or {})
         self.environment.globals.update(values or {})
 
@@ -122,6 +123,12 @@ class Templates:
     def _fault(self, template: str, line: int, what: str) -> BackendError:
         place = template if "/" in template else f"{self.folder.name}/{template}"
         return BackendError("emit", f"template {place}{f', line {line}' if line else ''}: {what}")
+
+
+def _one_line(text: str) -> str:
+    """A text for a comment that ends with its line: no other end of a line, nor one that goes on."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return f"{plain}." if plain.endswith("\\") else plain
 
 
 def template_digest(backend: str, folder: Path = TEMPLATES) -> str:

@@ -35,6 +35,15 @@ def test_values_of_the_backend_are_in_every_template(folder):
     assert Templates("x", values={"answer": 42}, folder=folder).render("t.j2") == "42"
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("One.\nTwo.", "One. Two."), ("a\0b\rc\u2028d", "a b c d"), ("on \\", "on \\.")],
+)
+def test_a_text_for_a_comment_ends_with_its_line(folder, text, line):
+    (folder / "x" / "t.j2").write_text("// {{ text | one_line }}\n")
+    assert Templates("x", folder=folder).render("t.j2", text=text) == f"// {line}\n"
+
+
 def test_a_missing_template_is_named(folder):
     reason = fault(Templates("x", folder=folder), "gone.j2")
     assert reason == "template x/gone.j2: there is no template `gone.j2`"
