@@ -11,7 +11,7 @@ def backend_folders():
     manifests = native.glob(["*" + _MANIFEST], allow_empty = True)
     return [manifest[:-len(_MANIFEST)] for manifest in manifests]
 
-def backends(name, deps, test_deps = []):
+def backends(name, deps, test_deps = [], slow_parts = []):
     """For each backend B the library B, its tests, and what B/native/ holds.
 
     A backend sees the contract and not another backend: its deps are those here. Of other backends
@@ -22,6 +22,7 @@ def backends(name, deps, test_deps = []):
       name: name of a library with all of them.
       deps: what every backend may import.
       test_deps: what only their tests may import.
+      slow_parts: test files of backends with tests that are marked `slow`.
     """
     tables = name + "_tables"
     py_library(
@@ -40,6 +41,7 @@ def backends(name, deps, test_deps = []):
             data = modules,
             deps = deps + [":" + tables],
             test_deps = test_deps,
+            slow_parts = [file for file in slow_parts if file.startswith(folder + "/")],
         )
     py_library(
         name = name,

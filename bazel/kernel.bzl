@@ -7,9 +7,9 @@ _CHECK = "//kernels_generated:record_check.py"
 _RECORD = "/record.toml"
 
 def kernel_records():
-    """The test `records_test` of all folders TARGET with a record.toml in them; and of each
-    TARGET_test, which is "manual", so that `//...` does not check a record twice. `records` are
-    their files.
+    """The test `records_test` of all folders TARGET with a record.toml in them, with its slow part
+    `records_test_slow`; and of each TARGET_test, which is "manual", so that `//...` does not check a
+    record twice. `records` are their files.
 
     One process checks the records of a kernel, because the start of one takes about as long as
     most of them. Each source of a device's language is compiled by a target of its own,
@@ -24,6 +24,7 @@ def kernel_records():
     records = native.glob(["*" + _RECORD], allow_empty = True)
     if records:
         _check("records_test", records)
+        _check("records_test_slow", records, ["-m", "slow"], size = "enormous", tags = ["slow"])
     for record in records:
         _check(record[:-len(_RECORD)] + "_test", [record], tags = ["manual"])
 
@@ -39,11 +40,11 @@ def kernel_records():
             record = folder + _RECORD,
         )
 
-def _check(name, records, **kwargs):
+def _check(name, records, args = [], **kwargs):
     pytest_test(
         name = name,
         srcs = [_CHECK],
-        args = ["--record=$(rootpath %s)" % record for record in records],
+        args = ["--record=$(rootpath %s)" % record for record in records] + args,
         data = native.glob(
             ["spec.kir"] + [record[:-len(_RECORD)] + "/**" for record in records],
             exclude = ["**/__pycache__/**"],

@@ -11,6 +11,9 @@ Files are found by their names, so that adding one needs no edit of a BUILD file
   golden/**            data of the tests only, as is testdata/**
   anything else        data of the library
 
+The tests of a file that are marked `slow` are left out of these. The file is named in `slow_parts`,
+and the target x_test_slow, run by --config=slow only, has them.
+
 Test files of one folder share a process, because importing torch takes longer than most of
 them. The target x_test runs one file; it is "manual", so `//...` does not run a file twice.
 
@@ -29,6 +32,9 @@ _KINDS = {
     "_suite_test.py": dict(shard_count = 4),
     "_test.py": dict(tags = ["manual"]),
 }
+
+# How the tests of a file that are marked `slow` are run.
+_SLOW_PART = dict(size = "enormous", tags = ["slow"], args = ["-m", "slow"])
 
 _GROUP = "all_tests"
 
@@ -71,7 +77,7 @@ def _groups(files, group):
             groups.setdefault(folder + slash + group, []).append(file)
     return groups
 
-def _pytest_tests(files, deps, data, group = _GROUP, most_files = _MOST_FILES):
+def _pytest_tests(files, deps, data, group = _GROUP, most_files = _MOST_FILES, slow_parts = []):
     for file in files:
         pytest_test(
             name = file[:-len(".py")],
@@ -79,6 +85,14 @@ def _pytest_tests(files, deps, data, group = _GROUP, most_files = _MOST_FILES):
             deps = deps,
             data = data,
             **_kind(file)
+        )
+    for file in slow_parts:
+        pytest_test(
+            name = file[:-len(".py")] + "_slow",
+            srcs = [file],
+            deps = deps,
+            data = data,
+            **_SLOW_PART
         )
     for name, together in _groups(files, group).items():
         count = (len(together) + most_files - 1) // most_files
@@ -90,7 +104,15 @@ def _pytest_tests(files, deps, data, group = _GROUP, most_files = _MOST_FILES):
             shard_count = count if count > 1 else None,
         )
 
-def python_folder(name, folder = "", exclude = [], deps = [], data = [], test_deps = [], test_data = []):
+def python_folder(
+        name,
+        folder = "",
+        exclude = [],
+        deps = [],
+        data = [],
+        test_deps = [],
+        test_data = [],
+        slow_parts = []):
     """The library NAME over the files of a folder, and a target for the tests of each folder.
 
     Args:
@@ -101,6 +123,7 @@ def python_folder(name, folder = "", exclude = [], deps = [], data = [], test_de
       data: files that they read, beside those in the folder.
       test_deps: libraries that only the tests import.
       test_data: files that only the tests read, beside those in the folder.
+      slow_parts: test files, relative to the BUILD file, with tests that are marked `slow`.
     """
     sources = _files(folder, ["**/*.py"], exclude + _below(folder, _TESTS + _TEST_DATA))
     bytecode(
@@ -117,6 +140,7 @@ def python_folder(name, folder = "", exclude = [], deps = [], data = [], test_de
         files = _files(folder, _TESTS, exclude + _below(folder, _TEST_DATA)),
         deps = [":" + name] + deps + test_deps,
         data = test_data + _files(folder, _TEST_DATA, exclude),
+        slow_parts = slow_parts,
     )
 
 def python_package(name, **kwargs):
@@ -138,7 +162,7 @@ def python_package(name, **kwargs):
         ),
     )
 
-def python_program(name, deps = [], data = [], test_deps = []):
+def python_program(name, deps = [], data = [], test_deps = [], slow_parts = []):
     """A program NAME over NAME.py, with the target NAME_tests over NAME_test.py and NAME_*_test.py.
 
     Args:
@@ -146,6 +170,7 @@ def python_program(name, deps = [], data = [], test_deps = []):
       deps: libraries that it imports.
       data: files that it reads.
       test_deps: libraries that only the tests import.
+      slow_parts: test files with tests that are marked `slow`.
     """
     library = name + "_library"
     py_library(
@@ -164,6 +189,7 @@ def python_program(name, deps = [], data = [], test_deps = []):
         deps = [":" + library] + deps + test_deps,
         data = native.glob(_TEST_DATA, allow_empty = True),
         group = name + "_tests",
+        slow_parts = slow_parts,
         most_files = 2,  # They start the program many times, which takes longer than to import it.
     )
 

@@ -15,16 +15,19 @@ from tests.source_tree import ROOT
 
 RULES = ("bytecode.bzl", "pybind.bzl", "code_object.bzl")  # whose rules make no tests
 DATA = ("testdata", "golden")
+SLOW = {"-m", "slow"}  # arguments of a target that runs the tests that have this mark
+MARK = re.compile(r"mark\.slow\b|from testing\.slow import")
 
 
 class Package:
     """A package as its BUILD file sees it. tests: the files of each target that runs without being
-    named.  records: those that are checked."""
+    named.  slow: those of which a target runs the slow tests.  records: those that are checked."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.files = sorted(_files(folder))
         self.tests: list[list[str]] = []
+        self.slow: list[str] = []
         self.records: list[str] = []
         self._loaded: dict[str, dict] = {}
 
@@ -42,7 +45,11 @@ class Package:
         """Notes a test target."""
         if "manual" in tags:
             return
-        self.tests.append([src for src in srcs if not src.startswith("//")])
+        files = [src for src in srcs if not src.startswith("//")]
+        if SLOW <= {*args}:
+            self.slow += files
+            return
+        self.tests.append(files)
         words = [re.fullmatch(r"--record=\$\(rootpath (.*)\)", arg) for arg in args]
         self.records += [word[1] for word in words if word]
 
@@ -126,6 +133,13 @@ def test_each_test_file_is_run_by_one_target(packages):
     assert len(there) > 100
     assert [f for f in there if run[f] != 1] == []
     assert set(run) <= set(there)
+
+
+def test_slow_tests_of_a_file_are_run_by_one_target(packages):
+    run = Counter(of_tree(p, f) for p in packages for f in p.slow)
+    marked = [f for f in _all("_test.py") if MARK.search((ROOT / f).read_text(encoding="utf-8"))]
+    own = {str(Path(__file__).relative_to(ROOT)), "testing/slow_test.py"}
+    assert run == Counter(f for f in marked if f not in own)
 
 
 def test_each_record_is_checked_by_one_target(packages):

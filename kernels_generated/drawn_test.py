@@ -1,0 +1,50 @@
+"""Each kernel is evaluated by each of its backends every time, and each target by some kernel."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ir.errors import KernelError
+from kernels_generated import drawn as module
+from kernels_generated.drawn import drawn
+from search.record.record import RECORD
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    """A record of which only the backend is read, where there is one."""
+
+    def parsed(text):
+        if not text:
+            raise KernelError("no record")
+        return SimpleNamespace(backend=text)
+
+    def written(place, backend):
+        made = tmp_path / place
+        made.mkdir(parents=True)
+        (made / RECORD).write_text(backend)
+        return made
+
+    monkeypatch.setattr(module, "parse_record", parsed)
+    return written
+
+
+def test_one_record_of_each_kernel_and_backend_is_drawn(record):
+    kernels = [f"kernel{n}" for n in range(16)]
+    folders = [
+        record(f"{kernel}/{target}", backend)
+        for kernel in kernels
+        for target, backend in (("small", "one"), ("large", "one"), ("other", "two"))
+    ]
+    found = drawn(folders[::-1])
+    assert found == drawn(folders)
+    assert sorted((f.parent.name, f.name == "other") for f in found) == sorted(
+        (kernel, other) for kernel in kernels for other in (False, True)
+    )
+    assert {f.name for f in found} == {"small", "large", "other"}
+
+
+def test_a_record_alone_is_drawn_also_where_it_cannot_be_read(record):
+    folders = [record("a/small", ""), record("a/large", ""), record("b/small", "one")]
+    assert drawn(folders) == set(folders)
+    assert drawn([]) == set()
