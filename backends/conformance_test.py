@@ -16,6 +16,21 @@ SERVED = [
     for machine in MACHINES
     if name in machine.backends
 ]
+EVERYWHERE = (
+    "contraction"  # the case that each target of a backend has each time; its first has all
+)
+TRIED = [
+    pytest.param(
+        *given.values,
+        case[0],
+        id=f"{given.id}-{case[0]}",
+        marks=[]
+        if case[0] == EVERYWHERE or number == 0 or SERVED[number - 1].values[0] != given.values[0]
+        else pytest.mark.slow,
+    )
+    for number, given in enumerate(SERVED)
+    for case in CASES
+]
 
 
 @pytest.mark.parametrize(("name", "machine"), SERVED)
@@ -23,8 +38,7 @@ def test_a_backend_says_what_it_can_do_here_in_the_known_words(name, machine):
     assert static_problems(backend(name), machine) == []
 
 
-@pytest.mark.parametrize("case", [c[0] for c in CASES])
-@pytest.mark.parametrize(("name", "machine"), SERVED)
+@pytest.mark.parametrize(("name", "machine", "case"), TRIED)
 def test_a_backend_takes_a_kernel_from_nest_to_timeline(name, machine, case, tmp_path):
     served = backend(name)
     text = next(c[1] for c in CASES if c[0] == case)

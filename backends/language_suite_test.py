@@ -1,5 +1,9 @@
 """The whole language through every backend: each case, names of all sorts, random specs, and sources
-that are no kernels."""
+that are no kernels.
+
+The product of cases, backends and targets is slow. Each time one target of a backend has the cases that
+stand alone and a share of those that are alike, and the other targets those that are about targets.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +19,21 @@ from testing.conformance.case import SCHEDULERS, Case, language_problems
 from testing.conformance.hostile import hostile_problems
 from testing.conformance.kernels import check_lines
 from testing.conformance.names import name_cases
-from testing.conformance.suite import language_cases, machines, served
+from testing.conformance.suite import each_time, language_cases, machines, served
 from testing.conformance.verbs import verb_problems
 from testing.samples.random_specs import sizes_for, specs
 
+SLOW = pytest.mark.slow
 TRIED = [
     pytest.param(
-        name, machine, case, number == 0 or case.everywhere, id=f"{name}-{machine.name}-{key}"
+        name,
+        machine,
+        case,
+        number == 0 or case.everywhere,
+        id=f"{name}-{machine.name}-{key}",
+        marks=[] if case.everywhere or number == 0 and each_time(language, key) else SLOW,
     )
-    for name in backend_names()
+    for language, name in enumerate(backend_names())
     for number, machine in enumerate(machines(backend(name)))
     for key, case in language_cases().items()
     if served(case, machine) and (number == 0 or case.everywhere or case.compiled)
@@ -35,25 +45,50 @@ def test_a_case_is_right_or_refused_as_the_manifest_says(name, machine, case, ru
     assert list(language_problems(backend(name), machine, case, tmp_path, run)) == []
 
 
+def random_specs(examples):
+    """Gives a test so many specs, each with what it draws more."""
+
+    def decorated(test):
+        return settings(
+            max_examples=examples,
+            deadline=None,
+            phases=(Phase.explicit, Phase.generate),  # to shrink would build hundreds of kernels
+            suppress_health_check=list(HealthCheck),
+        )(given(spec=specs(), data=st.data())(test))
+
+    return decorated
+
+
+def test_each_case_runs_each_time_on_some_backend():
+    left = {p.values[2].name for p in TRIED} - {p.values[2].name for p in TRIED if not p.marks}
+    assert left == set()
+
+
 @pytest.mark.parametrize("name", backend_names())
-def test_any_names_of_the_language_are_taken(name, tmp_path):
+@pytest.mark.parametrize("every_role", [False, pytest.param(True, marks=SLOW)])
+def test_any_names_of_the_language_are_taken(name, every_role, tmp_path):
     served = backend(name)
     machine = machines(served)[-1]
-    for number, case in enumerate(name_cases(served)):
+    for number, case in enumerate(name_cases(served, every_role)):
         folder = tmp_path / str(number)
         folder.mkdir()
         assert list(language_problems(served, machine, case, folder)) == [], case.text
 
 
 @pytest.mark.parametrize("name", backend_names())
-@settings(
-    max_examples=8,
-    deadline=None,
-    phases=(Phase.explicit, Phase.generate),  # to shrink a fault would build hundreds of kernels
-    suppress_health_check=list(HealthCheck),
-)
-@given(spec=specs(), data=st.data())
+@random_specs(examples=3)
 def test_random_specs_are_right_or_refused(name, tmp_path_factory, spec, data):
+    _require_right_or_refused(name, tmp_path_factory, spec, data)
+
+
+@SLOW
+@pytest.mark.parametrize("name", backend_names())
+@random_specs(examples=20)
+def test_many_random_specs_are_right_or_refused(name, tmp_path_factory, spec, data):
+    _require_right_or_refused(name, tmp_path_factory, spec, data)
+
+
+def _require_right_or_refused(name, tmp_path_factory, spec, data):
     assume(spec.inputs)  # a kernel of constants alone is nothing to search for
     sizes = {size: 7 * n - 3 for size, n in data.draw(sizes_for(spec)).items()}
     scheduler = data.draw(st.sampled_from(sorted(SCHEDULERS)))

@@ -6,13 +6,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.testing.solutions import CHEATS, LISTED, PROBLEM, TRITON, cheat, judge
+from testing.slow import slow
 
 __all__ = ["judge"]  # a fixture
-SOME = (  # all of them: judge_slow_test.py
-    "an output that is kept",
-    "right at the listed shape alone",
-    "an early exit with a forged line",
-)
+SOME = "right at the listed shape alone"  # all of them: judge_slow_test.py
 
 
 def test_an_honest_solution_is_accepted_and_its_secret_repeats_the_draws(judge):
@@ -30,6 +27,7 @@ def test_an_honest_solution_is_accepted_and_its_secret_repeats_the_draws(judge):
     ]
 
 
+@pytest.mark.slow
 def test_a_triton_kernel_runs_by_the_interpreter_and_is_its_own(judge):
     pytest.importorskip("triton")
     code, found = judge(TRITON, "--own")
@@ -37,14 +35,14 @@ def test_a_triton_kernel_runs_by_the_interpreter_and_is_its_own(judge):
     assert found["own_kernels"] == ["triton: soft"] and found["correct_by"] == "interpreter"
 
 
-@pytest.mark.parametrize("name", SOME)
-def test_a_cheat_is_refused_for_its_reason(judge, name):
-    lines, kind, said, options = CHEATS[name]
+def test_a_cheat_is_refused_for_its_reason(judge):
+    lines, kind, said, options = CHEATS[SOME]
     code, found = judge(cheat(lines), *options)
     assert (code, found["accepted"]) == (1, False), found
     assert found["kind"] == kind and said in found["reason"], found["reason"]
 
 
+@pytest.mark.slow
 def test_a_solution_without_the_class_is_refused(judge):
     code, found = judge("class Model: pass\n", LISTED)
     assert (code, found["kind"]) == (1, "missing class")
@@ -71,11 +69,11 @@ def command(file):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (PROBLEM.replace("get_inputs", "inputs"), "defines no `get_inputs`"),
-        (PROBLEM.replace("x * self.scale", "torch.rand_like(x)"), "random numbers"),
-        (PROBLEM + "\n1 / 0\n", "ZeroDivisionError"),
+        slow(PROBLEM.replace("get_inputs", "inputs"), "defines no `get_inputs`"),
+        slow(PROBLEM.replace("x * self.scale", "torch.rand_like(x)"), "random numbers"),
+        slow(PROBLEM + "\n1 / 0\n", "ZeroDivisionError"),
         (PROBLEM.replace("x * self.scale", "x * 0 + 1 + (x + 1e9 - 1e9) * 1e3"), "own error"),
-        (PROBLEM.replace("[2.0]", "[lambda: 0]"), "get_init_inputs"),
+        slow(PROBLEM.replace("[2.0]", "[lambda: 0]"), "get_init_inputs"),
     ],
 )
 def test_a_problem_that_cannot_be_judged_by_is_bad_input(judge, tmp_path, text, said):
@@ -86,6 +84,7 @@ def test_a_problem_that_cannot_be_judged_by_is_bad_input(judge, tmp_path, text, 
     assert said in found["reason"]
 
 
+@pytest.mark.slow
 def test_options_that_are_no_numbers_are_bad_input(judge, tmp_path):
     assert judge(cheat("return right"), "--seconds=-1")[0] == 2
     assert judge(cheat("return right"), file=tmp_path / "nowhere.py")[0] == 2

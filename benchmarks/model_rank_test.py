@@ -10,6 +10,7 @@ import pytest
 from benchmarks import model_rank
 from benchmarks.rank_table import read, summary, write
 from benchmarks.stopwatch import Reading
+from testing.slow import slow
 
 
 class Clock:
@@ -33,7 +34,7 @@ def command(out, *more, backend="triton"):
     return model_rank.main([*what, *given, f"--out={out}", *more])
 
 
-@pytest.mark.parametrize("backend", ["triton", "cuda"])
+@pytest.mark.parametrize("backend", [slow("triton"), "cuda"])
 def test_schedules_are_built_modelled_timed_and_left_alone_afterwards(
     tmp_path, monkeypatch, backend
 ):

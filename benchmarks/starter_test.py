@@ -59,6 +59,7 @@ def test_a_file_says_where_it_is_from_and_holds_all_rows(command):
     assert made["summary"]["all"]["raced"] == 2
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_stopped(command, capsys):
     command("--baselines=eager", "--dtypes=f16")
     capsys.readouterr()

@@ -6,9 +6,10 @@ import re
 import pytest
 
 from examples.dlrm import main
+from testing.slow import slow
 
 
-@pytest.mark.parametrize("target", ["npu", "mi300"])
+@pytest.mark.parametrize("target", ["npu", slow("mi300")])
 def test_the_model_is_computed_by_kernels(target, capsys):
     assert main([f"--target={target}", "--seed=3"]) == 0
     said = capsys.readouterr().out
@@ -16,6 +17,7 @@ def test_the_model_is_computed_by_kernels(target, capsys):
     assert ours <= 4 * theirs + 1e-6, said
 
 
+@pytest.mark.slow
 def test_the_race_can_be_rehearsed(tmp_path):
     out = tmp_path / "dlrm.json"
     assert main(["--target=h200", "--rehearse", f"--out={out}"]) == 0

@@ -5,7 +5,7 @@ import pytest
 from testing.cli.kills import killed, whole
 
 TARGET = "npu_small"  # whose candidates are compiled
-FEW = (("search", 1), ("worker", 2), ("compiler", 3))
+FEW = (pytest.param("search", 1, marks=pytest.mark.slow), ("worker", 2), ("compiler", 3))
 
 
 @pytest.fixture(scope="module")

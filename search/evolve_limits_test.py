@@ -69,7 +69,11 @@ def test_a_wrong_key_ends_the_run_and_the_message_names_the_variable(place):
 
 
 @pytest.mark.parametrize(
-    "operators, ends", [("universal,mutate", "12 evaluations"), ("universal", "nothing new")]
+    "operators, ends",
+    [
+        ("universal,mutate", "12 evaluations"),
+        pytest.param("universal", "nothing new", marks=pytest.mark.slow),
+    ],
 )
 def test_a_model_that_only_talks_nonsense_is_counted_as_refused(place, operators, ends):
     with ModelServer(otherwise="nonsense") as server:
@@ -84,14 +88,24 @@ def test_a_model_that_only_talks_nonsense_is_counted_as_refused(place, operators
 
 
 PRICED = ("--price=tiny=1/2", "--max-cost=0.05")
-BUDGETS = {
-    "tokens": (("--max-tokens=30000",), r"does not allow a request .* of 30000 tokens are spent"),
-    "money": (PRICED, r"does not allow a request .* of 0\.05 is paid"),
-    "tokens to the last": (("--max-tokens=1000",), r"request of .*: 0 of 1000 tokens are spent"),
-}
+BUDGETS = [
+    pytest.param(
+        ("--max-tokens=30000",),
+        r"does not allow a request .* of 30000 tokens are spent",
+        id="tokens",
+        marks=pytest.mark.slow,
+    ),
+    pytest.param(PRICED, r"does not allow a request .* of 0\.05 is paid", id="money"),
+    pytest.param(
+        ("--max-tokens=1000",),
+        r"request of .*: 0 of 1000 tokens are spent",
+        id="tokens to the last",
+        marks=pytest.mark.slow,
+    ),
+]
 
 
-@pytest.mark.parametrize("words, said", BUDGETS.values(), ids=BUDGETS)
+@pytest.mark.parametrize("words, said", BUDGETS)
 def test_a_budget_that_is_used_up_ends_the_run_in_order(place, words, said):
     with ModelServer(otherwise="nonsense") as server:
         code, found, replies, err = ended(place, server, "--evaluations=40", *words)
@@ -104,6 +118,7 @@ def test_a_budget_that_is_used_up_ends_the_run_in_order(place, words, said):
     assert code == 0 and json.loads(again)["runs"][0]["models"] == models
 
 
+@pytest.mark.slow
 def test_a_run_whose_budget_is_used_up_goes_on_with_more(place):
     with ModelServer(otherwise="nonsense") as server:
         words = ("--evaluations=12", "--max-tokens=30000", "--operators=universal")
@@ -118,8 +133,8 @@ def test_a_run_whose_budget_is_used_up_goes_on_with_more(place):
 def test_an_outage_does_not_end_a_search_and_takes_no_tokens(place):
     outage = ("empty", "dead", "garbage", "fault", "error_in_200")
     with ModelServer(otherwise=outage) as server:
-        code, found, replies, _ = ended(place, server, "--evaluations=14")
-    assert code == 0 and found["stopped_because"].startswith("14 evaluations")
+        code, found, replies, _ = ended(place, server, "--evaluations=8")
+    assert code == 0 and found["stopped_because"].startswith("8 evaluations")
     models = found["models"]
     assert replies and models["unanswered"] == len(replies) == sum(models["failed"].values())
     assert (models["answers"], models["refused"], models["tokens"]) == (0, 0, 0)
@@ -163,7 +178,7 @@ REFUSED = {
 @pytest.mark.parametrize("words, said", REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_is_refused_before_anything_is_kept(place, words, said):
     with ModelServer(otherwise="nonsense") as server:
-        code, out, err = place.run(*WORDS, *words, **at(server))
+        code, out, err = place.run_here(*WORDS, *words, **at(server))
         assert not server.seen
     assert (code, out) == (2, "") and err.startswith("evolve: ") and err.count("evolve: ") == 1
     assert all(word in err for word in said), err

@@ -21,7 +21,7 @@ def place(tmp_path):
 
 
 def told(place, *words, **more):
-    code, out, err = place.run(*words, **more)
+    code, out, err = place.run_here(*words, **more)
     assert (code, err) == (0, "")
     return out
 
@@ -66,14 +66,14 @@ def test_without_a_store_no_run_is_listed_and_none_is_made(place):
 
 
 def test_a_stored_run_is_shown_as_it_was_told(place):
-    found = place.evolve(*ROWS, "--evaluations=20", "--seed=3")["runs"][0]
+    found = place.evolve(*ROWS, "--evaluations=8", "--seed=3")["runs"][0]
     shown = json.loads(told(place, "--show=rows-null-1", "--store=runs.db", "--json"))["run"]
     assert {name: shown[name] for name in found} == found
     assert shown["settings"]["seed"] == 3 and shown["state"] == "ended"
     out = told(place, "--show=rows-null-1", "--store=runs.db")
     assert found["source"].rstrip() in out and found["schedule"].rstrip() in out
     assert all(line in out for line in shown["lineage"])
-    assert "20 evaluations were asked for and made" in out and "seed: 3" in out
+    assert "8 evaluations were asked for and made" in out and "seed: 3" in out
     opened = Store(str(place.work / "runs.db"))
     assert opened.runs() == ("rows-null-1",)
     assert opened.load("rows-null-1").events[-1].kind == "stopped"
@@ -82,7 +82,7 @@ def test_a_stored_run_is_shown_as_it_was_told(place):
 
 def test_a_run_that_shared_kernels_is_shown_with_all_of_them(place):
     shapes = ("--shape=M=8", "--shape=M=512,K=7", "--dispatch=2", "--held-out=0")
-    found = place.evolve(*ROWS, *shapes, "--evaluations=24")["runs"][0]
+    found = place.evolve(*ROWS, *shapes, "--evaluations=12")["runs"][0]
     shown = json.loads(told(place, "--show=rows-null-1", "--store=runs.db", "--json"))["run"]
     assert shown["dispatch"] == found["dispatch"] and shown["shapes"] == found["shapes"]
     assert all(kernel["source"] for kernel in found["dispatch"]["kernels"])
@@ -122,7 +122,9 @@ def test_a_run_in_progress_is_not_resumed_by_another_process(place):
     store.close()
 
 
-@pytest.mark.parametrize("width", (60, 80, 100, 120))
+@pytest.mark.parametrize(
+    "width", [60, *(pytest.param(n, marks=pytest.mark.slow) for n in (80, 100, 120))]
+)
 def test_what_is_printed_fits_the_terminal(place, width):
     wide = {"COLUMNS": str(width)}
     code, out, _ = place.run("--target=null", *ROWS, "--evaluations=4", **wide)

@@ -6,7 +6,7 @@ from search.store.store import Store
 from testing.cli.place import Place
 
 SHAPE = "--shape=M=100,K=300,N=70"  # where the first schedule is not the best
-WORDS = ("--kernel=rows.kir", "--evaluations=24", "--store=runs.db", "--policy=evolutionary")
+WORDS = ("--kernel=rows.kir", "--evaluations=12", "--store=runs.db", "--policy=evolutionary")
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def load(place, run):
 
 
 def test_a_run_with_memory_starts_from_what_an_earlier_one_found(place):
-    (first,) = place.evolve(*WORDS, SHAPE, "--seed=1")["runs"]
+    (first,) = place.evolve(*WORDS, SHAPE, "--seed=1", "--evaluations=24")["runs"]
     (second,) = place.evolve(*WORDS, SHAPE, "--seed=2", "--memory", "--evaluations=3")["runs"]
     assert second["best_us"] <= first["best_us"] < first["first_us"]
     started = load(place, second["run"]).generations[0]
@@ -32,6 +32,7 @@ def test_a_run_with_memory_starts_from_what_an_earlier_one_found(place):
     assert len(load(place, third["run"]).generations[0]) == 2, "without memory nothing is brought"
 
 
+@pytest.mark.slow
 def test_a_run_with_memory_at_other_sizes_takes_over_what_lowers(place):
     place.evolve(*WORDS, SHAPE)
     other = ("--memory", "--shape=M=7,K=1000,N=33", "--evaluations=4")
@@ -52,7 +53,7 @@ def test_lessons_are_kept_beside_the_store_and_drawn_on_by_the_next_run(place):
 
 
 def test_lessons_without_a_store_are_refused(place):
-    code, out, err = place.run("--target=null", "--kernel=rows.kir", "--lessons", "--no-store")
+    code, out, err = place.run_here("--target=null", "--kernel=rows.kir", "--lessons", "--no-store")
     assert (code, out) == (2, "") and "--lessons" in err
 
 
@@ -71,6 +72,7 @@ def test_a_search_may_use_some_operators_only(place):
     assert made == {"step"}
 
 
+@pytest.mark.slow
 def test_rewrites_are_made_where_all_operators_are_asked_for(place):
     def made(*more):
         (found,) = place.evolve(*WORDS, SHAPE, "--policy=islands", *more)["runs"]
@@ -92,6 +94,6 @@ def test_rewrites_are_made_where_all_operators_are_asked_for(place):
 )
 def test_what_cannot_be_is_said(place, words, said):
     target = () if words[0].startswith("--replay") else ("--target=null", "--kernel=rows.kir")
-    code, out, err = place.run(*target, *words)
+    code, out, err = place.run_here(*target, *words)
     assert code == 2 and not out and all(word in err for word in said), err
     assert not [f for f in place.new_files() if f.endswith(".db")]

@@ -63,7 +63,7 @@ for wrong in ([torch.cat([x, x]) for x in given], [x.double() for x in given]):
         raise AssertionError("it was not built for that")
 """
 NULL = "--target=null"
-IMPORTED = "--target=h200"  # whose kernels Python imports
+IMPORTED = ("--target=h200", "--backend=triton")  # whose kernels Python imports
 GOOD = "return torch.softmax(torch.relu(x + y) * self.factor, dim=1)"
 
 
@@ -98,7 +98,7 @@ def test_each_kernel_of_a_module_is_evolved(written):
     }
 
 
-@pytest.mark.parametrize("target", ["npu", "mi300"])
+@pytest.mark.parametrize("target", ["npu", pytest.param("mi300", marks=pytest.mark.slow)])
 def test_positions_that_one_kernel_gives_another_lie_inside_its_tensors(written, target):
     body = (
         "v, i = torch.topk(x, 3, dim=1)\n"
@@ -122,7 +122,7 @@ def test_the_winners_of_a_module_are_a_solution_file(written):
     """It computes what the problem does; also where all candidates are known to the store."""
     folder = written(text=TWICE)
     words = ("--problem=model.py", "--model-new=new.py", "--evaluations=1", "--store=s.db")
-    done = evolve(folder, IMPORTED, *words)
+    done = evolve(folder, *IMPORTED, *words)
     assert done.returncode == 0, done.stderr
     assert "model on h200: 2 steps by 1 kernel; sum of best times " in done.stdout
     text = (folder / "new.py").read_text()
@@ -137,16 +137,16 @@ def test_the_winners_of_a_module_are_a_solution_file(written):
         timeout=GUARD,
     )
     assert used.returncode == 0, used.stderr
-    again = evolve(folder, IMPORTED, *words)
+    again = evolve(folder, *IMPORTED, *words)
     assert again.returncode == 2 and "--overwrite" in again.stderr
     (folder / "new.py").write_text("another")
-    again = evolve(folder, IMPORTED, *words, "--overwrite")
+    again = evolve(folder, *IMPORTED, *words, "--overwrite")
     assert again.returncode == 0 and (folder / "new.py").read_text() == text, again.stderr
 
 
 def test_a_solution_file_leaves_nothing_to_pytorch(written):
     done = evolve_here(
-        written(), IMPORTED, "--problem=model.py", "--model-new=new.py", "--allow-torch=relu"
+        written(), *IMPORTED, "--problem=model.py", "--model-new=new.py", "--allow-torch=relu"
     )
     assert done.returncode == 2 and "`relu` is left to PyTorch" in done.stderr
 
@@ -155,7 +155,7 @@ def test_without_a_correct_candidate_there_is_no_solution_file(written):
     folder = written()
     done = evolve_here(
         folder,
-        IMPORTED,
+        *IMPORTED,
         "--problem=model.py",
         "--model-new=new.py",
         "--seconds=0.001",

@@ -8,6 +8,7 @@ import pytest
 from testing.cli.place import Place
 
 WORDS = ("--kernel=rows.kir", "--evaluations=6", "--no-store")
+TARGET = ("--target=h200", "--backend=triton")
 NAMES = {"record.toml", "schedule.sched", "kernel.txt"}
 
 
@@ -60,20 +61,20 @@ def test_a_checkout_takes_kernels_of_the_library_and_others_on_request_only(plac
     """For a target that is not for tests, so that nothing else keeps a kernel from being taken."""
     (place.work / "WORKSPACE").touch()
     tree = {"BUILD_WORKSPACE_DIRECTORY": str(place.work)}
-    words = ("--target=h200", "--workers=1", "--evaluations=1", "--store=runs.db")
+    words = (*TARGET, "--workers=1", "--evaluations=1", "--store=runs.db")
     code, _, err = place.run(*words, "--kernel=scale.kir", **tree)
     assert code == 0 and "scale on h200: written nowhere; --out=DIR" in err
     assert not (place.work / "kernels_generated").exists()
     code, out, err = place.run(*words, "--kernel=pairwise_dot", "--shape=B=2", "--json", **tree)
     (run,) = json.loads(out)["runs"]
-    assert run["record"] == "kernels_generated/pairwise_dot/h200" and run["out"] is None, err
+    assert run["record"] == "kernels_generated/pairwise_dot/h200.triton" and run["out"] is None, err
     assert (place.work / run["record"] / "record.toml").is_file()
     assert not (place.work / "speciate_out").exists()
 
 
 def test_outside_a_checkout_winners_go_to_a_folder(place):
-    words = ("--target=h200", "--kernel=scale.kir", "--workers=1", "--evaluations=1", "--no-store")
+    words = (*TARGET, "--kernel=scale.kir", "--workers=1", "--evaluations=1", "--no-store")
     code, out, err = place.run(*words)
-    folder = place.work / "speciate_out" / "scale" / "h200"
+    folder = place.work / "speciate_out" / "scale" / "h200.triton"
     assert code == 0 and f"scale: {folder}" in out, err
     assert (folder / "kernel.py").is_file() and not (folder.parent / "BUILD.bazel").exists()

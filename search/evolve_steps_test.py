@@ -35,7 +35,7 @@ def by_text():
     return ["no_tools", *(Scripted("step", text) for text in texts)]
 
 
-@pytest.mark.parametrize("steps", [by_calls, by_text])
+@pytest.mark.parametrize("steps", [by_calls, pytest.param(by_text, marks=pytest.mark.slow)])
 def test_a_draft_is_compiled_checked_profiled_and_repaired(steps, tmp_path):
     place = Place(tmp_path, "null")
     words = ("--kernel=rows.kir", "--target=null", "--model=tiny", "--seed=4")

@@ -68,6 +68,7 @@ def test_shares(run):
 """
 
 
+@pytest.mark.slow
 def test_a_task_whose_operators_are_partly_left_to_pytorch(tmp_path):
     done = run_of(tmp_path, SOLVER)
     assert done.returncode == 2 and "--allow-torch _linalg_eigh" in done.stderr

@@ -86,25 +86,25 @@ def test_a_suite_is_every_kernel_for_every_target(place):
 
 
 def test_the_same_seed_gives_the_same_result_with_any_number_of_workers(place):
-    words = (*ROWS, "--evaluations=20", "--seed=3", "--secret=known")
+    words = (*ROWS, "--evaluations=12", "--seed=3", "--secret=known")
     one = place.evolve(*words, "--store=one.db")
     two = place.evolve(*words, "--store=two.db", "--workers=2")
-    place.evolve(*ROWS, "--evaluations=20", "--seed=4", "--store=other.db")
+    place.evolve(*ROWS, "--evaluations=12", "--seed=4", "--store=other.db")
     assert one == two
     assert place.tried("one.db") == place.tried("two.db")
     assert set(place.tried("one.db")) != set(place.tried("other.db"))
 
 
 def test_what_was_found_out_before_is_taken_from_the_store(place):
-    words = (*ROWS, "--evaluations=12", "--json", "--target=null")
+    words = (*ROWS, "--evaluations=4", "--json", "--target=null")
     place.run(*words)
     began = place.evaluated("../home/.local/share/speciate/store.db")
     place.run(*words)
-    assert place.evaluated("../home/.local/share/speciate/store.db") == 2 * began == 24
+    assert place.evaluated("../home/.local/share/speciate/store.db") == 2 * began == 8
 
 
 def test_a_run_killed_in_the_middle_resumes_to_the_result_of_one_that_was_not(place):
-    words = (*ROWS, "--evaluations=60", "--seed=1")
+    words = (*ROWS, "--evaluations=20", "--seed=1")
     whole = place.evolve(*words, "--store=whole.db")
     dies = place.signalled(signal.SIGKILL, 10)
     code, _, _ = place.run("--target=null", *words, "--store=killed.db", **dies)
@@ -121,7 +121,7 @@ def test_without_a_database_package_the_error_names_it_and_what_it_is_for(place)
 
 
 def test_without_a_store_a_search_finds_the_same_and_leaves_nothing(place):
-    words = (*ROWS, "--evaluations=20", "--seed=3")
+    words = (*ROWS, "--evaluations=8", "--seed=3")
     kept = place.evolve(*words, "--store=one.db")
     place.given = place.files()
     found = place.evolve(*words, "--no-store", **place.without("sqlalchemy", "rich"))
@@ -145,10 +145,10 @@ def test_an_interrupt_stores_everything_and_says_how_to_go_on(place):
 
 
 def test_a_resumed_run_can_be_given_more_evaluations(place):
-    place.evolve(*ROWS, "--evaluations=10", "--store=runs.db")
-    wider = ("--resume=rows-null-1", "--store=runs.db", "--evaluations=20")
+    place.evolve(*ROWS, "--evaluations=6", "--store=runs.db")
+    wider = ("--resume=rows-null-1", "--store=runs.db", "--evaluations=12")
     code, out, _ = place.run(*wider, "--json")
-    longer = place.evolve(*ROWS, "--evaluations=20", "--store=other.db")
+    longer = place.evolve(*ROWS, "--evaluations=12", "--store=other.db")
     assert code == 0 and json.loads(out) == longer
     assert list(json.loads(out)["runs"][0]["shape"]) == ["M", "K", "N"]
 
@@ -204,7 +204,7 @@ def test_a_backend_for_tests_promotes_nothing_unless_told_to(place):
 
 
 def test_the_report_and_the_timeline_are_written_where_the_user_is(place):
-    place.evolve("--kernel=rows.kir", "--evaluations=12", "--report=page.html", "--trace=t.json")
+    place.evolve("--kernel=rows.kir", "--evaluations=4", "--report=page.html", "--trace=t.json")
     text = (place.work / "page.html").read_text()
     html.parser.HTMLParser().feed(text)
     assert "rows on null" in text and "kernel.txt" in text and "--report=page.html" in text
@@ -293,7 +293,7 @@ def test_bad_use_is_told_once_with_its_place_and_leaves_nothing(place, words, sa
     (place.work / "huge.kir").write_text(SCALE.replace("M=3, K=5", "M=2000000, K=131072"))
     place.given = place.files()
     # Not a checkout, wherever the test runs.
-    code, out, err = place.run(*words, BUILD_WORKSPACE_DIRECTORY=str(place.folder))
+    code, out, err = place.run_here(*words, BUILD_WORKSPACE_DIRECTORY=str(place.folder))
     refused(place, code, out, err, said)
 
 
@@ -311,7 +311,7 @@ def refused(place, code, out, err, said):
 def test_a_kernel_with_a_wrong_index_is_told_with_its_line_and_a_caret(place):
     (place.work / "wrong.kir").write_text(SCALE.replace("g[k]", "g[q]"))
     place.given = place.files()
-    code, out, err = place.run("--target=null", "--kernel=wrong.kir")
+    code, out, err = place.run_here("--target=null", "--kernel=wrong.kir")
     refused(place, code, out, err, ["wrong.kir, line 3", "`q`", "^", "y[m, k] = x[m, k] * g[q]"])
 
 
@@ -325,17 +325,17 @@ def given(place, text):
 def test_a_schedule_that_does_not_fit_is_told_with_what_it_needs_and_what_there_is(place):
     words = given(place, "tile(m, size=16)\npipeline(x, stages=99)")
     said = ["own.sched, on target `null`", "bytes of `local`, the machine has 262144", "`x`"]
-    refused(place, *place.run(*words), said)
+    refused(place, *place.run_here(*words), said)
 
 
 def test_a_schedule_with_a_wrong_line_is_told_with_a_caret(place):
     said = ["own.sched", "line 2", "tile(q, size=4)", "^", "`q` is no index", "allowed: m, k"]
-    refused(place, *place.run(*given(place, "tile(q, size=4)")), said)
+    refused(place, *place.run_here(*given(place, "tile(q, size=4)")), said)
 
 
 def test_a_schedule_is_for_one_kernel(place):
     words = [w for w in given(place, "tile(m, size=4)") if not w.startswith("--kernel")]
-    refused(place, *place.run(*words), ["--schedule", "one kernel"])
+    refused(place, *place.run_here(*words), ["--schedule", "one kernel"])
 
 
 def test_a_search_starts_from_a_given_schedule_too(place):
@@ -351,32 +351,32 @@ def test_a_search_starts_from_a_given_schedule_too(place):
 def test_a_kernel_without_check_sizes_is_told_to_have_some(place):
     (place.work / "bare.kir").write_text(SCALE.partition("check(")[0])
     place.given = place.files()
-    code, out, err = place.run("--target=null", "--kernel=bare.kir")
+    code, out, err = place.run_here("--target=null", "--kernel=bare.kir")
     refused(place, code, out, err, ["`scale`", "check("])
 
 
 def test_a_kernel_without_tuning_sizes_needs_a_shape(place):
     (place.work / "bare.kir").write_text(SCALE.replace("tune(M=64, K=96)\n", ""))
     place.given = place.files()
-    code, out, err = place.run("--target=null", "--kernel=bare.kir", "--shape=M=8")
+    code, out, err = place.run_here("--target=null", "--kernel=bare.kir", "--shape=M=8")
     refused(place, code, out, err, ["--shape", "size K", "--shape=K=1024"])
 
 
 def test_a_target_file_with_a_missing_field_is_told_with_the_field(place):
     machine_file(place, lambda text: text.replace("grid = 16", ""))
-    code, out, err = place.run("--target=own.toml", "--kernel=scale.kir")
+    code, out, err = place.run_here("--target=own.toml", "--kernel=scale.kir")
     refused(place, code, out, err, ["own.toml", "`levels.grid` is missing"])
 
 
 def test_an_unknown_run_is_told_with_those_that_are_known(place):
     place.evolve("--kernel=scale.kir", "--evaluations=2", "--store=runs.db")
     place.given = place.files()
-    code, out, err = place.run("--resume=scale-null-7", "--store=runs.db")
+    code, out, err = place.run_here("--resume=scale-null-7", "--store=runs.db")
     refused(place, code, out, err, ["no run `scale-null-7`", "scale-null-1"])
 
 
 def test_a_run_that_goes_on_keeps_what_it_was_started_with(place):
     place.evolve("--kernel=scale.kir", "--evaluations=2", "--store=runs.db")
     place.given = place.files()
-    code, out, err = place.run("--resume=scale-null-1", "--store=runs.db", "--seed=2")
+    code, out, err = place.run_here("--resume=scale-null-1", "--store=runs.db", "--seed=2")
     refused(place, code, out, err, ["--seed", "keeps what it was started with"])

@@ -11,6 +11,7 @@ from frontends.builder import Builder
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from testing.samples.special_rows import special_rows
+from testing.slow import in_turn
 
 ATEN = torch.ops.aten
 ROWS = torch.from_numpy(special_rows(9, 11, 3))
@@ -27,8 +28,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("chip", ["npu", "h200", "mi300"])
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(("name", "chip"), in_turn(CALLS, ["npu", "h200", "mi300"]))
 def test_results_are_pytorchs(name, chip, tmp_path):
     operator, *args = CALLS[name]
     expected = tensors_of(operator(*args))

@@ -7,6 +7,7 @@ All are lowered for all targets here, and some of each sort built and run on one
 import pytest
 
 from backends.registry import target
+from testing.slow import in_turn
 from tests.forms import TEXTS, built, form, narrowed, require_right, scheduled
 
 TARGETS = ("npu", "npu_small", "h200", "mi300")
@@ -38,14 +39,12 @@ CHOSEN = (
 NARROWED = ("reductions.rows", "norms.layer_norm", "contractions.bmm", "windows.conv1d")
 
 
-@pytest.mark.parametrize("machine", TARGETS)
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize(("name", "machine"), in_turn(TEXTS, TARGETS))
 def test_a_form_is_scheduled_and_fits(name, machine):
     assert scheduled(form(name), target(machine)).launches
 
 
-@pytest.mark.parametrize("machine", ["npu", "h200"])
-@pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.parametrize(("name", "machine"), in_turn(CHOSEN, ["npu", "h200"]))
 def test_a_form_is_built_and_right(name, machine, tmp_path):
     chip = target(machine)
     nest = scheduled(form(name), chip)

@@ -16,6 +16,7 @@ from ir.rewrites import REWRITES
 from ir.rewrites.cases import CASES
 from ir.rewrites.small_specs import WORKLOADS, spec_of
 from ir.sizes import free_sizes
+from testing.slow import in_turn
 
 MACHINES = {name: target(name) for name in ("npu", "h200")}
 SIZES = {"M": 5, "K": 300, "J": 7}
@@ -42,8 +43,7 @@ def test_each_rewrite_computes_the_same(case, machine):
         require_same(spec, other, MACHINES[machine], sizes, sizes)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("kernel", WORKLOADS)
+@pytest.mark.parametrize(("kernel", "machine"), in_turn(WORKLOADS, MACHINES))
 def test_the_librarys_kernels_compute_the_same(kernel, machine):
     w = WORKLOADS[kernel]
     tried = 0

@@ -11,6 +11,7 @@ from backends.registry import backend, served_by, target
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from testing.samples.samples import KERNELS, LIBRARY, workload
+from testing.slow import slow
 from tools.spelled import main, marking, plain, records, shares
 
 ROOT = LIBRARY.parent.parent
@@ -62,7 +63,7 @@ def test_a_string_stays_what_it_is_however_it_is_put_in(tmp_path, text):
     assert len(marked) == 5
 
 
-@pytest.mark.parametrize("machine", ["h200", "mi300", "npu", "npu_small", "cpu"])
+@pytest.mark.parametrize("machine", ["h200", slow("mi300"), "npu", slow("npu_small"), "cpu"])
 def test_templates_spell_what_is_emitted(machine):
     texts = dict(records(ROOT, machine))
     assert texts and shares(list(texts.values()))["strings"] <= MOST

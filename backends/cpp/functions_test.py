@@ -19,6 +19,7 @@ from testing.samples.function_samples import (
     short_spec,
 )
 from testing.samples.samples import decisions, spec_of
+from testing.slow import slow
 
 COUNT = 400
 SIZES = {"M": COUNT}
@@ -36,7 +37,7 @@ def run(spec, inputs, folder, sizes=SIZES, lines=LINES):
     return cpp.run(built, nest, MACHINE, sizes, inputs)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("dtype", [slow("f32"), "bf16"])
 def test_functions_of_floats(dtype, tmp_path):
     spec, inputs = float_spec(dtype), float_inputs(dtype, COUNT)
     found = run(spec, inputs, tmp_path)
@@ -47,7 +48,7 @@ def test_functions_of_floats(dtype, tmp_path):
         np.testing.assert_allclose(got, held, rtol=2e-6, atol=least, err_msg=name)
 
 
-@pytest.mark.parametrize("dtype", ["i32", "i64"])
+@pytest.mark.parametrize("dtype", [slow("i32"), "i64"])
 def test_functions_of_integers(dtype, tmp_path):
     spec, inputs = integer_spec(dtype), integer_inputs(dtype, COUNT)
     found = run(spec, inputs, tmp_path)

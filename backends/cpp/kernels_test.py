@@ -23,6 +23,7 @@ from ir.verify import facts
 from ir.workload import LIBRARY
 from testing.samples.named_specs import named_specs
 from testing.samples.samples import RECURRENT, decisions, spec_of, workload
+from testing.slow import slow
 
 MACHINE = target("cpu")
 KERNELS = sorted(p.stem for p in LIBRARY.glob("*.kir"))
@@ -56,8 +57,8 @@ def test_a_kernel_of_the_library_is_right(kernel, tmp_path):
     check_draws(backend(), made, nest, MACHINE, w.spec, draw_sizes(w.spec, w.checks), 5)
 
 
-@pytest.mark.parametrize("without", ["-mno-avx512f", "-mno-avx512bf16", ""])
-@pytest.mark.parametrize("kernel", ["matmul_bias_gelu", "attention"])
+@pytest.mark.parametrize("without", ["-mno-avx512f", slow("-mno-avx512bf16"), ""])
+@pytest.mark.parametrize("kernel", ["matmul_bias_gelu", slow("attention")])
 def test_products_of_bf16_are_right_on_other_vectors(kernel, without, tmp_path, monkeypatch):
     """Processors differ in the length of vectors and in whether they multiply pairs of bf16.
 
@@ -75,7 +76,7 @@ def test_products_of_bf16_are_right_on_other_vectors(kernel, without, tmp_path, 
         check(backend(), made, nest, MACHINE, w.spec, sizes, seed=5)
 
 
-@pytest.mark.parametrize("kernel", ["attention", "conv1d", "rmsnorm_matmul"])
+@pytest.mark.parametrize("kernel", [slow("attention"), "conv1d", slow("rmsnorm_matmul")])
 def test_edited_schedules_are_right(kernel, tmp_path):
     """Some of the single edits of a first schedule."""
     w = workload(kernel)

@@ -15,6 +15,7 @@ from backends.gpu.cubins.code import cuobjdump
 from backends.measure import compare, reference
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_workload
+from testing.slow import slow, slow_but
 
 WARPS = (  # a warp has 16 x 16 of 32 x 64: too few rows for wgmma
     "schedule(f)\ntile(m, size=32)\ntile(n, size=64)\ntile(k, size=64)\nplace(m.outer, level=grid)\n"
@@ -22,6 +23,8 @@ WARPS = (  # a warp has 16 x 16 of 32 x 64: too few rows for wgmma
     "pipeline(x, stages=2)\npipeline(w, stages=2)\nthreads(y, count=128)\n"
 )
 LARGE = WARPS.replace("size=32", "size=64")
+FIRST, WARPGROUP = ("i8", "k, n", "a100", WARPS), ("i8", "n, k", "h200", LARGE)
+FLOATS = ("f8e4m3", "k, n", "h200", WARPS)
 CASES = {  # operands, order of the second one, target, schedule: the function and what SASS has
     ("i8", "k, n", "a100", WARPS): ("mma_m16n8k32(", "IMMA.16832.S8.S8"),
     ("i8", "n, k", "a100", LARGE): ("mma_m16n8k32(", "IMMA.16832.S8.S8"),
@@ -44,7 +47,11 @@ def work_of(dtype, second="k, n"):
     )
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0]}-{c[1]}-{c[2]}-{c[3][25:27]}")
+@pytest.mark.parametrize(
+    "case",
+    slow_but(lambda case: case in (FIRST, WARPGROUP, FLOATS), CASES),
+    ids=lambda c: f"{c[0]}-{c[1]}-{c[2]}-{c[3][25:27]}",
+)
 def test_a_matmul_is_right_by_its_own_instruction(case, tmp_path):
     dtype, second, target, schedule = case
     work, machine = work_of(dtype, second), machine_of(target)
@@ -67,7 +74,7 @@ def test_a_matmul_is_right_by_its_own_instruction(case, tmp_path):
         backend()._interpreted(nest, machine, sizes, known.inputs)
 
 
-@pytest.mark.parametrize("target", ["a100", "h200"])
+@pytest.mark.parametrize("target", [slow("a100"), "h200"])
 def test_sums_of_i8_are_exact_where_f32_would_round(target, tmp_path):
     """4,099 products of 127 * 127 are an odd number of more than f32's 24 bits."""
     machine, work = machine_of(target), work_of("i8")

@@ -16,6 +16,7 @@ from backends.gpu.threads import thread
 from backends.gpu.tile import SORTS
 from backends.measure import compare, reference
 from backends.registry import served_by, target
+from testing.slow import in_turn, slow_but
 
 # Sizes at which the DMA engine takes the tensors, beside odd ones.
 BOXED = {
@@ -34,7 +35,9 @@ def test_an_emitted_kernel_is_the_golden_one(name, golden):
     golden(f"backends/cuda/golden/{name}.cu", emitted(name))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "machine"), in_turn(CASES, ["h200", "a100"]), indirect=["machine"]
+)
 def test_an_emitted_kernel_compiles_without_spills(name, machine, tmp_path):
     nest = nest_of(name, machine.name)
     built = backend().build(emitted(name, machine.name), nest, machine, tmp_path)
@@ -58,7 +61,9 @@ def test_a_kernel_with_roles_compiles_and_keeps_matmuls_in_flight(name, tmp_path
     assert 0 < waits < issues
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "machine"), in_turn(CASES, ["a100", "h200"]), indirect=["machine"]
+)
 def test_an_emitted_kernel_is_right_thread_by_thread(name, machine, tmp_path):
     nest, sizes = nest_of(name, machine.name), work_of(name).checks[-1]
     known = reference(nest.spec, sizes, 7)
@@ -68,7 +73,9 @@ def test_an_emitted_kernel_is_right_thread_by_thread(name, machine, tmp_path):
         compare(nest.spec, sizes, output, array, known)
 
 
-@pytest.mark.parametrize("name", BULK_CASES)
+@pytest.mark.parametrize(
+    "name", slow_but(lambda name: name not in ("stream_k_by_roles", "clustered"), BULK_CASES)
+)
 def test_a_kernel_with_roles_is_right_thread_by_thread(name, tmp_path):
     machine, nest = machine_of("h200"), nest_of(name)
     for sizes in (work_of(name).checks[-1], *BOXED[name]):

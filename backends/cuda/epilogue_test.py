@@ -12,6 +12,7 @@ from backends.measure import compare, reference
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
+from testing.slow import slow
 
 WIDE = {"tile(n, size=64)": "tile(n, size=128)", "tile(m, size=64)": "tile(m, size=128)"}
 ROWS = "\nwarps(acc, m=8, n=1)"  # each warp has whole rows
@@ -39,9 +40,9 @@ def staged_bytes(nest, machine):
     [
         ("staged", "h200", "epilogue(y, by=registers)", set()),
         ("staged", "h200", "epilogue(y, by=shared, columns=32)", {(64, 32)}),
-        ("staged", "a100", "epilogue(y, by=shared, columns=32)", {(64, 32)}),
+        slow("staged", "a100", "epilogue(y, by=shared, columns=32)", {(64, 32)}),
         ("produced", "h200", "epilogue(y, by=shared, columns=64)", {(128, 64)}),
-        ("persistent", "h200", "epilogue(y, by=shared)", {(4, 0)}),
+        slow("persistent", "h200", "epilogue(y, by=shared)", {(4, 0)}),
     ],
 )
 def test_a_tile_leaves_as_decided_and_results_are_right(name, target, more, extents, tmp_path):

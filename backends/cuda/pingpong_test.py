@@ -15,6 +15,7 @@ from backends.measure import compare, reference
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
+from testing.slow import slow
 
 CHIP = machine_of("h200")
 SMALL = replace(CHIP, levels={**CHIP.levels, "grid": 2})  # whose blocks each have several tiles
@@ -32,8 +33,8 @@ def lowered(schedule, machine=SMALL):
     "schedule",
     [
         CASE,
-        CASE.replace(STORED, "") + "\nepilogue(y, by=shared, columns=32)",
-        CASE + "\ncluster(m, size=2)",
+        slow(CASE.replace(STORED, "") + "\nepilogue(y, by=shared, columns=32)"),
+        slow(CASE + "\ncluster(m, size=2)"),
     ],
     ids=["by boxes", "some columns at a time", "in clusters"],
 )
@@ -63,7 +64,7 @@ def test_a_convolution_over_filter_taps_is_right(tmp_path):
     backend()._interpreted(nest, SMALL, sizes, known.inputs)
 
 
-@pytest.mark.parametrize("tile", [(128, 128), (64, 256)], ids=str)
+@pytest.mark.parametrize("tile", [(128, 128), slow((64, 256))], ids=str)
 def test_a_large_matmul_is_built_without_spills_and_its_matmuls_stay_in_flight(tile, tmp_path):
     tiles = "tile(m, size={})\ntile(n, size={})\ntile(k, size=64)".format(*tile)
     nest = lowered(CASE.replace(TILES, tiles).replace("stages=3", "stages=4"), CHIP)

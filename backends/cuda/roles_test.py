@@ -10,6 +10,7 @@ from backends.measure import compare, reference
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
+from testing.slow import slow
 
 
 def decided(name, more):
@@ -22,7 +23,7 @@ def decided(name, more):
     "more, words",
     [
         ("roles(y, producers=32)", ("__launch_bounds__(288, 1)", "k_full_1, (BULK ? 1 : 32)")),
-        ("roles(y, producers=128, registers=24)", ("release_registers<(BULK ? 24 : 88)>",)),
+        slow("roles(y, producers=128, registers=24)", ("release_registers<(BULK ? 24 : 88)>",)),
     ],
 )
 def test_producers_are_as_decided_and_results_are_right(more, words, tmp_path):

@@ -16,14 +16,15 @@ from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
 from ir.sizes import bind
+from testing.slow import slow
 
 LEGAL = [  # a case, a machine, decisions, and what the source then has
     ("staged", "h200", "swizzle(x, bytes=32)\nswizzle(w, bytes=64)", "matrix<16>"),
-    ("produced", "h200", "swizzle(x, bytes=64)\nswizzle(w, bytes=32)", "matrix<16>"),
+    slow("produced", "h200", "swizzle(x, bytes=64)\nswizzle(w, bytes=32)", "matrix<16>"),
     ("streamed", "h200", "swizzle(k, bytes=64)\nswizzle(q, bytes=32)", "panel<16>"),
     ("eight", "a100", "swizzle(w, bytes=32)", "panel<32>"),
     ("staged", "a100", "pad(x, bytes=16)\nswizzle(w, bytes=64)", "panel<32>"),
-    ("staged", "a100", "pad(x, bytes=32)\npad(w, bytes=16)", "copy_async"),
+    slow("staged", "a100", "pad(x, bytes=32)\npad(w, bytes=16)", "copy_async"),
     ("split", "h200", "pad(x, bytes=16)", "copy_async"),
 ]
 

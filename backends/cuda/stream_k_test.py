@@ -13,6 +13,7 @@ from backends.gpu.cubins.code import cuobjdump
 from backends.measure import compare, reference
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
+from testing.slow import slow
 
 TILES = """schedule(dense)
 tile(m, size=128)
@@ -39,8 +40,8 @@ def dense(machine, columns, more=SHARED):
     "target, columns, more",
     [
         ("a100", 128, SHARED),
-        ("h100", 128, SHARED),
-        ("h100", 256, SHARED + BULK),
+        slow("h100", 128, SHARED),
+        slow("h100", 256, SHARED + BULK),
         ("h100", 128, f"{SHARED}{BULK}copy(y, by=bulk)\nroles(y, producers=32)\n"),
     ],
 )
@@ -56,7 +57,7 @@ def test_large_tiles_spill_nothing_and_keep_matmuls_in_flight(target, columns, m
         assert 0 < sass.count("WARPGROUP.DEPBAR") < sass.count("HGMMA")
 
 
-@pytest.mark.parametrize("target, name", [("a100", "stream_k"), ("h100", "stream_k_by_roles")])
+@pytest.mark.parametrize("target, name", [slow("a100", "stream_k"), ("h100", "stream_k_by_roles")])
 def test_shares_that_are_cut_across_tiles_give_the_sum(target, name, tmp_path):
     machine, nest = machine_of(target), nest_of(name, target)
     sizes = dict(M=200, K=1048, N=264)  # 20 tiles of 33 iterations

@@ -5,12 +5,18 @@ import pytest
 from backends.backend import BackendError
 from backends.cutedsl.testing.samples import QUICK, SIZES, backend, machine_of, nest_of
 from backends.cutedsl.testing.twin import require_right
+from testing.slow import slow_but
 
 CASES = [(name, sizes) for name in QUICK for sizes in SIZES[name]]
 
 
-@pytest.mark.parametrize(("name", "sizes"), CASES, ids=[f"{n}-{s}" for n, s in CASES])
-def test_a_text_is_right_thread_by_thread(name, sizes):
+@pytest.mark.parametrize(
+    "case",
+    slow_but(lambda case: case[1] == SIZES[case[0]][0], CASES),
+    ids=lambda c: f"{c[0]}-{c[1]}",
+)
+def test_a_text_is_right_thread_by_thread(case):
+    name, sizes = case
     require_right(name, sizes)
 
 

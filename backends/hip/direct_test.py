@@ -26,6 +26,7 @@ from ir.lower.lower import lower
 from ir.lower.verb_table import canonical
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.sizes import bind
+from testing.slow import in_turn
 
 TARGETS = {"mi300": "buffer_load_dword v", "mi350": "buffer_load_dwordx4 v"}
 WORK = work_of("direct")
@@ -110,8 +111,7 @@ PLANTED = {  # of the text: what is changed, by what, and what is said
 }
 
 
-@pytest.mark.parametrize("name", PLANTED)
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("name", "target"), in_turn(PLANTED, TARGETS))
 def test_a_fault_of_the_text_is_found_and_named(name, target, tmp_path):
     old, new, said = PLANTED[name]
     if target == "mi300":  # where four threads share a panel

@@ -21,6 +21,7 @@ from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_workload
 from ir.sizes import bind
+from testing.slow import in_turn, slow
 
 DENSE = ("staged", "ring", "streamed", "packed", "taps", "direct", "scaled")
 SHOWN = {"scaled": "mi350"}  # for which target the golden text is, where not for mi300
@@ -31,8 +32,7 @@ def test_an_emitted_kernel_is_the_golden_one(name, golden):
     golden(f"backends/hip/golden/{name}.hip", emitted(name, SHOWN.get(name, "mi300")))
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("target", ["mi300", "mi350"])
+@pytest.mark.parametrize(("name", "target"), in_turn(CASES, ["mi300", "mi350"]))
 def test_an_emitted_kernel_compiles_without_spills_and_is_right(name, target, tmp_path):
     machine, nest, work = machine_of(target), nest_of(name, target), work_of(name)
     built = backend().build(emitted(name, target), nest, machine, tmp_path)
@@ -98,7 +98,7 @@ def test_what_is_not_held_is_refused():
         few.emit(nest, machine_of("mi300"))
 
 
-@pytest.mark.parametrize("dtype", ["f8e4m3", "f8e5m2"])
+@pytest.mark.parametrize("dtype", ["f8e4m3", slow("f8e5m2")])
 def test_operands_of_8_bits_are_multiplied_as_they_are_where_the_chip_has_their_values(
     dtype, tmp_path
 ):

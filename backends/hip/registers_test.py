@@ -16,6 +16,7 @@ from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
 from ir.sizes import bind
+from testing.slow import slow
 
 MI300 = machine_of("mi300")
 
@@ -30,7 +31,7 @@ def limited(limit, machine=MI300):
     return lower(work.spec, schedule("ring", line), machine, work.tune)
 
 
-@pytest.mark.parametrize("target", ["mi300", "mi350"])
+@pytest.mark.parametrize("target", [slow("mi300"), "mi350"])
 def test_the_compiler_keeps_a_limit_and_results_stay_right(target, tmp_path):
     machine, figures, work = machine_of(target), {}, work_of("ring")
     for limit in (0, 64, 56):

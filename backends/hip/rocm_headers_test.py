@@ -7,11 +7,14 @@ import pytest
 from backends.hip import build as building
 from backends.hip import clang
 from backends.hip.testing.samples import CASES, emitted
+from testing.slow import in_turn
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(("target", "arch"), [("mi300", "gfx942"), ("mi350", "gfx950")])
-def test_a_source_compiles_with_rocms_headers(name, target, arch, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "chip"), in_turn(CASES, [("mi300", "gfx942"), ("mi350", "gfx950")])
+)
+def test_a_source_compiles_with_rocms_headers(name, chip, tmp_path):
+    target, arch = chip
     file, to = tmp_path / "kernel.hip", tmp_path / "kernel.s"
     file.write_text(emitted(name, target), encoding="utf-8")
     library = clang.device_library()

@@ -18,6 +18,7 @@ from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_schedule, parse_workload
 from ir.workload import Workload
 from testing.samples.samples import workload
+from testing.slow import slow
 
 BOTH = ("h200", "mi300")
 CAUSAL = '''
@@ -200,7 +201,11 @@ CASES = {
         ("mi300",),
     ),
 }
-COMPILED = [(name, chip) for name, case in CASES.items() for chip in case.targets]
+COMPILED = [  # each time for one of its targets, which take turns
+    (pytest.param if number % len(case.targets) == turn else slow)(name, chip)
+    for number, (name, case) in enumerate(CASES.items())
+    for turn, chip in enumerate(case.targets)
+]
 
 
 @cache

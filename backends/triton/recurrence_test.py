@@ -9,6 +9,7 @@ from backends.triton.rules import RULES
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.lower.lower import lower
 from testing.samples.samples import RECURRENT, workload
+from testing.slow import in_turn
 
 CHIPS = ("h200", "mi300")
 
@@ -17,8 +18,7 @@ def emitted(nest, machine):
     return Triton(REGISTRY.manifest("triton")).emit(nest, machine)
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("name", RECURRENT)
+@pytest.mark.parametrize(("name", "chip"), in_turn(RECURRENT, CHIPS))
 def test_a_step_is_compiled_once_however_many_there_are(name, chip, tmp_path):
     machine, w = target(chip), workload(name)
     nest = lower(w.spec, autoschedule(w.spec, machine, w.tune), machine, w.tune)

@@ -13,6 +13,7 @@ from benchmarks.aten.__main__ import main, wanted
 from benchmarks.aten.attempt import OperatorAttempt, attempt
 from benchmarks.aten.call import OperatorCall
 from ir.errors import KernelError
+from testing.slow import slow
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +29,7 @@ def test_an_operator_becomes_kernels_that_give_what_it_gives(tmp_path, operator)
     assert row["judged_by"] == ("properties" if operator == "rand" else "values")
 
 
-@pytest.mark.parametrize("operator", ["argmax", "max", "topk"])
+@pytest.mark.parametrize("operator", [slow("argmax"), slow("max"), "topk"])
 def test_extrema_of_nan_and_infinities_are_pytorchs(tmp_path, operator):
     row = tried(tmp_path, operator, samples=4)
     assert (row["verdict"], row["passed"], row["samples"]) == ("pass", 4, 4), row

@@ -172,6 +172,7 @@ def get_init_inputs():
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_it_at_once_and_leaves_nothing_half_done(options, tmp_path):
     reached = tmp_path / "reached"
     slow = SLOW.replace("{reached}", str(reached))

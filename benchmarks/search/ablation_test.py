@@ -62,6 +62,7 @@ def test_another_run_with_the_same_store_evaluates_nothing_and_finds_the_same(ma
     assert again == [r for r in first if r["configuration"] == "greedy"]
 
 
+@pytest.mark.slow
 def test_several_processes_make_the_same_rows(made, tmp_path):
     words = ("--configurations", "greedy", "random", "--seeds", "1", "--processes", "2")
     assert call(tmp_path, *words) == 0
@@ -97,6 +98,7 @@ def test_a_search_that_finds_nothing_correct_is_a_row_that_says_why(tmp_path, mo
     assert "nothing correct" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_memory_starts_from_what_the_store_holds(made, tmp_path):
     words = ("--configurations", "greedy+memory", "--seeds", "1", "--memory", str(made / "s.db"))
     assert call(tmp_path, *words) == 0

@@ -8,6 +8,7 @@ from torch import nn
 
 from frontends.compiled.module import compile_module
 from frontends.compiled.saved import load, save
+from testing.slow import in_turn
 
 
 def convolutional():
@@ -60,8 +61,7 @@ def of_parameters(run):
     return found
 
 
-@pytest.mark.parametrize("target", ["cpu", "h200"])
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(("name", "target"), in_turn(MODULES, ["cpu", "h200"]))
 def test_a_call_computes_nothing_of_parameters_alone(name, target):
     module, x, run = made(name, target)
     assert run.linked.constants.steps and not of_parameters(run)
@@ -130,6 +130,7 @@ def test_statistics_that_a_call_changes_are_no_constants():
     assert compile_module(module, (x,), target="cpu").linked.constants is None
 
 
+@pytest.mark.slow
 def test_a_traced_graph_that_changes_a_parameter_sees_the_change():
     module, x, run = made("convolutional", "cpu")
     run(x)

@@ -7,6 +7,7 @@ from frontends.compiled.module import compile_module
 from frontends.pytorch.module import imported
 from ir.parse.parse import parse_spec
 from ir.print import spec_text
+from testing.slow import in_turn
 
 A = torch.randint(-8, 8, (3, 5), generator=torch.Generator().manual_seed(1))
 B = torch.randint(-8, 8, (3, 5), generator=torch.Generator().manual_seed(2))
@@ -53,8 +54,7 @@ def floats_in_place(a, b):
 FORMS = (bits, bits_with_numbers, arithmetic, comparisons, in_place, floats_in_place)
 
 
-@pytest.mark.parametrize("target", ["npu", "mi300"])
-@pytest.mark.parametrize("function", FORMS)
+@pytest.mark.parametrize(("function", "target"), in_turn(FORMS, ["npu", "mi300"]))
 def test_operators_compile_and_are_right(function, target, tmp_path):
     run = compile_module(function, (A, B), target=target, folder=tmp_path)
     torch.testing.assert_close(run(A.clone(), B.clone()), function(A.clone(), B.clone()))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest import mock
 
+from search.evolve import main
 from search.store.store import Store
 from testing.cli.beginnings import hiding, signalled
 from testing.cli.variables import variables
@@ -59,16 +63,18 @@ class Place:
         """What the command has left."""
         return sorted(self.files() - self.given)
 
-    def start(self, *words, **more):
-        environ = {
+    def _environ(self, more):
+        return {
             "PATH": os.environ.get("PATH", ""),
             "PYTHONDONTWRITEBYTECODE": "1",
             **variables(self.home, self.work),
             **more,
         }
+
+    def start(self, *words, **more):
         return subprocess.Popen(
             [sys.executable, "-m", "search.evolve", *words],
-            env=environ,
+            env=self._environ(more),
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -79,6 +85,15 @@ class Place:
         process = self.start(*words, **more)
         out, err = process.communicate(timeout=GUARD)
         return process.returncode, out, err
+
+    def run_here(self, *words, **more):
+        """As `run`, in this process: for what is told before a search begins, as a process of its own
+        imports for longer."""
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            with mock.patch.dict(os.environ, self._environ(more), clear=True):
+                code = main(words)
+        return code, out.getvalue(), err.getvalue()
 
     def evolve(self, *words, **more):
         """Runs a search that must succeed; its JSON object."""

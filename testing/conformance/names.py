@@ -42,10 +42,11 @@ NO_TWO = {  # inputs, equations, the size of the result: two names that one text
 }
 
 
-def name_cases(backend: Backend) -> Iterator[Case]:
-    """The backend's own words too, each as a tensor, an attribute, an index or a size."""
+def name_cases(backend: Backend, every_role: bool = True) -> Iterator[Case]:
+    """The backend's own words too, each as a tensor, an attribute, an index or a size; in each of the
+    first three roles, or in one."""
     words = sorted(backend.words()) if isinstance(backend, Reserves) else ()
-    for number, spec in enumerate(named_specs([*words, *FORMS])):
+    for number, spec in enumerate(named_specs([*words, *FORMS], every_role)):
         sizes = dict(zip(facts(spec).sizes, (5, 7, 3), strict=False))
         text = spec_text(spec) + check_lines((sizes,))
         yield Case(f"names, {number}", text, ("names",), "plain")

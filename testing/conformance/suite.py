@@ -14,6 +14,21 @@ from testing.conformance.decisions import decision_cases
 from testing.conformance.equations import equation_cases
 from testing.conformance.functions import function_cases, special_cases
 
+# Families of cases that differ in a dtype or in the schedule alone.
+ALIKE = (
+    *(
+        "functions of",
+        "comparisons of",
+        "dtype",
+        "reductions of",
+        "scans of",
+        "cummin of",
+        "cummax of",
+    ),
+    *("special rows", "gathers by", "a search in", "recurrence", "matmul of"),
+)
+SHARE = 3  # one in so many cases of a family runs each time
+
 
 @cache
 def language_cases() -> dict[str, Case]:
@@ -22,6 +37,18 @@ def language_cases() -> dict[str, Case]:
     named = {case.name: case for case in cases}
     assert len(named) == len(cases), "two cases have one name"
     return named
+
+
+def each_time(number: int, key: str) -> bool:
+    """Whether a case of `language_cases` runs each time on the first target of the backend of that
+    number, else with the slow tests.
+
+    Neighbours of a family run on different backends: each backend has a share of each family, and each
+    case runs on some backends.
+    """
+    if not key.startswith(ALIKE):
+        return True
+    return (list(language_cases()).index(key) + number) % SHARE == 0
 
 
 def machines(backend: Backend) -> tuple[Machine, ...]:

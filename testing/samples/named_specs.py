@@ -37,9 +37,9 @@ def named_spec(kernel: str, lower: Sequence[str], upper: Sequence[str]) -> Spec:
     )
 
 
-def named_specs(words: Iterable[str]) -> Iterator[Spec]:
+def named_specs(words: Iterable[str], every_role: bool = True) -> Iterator[Spec]:
     """Kernels in which each word that the language allows is a tensor, an attribute and an index
-    in turn, or a size; some are the kernel's name."""
+    in turn, or in one of these roles; or a size; some are the kernel's name."""
     own = {f"{name}_{n}" for name in ("shift", "result") for n in range(PARTS)}
     free = [w for w in dict.fromkeys(words) if w not in RESERVED and w not in own]
     lower = [w for w in free if is_name(w)]
@@ -48,7 +48,7 @@ def named_specs(words: Iterable[str]) -> Iterator[Spec]:
     number = 0
     for start in range(0, len(lower), LOWER):
         chosen = _cycled(lower, start, LOWER)
-        for turn in range(ROLES):
+        for turn in range(ROLES) if every_role else (start // LOWER % ROLES,):
             names = [w for n in range(PARTS) for w in _turned(chosen[9 * n : 9 * n + 9], turn)]
             yield named_spec(names[turn], names, _cycled(upper, UPPER * number, UPPER))
             number += 1
