@@ -87,14 +87,20 @@ class Entrant:
         return partial(_call, _launch(self.file), tuple(made.values())), outputs
 
 
-def choose(row: Row, spec: Spec, machine: Machine, root: Path = ROOT) -> Choice:
+def choose(
+    row: Row, spec: Spec, machine: Machine, root: Path = ROOT, schedules: str = ""
+) -> Choice:
     """The schedule of a row: its own file, else the kernel's record where that lowers at the
-    row's sizes and dtype, else the autoschedule. KernelError where a row's own file is wrong."""
-    own = Path(SCHEDULES) / machine.name / f"{row.key}.sched"
+    row's sizes and dtype, else the autoschedule. KernelError where a row's own file is wrong.
+
+    schedules: the target whose files and records these are; empty: the machine itself.
+    """
+    folder = schedules or machine.name
+    own = Path(SCHEDULES) / folder / f"{row.key}.sched"
     if (root / own).is_file():
         text = (root / own).read_text(encoding="utf-8")
         return _choice(parse_schedule(text, str(own)), str(own), text, spec, machine, row)
-    record = Path(RECORDS) / row.kernel / machine.name / "schedule.sched"
+    record = Path(RECORDS) / row.kernel / folder / "schedule.sched"
     if (root / record).is_file():
         text = (root / record).read_text(encoding="utf-8")
         try:

@@ -81,6 +81,7 @@ def parser(name: str, doc: str, epilog: str) -> argparse.ArgumentParser:
     made.add_argument("--kernels", default="", help="only these, separated by commas")
     made.add_argument("--dtypes", default="", help="only these")
     made.add_argument("--baselines", default="", help=f"of eager, {', '.join(MODES)}; or none")
+    made.add_argument("--schedules", default="", help="build by those of this target instead")
     made.add_argument(
         "--seconds", type=float, default=540, help="start no row but the first after so many"
     )
@@ -115,15 +116,16 @@ def run(
     """
     start = time.monotonic()
     machine, done = target(asked.target), read(asked.out)["rows"]
+    schedules = target(asked.schedules).name if asked.schedules else ""
     machine_room.require(machine)
     todo = _todo(chosen, done, asked.again)
     backend = backend_for(machine)
     folder = Path(tempfile.mkdtemp(prefix="race-"))
     builds = [(row, spec) for row, spec, _, _ in todo]
-    with closing(Workshop(builds, machine, backend, folder)) as workshop:
+    with closing(Workshop(builds, machine, backend, folder, schedules)) as workshop:
         machine_room.prepare()
         head = {
-            "command": f"python3 -m {name} --target={asked.target} --out={asked.out.name}",
+            "command": command(asked, name),
             "date": date.today().isoformat(),
             **machine_room.facts(),
         }
@@ -140,6 +142,13 @@ def run(
             write(asked.out, head, done)
             print(f"{time.monotonic() - start:6.1f} s  {line(made)}", file=sys.stderr, flush=True)
     return int(any(not row["correct"] for row in done))
+
+
+def command(asked: argparse.Namespace, name: str) -> str:
+    """The command that makes a result file, as the file says it."""
+    words = [f"python3 -m {name} --target={asked.target}"]
+    words += [f"--schedules={asked.schedules}"] if asked.schedules else []
+    return " ".join([*words, f"--out={asked.out.name}"])
 
 
 def _todo(

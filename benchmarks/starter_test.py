@@ -83,6 +83,16 @@ def test_a_failed_row_is_tried_again(command):
     assert code == 0 and "reason" not in made["rows"][0]
 
 
+def test_a_run_builds_by_the_schedules_of_another_target(command, tmp_path):
+    own = tmp_path / f"benchmarks/schedules/h100/{ROWS[0].key}.sched"
+    own.parent.mkdir(parents=True)
+    own.write_text("schedule(softmax)\ntile(m, size=2)\nplace(m.outer, level=grid)\n")
+    code, made = command("--baselines=eager", "--schedules=h100")
+    origins = [row["schedule_from"] for row in made["rows"]]
+    assert code == 0 and origins == [str(own.relative_to(tmp_path)), "autoschedule"]
+    assert "--target=h200 --schedules=h100 --out=r.json" in made["command"]
+
+
 RACES = {
     "starter": ("h200", "there is no `h200` in this computer"),
     "products": ("h200", "there is no `h200` in this computer"),

@@ -26,13 +26,20 @@ class Workshop:
     """Builds the entrants of some rows. `entrant` waits for one; `close` gives up the rest."""
 
     def __init__(
-        self, chosen: Iterable[tuple[Row, Spec]], machine: Machine, backend: Backend, folder: Path
+        self,
+        chosen: Iterable[tuple[Row, Spec]],
+        machine: Machine,
+        backend: Backend,
+        folder: Path,
+        schedules: str = "",
     ):
         workers = max(1, min(MOST, (os.cpu_count() or 1) - 2))
         fork = multiprocessing.get_context("fork")
         self.pool = ProcessPoolExecutor(workers, fork)
         self.jobs: dict[str, Future[Entrant | str]] = {
-            row.key: self.pool.submit(built, row, spec, machine, backend, folder / row.key)
+            row.key: self.pool.submit(
+                built, row, spec, machine, backend, folder / row.key, schedules
+            )
             for row, spec in chosen
         }
 
@@ -47,9 +54,12 @@ class Workshop:
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
-def built(row: Row, spec: Spec, machine: Machine, backend: Backend, folder: Path) -> Entrant | str:
-    """The entrant of a row, or why there is none."""
+def built(
+    row: Row, spec: Spec, machine: Machine, backend: Backend, folder: Path, schedules: str = ""
+) -> Entrant | str:
+    """The entrant of a row, or why there is none. schedules: as in `choose`."""
     try:
-        return enter(choose(row, spec, machine), backend, machine, folder)
+        choice = choose(row, spec, machine, schedules=schedules)
+        return enter(choice, backend, machine, folder)
     except (KernelError, BackendError) as error:
         return f"{type(error).__name__}: {error}"
