@@ -24,6 +24,7 @@ from tools.modules_table import modules
 from tools.pages import command
 from tools.published_table import published
 from tools.ranking_table import ranking
+from tools.repeats_table import repeats
 from tools.static_table import static
 from tools.suite_table import suite
 from tools.verb_table import verbs
@@ -93,6 +94,8 @@ def table(result: Mapping[str, Any]) -> str:
         return "\n\n".join(languages(result)) + "\n"
     if "topic" in next(iter(result["rows"]), {}):
         return "\n\n".join(verbs(result)) + "\n"
+    if "repeats" in result:
+        return "\n\n".join(repeats(result)) + "\n"
     if "rounds" in result:
         return "\n\n".join(local(result)) + "\n"
     if result.get("suite") == "modules":

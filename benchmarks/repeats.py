@@ -1,0 +1,115 @@
+"""Compares result files of one race that was run several times: how far speed-ups go apart, by row.
+
+Every file is one run of the same command, with the same sources and baselines. A row's spread is the
+largest of its speed-ups over the least, less 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import Table, read, row_key, save
+from ir.errors import KernelError
+
+WITHIN = 0.02  # the spread that is asked for
+LEAST = 2  # runs
+SAME = ("source", "fastest")  # what a row has in every run, or its times say nothing of each other
+HEAD = ("date", "machine", "driver", "versions")
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.repeats --out=benchmarks/results/h100/judged_thrice.json 1.json 2.json 3.json
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use, 1 where a row's spread is larger."""
+    asked = _parser().parse_args(arguments)
+    try:
+        made = compared(asked.files)
+    except KernelError as error:
+        print(f"repeats: {error}", file=sys.stderr)
+        return 2
+    save(asked.out, made)
+    said = made["summary"]
+    print(
+        f"{said['within']} of {said['rows']} rows within {WITHIN:.0%}, largest {said['largest']:.2%}"
+    )
+    return int(said["within"] < said["rows"])
+
+
+def compared(files: Sequence[Path]) -> Table:
+    """The table of some result files; KernelError where they are no runs of one race."""
+    if len(files) < LEAST:
+        raise KernelError(f"{len(files)} file is no repetition", allowed=f"{LEAST} or more files")
+    for file in files:
+        if not file.is_file():
+            raise KernelError("there is no such file", where=str(file))
+    runs = [read(file) for file in files]
+    found = [{row_key(row): row for row in run["rows"]} for run in runs]
+    for file, run, rows in zip(files, runs, found, strict=True):
+        if any(run[name] != runs[0][name] for name in HEAD[1:]):
+            raise KernelError("it is of another machine or other versions", where=str(file))
+        if list(rows) != list(found[0]):
+            raise KernelError("it has other rows than the first file", where=str(file))
+    rows = [_row([by[key] for by in found]) for key in found[0]]
+    if not rows:
+        raise KernelError("there are no rows", where=str(files[0]))
+    return {
+        "repeats": len(files),
+        "command": runs[0]["command"],
+        **{name: runs[0][name] for name in HEAD},
+        "within": WITHIN,
+        "summary": summary(rows),
+        "rows": rows,
+    }
+
+
+def summary(rows: Sequence[Table]) -> Table:
+    """How many rows repeat, of all: one that failed in a run does not."""
+    spreads = [row["spread"] for row in rows]
+    return {
+        "rows": len(rows),
+        "within": sum(s is not None and s <= WITHIN for s in spreads),
+        "failed": sum(s is None for s in spreads),
+        "largest": max((s for s in spreads if s is not None), default=0.0),
+    }
+
+
+def _row(runs: Sequence[Table]) -> Table:
+    """What one row is in all runs."""
+    first = runs[0]
+    made: Table = {name: first[name] for name in ("kernel", "dtype", "shape", *SAME)}
+    for run in runs:
+        for name in SAME:
+            if run[name] != first[name]:
+                reason = f"`{name}` is {run[name]} in one run and {first[name]} in another"
+                return made | {"spread": None, "reason": reason}
+        if not run["speedup"]:
+            return made | {"spread": None, "reason": run.get("reason") or "no baseline was timed"}
+    speedups: list[Any] = [run["speedup"] for run in runs]
+    return made | {
+        "us": [run["us"] for run in runs],
+        "baseline_us": [run["baselines_us"][run["fastest"]] for run in runs],
+        "speedups": speedups,
+        "spread": max(speedups) / min(speedups) - 1,
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="repeats",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--out", required=True, type=Path, help="the file to write")
+    made.add_argument("files", nargs="+", type=Path, help="result files of benchmarks.starter")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""The table of a race that was run several times: how far the speed-ups of each row go apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tools.markdown import line
+
+
+def repeats(result: Mapping[str, Any]) -> list[str]:
+    """Where the file is from, and its rows."""
+    count, said = result["repeats"], result["summary"]
+    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    head = ("kernel", "dtype", "shape", *(f"speed-up {n + 1}" for n in range(count)), "spread")
+    lines = [line(head), line(["---"] * 3 + ["---:"] * (count + 1))]
+    for row in result["rows"]:
+        shape = " ".join(f"{name}={size}" for name, size in row["shape"].items())
+        known = row["spread"] is not None
+        speedups = [f"{s:.3f}" for s in row["speedups"]] if known else ["-"] * count
+        last = f"{row['spread']:.1%}" if known else row["reason"]
+        lines.append(line([row["kernel"], row["dtype"], shape, *speedups, last]))
+    return [
+        f"`{result['command']}`, {count} times, {result['date']}, {result['machine']}, driver "
+        f"{result['driver']}, {versions}. {said['within']} of {said['rows']} rows are within "
+        f"{result['within']:.0%}; the largest spread is {said['largest']:.1%}.",
+        "\n".join(lines),
+    ]
