@@ -7,9 +7,11 @@ stand alone and a share of those that are alike, and the other targets those tha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
+from _pytest.mark import ParameterSet
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
@@ -24,20 +26,28 @@ from testing.conformance.verbs import verb_problems
 from testing.samples.random_specs import sizes_for, specs
 
 SLOW = pytest.mark.slow
-TRIED = [
-    pytest.param(
-        name,
-        machine,
-        case,
-        number == 0 or case.everywhere,
-        id=f"{name}-{machine.name}-{key}",
-        marks=[] if case.everywhere or number == 0 and each_time(language, key) else SLOW,
-    )
-    for language, name in enumerate(backend_names())
-    for number, machine in enumerate(machines(backend(name)))
-    for key, case in language_cases().items()
-    if served(case, machine) and (number == 0 or case.everywhere or case.compiled)
-]
+
+
+def _tried() -> Iterator[ParameterSet]:
+    """Each case with each target of each backend that it is run or built on."""
+    chips = [(n, b, m) for b in map(backend, backend_names()) for n, m in enumerate(machines(b))]
+    for key, case in language_cases().items():
+        at = [(n, b, m) for n, b, m in chips if served(case, m)]
+        run = [(b.manifest.name, m.name) for n, b, m in at if n == 0 or case.everywhere]
+        for number, tried, machine in at:
+            runs = number == 0 or case.everywhere
+            if not runs and not case.compiled:
+                continue
+            name = tried.manifest.name
+            here = runs and each_time(key, run.index((name, machine.name)), len(run))
+            yield pytest.param(
+                *(name, machine, case, runs),
+                id=f"{name}-{machine.name}-{key}",
+                marks=[] if here else SLOW,
+            )
+
+
+TRIED = list(_tried())
 
 
 @pytest.mark.parametrize(("name", "machine", "case", "run"), TRIED)

@@ -12,14 +12,21 @@ from search.record.record import RECORD, parse_record
 
 
 def drawn(folders: Sequence[Path]) -> set[Path]:
-    """Of each kernel's records one for each backend, since the targets of a backend share its code.
+    """Of each kernel's records one for every second backend, since the targets of a backend share its
+    code, and so do kernels.
 
-    The kernel's name draws the target, so that together the kernels have all targets.
+    The kernel's name draws the target and the backends, so that together the kernels have all.
     """
-    alike: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    kernels: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     for folder in sorted(folders):
-        alike[folder.parent.name, _backend(folder)].append(folder)
-    return {those[crc32(kernel.encode()) % len(those)] for (kernel, _), those in alike.items()}
+        kernels[folder.parent.name][_backend(folder)].append(folder)
+    return {
+        those[draw % len(those)]
+        for kernel, alike in kernels.items()
+        for draw in [crc32(kernel.encode())]
+        for number, those in enumerate(alike.values())
+        if len(alike) == 1 or number % 2 == draw // 128 % 2
+    }
 
 
 def _backend(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Each kernel is evaluated by each of its backends every time, and each target by some kernel."""
+"""Each kernel is evaluated by half of its backends every time, and each target by some kernel."""
 
 from types import SimpleNamespace
 
@@ -29,7 +29,7 @@ def record(tmp_path, monkeypatch):
     return written
 
 
-def test_one_record_of_each_kernel_and_backend_is_drawn(record):
+def test_one_record_is_drawn_for_every_second_backend_of_a_kernel(record):
     kernels = [f"kernel{n}" for n in range(16)]
     folders = [
         record(f"{kernel}/{target}", backend)
@@ -38,13 +38,12 @@ def test_one_record_of_each_kernel_and_backend_is_drawn(record):
     ]
     found = drawn(folders[::-1])
     assert found == drawn(folders)
-    assert sorted((f.parent.name, f.name == "other") for f in found) == sorted(
-        (kernel, other) for kernel in kernels for other in (False, True)
-    )
+    assert sorted(f.parent.name for f in found) == sorted(kernels)
     assert {f.name for f in found} == {"small", "large", "other"}
 
 
 def test_a_record_alone_is_drawn_also_where_it_cannot_be_read(record):
-    folders = [record("a/small", ""), record("a/large", ""), record("b/small", "one")]
-    assert drawn(folders) == set(folders)
+    for alone in (record("a/small", ""), record("b/small", "one")):
+        assert drawn([alone]) == {alone}
+    assert len(drawn([record("c/small", ""), record("c/large", "")])) == 1
     assert drawn([]) == set()

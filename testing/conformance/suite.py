@@ -14,7 +14,8 @@ from testing.conformance.decisions import decision_cases
 from testing.conformance.equations import equation_cases
 from testing.conformance.functions import function_cases, special_cases
 
-# Families of cases that differ in a dtype or in the schedule alone.
+# Families of cases that differ in a dtype or in the schedule alone. Each is lowered alike for several
+# backends, and the interpreter of thread programs runs all cases each time.
 ALIKE = (
     *(
         "functions of",
@@ -25,7 +26,16 @@ ALIKE = (
         "cummin of",
         "cummax of",
     ),
-    *("special rows", "gathers by", "a search in", "recurrence", "matmul of"),
+    *(
+        "special rows",
+        "gathers by",
+        "a search in",
+        "recurrence",
+        "matmul of",
+        "matmul,",
+        "atomic",
+        "windows",
+    ),
 )
 SHARE = 3  # one in so many cases of a family runs each time
 
@@ -39,16 +49,16 @@ def language_cases() -> dict[str, Case]:
     return named
 
 
-def each_time(number: int, key: str) -> bool:
-    """Whether a case of `language_cases` runs each time on the first target of the backend of that
-    number, else with the slow tests.
+def each_time(key: str, place: int, places: int) -> bool:
+    """Whether a case of `language_cases` runs each time at a place, else with the slow tests.
 
-    Neighbours of a family run on different backends: each backend has a share of each family, and each
-    case runs on some backends.
+    places: backends and targets that the case runs on, in their order.  place: which of them. Neighbours
+    of a family run at different places: each backend has a share of each family, and each case runs
+    somewhere.
     """
     if not key.startswith(ALIKE):
         return True
-    return (list(language_cases()).index(key) + number) % SHARE == 0
+    return (list(language_cases()).index(key) + place) % min(SHARE, places) == 0
 
 
 def machines(backend: Backend) -> tuple[Machine, ...]:
