@@ -49,15 +49,20 @@ class _Worker:
     home: Path
     doing: int | None = None  # the position of the candidate that it has, None while it has none
 
-    def end(self) -> None:
-        """Hangs up, at which the worker kills its child and ends."""
-        self.connection.close()
+
+def _end(workers: Sequence[_Worker]) -> None:
+    """Hangs up, at which workers kill their children and end; all at once, as a child that uses a device
+    takes seconds to end."""
+    for worker in workers:
+        worker.connection.close()
+    end = time.monotonic() + PATIENCE
+    for worker in workers:
         try:
-            self.process.wait(timeout=PATIENCE)
+            worker.process.wait(timeout=max(0.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        shutil.rmtree(self.home, ignore_errors=True)
+            worker.process.kill()
+            worker.process.wait()
+        shutil.rmtree(worker.home, ignore_errors=True)
 
 
 def _of_machine(outcome: Evaluated) -> bool:
@@ -113,8 +118,7 @@ class LocalEvaluator:
             self._changed.notify_all()
             while self._polling:
                 self._changed.wait()
-            for worker in self._pool:
-                worker.end()
+            _end(self._pool)
             self._pool = []
 
     def evaluate(
@@ -143,8 +147,7 @@ class LocalEvaluator:
                     else:
                         yield position, outcome
         finally:
-            for worker in busy:
-                self._drop(worker)
+            self._drop(*busy)
 
     def _answered(self, busy: Sequence[_Worker], end: float | None) -> list[Any] | None:
         """The connections of workers that have answered; none where another call has all workers
@@ -192,11 +195,11 @@ class LocalEvaluator:
                 raise
         return said
 
-    def _drop(self, worker: _Worker) -> None:
+    def _drop(self, *workers: _Worker) -> None:
         with self._changed:
-            if worker in self._pool:  # else all is closed
-                self._pool.remove(worker)
-                worker.end()
+            dropped = [w for w in workers if w in self._pool]  # none where all is closed
+            self._pool = [w for w in self._pool if w not in dropped]
+            _end(dropped)
             self._changed.notify_all()
 
     def _hand_out(self, todo: deque[tuple[int, Candidate]], busy: list[_Worker]) -> None:

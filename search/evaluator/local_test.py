@@ -215,6 +215,21 @@ def test_closing_ends_all_processes():
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
+def test_all_workers_are_hung_up_on_before_one_is_waited_for():
+    """A child that uses a device takes seconds to end: one after the other, a minute for all."""
+    with LocalEvaluator([bench()], workers=2) as evaluator:
+        pool = list(evaluator._pool)
+        for worker in pool:
+            wait = worker.process.wait
+
+            def waited(timeout=None, wait=wait):
+                assert all(w.connection.closed for w in pool)
+                return wait(timeout)
+
+            worker.process.wait = waited
+    assert [w.process.returncode for w in pool] == [0, 0]
+
+
 def test_workers_and_candidates_end_with_a_search_that_is_killed():
     mark = f"{HOURS}.2{os.getpid()}"
     search = subprocess.Popen(

@@ -150,10 +150,12 @@ class Stages:
         )
         slow = slowly(spec, (*shapes, *once), timed, can["correct_by"], bench.seed)
         drawn_at = draw_sizes(spec, bench.checks or shapes)
-        prepare(spec, shapes, drawn_at, bench.seed, (*once, *slow))
+        # Now, so that the children share them: what timed calls give is compared, too.
+        given = [t.shape.sizes for t in timed if can["time_kind"] == "measured"]
+        prepare(spec, shapes, drawn_at, bench.seed, (*once, *slow, *given))
         if can["time_kind"] != "modelled":
             for one in timed:
-                one.inputs.drawn()  # now, so that the children share them
+                one.inputs.drawn()
         _warm(backend, spec, bench)
         here = {name: str(can[name]) for name in SAID if can.get(name)}
         return Stages(

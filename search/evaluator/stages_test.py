@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from backends import measure
 from backends.backend import Built, Timing
 from backends.manifest import Manifest
 from ir.autoschedule.autoschedule import autoschedule
@@ -163,6 +164,17 @@ def test_what_a_timed_call_gave_is_compared(tmp_path):
         found = outcome(backend, tmp_path)
         assert (found.kind, found.stage) == ("wrong", "check")
         assert found.reason.startswith(words)
+
+
+def test_no_candidate_computes_the_reference_of_a_timed_call(tmp_path, monkeypatch):
+    """It takes seconds, and each candidate has a process of its own."""
+    monkeypatch.setattr(shapes, "AFFORDABLE_BYTES", 0)  # not compared otherwise
+    monkeypatch.setattr(shapes, "AFFORDABLE_WORK", 0)
+    stages = made(Tongue())
+    assert {"M": 64} not in (*stages.shapes, *stages.once)
+    monkeypatch.setattr(measure, "_reference", None)
+    asked = Candidate(SCALE, "schedule(scale)\n", "chip", "tongue")
+    assert isinstance(stages.evaluate(asked, tmp_path, lambda stage: None), Evaluation)
 
 
 class Reader(Tongue):
