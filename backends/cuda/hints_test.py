@@ -13,6 +13,7 @@ from backends.measure import compare, reference
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
+from testing.slow import slow_but
 
 HINTS = {  # decisions for a case
     "rows": "cache(x, hint=evict_first)\ncache(y, hint=no_allocate)",
@@ -62,7 +63,7 @@ def test_copies_and_boxes_tell_the_cache(tmp_path):
         assert moved and all("desc[" in line for line in moved)
 
 
-@pytest.mark.parametrize("name", HINTS)
+@pytest.mark.parametrize("name", slow_but(lambda name: name == "staged", HINTS))
 def test_results_are_the_same(name, tmp_path):
     machine, nest = machine_of("h200"), hinted(name)
     sizes = work_of(name).checks[-1]

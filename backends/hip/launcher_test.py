@@ -18,6 +18,7 @@ from backends.hip.testing.samples import CASES, backend, machine_of, work_of
 from backends.parameters import parameters
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_workload
+from testing.slow import slow
 
 TESTING = clang.HERE / "testing"
 QUEUE = 5
@@ -106,7 +107,7 @@ def expected(call: Call) -> str:
 
 @pytest.mark.parametrize(
     ("name", "target", "failing", "count"),
-    [("scaled", "mi350", 0, 1), ("+", "mi300", 0, 5), ("-", "mi300", 3, 3)],
+    [slow("scaled", "mi350", 0, 1), ("+", "mi300", 0, 5), ("-", "mi300", 3, 3)],
 )
 def test_the_host_launches_what_the_driver_would(name, target, failing, count, tmp_path):
     program = exported(name, target, tmp_path)
@@ -116,7 +117,7 @@ def test_the_host_launches_what_the_driver_would(name, target, failing, count, t
 
 
 @pytest.mark.parametrize(
-    ("name", "target", "arch"), [("rows", "mi300", "gfx942"), ("scaled", "mi350", "gfx950")]
+    ("name", "target", "arch"), [slow("rows", "mi300", "gfx942"), ("scaled", "mi350", "gfx950")]
 )
 def test_the_device_code_compiles_with_rocms_headers_alone(name, target, arch, tmp_path):
     program, to = exported(name, target, tmp_path), tmp_path / "device.s"

@@ -71,6 +71,7 @@ def test_several_processes_make_the_same_rows(made, tmp_path):
     assert found == first
 
 
+@pytest.mark.slow
 def test_a_search_that_is_interrupted_gives_no_row_and_is_made_again(tmp_path, monkeypatch, capsys):
     words = ("--configurations", "greedy", "--seeds", "1")
     with monkeypatch.context() as patched:

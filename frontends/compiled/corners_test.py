@@ -16,6 +16,7 @@ from backends.registry import REGISTRY
 from frontends.compiled.module import compile_module
 from frontends.compiled.saved import load, save
 from ir.errors import KernelError
+from testing.slow import in_turn, slow
 
 ROOT = Path(__file__).parent.parent.parent
 TARGETS = ("mi300", "npu")  # one whose kernels take tensors, one whose kernels take arrays
@@ -46,8 +47,7 @@ def joined(x, y):
     return torch.cat([y, y, x.t()]), nn.functional.pad(y, (0, 0, 1, 1), value=2.0)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("work", [identities, joined])
+@pytest.mark.parametrize(("work", "target"), in_turn([identities, joined], TARGETS))
 def test_what_is_computed_of_nothing(work, target, tmp_path):
     same(work, tmp_path, torch.randn(4, 0), torch.randn(0, 4), target=target)
 
@@ -109,7 +109,7 @@ def last(*sizes):
     return torch.randn(sizes).to(memory_format=torch.channels_last)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [slow(TARGETS[0]), TARGETS[1]])
 def test_arguments_and_parameters_lie_in_any_order(target, tmp_path):
     module = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU())
     module = module.to(memory_format=torch.channels_last)

@@ -12,6 +12,7 @@ from torch import nn
 from frontends.compiled.module import compile_module
 from frontends.compiled.saved import load, save
 from ir.errors import KernelError
+from testing.slow import slow
 
 ROOT = Path(__file__).parent.parent.parent
 TARGETS = ("h200", "npu")
@@ -34,7 +35,7 @@ def made(target, folder):
     return module, x, compile_module(module, (x,), target=target, folder=folder)
 
 
-@pytest.fixture(scope="module", params=TARGETS)
+@pytest.fixture(scope="module", params=[slow(TARGETS[0]), TARGETS[1]])
 def saved(request, tmp_path_factory):
     module, x, run = made(request.param, tmp_path_factory.mktemp("built"))
     folder = tmp_path_factory.mktemp("records") / "record"

@@ -22,6 +22,7 @@ from machines.gpu.matrix_instructions import family
 from testing.conformance.case import TINY
 from testing.conformance.suite import language_cases, served
 from testing.samples.samples import KERNELS, WITH_INSTRUCTIONS, workload
+from testing.slow import in_turn
 
 TABLES = {"warps": family("mma_sync"), "warpgroups": family("mma_sync") + family("wgmma")}
 LIMIT = 227 << 10  # bytes of shared memory of a block
@@ -54,8 +55,7 @@ def results(nest, program, sizes, inputs, table):
     return found, counts
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(("name", "table"), in_turn(KERNELS, TABLES))
 def test_a_kernel_of_the_library_is_correct(name, table):
     work, nest, program = kernel(name, table)
     for sizes in work.checks:
