@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves
@@ -28,7 +28,7 @@ from ir.source import near
 from ir.spec import Spec
 from ir.workload import LIBRARY, Sizes
 
-Named = torch.nn.Module | Callable[..., Any] | Spec | Path | str
+Named: TypeAlias = torch.nn.Module | Callable[..., Any] | Spec | Path | str
 ENDING = ".kir"
 
 
