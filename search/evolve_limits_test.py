@@ -46,7 +46,7 @@ def kept(place, found):
 
 def ended(place, server, *words, **more):
     """Exit code, the run of the JSON object, the stored replies, stderr."""
-    code, out, err = place.run(*WORDS, "--json", *words, **at(server, **more))
+    code, out, err = place.run_here(*WORDS, "--json", *words, **at(server, **more))
     (found,) = json.loads(out)["runs"]
     assert found["best_us"] and "Traceback" not in err, "what was found is shown"
     return code, found, kept(place, found), err
@@ -82,7 +82,7 @@ def test_a_model_that_only_talks_nonsense_is_counted_as_refused(place, operators
     assert code == 0 and found["stopped_because"].startswith(ends)
     models = found["models"]
     assert models["answers"] == models["refused"] == len(replies) == len(server.seen) > 0
-    code, out, _ = place.run(f"--resume={RUN}", "--store=runs.db", **at(server))
+    code, out, _ = place.run_here(f"--resume={RUN}", "--store=runs.db", **at(server))
     words = f"{models['answers']} answers, {models['refused']} of them refused"
     assert code == 0 and f"rows on null, models: {models['tokens']} tokens" in out and words in out
 
@@ -114,7 +114,7 @@ def test_a_budget_that_is_used_up_ends_the_run_in_order(place, words, said):
     assert models["tokens"] <= 30000 if "tokens" in said else models["cost"] <= 0.05
     assert (models["cost"] is None) == ("--price" not in words[0] and models["tokens"] > 0)
     assert models["unanswered"] == sum(isinstance(r, ModelError) for r in replies) > 0
-    code, again, _ = place.run(f"--replay={RUN}", "--store=runs.db", "--json", words[0])
+    code, again, _ = place.run_here(f"--replay={RUN}", "--store=runs.db", "--json", words[0])
     assert code == 0 and json.loads(again)["runs"][0]["models"] == models
 
 
@@ -124,7 +124,7 @@ def test_a_run_whose_budget_is_used_up_goes_on_with_more(place):
         words = ("--evaluations=12", "--max-tokens=30000", "--operators=universal")
         _, found, _, _ = ended(place, server, *words)
         more = (f"--resume={RUN}", "--store=runs.db", "--json", "--max-tokens=900000")
-        code, out, _ = place.run(*more, **at(server))
+        code, out, _ = place.run_here(*more, **at(server))
     (longer,) = json.loads(out)["runs"]
     assert code == 0 and longer["stopped_because"].startswith("nothing new")
     assert longer["models"]["tokens"] > 30000 > found["models"]["tokens"]
@@ -138,7 +138,7 @@ def test_an_outage_does_not_end_a_search_and_takes_no_tokens(place):
     models = found["models"]
     assert replies and models["unanswered"] == len(replies) == sum(models["failed"].values())
     assert (models["answers"], models["refused"], models["tokens"]) == (0, 0, 0)
-    code, again, _ = place.run(f"--replay={RUN}", "--store=runs.db", "--json")
+    code, again, _ = place.run_here(f"--replay={RUN}", "--store=runs.db", "--json")
     assert code == 0 and json.loads(again)["runs"][0]["models"] == models
 
 

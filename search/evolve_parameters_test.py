@@ -47,7 +47,7 @@ def whole(tmp_path_factory):
         code, _, _ = place.run(*WORDS, **at(server), **dies)
         assert code == -signal.SIGKILL
         before = load(place)
-        code, said, noise = place.run(f"--resume={RUN}", "--store=runs.db", "--json", **at(server))
+        code, said, noise = place.run_here(f"--resume={RUN}", "--store=runs.db", "--json", **at(server))
     assert code == 0 and "goes on" in noise
     return Whole(place, before, said, server.seen)
 
@@ -108,7 +108,7 @@ def test_what_was_tried_before_the_kill_is_not_tried_again(whole):
 
 
 def test_a_replay_is_the_same_to_the_byte(whole):
-    code, said, noise = whole.place.run(f"--replay={RUN}", "--store=runs.db", "--json")
+    code, said, noise = whole.place.run_here(f"--replay={RUN}", "--store=runs.db", "--json")
     assert code == 0, noise
     name = json.loads(said)["runs"][0]["run"]
     assert said.replace(name, RUN) == whole.said

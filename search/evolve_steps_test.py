@@ -43,7 +43,7 @@ def test_a_draft_is_compiled_checked_profiled_and_repaired(steps, tmp_path):
     order = [*steps(), Scripted("answer", RIGHT)]
     with ModelServer(order, folder=ANSWERS) as server:
         where = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": KEY, "NO_PROXY": "127.0.0.1"}
-        code, said, noise = place.run(*words, "--json", **where)
+        code, said, noise = place.run_here(*words, "--json", **where)
     assert code == 0, noise
     results = [seen.body["messages"][-1] for seen in server.seen[-4:]]
     assert len(server.seen) == len(order)
@@ -57,7 +57,7 @@ def test_a_draft_is_compiled_checked_profiled_and_repaired(steps, tmp_path):
     store = Store(str(place.work / "runs.db"))
     stored = [e for e in store.exchanges(RUN) if is_step(e.request)]
     assert len(stored) == 4 and KEY not in "".join(e.request + e.reply for e in stored)
-    code, again, noise = place.run(f"--replay={RUN}", "--store=runs.db", "--json")
+    code, again, noise = place.run_here(f"--replay={RUN}", "--store=runs.db", "--json")
     assert code == 0 and again.replace("rows-null-2", RUN) == said, noise
     assert [e.reply for e in store.exchanges("rows-null-2") if is_step(e.request)] == [
         e.reply for e in stored
