@@ -47,7 +47,9 @@ def whole(tmp_path_factory):
         code, _, _ = place.run(*WORDS, **at(server), **dies)
         assert code == -signal.SIGKILL
         before = load(place)
-        code, said, noise = place.run_here(f"--resume={RUN}", "--store=runs.db", "--json", **at(server))
+        code, said, noise = place.run_here(
+            f"--resume={RUN}", "--store=runs.db", "--json", **at(server)
+        )
     assert code == 0 and "goes on" in noise
     return Whole(place, before, said, server.seen)
 
