@@ -21,6 +21,7 @@ NOTED = (
         "registers",
         "warps",
         "instruction",
+        "overlap",
         "unroll_loop",
         "cache",
         "cluster",

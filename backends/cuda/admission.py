@@ -10,8 +10,8 @@ ADMISSION = Admission(
     called=frozenset(
         """
         copy_async commit_copies wait_copies load_matrices load_matrices_transposed mma_m16n8k16
-        mma_m16n8k8 mma_m16n8k32 matrix wgmma arrive_warpgroup commit_warpgroup wait_warpgroup fence_shared
-        assume init_signals expect arrive_thread arrive_warp await copy_box store_box arrive_cluster sync_cluster sync_group finish_boxes
+        mma_m16n8k8 mma_m16n8k32 matrix wgmma arrive_warpgroup commit_warpgroup wait_warpgroup keep_order pack_words
+        fence_shared assume init_signals expect arrive_thread arrive_warp await copy_box store_box arrive_cluster sync_cluster sync_group finish_boxes
         take_number raise_flag await_raised fence_device sync_threads release_registers take_registers
         """.split()
     ),

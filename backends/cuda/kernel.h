@@ -60,6 +60,7 @@ struct Word<8> { using Type = uint2; };
 template <>
 struct Word<16> { using Type = uint4; };
 
+#define EXP2_FLUSHED(x) ptx::exp2_flushed(x)
 #include "prelude.h"
 
 // -- memory ---------------------------------------------------------------------------------------
@@ -301,12 +302,21 @@ inline void wgmma(D* top, D* bottom, Matrix<T> a, Matrix<T> b) {
   using Of = typename Wgmma<T>::template Of<kColumns>;
   Of::template multiply<kA, kB>(top, bottom, a.descriptor, b.descriptor);
 }
-// A in registers, in their order.
-template <int kColumns, int kB, class D, class T, class... Registers>
-inline void wgmma(D* top, D* bottom, Matrix<T> b, Registers... a) {
-  union { T elements[sizeof...(a)]; u32 words[4]; } held = {{a...}};
+// A in registers. They are words before the first instruction is issued: the compiler waits where it makes
+// one between two of them.
+template <class T, class... Others>
+inline void pack_words(u32 (&words)[4], T first, Others... others) {
+  union { T elements[1 + sizeof...(others)]; u32 words[4]; } held = {{first, others...}};
+  #pragma unroll
+  for (int at = 0; at < 4; ++at) {
+    words[at] = held.words[at];
+    ptx::keep_word(words[at]);
+  }
+}
+template <int kColumns, int kB, class D, class T>
+inline void wgmma(D* top, D* bottom, Matrix<T> b, const u32 (&a)[4]) {
   using Of = typename Wgmma<T>::template Of<kColumns>;
-  Of::template multiply<kB>(top, bottom, held.words, b.descriptor);
+  Of::template multiply<kB>(top, bottom, a, b.descriptor);
 }
 inline void arrive_warpgroup() { ptx::arrive_warpgroup(); }
 inline void commit_warpgroup() { ptx::commit_warpgroup(); }
@@ -314,6 +324,7 @@ template <int kPending>
 inline void wait_warpgroup() {
   ptx::wait_warpgroup<kPending>();
 }
+inline void keep_order(float x) { ptx::keep_order(x); }
 #endif
 
 #endif  // BACKENDS_CUDA_KERNEL_H_

@@ -8,6 +8,12 @@ using u64 = unsigned long long;
 
 namespace ptx {
 
+// Without the three instructions that subnormal results take.
+inline float exp2_flushed(float x) {
+  float found;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(found) : "f"(x));
+  return found;
+}
 inline u16 bf16_of(float x) {
   u16 found;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(found) : "f"(x));
@@ -285,6 +291,13 @@ inline void commit_warpgroup() { asm volatile("wgmma.commit_group.sync.aligned;"
 template <int kPending>
 inline void wait_warpgroup() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+// The compiler makes a word here.
+inline void keep_word(u32& x) { asm volatile("" : "+r"(x)); }
+// What x is computed from is computed before a wait that follows: the compiler may move a wait to an earlier
+// place, not past a branch. Nothing else happens, whatever x is.
+inline void keep_order(float x) {
+  asm volatile("{\n.reg .pred p;\nsetp.eq.f32 p, %0, 0fCF000000;\n@p nanosleep.u32 0;\n}" ::"f"(x) : "memory");
 }
 
 #define D8(c, i) c(top[i]), c(top[i + 1]), c(bottom[i]), c(bottom[i + 1])

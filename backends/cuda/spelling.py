@@ -16,7 +16,12 @@ MMA = ("mma_m16n8k16", "mma_m16n8k8", "mma_m16n8k32")  # functions of kernel.h
 @cache
 def templates() -> Templates:
     """The templates of CUDA C++."""
-    return Templates("cuda", filters=FILTERS | {"mma": mma})
+    return Templates("cuda", filters=FILTERS | {"mma": mma, "of_powers": of_powers})
+
+
+def of_powers(name: str) -> str:
+    """The function of exponents less their maximum."""
+    return f"{name}_flushed"
 
 
 def mma(name: str) -> str:

@@ -29,7 +29,7 @@ TYPES = frozenset(
 CALLED = TYPES | frozenset(  # by their names alone
     """
     add_to arrive_cluster arrive_warp assume await_raised copy_async copy_run get init_signals load load_box load_matrices matrix mma
-    operand put raise_flag rank result scan scan_after scan_one scan_one_after shuffle_xor store store_box sync_cluster
+    keep_order operand put raise_flag rank result scan scan_after scan_one scan_one_after shuffle_xor store store_box sync_cluster
     take_number vector warpgroup_mma where wide const_expr range max min
     """.split()
 )

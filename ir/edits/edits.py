@@ -400,7 +400,7 @@ def _without_dangling(schedule: Schedule) -> Schedule:
     for d in schedule.decisions:
         if d.verb == "unroll_loop" and d.subject not in loops - grid:
             continue
-        if d.verb in ("warps", "instruction") and d.subject not in units:
+        if d.verb in ("warps", "instruction", "overlap") and d.subject not in units:
             continue
         if d.verb == "place" and d.subject not in loops:
             continue

@@ -275,6 +275,14 @@ _TABLE = (
         {},
     ),
     Verb(
+        "overlap",
+        "a matmul in the iteration that computes its operand -> in the next one, in flight with the matmul "
+        "before it and with what is computed from that (as FlashAttention-3 within a warpgroup)",
+        "reduction",
+        {},
+        {},
+    ),
+    Verb(
         "unroll_loop",
         "a loop over tiles -> `factor` of its iterations at once, whose instructions the compiler "
         "interleaves",

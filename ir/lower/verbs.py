@@ -380,4 +380,5 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "pad": _Checker._laid,
     "warps": _Checker._of_matmul,
     "instruction": _Checker._of_matmul,
+    "overlap": _Checker._of_matmul,
 }

@@ -194,6 +194,8 @@ class Dot(Statement):
     warps: tuple[int, int] | None = None
     # M, N and K of the matrix instruction; None: the backend chooses.
     instruction: tuple[int, int, int] | None = None
+    # Whether an iteration of its loop multiplies what the one before computed.
+    overlaps: bool = False
     # Of a and b, which are multiplied by them: of an element for each block of the last index of `over`.
     scales: tuple[Tile, ...] = ()
 

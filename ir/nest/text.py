@@ -108,7 +108,8 @@ def space_of(value: Value, launch: Launch, machine: Machine) -> str:
 def _matmul(s: Dot) -> str:
     """What is decided on a matmul."""
     shape = ", by m{}n{}k{}".format(*s.instruction) if s.instruction else ""
-    return shape + (", warps {} x {}".format(*s.warps) if s.warps else "")
+    warps = ", warps {} x {}".format(*s.warps) if s.warps else ""
+    return shape + warps + (", one iteration later" if s.overlaps else "")
 
 
 def _value(value: Value) -> str:

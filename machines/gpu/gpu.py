@@ -44,6 +44,7 @@ VERBS = frozenset(
         "registers",
         "warps",
         "instruction",
+        "overlap",
         "unroll_loop",
         "cache",
         "cluster",

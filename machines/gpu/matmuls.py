@@ -9,7 +9,7 @@ from ir.errors import KernelError
 from ir.lower.launches import segments
 from ir.lower.matmuls import shape_of, shape_word
 from ir.machine import Machine
-from ir.nest.nest import Dot, Launch
+from ir.nest.nest import Dot, Launch, Loop
 from ir.nest.steps import tile_axes
 from ir.schedule import Decision, Schedule
 from ir.sizes import value as number
@@ -72,6 +72,27 @@ def require_decided(
         for s in launch.statements():
             if isinstance(s, Dot) and (s.warps or s.instruction):
                 _require(launch, s, schedule, machine, sizes)
+        _require_before(launch, schedule)
+
+
+def _require_before(launch: Launch, schedule: Schedule) -> None:
+    """KernelError where the loop of a matmul that is done one iteration later multiplies nothing else before
+    it, so that nothing would be in flight with it."""
+    loops = [s for s in launch.statements() if isinstance(s, Loop)]
+    ahead = {
+        late.value for loop in loops for late in [s for s in loop.body if isinstance(s, Dot)][1:]
+    }
+    for s in launch.statements():
+        if isinstance(s, Dot) and s.overlaps and s.value not in ahead:
+            subject = owner(schedule, launch.value(s.value).tensor)
+            decision = schedule.find("overlap", subject)
+            raise KernelError(
+                f"no loop multiplies something before `{subject}`, so nothing is computed while it is in "
+                "flight",
+                place=decision.place if decision else None,
+                allowed=", ".join(sorted(ahead)) or "none",
+                hint=f"drop {decision}",
+            )
 
 
 def _require(launch: Launch, s: Dot, schedule: Schedule, machine: Machine, sizes: Sizes) -> None:
@@ -151,8 +172,8 @@ def _width(indices: Sequence[str], tiles: Mapping[str, int]) -> int:
 
 
 def changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
-    """Every single change of `instruction` and `warps` that the machine has, in a fixed order."""
-    verbs = {v for v in ("instruction", "warps") if machine.renders(v)}
+    """Every single change of `instruction`, `warps` and `overlap` that the machine has, in a fixed order."""
+    verbs = {v for v in ("instruction", "warps", "overlap") if machine.renders(v)}
     computed = [d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"]
     for subject in computed if "instruction" in verbs else ():
         yield from _options(
@@ -165,6 +186,9 @@ def changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change
         count = _threads(spec, schedule, subject) // machine.warp
         parts = [(m, count // m) for m in (1, 2, 4, 8, 16) if m <= count <= MOST_WARPS]
         yield from _options(schedule, "warps", subject, [(("m", m), ("n", n)) for m, n in parts])
+    for subject in computed[1:] if "overlap" in verbs else ():
+        old = schedule.find("overlap", subject)
+        yield old, None if old else Decision("overlap", subject)
 
 
 def _options(

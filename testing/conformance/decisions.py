@@ -33,6 +33,7 @@ def causal(q: bf16[H, M, D], k: bf16[H, N, D], v: bf16[H, N, D]) -> bf16[H, M, D
 check(H=2, M=21, N=37, D=16)
 check(H=1, M=1, N=1, D=1)
 '''
+LONGER = CAUSAL.replace("check(H=2, M=21, N=37, D=16)", "check(H=1, M=70, N=200, D=64)")
 ONLINE = """
 tile(h, size=1)
 tile(m, size=8)
@@ -246,6 +247,12 @@ def _staging() -> Iterator[Case]:
     turns = f"{bulk}threads(y, count=128)\npersistent(y, programs=1)\npingpong(y)\n"
     own = {"registers": True, "everywhere": True}  # the first target may have no DMA engine
     yield Case("consumers that take turns", text, ("staging", "matmul"), turns, **own)
+    late = ONLINE.replace("size=8", "size=64").replace("size=16", "size=64")
+    late += "place(n.outer, level=loop)\npipeline(k, stages=3)\npipeline(v, stages=3)\n"
+    late += "copy(k, by=bulk)\ncopy(v, by=bulk)\noverlap(o)\nthreads(y, count=128)\n"
+    for title, more in (("", ""), (", cut", "causal_bound(n, at=m)\n")):
+        name = f"online softmax, multiplied one iteration later{more and title}"
+        yield Case(name, LONGER, ("staging", "matmul"), f"{late}{more}", **own)
     shared = f"{MATRIX}multicast(x, over=n.outer)\npipeline(x, stages=2)\n"
     yield Case("a broadcast operand", text, ("staging", "matmul"), shared)
 

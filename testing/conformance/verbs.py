@@ -62,6 +62,28 @@ ALIKE, UNLIKE = (
     "pipeline(x, stages=3)\npipeline(w, stages=3)",
     "pipeline(x, stages=3)\npipeline(w, stages=2)",
 )
+CHAIN = parse_spec(
+    "def chain(q: bf16[M, K], k: bf16[N, K], v: bf16[N, K]) -> f32[M, K]:\n"
+    '    """Average by how keys fit."""\n    s[m, n] = sum(f32(q[m, d]) * f32(k[n, d]), d)\n'
+    "    t[m] = max(s[m, n], n)\n    p[m, n] = exp(s[m, n] - t[m])\n"
+    "    o[m, d] = sum(p[m, n] * f32(v[n, d]), n)\n    return o\n"
+)
+STREAMED = """schedule(chain)
+tile(m, size=64)
+tile(n, size=64)
+place(m.outer, level=grid)
+place(n.outer, level=loop)
+online(t, into=o)
+compute(s, unit=matrix)
+compute(o, unit=matrix)
+precision(o, dtype=bf16)
+threads(o, count=128)
+pipeline(k, stages=3)
+pipeline(v, stages=3)
+copy(k, by=bulk)
+copy(v, by=bulk)
+"""
+OF_CHAINS = {"overlap": "overlap(o)"}  # of a matmul whose operand is computed from another one
 # What must be decided before it: some languages copy in bulk in pipelined loops alone.
 STAGES = "pipeline(x, stages=2)\npipeline(w, stages=2)\n"
 BULK = f"{STAGES}copy(x, by=bulk)\ncopy(w, by=bulk)\n"
@@ -82,7 +104,7 @@ OF_MATMULS = {
     "swizzle": tuple(f"swizzle(x, bytes={count})" for count in (32, 64, 128)),
     "pad": tuple(f"pad(x, bytes={count})" for count in (16, 32)),
 }
-assert {*LINES, *OF_MATMULS, *OF_LOOPS} == {*NOTED}
+assert {*LINES, *OF_MATMULS, *OF_LOOPS, *OF_CHAINS} == {*NOTED}
 
 
 def verb_problems(backend: Backend, machine: Machine) -> Iterator[str]:
@@ -100,14 +122,16 @@ def verb_problems(backend: Backend, machine: Machine) -> Iterator[str]:
         if changes and not listed:
             yield f"`{line}` changes the source, and the manifest does not list `{verb}`"
         yield from _admission(machine, f"{before}{line}", listed)
-    for verb, line in OF_LOOPS.items():
-        text, listed = _source(backend, noted, line, ROWS, TWICE), verb in backend.manifest.verbs
-        changes = text not in (None, _source(backend, noted, "", ROWS, TWICE))
+    others = [(*one, ROWS, TWICE) for one in OF_LOOPS.items()]
+    others += [(*one, CHAIN, STREAMED) for one in OF_CHAINS.items()]
+    for verb, line, spec, tiles in others:
+        text, listed = _source(backend, noted, line, spec, tiles), verb in backend.manifest.verbs
+        changes = text not in (None, _source(backend, noted, "", spec, tiles))
         # A backend for tests may write the nest itself, whatever it lists.
         if listed != changes and not (changes and backend.manifest.for_tests):
             yield f"`{verb}` changes the source: {changes}; the manifest lists it: {listed}"
         if text is not None:
-            yield from _admission(machine, line, listed, ROWS, TWICE)
+            yield from _admission(machine, line, listed, spec, tiles)
     for verb, lines in OF_MATMULS.items():
         yield from _of_matmuls(backend, machine, noted, verb, lines)
     if "pipeline" in backend.manifest.verbs:

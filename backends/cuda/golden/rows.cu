@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) row_softmax_0(
   float e[k_n];
   #pragma unroll
   for (int k_i = 0; k_i < k_n; ++k_i)
-    e[k_i] = fn::exp2(x[k_i] * kLog2E - mx * kLog2E);
+    e[k_i] = fn::exp2_flushed(x[k_i] * kLog2E - mx * kLog2E);
   float s;
   s = 0;
   #pragma unroll

@@ -214,20 +214,30 @@ extern "C" __global__ void __launch_bounds__(128, 1) product_0(
             acc_bh[k_i][n_i];
     fence_shared();
     __syncthreads();
-    arrive_warpgroup();
-    #pragma unroll
-    for (int m_i = 0; m_i < 2; m_i += 2)
+    {
+      u32 words[2 / 2][32 / 8][4];
       #pragma unroll
-      for (int n_i = 0; n_i < 16; n_i += 16)
+      for (int m_i = 0; m_i < 2; m_i += 2)
         #pragma unroll
         for (int k_from = 0; k_from < 32; k_from += 8)
-          wgmma<64, 0>(
-              &acc_step[m_i][n_i], &acc_step[m_i + 1][n_i],
-              matrix<32>(acc_bh_tile, 64, n_i % 2 + n_i / 2 * 8, k_from),
+          pack_words(
+              words[m_i / 2][k_from / 8],
               part_1[m_i][k_from / 8 * 2], part_1[m_i + 1][k_from / 8 * 2],
               part_1[m_i][k_from / 8 * 2 + 1], part_1[m_i + 1][k_from / 8 * 2 + 1]);
-    commit_warpgroup();
-    wait_warpgroup<0>();
+      arrive_warpgroup();
+      #pragma unroll
+      for (int m_i = 0; m_i < 2; m_i += 2)
+        #pragma unroll
+        for (int n_i = 0; n_i < 16; n_i += 16)
+          #pragma unroll
+          for (int k_from = 0; k_from < 32; k_from += 8)
+            wgmma<64, 0>(
+                &acc_step[m_i][n_i], &acc_step[m_i + 1][n_i],
+                matrix<32>(acc_bh_tile, 64, n_i % 2 + n_i / 2 * 8, k_from),
+                words[m_i / 2][k_from / 8]);
+      commit_warpgroup();
+      wait_warpgroup<0>();
+    }
     float acc_bl[8][2];
     #pragma unroll
     for (int k_i = 0; k_i < 8; ++k_i)
@@ -248,34 +258,54 @@ extern "C" __global__ void __launch_bounds__(128, 1) product_0(
             part_2[k_i][n_i];
     fence_shared();
     __syncthreads();
-    arrive_warpgroup();
-    #pragma unroll
-    for (int m_i = 0; m_i < 2; m_i += 2)
+    {
+      u32 words[2 / 2][32 / 8][4];
       #pragma unroll
-      for (int n_i = 0; n_i < 16; n_i += 16)
+      for (int m_i = 0; m_i < 2; m_i += 2)
         #pragma unroll
         for (int k_from = 0; k_from < 32; k_from += 8)
-          wgmma<64, 0>(
-              &acc_step[m_i][n_i], &acc_step[m_i + 1][n_i],
-              matrix<32>(operand_tile_2, 64, n_i % 2 + n_i / 2 * 8, k_from),
+          pack_words(
+              words[m_i / 2][k_from / 8],
               acc_ah[m_i][k_from / 8 * 2], acc_ah[m_i + 1][k_from / 8 * 2],
               acc_ah[m_i][k_from / 8 * 2 + 1], acc_ah[m_i + 1][k_from / 8 * 2 + 1]);
-    commit_warpgroup();
-    wait_warpgroup<1>();
-    arrive_warpgroup();
-    #pragma unroll
-    for (int m_i = 0; m_i < 2; m_i += 2)
+      arrive_warpgroup();
       #pragma unroll
-      for (int n_i = 0; n_i < 16; n_i += 16)
+      for (int m_i = 0; m_i < 2; m_i += 2)
+        #pragma unroll
+        for (int n_i = 0; n_i < 16; n_i += 16)
+          #pragma unroll
+          for (int k_from = 0; k_from < 32; k_from += 8)
+            wgmma<64, 0>(
+                &acc_step[m_i][n_i], &acc_step[m_i + 1][n_i],
+                matrix<32>(operand_tile_2, 64, n_i % 2 + n_i / 2 * 8, k_from),
+                words[m_i / 2][k_from / 8]);
+      commit_warpgroup();
+      wait_warpgroup<1>();
+    }
+    {
+      u32 words[2 / 2][32 / 8][4];
+      #pragma unroll
+      for (int m_i = 0; m_i < 2; m_i += 2)
         #pragma unroll
         for (int k_from = 0; k_from < 32; k_from += 8)
-          wgmma<64, 0>(
-              &acc_step[m_i][n_i], &acc_step[m_i + 1][n_i],
-              matrix<32>(acc_bh_tile, 64, n_i % 2 + n_i / 2 * 8, k_from),
+          pack_words(
+              words[m_i / 2][k_from / 8],
               acc_ah[m_i][k_from / 8 * 2], acc_ah[m_i + 1][k_from / 8 * 2],
               acc_ah[m_i][k_from / 8 * 2 + 1], acc_ah[m_i + 1][k_from / 8 * 2 + 1]);
-    commit_warpgroup();
-    wait_warpgroup<0>();
+      arrive_warpgroup();
+      #pragma unroll
+      for (int m_i = 0; m_i < 2; m_i += 2)
+        #pragma unroll
+        for (int n_i = 0; n_i < 16; n_i += 16)
+          #pragma unroll
+          for (int k_from = 0; k_from < 32; k_from += 8)
+            wgmma<64, 0>(
+                &acc_step[m_i][n_i], &acc_step[m_i + 1][n_i],
+                matrix<32>(acc_bh_tile, 64, n_i % 2 + n_i / 2 * 8, k_from),
+                words[m_i / 2][k_from / 8]);
+      commit_warpgroup();
+      wait_warpgroup<0>();
+    }
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll

@@ -271,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
-        p[m_i][n_i] = fn::exp2(a[m_i][n_i] * kLog2E - mx[m_i] * kLog2E);
+        p[m_i][n_i] = fn::exp2_flushed(a[m_i][n_i] * kLog2E - mx[m_i] * kLog2E);
     bf16 v[4][d_n1];
     #pragma unroll
     for (int n_i = 0; n_i < 4; ++n_i)
@@ -431,7 +431,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
-        p[m_i][n_i] = fn::exp2(a[m_i][n_i] * kLog2E - mx[m_i] * kLog2E);
+        p[m_i][n_i] = fn::exp2_flushed(a[m_i][n_i] * kLog2E - mx[m_i] * kLog2E);
     float part_7[2];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i) {

@@ -7,6 +7,10 @@
 
 namespace ptx {
 
+inline float exp2_flushed(float x) {
+  float found = exp2f(x);
+  return found < 0x1p-126f ? 0.0f : found;
+}
 inline u16 bf16_of(float x) {
   const u32 b = as<u32>(x);
   return u16(x != x ? (b >> 16) | 0x40u : (b + 0x7fffu + ((b >> 16) & 1u)) >> 16);
@@ -257,6 +261,8 @@ inline void arrive_warpgroup() {}
 inline void commit_warpgroup() {}
 template <int kPending>
 inline void wait_warpgroup() {}
+inline void keep_order(float) {}
+inline void keep_word(u32&) {}
 
 // The element of an operand in shared memory as its descriptor says; along: of M or N. Where that is
 // the contiguous dimension, panels are as far apart as the descriptor's first distance says.

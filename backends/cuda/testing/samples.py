@@ -46,6 +46,7 @@ SPECS = {
     "clustered": "staged",
     "pingpong": "staged",
     "fetched": "streamed",
+    "overlapped": "streamed",
 }  # whose file has another name
 BULK_CASES = {  # for machines with a DMA engine
     "produced": f"{CASES['staged']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)\n"
@@ -64,6 +65,9 @@ BULK_CASES = {  # for machines with a DMA engine
     "copy(x, by=bulk)\ncopy(w, by=bulk)\ncluster(o, size=2)",
     "fetched": f"{CASES['streamed']}\ncopy(q, by=bulk)\npipeline(k, stages=2)\n"
     "pipeline(v, stages=2)\ncopy(k, by=bulk)\ncopy(v, by=bulk)",
+    "overlapped": f"{CASES['streamed']}\npipeline(k, stages=3)\npipeline(v, stages=3)\n"
+    "copy(k, by=bulk)\ncopy(v, by=bulk)\nfuse(l, into=o)\nonline(mx, into=o)\nprecision(o, dtype=bf16)\noverlap(o)\n"
+    "threads(y, count=128)",
 }
 # What a machine without a case's instruction decides.
 WIDENED = {("eight", "a100"): "\nprecision(acc, dtype=bf16)"}

@@ -60,7 +60,7 @@ def row_softmax_0(
         mx = Float32(fn.larger(mx, shuffle_xor(mx, 1 << distance)))
     e = cute.make_rmem_tensor(k_n, Float32)
     for k_i in cutlass.range(k_n, unroll_full=True):
-        e[k_i] = Float32(fn.exp2(x[k_i] * fn.LOG2_E - mx * fn.LOG2_E))
+        e[k_i] = Float32(fn.exp2_flushed(x[k_i] * fn.LOG2_E - mx * fn.LOG2_E))
     s = Float32(0)
     s = Float32(0)
     for k_i in cutlass.range(k_n, unroll_full=True):

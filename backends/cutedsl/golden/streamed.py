@@ -118,7 +118,9 @@ def causal_0(
     for m_i in cutlass.range(4, unroll_full=True):
         for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_Q), unroll_full=True):
             copy_async(
-                vector(q_tile, (m_axis_1((thread, m_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_Q)),
+                vector(
+                    q_tile, (m_axis_1((thread, m_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_Q)
+                ),
                 q_ptr,
                 h_at * M * D + offs_m_1[m_i] * D + offs_d_1[d_i],
                 mask_m_1[m_i] & mask_d_1[d_i],
@@ -157,7 +159,11 @@ def causal_0(
         for n_i in cutlass.range(4, unroll_full=True):
             for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                 copy_async(
-                    vector(k_tile, (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
+                    vector(
+                        k_tile,
+                        (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))),
+                        wide(8, ALIGNED_K),
+                    ),
                     k_ptr,
                     h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                     mask_n_1[n_i] & mask_d_1[d_i],
@@ -188,7 +194,11 @@ def causal_0(
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(16, unroll_full=True):
                 x_a[m_i, n_i] = Float32(
-                    where(offs_n[n_i] <= offs_m[m_i], s_2[m_i, n_i] * fn.rsqrt(Float32(D)), -fn.INFINITY),
+                    where(
+                        offs_n[n_i] <= offs_m[m_i],
+                        s_2[m_i, n_i] * fn.rsqrt(Float32(D)),
+                        -fn.INFINITY,
+                    ),
                 )
         part_1 = cute.make_rmem_tensor(2, Float32)
         for m_i in cutlass.range(2, unroll_full=True):
@@ -227,7 +237,11 @@ def causal_0(
         for n_i in cutlass.range(4, unroll_full=True):
             for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                 copy_async(
-                    vector(k_tile, (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
+                    vector(
+                        k_tile,
+                        (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))),
+                        wide(8, ALIGNED_K),
+                    ),
                     k_ptr,
                     h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                     mask_n_1[n_i] & mask_d_1[d_i],
@@ -258,11 +272,15 @@ def causal_0(
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(16, unroll_full=True):
                 x_a[m_i, n_i] = Float32(
-                    where(offs_n[n_i] <= offs_m[m_i], s[m_i, n_i] * fn.rsqrt(Float32(D)), -fn.INFINITY),
+                    where(
+                        offs_n[n_i] <= offs_m[m_i], s[m_i, n_i] * fn.rsqrt(Float32(D)), -fn.INFINITY
+                    ),
                 )
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(16, unroll_full=True):
-                x_p[m_i, n_i] = Float32(fn.exp2(x_a[m_i, n_i] * fn.LOG2_E - mx[m_i] * fn.LOG2_E))
+                x_p[m_i, n_i] = Float32(
+                    fn.exp2_flushed(x_a[m_i, n_i] * fn.LOG2_E - mx[m_i] * fn.LOG2_E),
+                )
         v = cute.make_rmem_tensor(cute.make_layout((4, d_n1), stride=(d_n1, 1)), BFloat16)
         for n_i in cutlass.range(4, unroll_full=True):
             for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
@@ -301,7 +319,11 @@ def causal_0(
             for m_i in cutlass.range(8, unroll_full=True):
                 for n_i in cutlass.range(0, 4, 4, unroll_full=True):
                     copy_run(
-                        vector(operand_tile_3, (m_axis_2((thread, m_i)), n_issue_1 + n_axis_2((thread, n_i))), 4),
+                        vector(
+                            operand_tile_3,
+                            (m_axis_2((thread, m_i)), n_issue_1 + n_axis_2((thread, n_i))),
+                            4,
+                        ),
                         vector(part_4, (m_i, n_i), 4),
                     )
             part_5 = cute.make_rmem_tensor(cute.make_layout((4, d_n2), stride=(d_n2, 1)), Float32)
@@ -314,7 +336,8 @@ def causal_0(
                 for m_i in cutlass.range(8, unroll_full=True):
                     for d_i in cutlass.range(d_n2, unroll_full=True):
                         part_2[m_i, d_i] = Float32(
-                            part_2[m_i, d_i] + Float32(part_4[m_i, n_i]) * Float32(part_5[n_i, d_i]),
+                            part_2[m_i, d_i]
+                            + Float32(part_4[m_i, n_i]) * Float32(part_5[n_i, d_i]),
                         )
         for m_i in cutlass.range(8, unroll_full=True):
             for d_i in cutlass.range(d_n2, unroll_full=True):
@@ -357,7 +380,11 @@ def causal_0(
         for n_i in cutlass.range(4, unroll_full=True):
             for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                 copy_async(
-                    vector(k_tile, (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
+                    vector(
+                        k_tile,
+                        (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))),
+                        wide(8, ALIGNED_K),
+                    ),
                     k_ptr,
                     h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                     mask_n_1[n_i] & mask_d_1[d_i],
@@ -388,11 +415,17 @@ def causal_0(
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(16, unroll_full=True):
                 x_a[m_i, n_i] = Float32(
-                    where(offs_n[n_i] <= offs_m[m_i], s_3[m_i, n_i] * fn.rsqrt(Float32(D)), -fn.INFINITY),
+                    where(
+                        offs_n[n_i] <= offs_m[m_i],
+                        s_3[m_i, n_i] * fn.rsqrt(Float32(D)),
+                        -fn.INFINITY,
+                    ),
                 )
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(16, unroll_full=True):
-                x_p[m_i, n_i] = Float32(fn.exp2(x_a[m_i, n_i] * fn.LOG2_E - mx[m_i] * fn.LOG2_E))
+                x_p[m_i, n_i] = Float32(
+                    fn.exp2_flushed(x_a[m_i, n_i] * fn.LOG2_E - mx[m_i] * fn.LOG2_E),
+                )
         part_7 = cute.make_rmem_tensor(2, Float32)
         for m_i in cutlass.range(2, unroll_full=True):
             part_7[m_i] = Float32(0)

@@ -3,6 +3,7 @@
 from backends.cutedsl.kernel import functions as fn
 from backends.cutedsl.kernel.functions import where, wide
 from backends.cutedsl.kernel.matrices import (
+    keep_order,
     load_matrices,
     matrix,
     mma,
@@ -46,6 +47,7 @@ __all__ = [
     "fn",
     "get",
     "init_signals",
+    "keep_order",
     "load",
     "load_box",
     "load_matrices",

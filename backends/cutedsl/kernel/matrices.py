@@ -92,6 +92,18 @@ def _eight_mma(acc: Any, a: Any, b: Any) -> None:
         acc[n] = dtype(llvm.extractvalue(dtype.mlir_type, made, [n]))
 
 
+def keep_order(x: Any) -> None:
+    """What the registers of x are computed from is computed before a wait that follows: the compiler may
+    move a wait to an earlier place, not past a branch. Nothing else happens."""
+    for n in range(cute.size(x)):
+        _keep_before_waits(x[n])
+
+
+def _keep_before_waits(x: Any) -> None:
+    text = "{\n.reg .pred p;\nsetp.eq.f32 p, $0, 0fCF000000;\n@p nanosleep.u32 0;\n}"
+    llvm.inline_asm(None, [Float32(x).ir_value()], text, "f", has_side_effects=True)
+
+
 def load_matrices(tile: Any, at: Any, to: Any, registers: Sequence[Any], transposed: bool) -> None:
     """Matrices of 8 x 8 elements of 16 bits, whose rows begin where eight threads each say, into
     pairs of registers."""

@@ -44,6 +44,8 @@ CASES = {  # decisions for the kernel of a case, which is in FOLDER
     "copy(w, by=bulk)\ncopy(y, by=bulk)\nrasterize(m, size=8, over=n)\nthreads(y, count=256)",
     "fetched": f"{_STREAMED}\ncopy(q, by=bulk)\npipeline(k, stages=2)\npipeline(v, stages=2)\n"
     "copy(k, by=bulk)\ncopy(v, by=bulk)",
+    "overlapped": f"{_STREAMED}\npipeline(k, stages=3)\npipeline(v, stages=3)\ncopy(k, by=bulk)\n"
+    "copy(v, by=bulk)\nfuse(l, into=o)\nonline(mx, into=o)\nprecision(o, dtype=bf16)\noverlap(o)\nthreads(y, count=128)",
 }
 _EIGHT = (
     _MATMUL.replace("tile(k, size=32)", "tile(k, size=64)")
@@ -74,6 +76,7 @@ SPECS = {  # whose file has another name
         "produced warps clustered pingpong stream_k stream_k_by_roles".split(), "staged"
     ),
     "fetched": "streamed",
+    "overlapped": "streamed",
     "whole_warps": "whole",
     "padded": "split",
 }
@@ -92,6 +95,7 @@ SIZES = {
     "persistent": (dict(M=9, K=128),),
     "produced": (dict(M=9, K=35, N=11), dict(M=9, K=40, N=24)),
     "fetched": (dict(H=1, M=9, N=70, D=13), dict(H=1, M=8, N=64, D=64)),
+    "overlapped": (dict(H=1, M=9, N=150, D=16),),
     "clustered": (dict(M=70, K=40, N=64),),
     "pingpong": (dict(M=70, K=40, N=200),),
     "padded": (dict(M=5, K=9, N=3), dict(M=10, K=16, N=24)),

@@ -170,6 +170,7 @@ class _Counter:
     ) -> tuple[float, float, float, float]:
         """Seconds of one execution: waiting for loads, for other results, moving, computing."""
         fetch = after = moving = alone = 0.0
+        later = beside = 0.0  # of matmuls one iteration later, and of what hides them
         asked = False
         for s in block:
             if isinstance(s, Loop):
@@ -187,10 +188,14 @@ class _Counter:
                 asked = False
             after += wait
             busy = self._busy(seconds, around)
+            if isinstance(s, Dot) and s.overlaps:
+                later += busy
+                continue
+            beside += 0.0 if isinstance(s, Load | Dot) else busy
             moving, alone = (
                 (moving + busy, alone) if isinstance(s, Load) else (moving, alone + busy)
             )
-        return fetch, after, moving, alone
+        return fetch, after, moving, alone + max(0.0, later - beside)
 
     def _loop(self, s: Loop, around: tuple[tuple[str, float], ...]) -> tuple[float, float]:
         """Seconds of all iterations: waiting, and busy. With stages, loads run beside the rest."""
@@ -242,7 +247,8 @@ class _Counter:
                 return ({}, 0.0) if s.value in self.tables else (self._moved(s, around), 0.0)
             case Dot():
                 seconds = self._dot(s)
-                return seconds, DOT_CYCLES * self.cycle + self._held_up(s, seconds["matrix"])
+                behind = 0.0 if s.overlaps else DOT_CYCLES * self.cycle
+                return seconds, behind + self._held_up(s, seconds["matrix"])
             case Map():
                 of = (n.value for n in s.expression.walk() if isinstance(n, Tile))
                 for known in (n for n in of if n in self.ends):

@@ -66,6 +66,11 @@ OF_FLOATS(sqrt, sqrtf(x), ::sqrt(x))
 OF_FLOATS(rsqrt, rsqrtf(x), ::rsqrt(x))
 OF_FLOATS(exp, expf(x), ::exp(x))
 OF_FLOATS(exp2, exp2f(x), ::exp2(x))
+#ifndef EXP2_FLUSHED
+#define EXP2_FLUSHED(x) exp2f(x)
+#endif
+// Of exponents less their maximum, whose sum is at least 1: what no normal number holds may be 0.
+OF_FLOATS(exp2_flushed, EXP2_FLUSHED(x), ::exp2(x))
 OF_FLOATS(expm1, expm1f(x), ::expm1(x))
 OF_FLOATS(log, logf(x), ::log(x))
 OF_FLOATS(log2, log2f(x), ::log2(x))

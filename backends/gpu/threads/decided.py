@@ -18,6 +18,7 @@ class Decided:
 
     shape: tuple[int, int, int] | None = None  # M, N and K of the instruction
     warps: tuple[int, int] | None = None  # parts of M and of N
+    overlaps: bool = False  # whether it is done in the iteration after that of its operand
 
     def rows(self, table: Sequence[MatrixInstruction]) -> Sequence[MatrixInstruction]:
         """The instructions that are left."""
@@ -28,7 +29,7 @@ class Decided:
 
     def require(self, found: bool, name: str, dtype: str) -> None:
         """BackendError where a decision leaves no way to multiply; found: whether there is one."""
-        if found or self == Decided():
+        if found or self.shape is self.warps is None:
             return
         shape = f" by {shape_word(self.shape)}" if self.shape else ""
         parts = " by warps in {} x {} parts".format(*self.warps) if self.warps else ""
@@ -45,4 +46,5 @@ NONE: Mapping[str, Decided] = MappingProxyType({})
 def decided(launch: Launch) -> Mapping[str, Decided]:
     """The decisions on the matmuls of a launch, by the value that holds the result."""
     dots = (s for s in launch.statements() if isinstance(s, Dot))
-    return {s.value: Decided(s.instruction, s.warps) for s in dots if s.instruction or s.warps}
+    own = {s.value: Decided(s.instruction, s.warps, s.overlaps) for s in dots}
+    return {name: one for name, one in own.items() if one != Decided()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2, prod
 
 from backends.backend import BackendError
@@ -39,6 +39,7 @@ class Plan:
     # M and the blocks of K, and those of N: of the scales, in pairs.
     scales: tuple[tuple[Spread, Spread], ...] = ()
     k_major: bool = False  # whether it reads tiles that are contiguous along K alone
+    overlaps: bool = False  # whether the schedule has it done one iteration later
 
 
 def plans(
@@ -78,7 +79,8 @@ def plans(
         if made is None and one.scales:
             what = f"no instruction multiplies {rows} x {columns} elements over {depth} with scales"
             raise BackendError("emit", f"{what}, as `{one.name.stem}` is tiled")
-        found[key] = made or _by_threads(rows, columns, warps, warp_bits)
+        made = made or _by_threads(rows, columns, warps, warp_bits)
+        found[key] = replace(made, overlaps=own.overlaps)
     return found
 
 

@@ -24,6 +24,7 @@ from backends.gpu.threads import thread as to
 from backends.gpu.threads.boxes import BOXES, Boxed, map_of, origins
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
+from backends.gpu.threads.overlaps import Overlap, above, overlap
 from backends.gpu.threads.prune import reads
 from backends.gpu.threads.signals import Signal
 from backends.gpu.threads.staging import COPY_BYTES, advanced, in_flight
@@ -49,6 +50,7 @@ class Producers(Boxed):
         self.fill_first: list[to.Statement] = []  # of the producers, before the first tile
         self.fills: list[to.Statement] = []  # the same for each tile, in the loops around
         self.own_rings: list[Ring] = []  # that they fill: one of each loop
+        self.overlapped = 0  # matmuls that are done one iteration later
         self.around: list[_Loop] = []  # around the statement
         self.closed = 0  # blocks around it that not all tiles run, or that are run once
         before = self.launch.shares.before if self.launch.shares else ()
@@ -94,6 +96,9 @@ class Producers(Boxed):
         super().require_all()
         if self.roles and not self.fills:
             raise BackendError("emit", "there are no producers: no load in bulk is given to them")
+        if self.later or any(p.overlaps for p in self.plans.values()) and not self.overlapped:
+            what = "a matmul is not done one iteration later: its loop copies nothing in bulk"
+            raise BackendError("emit", f"{what}, or no warpgroup multiplies it")
 
     def before(self, statements: Iterable[of.Statement]) -> tuple[to.Statement, ...]:
         """The statements of what is done before the first tile, which is no producer's work."""
@@ -315,6 +320,10 @@ class Producers(Boxed):
         free: tuple[to.Statement, ...] = (ring.freed(stage),)
         over = ring.freed(ring.before("read"))
         multiplies = [x for x in consumed if isinstance(x, to.WarpgroupMultiply)]
+        for late in (x.to for x in multiplies if x.to in self.later):
+            self.later.discard(late)
+            self._overlapped(s, ring, overlap(consumed, late, self.fragments, ring.tiles), some)
+            return
         if any(x.a in self.fragments for x in multiplies):  # the next load would overwrite it
             flies = None
         regroups = [x for x in consumed if isinstance(x, to.Regroup)] if flies else []
@@ -338,6 +347,26 @@ class Producers(Boxed):
             self.put(to.WarpgroupWait(flies))
             self.put(over if some else to.Guard(of.Compute("gt", (high, low)), (over,)))
         self.found += (x for x in regroups if x.source == flies)
+
+    def _overlapped(self, s: of.Loop, ring: Ring, parts: Overlap, certain: bool) -> None:
+        """The consumers' side of a loop whose last matmul is done one iteration later."""
+        if ring.stages < 2:
+            raise BackendError("emit", "a matmul one iteration later needs two stages in flight")
+        self.overlapped += 1
+        low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
+        full = to.Await(ring.full, ring.stage("read"), ring.parity("read"))
+        before = ring.before("read")
+        second = above(low, s.tile)
+        once = (full, *parts.once(), *ring.next("read"))
+        again = (full, *parts.again(before, [ring.freed(before)]), *ring.next("read"))
+        made = (
+            to.Loop(name, low, second, s.tile, once, certain=True),
+            to.Loop(name, second, high, s.tile, again),
+            replace(parts.later, b_stage=before),
+            ring.freed(before),
+        )
+        for x in made if certain else (to.Guard(of.Compute("gt", (high, low)), made),):
+            self.put(x)
 
     def _late(
         self, block: tuple[to.Statement, ...], ring: Ring, certain: bool

@@ -49,6 +49,7 @@ class Matmuls(Lowering):
         self.stages: dict[Name, Expr] = {}  # of staged variables, the stage that is read
         self.depths: dict[Name, int] = {}  # stages of pipelined variables
         self.loops = 0
+        self.later: set[Name] = set()  # results that are to be multiplied one iteration later
 
     def statement(self, s: of.Statement) -> None:
         """Adds what one statement of the tile program becomes."""
@@ -95,6 +96,8 @@ class Matmuls(Lowering):
         b_tile = self.operand(m.b, plan, along)
         if plan.warpgroup and plan.instruction:
             self.fly(to_name)
+            if plan.overlaps:
+                self.later.add(to_name)
             stages = (None if registers else self.stage(m.a), self.stage(m.b))
             a_side, shape = registers or a_tile, plan.warpgroup
             self.put(

@@ -18,6 +18,7 @@ _OPERANDS = (
     "b_scale",
     "source",
     "before",
+    "after",
     "totals",
 )  # fields with the names of what is read
 _READ = (to.SharedStore, to.WarpgroupWait, to.Loop)  # whose name is that of a fragment they read

@@ -78,8 +78,9 @@ def statement_text(s: to.Statement) -> str:
             operands = f"{text(a)}{_stage(a_stage)} @ {text(b)}{_stage(b_stage)}"
             rest = f", {pending} in flight" if pending else ""
             return f"{text(name)} += {operands} by {instruction.name}{rest}"
-        case to.WarpgroupWait(name):
-            return f"wait for {text(name)}"
+        case to.WarpgroupWait(name, pending, after):
+            rest = f", {pending} in flight" if pending else ""
+            return f"wait for {text(name)}{rest}" + (f", after {text(after)}" if after else "")
         case to.Regroup(name, source, groups, split):
             pairs = [(one, f"({', '.join(into)})") for one, into in groups]
             how = [f"{a} as {b}" if split else f"{b} as {a}" for a, b in pairs]

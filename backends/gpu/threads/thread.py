@@ -354,9 +354,14 @@ class WarpgroupMultiply(Statement):
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupWait(Statement):
-    """Waits until no matmul of a warpgroup is in flight; its result can be read."""
+    """Waits until at most `pending` matmuls of a warpgroup are in flight; then `name`, the result of one
+    that is over, can be read."""
 
     name: Name
+    pending: int = 0
+    # A fragment: what is computed for it is computed while they are in flight, wherever the compiler would
+    # put the wait.
+    after: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)

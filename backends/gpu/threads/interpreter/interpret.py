@@ -214,6 +214,7 @@ class _Role:
         self.block.number, self.block.active, self.block.barriers = number, None, 0
         for v in self.block.variables.values():
             v.value, v.partly, v.flies, v.feeds = None, None, False, False
+        self.block.flights = []
         if self.launch.step is not None:
             self._put(self.launch.step, step)
         self._put(_BLOCK, number)

@@ -48,7 +48,8 @@ class Block:
     first: int = 0  # the number of its first thread among those of all roles
     barriers: int = 0  # that it has passed
     statement: Statement | None = None  # that is run
-    fed: list[Variable] = field(default_factory=list)  # by which matmuls are fed, the latest last
+    # The result and the operand, where it is no tile, of each matmul in flight, the latest last.
+    flights: list[tuple[Variable, Variable | None]] = field(default_factory=list)
 
     def fault(
         self, kind: str, what: str, hint: str, threads: Sequence[int] | np.ndarray = ()
@@ -94,14 +95,17 @@ class Block:
             v.partly = v.partly | self.active
         v.value = np.where(threads, value, before)
 
-    def feed(self, v: Variable | None, pending: int) -> None:
-        """Notes the operand of a matmul, of which at most `pending` are in flight then; None: a tile."""
-        for one in self.fed:
-            one.feeds = False
-        self.fed = [*self.fed, *([v] if v else [])]
-        self.fed = self.fed[len(self.fed) - pending :] if pending else []
-        for one in self.fed:
-            one.feeds = True
+    def land(self, pending: int) -> None:
+        """Until at most `pending` matmuls are in flight, the oldest end."""
+        for onto, held in self.flights:
+            onto.flies = False
+            if held is not None:
+                held.feeds = False
+        self.flights = self.flights[len(self.flights) - pending :] if pending else []
+        for onto, held in self.flights:
+            onto.flies = True
+            if held is not None:
+                held.feeds = True
 
     def whole(self, v: Variable) -> np.ndarray:
         """What a variable holds, with an entry for each thread."""

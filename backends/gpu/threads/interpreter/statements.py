@@ -171,12 +171,15 @@ class Statements:
 
     def _warpgroupwait(self, s: to.WarpgroupWait) -> Run:
         block, v = self.block, self._variable(s.name)
+        after = self._variable(s.after) if s.after else None
 
         def run() -> None:
             block.require_groups("a wait for matmuls", 4 * block.warp)
-            self.memory.settle(0)
-            v.flies = False
-            block.feed(None, 0)
+            if after is not None:
+                block.read(after)
+            self.memory.settle(s.pending)
+            block.land(s.pending)
+            block.read(v)
 
         return run
 

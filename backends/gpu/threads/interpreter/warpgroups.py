@@ -73,8 +73,8 @@ def multiply(
         sums = np.matmul(left.astype(kind, copy=False), right.astype(kind, copy=False))
         add(block, onto, sums.reshape(-1)[of_c.home].reshape(onto.shape))
         memory.settle(s.pending)
-        onto.flies = s.pending > 0
-        block.feed(held, s.pending)
+        block.flights.append((onto, held))
+        block.land(s.pending)
 
     return run
 
