@@ -25,7 +25,7 @@ def built(source, folder, name="rows", machine=H200):
 
 
 def test_an_error_is_told_with_its_line(tmp_path):
-    source = emitted("rows").replace("fn::exp2(", "fn::exp3(")
+    source = emitted("rows").replace("fn::exp2_flushed(", "fn::exp3(")
     line = next(n for n, text in enumerate(source.splitlines(), 1) if "exp3" in text)
     with pytest.raises(BackendError) as seen:
         built(source, tmp_path)

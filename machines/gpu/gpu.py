@@ -26,6 +26,7 @@ from machines.gpu import (
 )
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
+from machines.gpu.role_seeds import with_roles
 from machines.gpu.seed import seed
 
 VERBS = frozenset(
@@ -181,8 +182,8 @@ class Gpu:
         return seed(spec, machine, sizes, rounded, cost)
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
-        """None: the seed is the best of all by an estimate that tells algorithms apart."""
-        return ()
+        """Those with roles; of other algorithms the seed is the best, by an estimate that tells them apart."""
+        return with_roles(spec, machine, sizes, seed(spec, machine, sizes))
 
 
 GPU = Gpu()

@@ -1,0 +1,61 @@
+"""Seeds with roles: each emits and builds for chips with a DMA engine, and there are none for others."""
+
+import pytest
+
+from backends.registry import backend, served_by, target
+from ir.autoschedule.autoschedule import alternatives, autoschedule
+from ir.lower.lower import lower
+from ir.parse.parse import parse_workload
+from ir.workload import LIBRARY
+
+ATTENTION = dict(H=16, M=4096, N=4096, D=128)
+GELU = dict(M=4096, K=1024, N=4096)
+
+
+def work_of(name):
+    return parse_workload((LIBRARY / f"{name}.kir").read_text(encoding="utf-8"), name)
+
+
+def seeds_of(name, sizes, chip="h100", language="cuda"):
+    machine = served_by(target(chip), backend(language))
+    return alternatives(work_of(name).spec, machine, sizes)
+
+
+def words(schedule, verb):
+    return [str(d) for d in schedule.of(verb)]
+
+
+def test_attention_has_its_second_matmul_one_iteration_later():
+    boxes, later = seeds_of("attention", ATTENTION)
+    assert words(boxes, "copy") == ["copy(k, by=bulk)", "copy(v, by=bulk)"]
+    assert words(later, "overlap") == ["overlap(o)"]
+    assert "tile(n, size=128)" in words(later, "tile")
+
+
+def test_a_matmul_has_wide_tiles_and_blocks_that_stay():
+    _, wide = seeds_of("matmul_bias_gelu", GELU)
+    assert "tile(n, size=256)" in words(wide, "tile")
+    assert "copy(y, by=bulk)" in words(wide, "copy")
+    assert words(wide, "persistent") == ["persistent(y, programs=1)"]
+
+
+@pytest.mark.parametrize("chip, language", [("a100", "cuda"), ("h100", "triton"), ("mi300", "hip")])
+def test_there_are_none_without_the_engine_or_roles(chip, language):
+    assert seeds_of("matmul_bias_gelu", GELU, chip, language) == ()
+
+
+@pytest.mark.parametrize("name", ["rmsnorm_matmul", "conv1d", "softmax"])
+def test_there_are_none_for_loops_that_load_something_else(name):
+    work = work_of(name)
+    assert seeds_of(name, work.tune) == ()
+
+
+@pytest.mark.parametrize("language", ["cuda", "cutedsl"])
+@pytest.mark.parametrize("name, sizes", [("attention", ATTENTION), ("matmul_bias_gelu", GELU)])
+def test_each_is_emitted(name, sizes, language):
+    serving = backend(language)
+    machine = served_by(target("h100"), serving)
+    spec = work_of(name).spec
+    for schedule in seeds_of(name, sizes, "h100", language):
+        assert schedule != autoschedule(spec, machine, sizes)
+        assert serving.emit(lower(spec, schedule, machine, sizes), machine)

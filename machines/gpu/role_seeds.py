@@ -1,0 +1,95 @@
+"""Seeds with roles: the DMA engine moves what matmuls take, and the threads that compute only compute.
+
+The estimate that chooses the seed counts operations and bytes. It does not tell loads by threads from boxes,
+nor what is in flight with what. So a search tries these beside the seed:
+
+    boxes    the seed; all that is prefetched is copied in bulk
+    wide     and the result's tile has 256 columns; it is stored in bulk, by blocks that stay
+    later    and of two matmuls in a loop, the second one is done one iteration later
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from ir.edits.stages import copy, pipeline
+from ir.lower.lower import fits, lower
+from ir.lower.verb_table import canonical
+from ir.machine import Machine
+from ir.nest.nest import Load, Loop, LoopNest
+from ir.schedule import Decision, Schedule
+from ir.spec import Spec
+from ir.variant.precision import NARROW
+
+COLUMNS = 256  # the most of one instruction of a warpgroup
+STEP = 128  # of the loop between two matmuls
+STAGES = (3, 2)
+GROUP = 16  # rows of tiles that blocks walk through together
+
+
+def with_roles(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
+) -> tuple[Schedule, ...]:
+    """Schedules like the seed `first` that are legal at some sizes, in the order above; none where the
+    backend has no roles, the chip no DMA engine, or the seed nothing that is prefetched."""
+    if not machine.renders("roles") or "bulk" not in machine.rendered_engines:
+        return ()
+    moved = {d.subject for d in first.of("pipeline")}
+    if not moved or not _alone(lower(spec, first, machine, sizes), moved, spec):
+        return ()
+    boxes = _changed(first, *(copy(tensor, "bulk") for tensor in sorted(moved)))
+    kinds = [[boxes], _wide(spec, boxes), _later(boxes, machine)]
+    found = (next((s for s in kind if fits(spec, s, machine, sizes)), None) for kind in kinds)
+    return tuple(dict.fromkeys(s for s in found if s is not None))
+
+
+def _alone(nest: LoopNest, moved: Collection[str], spec: Spec) -> bool:
+    """Whether these are inputs, and loops that load one load no other tensor of several dimensions."""
+    loops = [s for one in nest.launches for s in one.statements() if isinstance(s, Loop)]
+    loads = [{x.tensor for x in s.body if isinstance(x, Load) and len(x.region) > 1} for s in loops]
+    inputs = {t.name for t in spec.inputs}
+    return inputs.issuperset(moved) and all(own <= set(moved) for own in loads if own & set(moved))
+
+
+def _wide(spec: Spec, schedule: Schedule) -> Iterator[Schedule]:
+    """With wide tiles, where there is one matmul, of operands as they are or rounded to 16 bits. The result may
+    be no box, and fit no block's memory."""
+    placed = [d.subject for d in schedule.of("place") if d.option("level") == "grid"]
+    split = any(d.option("dtype") not in NARROW for d in schedule.of("precision"))
+    if len(schedule.of("compute")) != 1 or not placed or split:
+        return
+    out = [d.subject for d in schedule.of("threads")][-1]
+    columns = placed[-1].removesuffix(".outer")
+    tile = schedule.find("tile", columns)
+    if tile is None or tile.number("size") >= COLUMNS:
+        return
+    made = [
+        Decision("tile", columns, (("size", COLUMNS),)),
+        Decision("threads", out, (("count", COLUMNS),)),
+        Decision("persistent", out, (("programs", 1),)),
+        *(
+            Decision("rasterize", d.subject, (("size", GROUP), *d.options[1:]))
+            for d in schedule.of("rasterize")
+        ),
+    ]
+    if out in {t.name for t in spec.outputs}:
+        yield _changed(schedule, *made, copy(out, "bulk"))
+    yield _changed(schedule, *made)
+
+
+def _later(schedule: Schedule, machine: Machine) -> Iterator[Schedule]:
+    """With the second of two matmuls one iteration later, and as many stages as fit."""
+    looped = [d.subject for d in schedule.of("place") if d.option("level") == "loop"]
+    products = [d.subject for d in schedule.of("compute")]
+    if len(products) != 2 or len(looped) != 1 or not machine.renders("overlap"):
+        return
+    step = Decision("tile", looped[0].removesuffix(".outer"), (("size", STEP),))
+    for stages in STAGES:
+        deep = [pipeline(d.subject, stages) for d in schedule.of("pipeline")]
+        yield _changed(schedule, step, *deep, Decision("overlap", products[-1]))
+
+
+def _changed(schedule: Schedule, *decisions: Decision) -> Schedule:
+    """A schedule with decisions in the places of those of the same verbs on the same subjects."""
+    made = {(d.verb, d.subject): d for d in (*schedule.decisions, *decisions)}
+    return canonical(Schedule(schedule.kernel, tuple(made.values())))
