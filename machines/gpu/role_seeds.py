@@ -19,7 +19,6 @@ from ir.machine import Machine
 from ir.nest.nest import Load, Loop, LoopNest
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
-from ir.variant.precision import NARROW
 
 COLUMNS = 256  # the most of one instruction of a warpgroup
 STEP = 128  # of the loop between two matmuls
@@ -55,7 +54,7 @@ def _wide(spec: Spec, schedule: Schedule) -> Iterator[Schedule]:
     """With wide tiles, where there is one matmul, of operands as they are or rounded to 16 bits. The result may
     be no box, and fit no block's memory."""
     placed = [d.subject for d in schedule.of("place") if d.option("level") == "grid"]
-    split = any(d.option("dtype") not in NARROW for d in schedule.of("precision"))
+    split = any(str(d.option("dtype")).startswith("tf32") for d in schedule.of("precision"))
     if len(schedule.of("compute")) != 1 or not placed or split:
         return
     out = [d.subject for d in schedule.of("threads")][-1]

@@ -65,15 +65,11 @@ def causal_0(
     )
     k_tile = cute.make_tensor(
         cute.recast_ptr(shared + shared_3, cute.make_swizzle(3, 4, 3), BFloat16),
-        cute.make_layout(
-            (2, 64, (64, cute.ceil_div(D_WIDTH, 64))), stride=(64 * D_WIDTH, 64, (1, 64 * 64))
-        ),
+        cute.make_layout((2, 64, (64, cute.ceil_div(D_WIDTH, 64))), stride=(64 * D_WIDTH, 64, (1, 64 * 64))),
     )
     v_tile = cute.make_tensor(
         cute.recast_ptr(shared + shared_4, cute.make_swizzle(3, 4, 3), BFloat16),
-        cute.make_layout(
-            (2, 64, (64, cute.ceil_div(D_WIDTH, 64))), stride=(64 * D_WIDTH, 64, (1, 64 * 64))
-        ),
+        cute.make_layout((2, 64, (64, cute.ceil_div(D_WIDTH, 64))), stride=(64 * D_WIDTH, 64, (1, 64 * 64))),
     )
     operand_tile_3 = cute.make_tensor(
         cute.recast_ptr(shared + 0, None, Float32),
@@ -137,11 +133,7 @@ def causal_0(
             for m_i in cutlass.range(4, unroll_full=True):
                 for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_Q), unroll_full=True):
                     copy_async(
-                        vector(
-                            q_tile,
-                            (m_axis_2((thread, m_i)), d_axis_1((thread, d_i))),
-                            wide(8, ALIGNED_Q),
-                        ),
+                        vector(q_tile, (m_axis_2((thread, m_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_Q)),
                         q_ptr,
                         h_at * M * D + offs_m_1[m_i] * D + offs_d_1[d_i],
                         mask_m_1[m_i] & mask_d_1[d_i],
@@ -177,11 +169,7 @@ def causal_0(
                 for n_i in cutlass.range(4, unroll_full=True):
                     for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                         copy_async(
-                            vector(
-                                k_tile,
-                                (n_write_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))),
-                                wide(8, ALIGNED_K),
-                            ),
+                            vector(k_tile, (n_write_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
                             k_ptr,
                             h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                             mask_n_1[n_i] & mask_d_1[d_i],
@@ -196,9 +184,7 @@ def causal_0(
             cute.arch.mbarrier_wait(n_empty_2 + n_write_2, n_write_parity_2)
             if const_expr(BULK):
                 if thread == 0:
-                    cute.arch.mbarrier_arrive_and_expect_tx(
-                        n_full_2 + n_write_2, 64 * D_WIDTH * 2 + 64 * D_WIDTH * 2
-                    )
+                    cute.arch.mbarrier_arrive_and_expect_tx(n_full_2 + n_write_2, 64 * D_WIDTH * 2 + 64 * D_WIDTH * 2)
                     for d_from in cutlass.range_constexpr(0, D_WIDTH, 64):
                         load_box(
                             k_tile.iterator + cute.crd2idx((n_write_2, 0, d_from), k_tile.layout),
@@ -225,11 +211,7 @@ def causal_0(
                 for n_i in cutlass.range(4, unroll_full=True):
                     for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                         copy_async(
-                            vector(
-                                k_tile,
-                                (n_write_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))),
-                                wide(8, ALIGNED_K),
-                            ),
+                            vector(k_tile, (n_write_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
                             k_ptr,
                             h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                             mask_n_1[n_i] & mask_d_1[d_i],
@@ -245,11 +227,7 @@ def causal_0(
                 for n_i in cutlass.range(4, unroll_full=True):
                     for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                         copy_async(
-                            vector(
-                                v_tile,
-                                (n_write_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))),
-                                wide(8, ALIGNED_K),
-                            ),
+                            vector(v_tile, (n_write_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
                             v_ptr,
                             h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                             mask_n_1[n_i] & mask_d_1[d_i],
@@ -284,11 +262,7 @@ def causal_0(
                 for n_i in cutlass.range(4, unroll_full=True):
                     for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                         copy_async(
-                            vector(
-                                k_tile,
-                                (n_write_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))),
-                                wide(8, ALIGNED_K),
-                            ),
+                            vector(k_tile, (n_write_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
                             k_ptr,
                             h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                             mask_n_1[n_i] & mask_d_1[d_i],
@@ -352,14 +326,7 @@ def causal_0(
                         warpgroup_mma(
                             result(s_2, (m_i, n_i), 64),
                             matrix(q_tile, (m_i * 8, d_from), (64, 16), True, 64, 64),
-                            matrix(
-                                k_tile,
-                                (n_read_2, n_i % 2 + n_i // 2 * 8, d_from),
-                                (64, 16),
-                                True,
-                                64,
-                                64,
-                            ),
+                            matrix(k_tile, (n_read_2, n_i % 2 + n_i // 2 * 8, d_from), (64, 16), True, 64, 64),
                             (64, 64, 16),
                         )
             warpgroup.commit_group()
@@ -367,11 +334,7 @@ def causal_0(
             for m_i in cutlass.range(2, unroll_full=True):
                 for n_i in cutlass.range(16, unroll_full=True):
                     x_a[m_i, n_i] = Float32(
-                        where(
-                            offs_n[n_i] <= offs_m[m_i],
-                            s_2[m_i, n_i] * fn.rsqrt(Float32(D)),
-                            -fn.INFINITY,
-                        ),
+                        where(offs_n[n_i] <= offs_m[m_i], s_2[m_i, n_i] * fn.rsqrt(Float32(D)), -fn.INFINITY),
                     )
             part_1 = cute.make_rmem_tensor(2, Float32)
             for m_i in cutlass.range(2, unroll_full=True):
@@ -412,14 +375,7 @@ def causal_0(
                         warpgroup_mma(
                             result(s, (m_i, n_i), 64),
                             matrix(q_tile, (m_i * 8, d_from), (64, 16), True, 64, 64),
-                            matrix(
-                                k_tile,
-                                (n_read_2, n_i % 2 + n_i // 2 * 8, d_from),
-                                (64, 16),
-                                True,
-                                64,
-                                64,
-                            ),
+                            matrix(k_tile, (n_read_2, n_i % 2 + n_i // 2 * 8, d_from), (64, 16), True, 64, 64),
                             (64, 64, 16),
                         )
             warpgroup.commit_group()
@@ -427,11 +383,7 @@ def causal_0(
             for m_i in cutlass.range(2, unroll_full=True):
                 for n_i in cutlass.range(16, unroll_full=True):
                     x_a[m_i, n_i] = Float32(
-                        where(
-                            offs_n[n_i] <= offs_m[m_i],
-                            s[m_i, n_i] * fn.rsqrt(Float32(D)),
-                            -fn.INFINITY,
-                        ),
+                        where(offs_n[n_i] <= offs_m[m_i], s[m_i, n_i] * fn.rsqrt(Float32(D)), -fn.INFINITY),
                     )
             for m_i in cutlass.range(2, unroll_full=True):
                 for n_i in cutlass.range(16, unroll_full=True):
@@ -442,9 +394,7 @@ def causal_0(
             for n_i in cutlass.range(4, unroll_full=True):
                 for d_i in cutlass.range(0, d_n1, 8, unroll_full=True):
                     copy_run(
-                        vector(
-                            v_tile, (n_read_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), 8
-                        ),
+                        vector(v_tile, (n_read_2, n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), 8),
                         vector(v, (n_i, d_i), 8),
                     )
             o_b = cute.make_rmem_tensor(cute.make_layout((4, d_n1), stride=(d_n1, 1)), Float32)
@@ -477,11 +427,7 @@ def causal_0(
                 for m_i in cutlass.range(8, unroll_full=True):
                     for n_i in cutlass.range(0, 4, 4, unroll_full=True):
                         copy_run(
-                            vector(
-                                operand_tile_3,
-                                (m_axis_1((thread, m_i)), n_issue_1 + n_axis_2((thread, n_i))),
-                                4,
-                            ),
+                            vector(operand_tile_3, (m_axis_1((thread, m_i)), n_issue_1 + n_axis_2((thread, n_i))), 4),
                             vector(part_4, (m_i, n_i), 4),
                         )
                 part_5 = cute.make_rmem_tensor(
@@ -497,8 +443,7 @@ def causal_0(
                     for m_i in cutlass.range(8, unroll_full=True):
                         for d_i in cutlass.range(d_n2, unroll_full=True):
                             part_2[m_i, d_i] = Float32(
-                                part_2[m_i, d_i]
-                                + Float32(part_4[m_i, n_i]) * Float32(part_5[n_i, d_i]),
+                                part_2[m_i, d_i] + Float32(part_4[m_i, n_i]) * Float32(part_5[n_i, d_i]),
                             )
             for m_i in cutlass.range(8, unroll_full=True):
                 for d_i in cutlass.range(d_n2, unroll_full=True):
@@ -543,14 +488,7 @@ def causal_0(
                         warpgroup_mma(
                             result(s_3, (m_i, n_i), 64),
                             matrix(q_tile, (m_i * 8, d_from), (64, 16), True, 64, 64),
-                            matrix(
-                                k_tile,
-                                (n_read_2, n_i % 2 + n_i // 2 * 8, d_from),
-                                (64, 16),
-                                True,
-                                64,
-                                64,
-                            ),
+                            matrix(k_tile, (n_read_2, n_i % 2 + n_i // 2 * 8, d_from), (64, 16), True, 64, 64),
                             (64, 64, 16),
                         )
             warpgroup.commit_group()
@@ -558,11 +496,7 @@ def causal_0(
             for m_i in cutlass.range(2, unroll_full=True):
                 for n_i in cutlass.range(16, unroll_full=True):
                     x_a[m_i, n_i] = Float32(
-                        where(
-                            offs_n[n_i] <= offs_m[m_i],
-                            s_3[m_i, n_i] * fn.rsqrt(Float32(D)),
-                            -fn.INFINITY,
-                        ),
+                        where(offs_n[n_i] <= offs_m[m_i], s_3[m_i, n_i] * fn.rsqrt(Float32(D)), -fn.INFINITY),
                     )
             for m_i in cutlass.range(2, unroll_full=True):
                 for n_i in cutlass.range(16, unroll_full=True):

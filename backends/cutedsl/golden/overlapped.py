@@ -58,15 +58,11 @@ def causal_0(
     )
     k_tile = cute.make_tensor(
         cute.recast_ptr(shared + shared_2, cute.make_swizzle(3, 4, 3), BFloat16),
-        cute.make_layout(
-            (3, 64, (64, cute.ceil_div(D_WIDTH, 64))), stride=(64 * D_WIDTH, 64, (1, 64 * 64))
-        ),
+        cute.make_layout((3, 64, (64, cute.ceil_div(D_WIDTH, 64))), stride=(64 * D_WIDTH, 64, (1, 64 * 64))),
     )
     v_tile = cute.make_tensor(
         cute.recast_ptr(shared + shared_3, cute.make_swizzle(3, 4, 3), BFloat16),
-        cute.make_layout(
-            (3, 64, (64, cute.ceil_div(D_WIDTH, 64))), stride=(64 * D_WIDTH, 64, (1, 64 * 64))
-        ),
+        cute.make_layout((3, 64, (64, cute.ceil_div(D_WIDTH, 64))), stride=(64 * D_WIDTH, 64, (1, 64 * 64))),
     )
     stored_tile_3 = cute.make_tensor(
         cute.recast_ptr(shared + shared_2, None, BFloat16),
@@ -89,9 +85,7 @@ def causal_0(
             cute.arch.mbarrier_wait(n_empty_1 + n_write_1, n_write_parity_1)
             if const_expr(BULK):
                 if thread == 0:
-                    cute.arch.mbarrier_arrive_and_expect_tx(
-                        n_full_1 + n_write_1, 64 * D_WIDTH * 2 + 64 * D_WIDTH * 2
-                    )
+                    cute.arch.mbarrier_arrive_and_expect_tx(n_full_1 + n_write_1, 64 * D_WIDTH * 2 + 64 * D_WIDTH * 2)
                     for d_from in cutlass.range_constexpr(0, D_WIDTH, 64):
                         load_box(
                             k_tile.iterator + cute.crd2idx((n_write_1, 0, d_from), k_tile.layout),
@@ -122,11 +116,7 @@ def causal_0(
                 for n_i in cutlass.range(4, unroll_full=True):
                     for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                         copy_async(
-                            vector(
-                                k_tile,
-                                (n_write_1, n_axis_1((thread, n_i)), d_axis((thread, d_i))),
-                                wide(8, ALIGNED_K),
-                            ),
+                            vector(k_tile, (n_write_1, n_axis_1((thread, n_i)), d_axis((thread, d_i))), wide(8, ALIGNED_K)),
                             k_ptr,
                             h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                             mask_n_1[n_i] & mask_d_1[d_i],
@@ -142,11 +132,7 @@ def causal_0(
                 for n_i in cutlass.range(4, unroll_full=True):
                     for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                         copy_async(
-                            vector(
-                                v_tile,
-                                (n_write_1, n_axis_1((thread, n_i)), d_axis((thread, d_i))),
-                                wide(8, ALIGNED_K),
-                            ),
+                            vector(v_tile, (n_write_1, n_axis_1((thread, n_i)), d_axis((thread, d_i))), wide(8, ALIGNED_K)),
                             v_ptr,
                             h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                             mask_n_1[n_i] & mask_d_1[d_i],
@@ -171,7 +157,7 @@ def causal_0(
             offs_m[m_i] = Int32(m_at + m_axis((thread, m_i)))
         mx = cute.make_rmem_tensor(2, Float32)
         for m_i in cutlass.range(2, unroll_full=True):
-            mx[m_i] = Float32(-1e38)
+            mx[m_i] = Float32(-1e+38)
         l = cute.make_rmem_tensor(2, Float32)
         for m_i in cutlass.range(2, unroll_full=True):
             l[m_i] = Float32(0.0)
@@ -197,9 +183,7 @@ def causal_0(
         for m_i in cutlass.range(4, unroll_full=True):
             for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_Q), unroll_full=True):
                 copy_async(
-                    vector(
-                        q_tile, (m_axis_1((thread, m_i)), d_axis((thread, d_i))), wide(8, ALIGNED_Q)
-                    ),
+                    vector(q_tile, (m_axis_1((thread, m_i)), d_axis((thread, d_i))), wide(8, ALIGNED_Q)),
                     q_ptr,
                     h_at * M * D + offs_m_1[m_i] * D + offs_d_1[d_i],
                     mask_m_1[m_i] & mask_d_1[d_i],
@@ -222,9 +206,7 @@ def causal_0(
         part_2 = cute.make_rmem_tensor(2, Float32)
         o_a = cute.make_rmem_tensor(cute.make_layout((2, 16), stride=(16, 1)), BFloat16)
         part_3 = cute.make_rmem_tensor(
-            cute.make_layout(
-                ((2, 2 // 2), (2, 2, 16 // 4)), stride=((2, 8 * (16 // 4)), (1, 4, 8))
-            ),
+            cute.make_layout(((2, 2 // 2), (2, 2, 16 // 4)), stride=((2, 8 * (16 // 4)), (1, 4, 8))),
             BFloat16,
         )
         assume(64 > 0)
@@ -246,14 +228,7 @@ def causal_0(
                         warpgroup_mma(
                             result(s, (m_i, n_i), 64),
                             matrix(q_tile, (m_i * 8, d_from), (64, 16), True, 64, 64),
-                            matrix(
-                                k_tile,
-                                (n_read_1, n_i % 2 + n_i // 2 * 8, d_from),
-                                (64, 16),
-                                True,
-                                64,
-                                64,
-                            ),
+                            matrix(k_tile, (n_read_1, n_i % 2 + n_i // 2 * 8, d_from), (64, 16), True, 64, 64),
                             (64, 64, 16),
                         )
             warpgroup.commit_group()
@@ -283,9 +258,7 @@ def causal_0(
             for m_i in cutlass.range(2, unroll_full=True):
                 for n_i in cutlass.range(16, unroll_full=True):
                     x_p[m_i, n_i] = Float32(
-                        fn.exp2_flushed(
-                            x_a[m_i, n_i] * (x_a_factor * fn.LOG2_E) - mx[m_i] * fn.LOG2_E
-                        ),
+                        fn.exp2_flushed(x_a[m_i, n_i] * (x_a_factor * fn.LOG2_E) - mx[m_i] * fn.LOG2_E),
                     )
             for m_i in cutlass.range(2, unroll_full=True):
                 part_2[m_i] = Float32(0)
@@ -325,14 +298,7 @@ def causal_0(
                         warpgroup_mma(
                             result(s, (m_i, n_i), 64),
                             matrix(q_tile, (m_i * 8, d_from), (64, 16), True, 64, 64),
-                            matrix(
-                                k_tile,
-                                (n_read_1, n_i % 2 + n_i // 2 * 8, d_from),
-                                (64, 16),
-                                True,
-                                64,
-                                64,
-                            ),
+                            matrix(k_tile, (n_read_1, n_i % 2 + n_i // 2 * 8, d_from), (64, 16), True, 64, 64),
                             (64, 64, 16),
                         )
             warpgroup.commit_group()
@@ -343,23 +309,8 @@ def causal_0(
                     for n_from in cutlass.range_constexpr(0, 64, 16):
                         warpgroup_mma(
                             result(o, (m_i, d_i), 64),
-                            operand(
-                                part_3,
-                                (m_i, n_from // 16 * 4),
-                                [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3), (1, 2), (1, 3)],
-                            ),
-                            matrix(
-                                v_tile,
-                                (
-                                    where(n_read_1 == 0, 2, n_read_1 - 1),
-                                    n_from,
-                                    d_i % 2 + d_i // 2 * 8,
-                                ),
-                                (64, 16),
-                                False,
-                                64,
-                                64,
-                            ),
+                            operand(part_3, (m_i, n_from // 16 * 4), [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3), (1, 2), (1, 3)]),
+                            matrix(v_tile, (where(n_read_1 == 0, 2, n_read_1 - 1), n_from, d_i % 2 + d_i // 2 * 8), (64, 16), False, 64, 64),
                             (64, 64, 16),
                         )
             warpgroup.commit_group()
@@ -390,9 +341,7 @@ def causal_0(
             for m_i in cutlass.range(2, unroll_full=True):
                 for n_i in cutlass.range(16, unroll_full=True):
                     x_p[m_i, n_i] = Float32(
-                        fn.exp2_flushed(
-                            x_a[m_i, n_i] * (x_a_factor * fn.LOG2_E) - mx[m_i] * fn.LOG2_E
-                        ),
+                        fn.exp2_flushed(x_a[m_i, n_i] * (x_a_factor * fn.LOG2_E) - mx[m_i] * fn.LOG2_E),
                     )
             for m_i in cutlass.range(2, unroll_full=True):
                 part_2[m_i] = Float32(0)
@@ -423,19 +372,8 @@ def causal_0(
                 for n_from in cutlass.range_constexpr(0, 64, 16):
                     warpgroup_mma(
                         result(o, (m_i, d_i), 64),
-                        operand(
-                            part_3,
-                            (m_i, n_from // 16 * 4),
-                            [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3), (1, 2), (1, 3)],
-                        ),
-                        matrix(
-                            v_tile,
-                            (where(n_read_1 == 0, 2, n_read_1 - 1), n_from, d_i % 2 + d_i // 2 * 8),
-                            (64, 16),
-                            False,
-                            64,
-                            64,
-                        ),
+                        operand(part_3, (m_i, n_from // 16 * 4), [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3), (1, 2), (1, 3)]),
+                        matrix(v_tile, (where(n_read_1 == 0, 2, n_read_1 - 1), n_from, d_i % 2 + d_i // 2 * 8), (64, 16), False, 64, 64),
                         (64, 64, 16),
                     )
         warpgroup.commit_group()

@@ -118,9 +118,7 @@ def causal_0(
     for m_i in cutlass.range(4, unroll_full=True):
         for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_Q), unroll_full=True):
             copy_async(
-                vector(
-                    q_tile, (m_axis_1((thread, m_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_Q)
-                ),
+                vector(q_tile, (m_axis_1((thread, m_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_Q)),
                 q_ptr,
                 h_at * M * D + offs_m_1[m_i] * D + offs_d_1[d_i],
                 mask_m_1[m_i] & mask_d_1[d_i],
@@ -159,11 +157,7 @@ def causal_0(
         for n_i in cutlass.range(4, unroll_full=True):
             for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                 copy_async(
-                    vector(
-                        k_tile,
-                        (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))),
-                        wide(8, ALIGNED_K),
-                    ),
+                    vector(k_tile, (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
                     k_ptr,
                     h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                     mask_n_1[n_i] & mask_d_1[d_i],
@@ -194,11 +188,7 @@ def causal_0(
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(16, unroll_full=True):
                 x_a[m_i, n_i] = Float32(
-                    where(
-                        offs_n[n_i] <= offs_m[m_i],
-                        s_2[m_i, n_i] * fn.rsqrt(Float32(D)),
-                        -fn.INFINITY,
-                    ),
+                    where(offs_n[n_i] <= offs_m[m_i], s_2[m_i, n_i] * fn.rsqrt(Float32(D)), -fn.INFINITY),
                 )
         part_1 = cute.make_rmem_tensor(2, Float32)
         for m_i in cutlass.range(2, unroll_full=True):
@@ -237,11 +227,7 @@ def causal_0(
         for n_i in cutlass.range(4, unroll_full=True):
             for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                 copy_async(
-                    vector(
-                        k_tile,
-                        (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))),
-                        wide(8, ALIGNED_K),
-                    ),
+                    vector(k_tile, (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
                     k_ptr,
                     h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                     mask_n_1[n_i] & mask_d_1[d_i],
@@ -272,9 +258,7 @@ def causal_0(
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(16, unroll_full=True):
                 x_a[m_i, n_i] = Float32(
-                    where(
-                        offs_n[n_i] <= offs_m[m_i], s[m_i, n_i] * fn.rsqrt(Float32(D)), -fn.INFINITY
-                    ),
+                    where(offs_n[n_i] <= offs_m[m_i], s[m_i, n_i] * fn.rsqrt(Float32(D)), -fn.INFINITY),
                 )
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(16, unroll_full=True):
@@ -319,11 +303,7 @@ def causal_0(
             for m_i in cutlass.range(8, unroll_full=True):
                 for n_i in cutlass.range(0, 4, 4, unroll_full=True):
                     copy_run(
-                        vector(
-                            operand_tile_3,
-                            (m_axis_2((thread, m_i)), n_issue_1 + n_axis_2((thread, n_i))),
-                            4,
-                        ),
+                        vector(operand_tile_3, (m_axis_2((thread, m_i)), n_issue_1 + n_axis_2((thread, n_i))), 4),
                         vector(part_4, (m_i, n_i), 4),
                     )
             part_5 = cute.make_rmem_tensor(cute.make_layout((4, d_n2), stride=(d_n2, 1)), Float32)
@@ -336,8 +316,7 @@ def causal_0(
                 for m_i in cutlass.range(8, unroll_full=True):
                     for d_i in cutlass.range(d_n2, unroll_full=True):
                         part_2[m_i, d_i] = Float32(
-                            part_2[m_i, d_i]
-                            + Float32(part_4[m_i, n_i]) * Float32(part_5[n_i, d_i]),
+                            part_2[m_i, d_i] + Float32(part_4[m_i, n_i]) * Float32(part_5[n_i, d_i]),
                         )
         for m_i in cutlass.range(8, unroll_full=True):
             for d_i in cutlass.range(d_n2, unroll_full=True):
@@ -380,11 +359,7 @@ def causal_0(
         for n_i in cutlass.range(4, unroll_full=True):
             for d_i in cutlass.range(0, d_n1, wide(8, ALIGNED_K), unroll_full=True):
                 copy_async(
-                    vector(
-                        k_tile,
-                        (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))),
-                        wide(8, ALIGNED_K),
-                    ),
+                    vector(k_tile, (n_axis_1((thread, n_i)), d_axis_1((thread, d_i))), wide(8, ALIGNED_K)),
                     k_ptr,
                     h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
                     mask_n_1[n_i] & mask_d_1[d_i],
@@ -415,11 +390,7 @@ def causal_0(
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(16, unroll_full=True):
                 x_a[m_i, n_i] = Float32(
-                    where(
-                        offs_n[n_i] <= offs_m[m_i],
-                        s_3[m_i, n_i] * fn.rsqrt(Float32(D)),
-                        -fn.INFINITY,
-                    ),
+                    where(offs_n[n_i] <= offs_m[m_i], s_3[m_i, n_i] * fn.rsqrt(Float32(D)), -fn.INFINITY),
                 )
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(16, unroll_full=True):
