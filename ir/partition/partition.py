@@ -18,6 +18,7 @@ from ir.literal import literal
 from ir.network import Buffer, Network, Outside, Pause, Step
 from ir.parse.expression import RESERVED
 from ir.partition.empty import is_empty, with_empty, without_empty
+from ir.partition.gathers import through_gathers
 from ir.partition.groups import MAP, Group, begun, beside, joined, recurring
 from ir.partition.repeated import once
 from ir.partition.squeezed import squeezed
@@ -64,7 +65,7 @@ def partition(
     _require_elements(whole, outside)
     there = {e.target for e in spec.equations}
     aliases = {a: b for a, b in (aliases or {}).items() if a in there}
-    flat = squeezed(once(through_views(spec, aliases), aliases))
+    flat = squeezed(through_gathers(once(through_views(spec, aliases), aliases), aliases))
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
     made = _Partition(spec, flat, aliases | shown | _copies(flat), lowers, outside)
     network = made.network(ahead)

@@ -1,0 +1,68 @@
+"""Gathers: what only gathers read of a pointwise equation is computed where they read it.
+
+before: y[i, j] = x[i, j] - log(s[i]), g[i] = y[i, t[i]]
+after:  g[i] = x[i, t[i]] - log(s[i])
+
+So cross-entropy stores no logarithms of the classes that are not asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from math import inf, prod
+
+from ir.recurrence import stepped
+from ir.sizes import value as number
+from ir.spec import Apply, Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
+from ir.verify import Facts, facts
+from ir.visit import inline, pruned
+
+
+def through_gathers(spec: Spec, aliases: Collection[str] = ()) -> Spec:
+    """The spec, of literal sizes, with pointwise equations inlined into gathers where nothing else reads
+    them, and the gathers have no more elements than they.
+
+    aliases: tensors that show memory under another shape; their equations stay.
+    """
+    known = facts(spec)
+    kept = {*aliases, *(t.name for t in spec.outputs)}
+    for e in reversed(spec.equations):  # what one of them reads may then be read by gathers alone
+        readers = [r for r in spec.equations if e.target in r.sources()]
+        if e.target in kept or not readers or not _pointwise(spec, e):
+            continue
+        most = _elements(e, known)
+        if all(_gathers(r, e.target) and _elements(r, known) <= most < inf for r in readers):
+            made = (
+                replace(r, value=inline(r.value, e)) if r in readers else r for r in spec.equations
+            )
+            spec = pruned(replace(spec, equations=tuple(made)))
+    return spec
+
+
+def _pointwise(spec: Spec, e: Equation) -> bool:
+    """Whether an element is computed from others by itself, and alike each time."""
+    heavy = any(
+        isinstance(n, Reduce | Scan | Bucketize) or isinstance(n, Apply) and n.function == "uniform"
+        for n in e.value.walk()
+    )
+    plain = len(e.indices) == len(e.at) == len(set(e.indices))
+    return plain and not heavy and not e.accumulate and not stepped(spec, e.target)
+
+
+def _gathers(e: Equation, tensor: str) -> bool:
+    """Whether an equation reads a tensor at places that data tell, and nowhere else."""
+    places: list[Expr] = [*e.at, *(n for n in e.value.walk() if isinstance(n, Range))]
+    if any(n.tensor == tensor for p in places for n in p.walk() if isinstance(n, Read)):
+        return False
+    found = [n for n in e.reads() if n.tensor == tensor]
+    return all(
+        n.pad is None and any(isinstance(x, Read) for p in n.at for x in p.walk()) for n in found
+    )
+
+
+def _elements(e: Equation, known: Facts) -> float:
+    """How often the right side is computed; infinity where data tell it."""
+    names = {n.name for part in (*e.at, e.value) for n in part.walk() if isinstance(n, Index)}
+    ranges = [known.ranges[n] for n in names]
+    return inf if any(r.jagged for r in ranges) else prod(number(r.high, {}) for r in ranges)
