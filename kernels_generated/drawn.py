@@ -20,13 +20,14 @@ def drawn(folders: Sequence[Path]) -> set[Path]:
     kernels: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     for folder in sorted(folders):
         kernels[folder.parent.name][_backend(folder)].append(folder)
-    return {
-        those[draw % len(those)]
-        for kernel, alike in kernels.items()
-        for draw in [crc32(kernel.encode())]
-        for number, those in enumerate(alike.values())
-        if len(alike) == 1 or number % 2 == draw // 128 % 2
-    }
+    found = set()
+    for kernel, by_backend in kernels.items():
+        draw = crc32(kernel.encode())
+        half = draw // 128 % 2  # of the backends; other bits than those that draw the target
+        for number, records in enumerate(by_backend.values()):
+            if len(by_backend) == 1 or number % 2 == half:
+                found.add(records[draw % len(records)])
+    return found
 
 
 def _backend(folder: Path) -> str:

@@ -16,11 +16,11 @@ MMA = ("mma_m16n8k16", "mma_m16n8k8", "mma_m16n8k32")  # functions of kernel.h
 @cache
 def templates() -> Templates:
     """The templates of CUDA C++."""
-    return Templates("cuda", filters=FILTERS | {"mma": mma, "of_powers": of_powers})
+    return Templates("cuda", filters=FILTERS | {"mma": mma, "flushed": flushed})
 
 
-def of_powers(name: str) -> str:
-    """The function of exponents less their maximum."""
+def flushed(name: str) -> str:
+    """The function that gives 0 for subnormal results."""
     return f"{name}_flushed"
 
 

@@ -12,9 +12,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from math import inf, prod
 
+from ir.partition.views import is_pointwise
 from ir.recurrence import stepped
 from ir.sizes import value as number
-from ir.spec import Apply, Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
+from ir.spec import Equation, Expr, Index, Range, Read, Spec
 from ir.verify import Facts, facts
 from ir.visit import inline, pruned
 
@@ -25,29 +26,32 @@ def through_gathers(spec: Spec, aliases: Collection[str] = ()) -> Spec:
 
     aliases: tensors that show memory under another shape; their equations stay.
     """
-    known = facts(spec)
     kept = {*aliases, *(t.name for t in spec.outputs)}
+    gathered = {n.tensor for e in spec.equations for n in e.reads() if _by_data(n)}
     for e in reversed(spec.equations):  # what one of them reads may then be read by gathers alone
-        readers = [r for r in spec.equations if e.target in r.sources()]
-        if e.target in kept or not readers or not _pointwise(spec, e):
+        if e.target in kept or e.target not in gathered or not _computed_anywhere(spec, e):
             continue
+        known = facts(spec)
+        readers = [r for r in spec.equations if e.target in r.sources()]
         most = _elements(e, known)
         if all(_gathers(r, e.target) and _elements(r, known) <= most < inf for r in readers):
             made = (
                 replace(r, value=inline(r.value, e)) if r in readers else r for r in spec.equations
             )
             spec = pruned(replace(spec, equations=tuple(made)))
+            gathered |= set(e.sources())
     return spec
 
 
-def _pointwise(spec: Spec, e: Equation) -> bool:
-    """Whether an element is computed from others by itself, and alike each time."""
-    heavy = any(
-        isinstance(n, Reduce | Scan | Bucketize) or isinstance(n, Apply) and n.function == "uniform"
-        for n in e.value.walk()
-    )
+def _computed_anywhere(spec: Spec, e: Equation) -> bool:
+    """Whether an element may be computed where it is read."""
     plain = len(e.indices) == len(e.at) == len(set(e.indices))
-    return plain and not heavy and not e.accumulate and not stepped(spec, e.target)
+    return plain and is_pointwise(e.value) and not e.accumulate and not stepped(spec, e.target)
+
+
+def _by_data(read: Read) -> bool:
+    """Whether data tell the place of a read."""
+    return any(isinstance(x, Read) for p in read.at for x in p.walk())
 
 
 def _gathers(e: Equation, tensor: str) -> bool:
@@ -56,9 +60,7 @@ def _gathers(e: Equation, tensor: str) -> bool:
     if any(n.tensor == tensor for p in places for n in p.walk() if isinstance(n, Read)):
         return False
     found = [n for n in e.reads() if n.tensor == tensor]
-    return all(
-        n.pad is None and any(isinstance(x, Read) for p in n.at for x in p.walk()) for n in found
-    )
+    return all(n.pad is None and _by_data(n) for n in found)
 
 
 def _elements(e: Equation, known: Facts) -> float:

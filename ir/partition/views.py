@@ -42,14 +42,18 @@ def _is_view(value: Expr) -> bool:
     return isinstance(value, Read)
 
 
+def is_pointwise(value: Expr) -> bool:
+    """Whether an element is computed from others by itself, and alike each time."""
+    return not any(
+        isinstance(n, Reduce | Scan | Bucketize) or isinstance(n, Apply) and n.function == "uniform"
+        for n in value.walk()
+    )
+
+
 def _is_constant(value: Expr) -> bool:
     nodes = tuple(value.walk())
-    heavy = any(
-        isinstance(n, Read | Reduce | Scan | Bucketize)
-        or (isinstance(n, Apply) and n.function == "uniform")
-        for n in nodes
-    )
-    return not heavy and len(nodes) <= SMALL
+    reads = any(isinstance(n, Read) for n in nodes)
+    return not reads and len(nodes) <= SMALL and is_pointwise(value)
 
 
 def _seen(expr: Expr, views: Mapping[str, Equation]) -> Expr:

@@ -183,7 +183,7 @@ class Gpu:
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
         """Those with roles; of other algorithms the seed is the best, by an estimate that tells them apart."""
-        return with_roles(spec, machine, sizes, seed(spec, machine, sizes))
+        return with_roles(spec, machine, sizes)
 
 
 GPU = Gpu()

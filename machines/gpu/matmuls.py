@@ -72,27 +72,26 @@ def require_decided(
         for s in launch.statements():
             if isinstance(s, Dot) and (s.warps or s.instruction):
                 _require(launch, s, schedule, machine, sizes)
-        _require_before(launch, schedule)
+            if isinstance(s, Dot) and s.overlaps:
+                _require_before(launch, s, schedule)
 
 
-def _require_before(launch: Launch, schedule: Schedule) -> None:
+def _require_before(launch: Launch, s: Dot, schedule: Schedule) -> None:
     """KernelError where the loop of a matmul that is done one iteration later multiplies nothing else before
     it, so that nothing would be in flight with it."""
-    loops = [s for s in launch.statements() if isinstance(s, Loop)]
+    loops = [x for x in launch.statements() if isinstance(x, Loop)]
     ahead = {
-        late.value for loop in loops for late in [s for s in loop.body if isinstance(s, Dot)][1:]
+        late.value for loop in loops for late in [x for x in loop.body if isinstance(x, Dot)][1:]
     }
-    for s in launch.statements():
-        if isinstance(s, Dot) and s.overlaps and s.value not in ahead:
-            subject = owner(schedule, launch.value(s.value).tensor)
-            decision = schedule.find("overlap", subject)
-            raise KernelError(
-                f"no loop multiplies something before `{subject}`, so nothing is computed while it is in "
-                "flight",
-                place=decision.place if decision else None,
-                allowed=", ".join(sorted(ahead)) or "none",
-                hint=f"drop {decision}",
-            )
+    if s.value not in ahead:
+        subject = owner(schedule, launch.value(s.value).tensor)
+        decision = schedule.find("overlap", subject)
+        raise KernelError(
+            f"no loop multiplies something before `{subject}`, so nothing is computed while it is in flight",
+            place=decision.place if decision else None,
+            allowed=", ".join(sorted(ahead)) or "none",
+            hint=f"drop {decision}",
+        )
 
 
 def _require(launch: Launch, s: Dot, schedule: Schedule, machine: Machine, sizes: Sizes) -> None:

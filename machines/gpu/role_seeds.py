@@ -19,6 +19,7 @@ from ir.machine import Machine
 from ir.nest.nest import Load, Loop, LoopNest
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
+from machines.gpu.seed import seed
 
 COLUMNS = 256  # the most of one instruction of a warpgroup
 STEP = 128  # of the loop between two matmuls
@@ -26,13 +27,12 @@ STAGES = (3, 2)
 GROUP = 16  # rows of tiles that blocks walk through together
 
 
-def with_roles(
-    spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
-) -> tuple[Schedule, ...]:
-    """Schedules like the seed `first` that are legal at some sizes, in the order above; none where the
+def with_roles(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
+    """Schedules like the seed that are legal at some sizes, in the order above; none where the
     backend has no roles, the chip no DMA engine, or the seed nothing that is prefetched."""
     if not machine.renders("roles") or "bulk" not in machine.rendered_engines:
         return ()
+    first = seed(spec, machine, sizes)
     moved = {d.subject for d in first.of("pipeline")}
     if not moved or not _alone(lower(spec, first, machine, sizes), moved, spec):
         return ()

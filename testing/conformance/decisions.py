@@ -251,7 +251,7 @@ def _staging() -> Iterator[Case]:
     late += "place(n.outer, level=loop)\npipeline(k, stages=3)\npipeline(v, stages=3)\n"
     late += "copy(k, by=bulk)\ncopy(v, by=bulk)\noverlap(o)\nthreads(y, count=128)\n"
     for title, more in (("", ""), (", cut", "causal_bound(n, at=m)\n")):
-        name = f"online softmax, multiplied one iteration later{more and title}"
+        name = f"online softmax, multiplied one iteration later{title}"
         yield Case(name, LONGER, ("staging", "matmul"), f"{late}{more}", **own)
     shared = f"{MATRIX}multicast(x, over=n.outer)\npipeline(x, stages=2)\n"
     yield Case("a broadcast operand", text, ("staging", "matmul"), shared)

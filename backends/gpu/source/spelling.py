@@ -72,27 +72,16 @@ def masked_place(tensor: str, at: str) -> str:
     return f"{tensor} + {at}"
 
 
-def of_powers(name: str) -> str:
-    """The function of exponents less their maximum: exp2, where a language has no faster one."""
+def flushed(name: str) -> str:
+    """The function that may give 0 for subnormal results, where a language has one."""
     return name
 
 
 FILTERS: dict[str, Any] = spelling.FILTERS | {
     f.__name__: f
     for f in (
-        *(
-            of_powers,
-            whole,
-            one,
-            added,
-            onto,
-            tile,
-            titles,
-            read_where,
-            chosen,
-            write_where,
-            masked_place,
-        ),
+        *(whole, one, added, onto, tile, titles, read_where, chosen, write_where, masked_place),
+        flushed,
         *(layouts.registers, layouts.kept, layouts.thread_modes, layouts.register_modes),
         *(
             layouts.overshoots,

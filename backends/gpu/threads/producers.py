@@ -50,7 +50,6 @@ class Producers(Boxed):
         self.fill_first: list[to.Statement] = []  # of the producers, before the first tile
         self.fills: list[to.Statement] = []  # the same for each tile, in the loops around
         self.own_rings: list[Ring] = []  # that they fill: one of each loop
-        self.overlapped = 0  # matmuls that are done one iteration later
         self.around: list[_Loop] = []  # around the statement
         self.closed = 0  # blocks around it that not all tiles run, or that are run once
         before = self.launch.shares.before if self.launch.shares else ()
@@ -96,7 +95,7 @@ class Producers(Boxed):
         super().require_all()
         if self.roles and not self.fills:
             raise BackendError("emit", "there are no producers: no load in bulk is given to them")
-        if self.later or any(p.overlaps for p in self.plans.values()) and not self.overlapped:
+        if self.later:
             what = "a matmul is not done one iteration later: its loop copies nothing in bulk"
             raise BackendError("emit", f"{what}, or no warpgroup multiplies it")
 
@@ -320,8 +319,8 @@ class Producers(Boxed):
         free: tuple[to.Statement, ...] = (ring.freed(stage),)
         over = ring.freed(ring.before("read"))
         multiplies = [x for x in consumed if isinstance(x, to.WarpgroupMultiply)]
-        for late in (x.to for x in multiplies if x.to in self.later):
-            self.later.discard(late)
+        if late := next((x.to for x in multiplies if x.to in self.later), None):
+            self.later.remove(late)
             self._overlapped(s, ring, overlap(consumed, late, self.fragments, ring.tiles), some)
             return
         if any(x.a in self.fragments for x in multiplies):  # the next load would overwrite it
@@ -352,7 +351,6 @@ class Producers(Boxed):
         """The consumers' side of a loop whose last matmul is done one iteration later."""
         if ring.stages < 2:
             raise BackendError("emit", "a matmul one iteration later needs two stages in flight")
-        self.overlapped += 1
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
         full = to.Await(ring.full, ring.stage("read"), ring.parity("read"))
         before = ring.before("read")

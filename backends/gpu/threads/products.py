@@ -49,7 +49,7 @@ class Matmuls(Lowering):
         self.stages: dict[Name, Expr] = {}  # of staged variables, the stage that is read
         self.depths: dict[Name, int] = {}  # stages of pipelined variables
         self.loops = 0
-        self.later: set[Name] = set()  # results that are to be multiplied one iteration later
+        self.later: set[Name] = set()  # results that are still to be multiplied one iteration later
 
     def statement(self, s: of.Statement) -> None:
         """Adds what one statement of the tile program becomes."""
@@ -89,6 +89,8 @@ class Matmuls(Lowering):
 
     def multiply(self, m: Matmul, plan: Plan, to_name: Name, batch: tuple[to.Axis, ...]) -> None:
         """The loop over K."""
+        if plan.overlaps:
+            self.later.add(to_name)
         inner = _name(m.k)
         registers = self.in_registers(m.a, plan)
         along = m.k[-1] if plan.k_major else ""
@@ -96,8 +98,6 @@ class Matmuls(Lowering):
         b_tile = self.operand(m.b, plan, along)
         if plan.warpgroup and plan.instruction:
             self.fly(to_name)
-            if plan.overlaps:
-                self.later.add(to_name)
             stages = (None if registers else self.stage(m.a), self.stage(m.b))
             a_side, shape = registers or a_tile, plan.warpgroup
             self.put(
