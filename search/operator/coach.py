@@ -23,7 +23,7 @@ from search.prompt.history import Step, Teller, one_of_each
 from search.prompt.regions import MOST
 from search.prompt.render import rendered
 
-EVERY = 12  # evaluations: a version is asked for, used and judged within 32
+EVERY = 8  # evaluations: a version is asked for, used and judged within 32
 SEEN = 3  # children that are told of: of the best, and of the latest that failed or gained nothing
 REFUSED = 4  # requests that are told of, of which nothing came
 LINES = 24  # of the diff of a child

@@ -54,12 +54,12 @@ class Prompts:
         return True
 
     def draw(self, graph: Graph, outcomes: Mapping[str, Evaluated], rng: random.Random) -> Version:
-        """One that has shown too little, else mostly the fittest."""
+        """The one that has shown least, while one has shown too little; else mostly the fittest."""
         every = list(self.versions.values())
         seen = {v.digest: shown(v, graph, outcomes) for v in every}
         young = [v for v in every if seen[v.digest].children < ENOUGH]
         if young:
-            return young[0]
+            return min(young, key=lambda v: seen[v.digest].children)
         if rng.random() < WANDER:
             return rng.choice(every)
         return max(every, key=lambda v: seen[v.digest].gain)

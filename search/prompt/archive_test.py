@@ -39,10 +39,10 @@ def test_each_version_gets_children_before_any_is_preferred():
     prompts = Prompts()
     first = next(iter(prompts.versions))
     assert prompts.add(BETTER) and not prompts.add(BETTER)
-    graph, outcomes = grown((first, 9.0))
-    assert prompts.draw(graph, outcomes, random.Random(1)).digest == first
-    graph, outcomes = grown(*[(first, 9.0)] * 3)
-    assert prompts.draw(graph, outcomes, random.Random(1)) == BETTER
+    assert prompts.draw(*grown(), random.Random(1)).digest == first
+    for of_first, of_better, drawn in ((1, 0, BETTER.digest), (1, 2, first), (5, 2, BETTER.digest)):
+        told = [(first, 9.0)] * of_first + [(BETTER.digest, 9.0)] * of_better
+        assert prompts.draw(*grown(*told), random.Random(1)).digest == drawn
     graph, outcomes = grown(*[(first, 4.0)] * 3, *[(BETTER.digest, 9.0)] * 3)
     drawn = [prompts.draw(graph, outcomes, random.Random(n)).digest for n in range(60)]
     assert 40 < drawn.count(first) < 60
