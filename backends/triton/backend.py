@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from backends.backend import Arrays, Built, Sizes, Timing
-from backends.gpu.device.nodes import DEVICE, chips, nodes
+from backends.gpu.device.nodes import DEVICE, chips, driver, nodes
 from backends.gpu.model.model import modelled, modelled_build
 from backends.gpu.program import tile_program
 from backends.gpu.text import program_text
@@ -161,6 +161,7 @@ class Triton:
             "why": "",
             "toolchain": ", ".join(f"{n} {v}" for n, v in _device().toolchain().items()),
             "device": device_names(machine)[0],
+            "driver": driver(),
             "devices": nodes(),
             "memory": None,  # a driver reserves more addresses than there is memory
         }

@@ -12,6 +12,7 @@ DEVICE = "cuda"  # what torch calls a GPU of any vendor
 NODES = ("nvidia[0-9]*", "kfd", "dxg")  # below /dev: those that a computer with a GPU has
 # Below /dev: device files that a process opens to use a GPU.
 OPENED = ("nvidia*", "nvidia-caps/*", "kfd", "dxg", "dri/*", "shm")
+MODULES = ("nvidia", "amdgpu")  # below /sys/module: drivers of GPUs
 
 
 def chips(folder: Path = Path("/dev")) -> list[str]:
@@ -22,6 +23,16 @@ def chips(folder: Path = Path("/dev")) -> list[str]:
 def nodes(folder: Path = Path("/dev")) -> list[str]:
     """The device files that a process opens to use a GPU."""
     return _found(OPENED, folder)
+
+
+def driver(folder: Path = Path("/sys/module")) -> str:
+    """The driver of GPUs that is loaded, with its version; empty where none says its version."""
+    for name in MODULES:
+        try:
+            return f"{name} {(folder / name / 'version').read_text().strip()}"
+        except OSError:
+            continue
+    return ""
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
-from backends.gpu.device.nodes import DEVICE, chips, nodes
+from backends.gpu.device.nodes import DEVICE, chips, driver, nodes
 from backends.gpu.model.model import modelled, modelled_build
 from backends.gpu.rules import Rules
 from backends.gpu.source.launches import Call
@@ -145,6 +145,7 @@ class DeviceBackend:
             "why": "",
             "toolchain": f"{toolchain}, torch {version('torch')}",
             "device": device_names(machine)[0],
+            "driver": driver(),
             "devices": nodes(),
             "memory": None,  # a driver reserves more addresses than there is memory
         }
