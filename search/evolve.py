@@ -9,7 +9,7 @@ from typing import Any
 
 from backends.registry import target_names
 from ir.errors import KernelError
-from search.cli.arguments import Arguments, arguments, example
+from search.cli.arguments import LOCAL, Arguments, arguments, example
 from search.cli.files import require, require_writable, url
 from search.cli.invocation import Invocation, current_invocation
 from search.cli.listings import (
@@ -82,7 +82,8 @@ def _evolve(asked: Arguments, around: Invocation) -> int:
     stored = asked.resume or asked.replay
     found = Suite() if stored is not None else suite(asked, around.path)
     destination(asked, around, found.problems)
-    require_memory(found.problems, asked.workers or around.workers, asked.trace is not None)
+    if asked.cluster in (None, LOCAL):
+        require_memory(found.problems, asked.workers or around.workers, asked.trace is not None)
     # Here, as a database and a sandbox take long to import, and most mistakes come before.
     from search.cli.execute import execute
 
@@ -99,6 +100,8 @@ def _require_outputs(asked: Arguments, around: Invocation) -> None:
             raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
     if asked.report is not None:
         require("jinja2", "it writes the page", "install it, or leave --report out", "--report")
+    if asked.cluster is not None:
+        require("ray", "it runs the cluster", "pip install 'speciate[cluster]'", "--cluster")
     for option, given in (("--report", asked.report), ("--trace", asked.trace)):
         if given is not None:
             require_writable(option, around.path(given))

@@ -24,3 +24,10 @@ def test_a_policy_that_needs_a_package_says_so(place):
     words = ("--target=null", "--kernel=rows.kir", "--no-store", "--workers=1", "--policy=tpe")
     code, _, err = place.run(*words, **place.without(*ABSENT))
     assert code == 2 and "`optuna` is not installed" in err
+
+
+def test_a_cluster_needs_ray_and_says_so_before_anything_is_kept(place):
+    words = ("--target=null", "--kernel=rows.kir", "--cluster=local")
+    code, _, err = place.run(*words, **place.without(*ABSENT))
+    assert code == 2 and "`ray` is not installed" in err and "speciate[cluster]" in err
+    assert not list(place.folder.rglob("*.db"))

@@ -17,6 +17,8 @@ from search.core.workload import WeightedShape
 from search.llm.ledger import LEAST_ANSWER
 
 EVALUATIONS = 32
+LOCAL = "local"  # a cluster that is started on this machine
+_ADDRESS = re.compile(r"(ray://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})")
 LEAST_WINDOW = (
     16_000  # tokens: a prompt of half of it holds a kernel and what an answer must keep to
 )
@@ -73,6 +75,7 @@ class Arguments:
     seed: int | None
     secret: str | None
     workers: int | None
+    cluster: str | None
     backends: tuple[str, ...]
     store: str | None
     no_store: bool
@@ -134,6 +137,7 @@ def _arguments(found: argparse.Namespace, words: Sequence[str]) -> Arguments:
         seed=_whole("--seed", found.seed, 0),
         secret=found.secret,
         workers=_whole("--workers", found.workers, 1),
+        cluster=_address(found.cluster),
         backends=tuple(dict.fromkeys(found.backend)),
         store=found.store,
         no_store=found.no_store,
@@ -353,6 +357,12 @@ def _how(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--workers", metavar="N", help="candidates evaluated at a time (default: one a core)"
     )
+    group.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="evaluate on a Ray cluster: `local` starts one here, else HOST:PORT or "
+        "ray://HOST:PORT; see docs/scale.md",
+    )
 
 
 def _kept(group: argparse._ArgumentGroup) -> None:
@@ -421,6 +431,21 @@ def _whole(option: str, text: str | None, least: int) -> int | None:
             hint=f"for example {option}={max(least, EVALUATIONS)}" if least else "",
         )
     return int(text)
+
+
+def _address(text: str | None) -> str | None:
+    """Of a cluster."""
+    if text is None or text == LOCAL:
+        return text
+    found = _ADDRESS.fullmatch(text)
+    if found is None or not 0 < int(found[3]) < 1 << 16:
+        raise KernelError(
+            f"`{text}` is no cluster",
+            where="--cluster",
+            allowed="local, HOST:PORT, ray://HOST:PORT",
+            hint="`ray start --head` prints its address; see docs/scale.md",
+        )
+    return text
 
 
 def _names(option: str, text: str | None) -> tuple[str, ...]:

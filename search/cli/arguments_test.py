@@ -48,9 +48,21 @@ def test_everything_can_be_said():
 
 
 @pytest.mark.parametrize(
+    "address", ["local", "10.0.0.1:6379", "ray://head.lab:10001", "[fe80::1]:6379"]
+)
+def test_a_cluster_has_an_address(address):
+    assert read(f"--cluster={address}").cluster == address
+
+
+@pytest.mark.parametrize(
     "word, where",
     [
         ("--evaluations=1e3", "--evaluations"),
+        ("--cluster=", "--cluster"),
+        ("--cluster=head", "--cluster"),
+        ("--cluster=head:0", "--cluster"),
+        ("--cluster=head:65536", "--cluster"),
+        ("--cluster=http://head:1", "--cluster"),
         ("--evaluations=9999999999999999999", "--evaluations"),
         ("--seconds=nan", "--seconds"),
         ("--seconds=inf", "--seconds"),

@@ -10,18 +10,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ir.errors import KernelError
+from search.cli.clusters import Evaluating
 from search.core.candidate import Candidate
 from search.core.evaluation import Failure
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
 
 
-def require_confirmed(bench: Bench, candidates: Sequence[Candidate], secret: str) -> None:
+def require_confirmed(
+    bench: Bench,
+    candidates: Sequence[Candidate],
+    secret: str,
+    evaluating: Evaluating = LocalEvaluator,
+) -> None:
     """KernelError where a candidate with a source of its own is wrong by another secret."""
     edited = [c for c in candidates if c.source is not None]
     if not edited:
         return
-    with LocalEvaluator([replace(bench, secret=secret)], 1) as local:
+    with evaluating([replace(bench, secret=secret)], 1) as local:
         found = dict(local.evaluate(edited))
     for number in range(len(edited)):
         outcome = found[number]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 
 from ir.errors import KernelError
-from search.cli.arguments import Arguments
+from search.cli.arguments import LOCAL, Arguments
+from search.cli.clusters import reached
 from search.cli.files import keeper, url
 from search.cli.invocation import Interrupt, Invocation
 from search.cli.memory_limit import require_memory
@@ -52,14 +53,16 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
     found: what to search for; nothing where a stored run is to go on, which knows it.
     """
     problems = found.problems
-    with closing(keeper(asked, around)) as store:
+    with ExitStack() as stack:
+        cluster = stack.enter_context(reached(asked, problems))
+        store = stack.enter_context(closing(keeper(asked, around)))
         if asked.resume is not None:
             problems = (_resumed(asked, asked.resume, around, store),)
         elif asked.replay is not None:
             found_run = _resumed(asked, asked.replay, around, store)
             problems = (replace(found_run, run="", replays=asked.replay),)
         wanted = destination(asked, around, problems)
-        if not found.problems:
+        if not found.problems and asked.cluster in (None, LOCAL):
             require_memory(problems, asked.workers or around.workers, asked.trace is not None)
         shown = display(sys.stderr, around.quiet)
         plan = SessionPlan(
@@ -71,6 +74,7 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
             sources=sources(asked.prices, _endpoint(asked, around), shown.say),
             memory=asked.memory,
             lessons=_lessons(asked, around),
+            cluster=cluster,
         )
         for note in found.notes:
             shown.say(note)

@@ -17,6 +17,7 @@ from ir.estimate.cost import roofline
 from ir.guards import FALLBACK, chosen
 from ir.spec import Spec
 from ir.workload import Sizes
+from search.cli.clusters import Evaluating, OnCluster
 from search.cli.confirm import require_confirmed
 from search.cli.invocation import Interrupt
 from search.cli.models import RunModels, Sources, model_operators, models_of
@@ -37,6 +38,7 @@ from search.display.display import Display
 from search.evaluator.cache import Cached
 from search.evaluator.identity import SourceIdentity
 from search.evaluator.local import LocalEvaluator
+from search.evaluator.remote import RemoteEvaluator
 from search.evaluator.served import Served
 from search.evaluator.shapes import AFFORDABLE_BYTES, AFFORDABLE_FLOPS, SLOW
 from search.evaluator.stages import Bench
@@ -201,6 +203,7 @@ class SessionPlan:
     memory: bool = False  # whether searches start from what earlier runs found
     lessons: Lessons | None = None  # where they are kept; None where nobody wants them
     held_out: int = HELD_OUT
+    cluster: OnCluster | None = None  # where candidates are evaluated; None for this machine
 
 
 class Session:
@@ -264,7 +267,7 @@ class Session:
     def _search(self, asked: Problem, equipment: Prepared) -> None:
         problem, settings = equipment.problem, equipment.problem.settings
         benches = [_bench(problem, name) for name in problem.served]
-        with LocalEvaluator(benches, self.plan.workers) as local:
+        with self._evaluating(problem)(benches, self._workers) as local:
             evaluator = Cached(local, self.plan.store)
             if equipment.models is not None:
                 equipment.models.judge.open(evaluator)
@@ -279,12 +282,28 @@ class Session:
                 run=problem.run or None,
                 identity=SourceIdentity(problem.served, settings.shapes),
                 script=self.plan.store.load(problem.replays).events if problem.replays else (),
-                workers=self.plan.workers,
+                workers=local.workers,
                 combinations=Trials(settings.trials),
             )
+            if isinstance(local, RemoteEvaluator):
+                local.lost = partial(self._lost, search)
             outcome = search.run(self.display.on_event)
             self.left.remove(asked)
             self.ended.append(Ended(problem, outcome, dict(local.environment), self.interrupt.came))
+
+    def _evaluating(self, problem: Problem) -> Evaluating:
+        cluster = self.plan.cluster
+        return LocalEvaluator if cluster is None else cluster.evaluating(problem, self.display.say)
+
+    @property
+    def _workers(self) -> int | None:
+        cluster = self.plan.cluster
+        return self.plan.workers if cluster is None else cluster.workers
+
+    def _lost(self, search: Search, candidate: Candidate, how: str) -> None:
+        """A candidate was lost with its slot, and is repeated: that is kept, and shown."""
+        search.book.log("lost", candidate.key, how)
+        self.display.say(f"  {candidate.key} is evaluated again, as its slot was lost on {how}")
 
     def _learn(self, ended: Ended) -> None:
         """Writes down what the run teaches, where that is wanted."""
@@ -319,7 +338,7 @@ class Session:
         bench = _bench(problem, outcome.best.backend)
         settings = replace(problem.settings, secret="", spec=f"winner\n{problem.settings.spec}")
         secret = _secret(settings, self.plan.store)
-        require_confirmed(bench, kernels or [outcome.best], secret)
+        require_confirmed(bench, kernels or [outcome.best], secret, self._evaluating(problem))
 
     def _written(self, made: Written, folder: Path) -> str:
         """The folder of a record; empty, and told why, where it stays as it was."""
@@ -336,7 +355,12 @@ class Session:
         self.display.say(f"  trying {plan.held_out} shapes that nothing was tuned for")
         correct_by = ended.here.get("correct_by", "")
         ended.held_out = tried_at_held_out(
-            ended.problem, found, plan.held_out, plan.workers, correct_by
+            ended.problem,
+            found,
+            plan.held_out,
+            self._workers,
+            correct_by,
+            self._evaluating(ended.problem),
         )
 
     def _note(self, problem: Problem, error: KernelError) -> None:
@@ -360,7 +384,12 @@ def _bench(problem: Problem, name: str) -> Bench:
 
 
 def tried_at_held_out(
-    problem: Problem, found: ShapeDispatch, count: int, workers: int, correct_by: str
+    problem: Problem,
+    found: ShapeDispatch,
+    count: int,
+    workers: int | None,
+    correct_by: str,
+    evaluating: Evaluating,
 ) -> tuple[HeldOut, ...]:
     """What becomes of a dispatch at so many held-out shapes, each kernel in a process of its own.
 
@@ -381,11 +410,17 @@ def tried_at_held_out(
 
     shapes = drawn(found.shapes, count, settings.seed, possible)
     here = correct_by not in SLOW
-    return tuple(_at(problem, spec, found, sizes, workers, here) for sizes in shapes)
+    return tuple(_at(problem, spec, found, sizes, workers, here, evaluating) for sizes in shapes)
 
 
 def _at(
-    problem: Problem, spec: Spec, found: ShapeDispatch, sizes: Sizes, workers: int, compared: bool
+    problem: Problem,
+    spec: Spec,
+    found: ShapeDispatch,
+    sizes: Sizes,
+    workers: int | None,
+    compared: bool,
+    evaluating: Evaluating,
 ) -> HeldOut:
     settings, served = problem.settings, _served(problem, found)
     machine = served.machine
@@ -402,7 +437,7 @@ def _at(
     )
     asked = [c for n, c in enumerate(kernels) if _fits(problem, found, n, sizes)]
     asked = list({c.key: c for c in (*asked, first)}.values())
-    with LocalEvaluator([bench], min(workers, len(asked))) as local:
+    with evaluating([bench], min(workers or len(asked), len(asked))) as local:
         outcomes = {asked[n].key: outcome for n, outcome in local.evaluate(asked)}
     times = {key: _us(outcome) for key, outcome in outcomes.items()}
     here = outcomes[kernels[number].key]

@@ -34,7 +34,7 @@ from search.evaluator.tuned import SLOW_RUNS, TUNED_SECONDS, tuning_shape
 from search.evaluator.turns import ByTurns, Turns
 
 CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
-SAID = ("correct_by", "time_kind", "device", "clocks", "toolchain")
+SAID = ("correct_by", "time_kind", "device", "driver", "clocks", "toolchain")
 SEED = 20  # of inputs where no secret is given
 
 

@@ -1,0 +1,67 @@
+"""Clusters of a command: where `--cluster` says that candidates are evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from search.cli.arguments import LOCAL, Arguments
+from search.cli.suite import Problem
+from search.evaluator.cluster import Cluster, slot_resources
+from search.evaluator.local import LocalEvaluator
+from search.evaluator.remote import RemoteEvaluator
+from search.evaluator.stages import Bench
+
+# Evaluates on so many workers at a time; None for as many as there are.
+Evaluating = Callable[[Sequence[Bench], int | None], LocalEvaluator | RemoteEvaluator]
+
+
+@dataclass(frozen=True, slots=True)
+class OnCluster:
+    """A cluster, as a command uses it."""
+
+    cluster: Cluster
+    workers: int | None  # at a time; None for as many as fit, which changes as nodes come and go
+
+    def require(self, problem: Problem) -> dict[str, float]:
+        """What a slot for a problem takes of a node; KernelError where no node can have one."""
+        local = self.cluster.address == LOCAL
+        nodes, device = self.cluster.nodes(), _needs_device(problem)
+        return slot_resources(nodes, problem.settings.target, device, local)
+
+    def evaluating(self, problem: Problem, say: Callable[[str], None]) -> Evaluating:
+        """Evaluators for a problem. say: shows a line."""
+        resources = self.require(problem)
+
+        def made(benches: Sequence[Bench], workers: int | None) -> RemoteEvaluator:
+            return RemoteEvaluator(benches, self.cluster, resources, workers, say)
+
+        return made
+
+
+@contextmanager
+def reached(asked: Arguments, problems: Sequence[Problem]) -> Iterator[OnCluster | None]:
+    """The cluster that was asked for, as long as it is needed; None where none was.
+
+    KernelError where it does not answer, or no node of it can evaluate one of the problems.
+    """
+    if asked.cluster is None:
+        yield None
+        return
+    from search.evaluator.ray_cluster import connected  # which takes a second
+
+    with closing(connected(asked.cluster, asked.workers)) as cluster:
+        found = OnCluster(cluster, asked.workers)
+        for problem in problems:
+            found.require(problem)
+        yield found
+
+
+def _needs_device(problem: Problem) -> bool:
+    """Whether times are measured on a device, other than the cores of whatever node."""
+    return any(
+        "measured" in one.backend.manifest.time_kind
+        and not one.backend.available(one.machine).get("own_cores")
+        for one in problem.served.values()
+    )

@@ -1,0 +1,161 @@
+"""Ray as the engine of a cluster: places slots, moves data, notices losses."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import ray
+from ray import exceptions
+from ray.actor import ActorHandle
+
+from ir.errors import KernelError
+from search.evaluator.cluster import CPU, GPU, Node
+from search.evaluator.shares import Shares
+from search.evaluator.slot import Opened, Slot
+
+LOCAL = "local"
+CLIENT = "ray://"
+NAMESPACE = "speciate"
+STORE = 200 << 20  # bytes of the object store of a cluster that is started here
+ANSWER = 10.0  # seconds for a port to answer
+_LOST = (exceptions.RayActorError, exceptions.NodeDiedError, exceptions.ObjectLostError)
+
+
+class _Actor(Slot):
+    """A slot as an actor."""
+
+    def open_here(self, benches: bytes) -> Opened | KernelError:
+        """As `Slot.open`, on the node where it is."""
+        host = f"{platform.node()} {ray.util.get_node_ip_address()}"
+        return self.open(ray.get_runtime_context().get_node_id(), host, benches)
+
+
+class _RaySlot:
+    """See `RemoteSlot`."""
+
+    def __init__(self, actor: ActorHandle):
+        self._actor = actor
+
+    def open(self, benches: Any) -> Future[Opened | KernelError]:
+        return self._actor.open_here.remote(benches).future()
+
+    def evaluate(self, asked: str, texts: Sequence[Any]) -> Future[str]:
+        return self._actor.evaluate.remote(asked, *texts).future()
+
+    def end(self) -> None:
+        ray.kill(self._actor)
+
+
+class RayCluster:
+    """See `Cluster`."""
+
+    def __init__(self, address: str):
+        self.address = address
+        self._shares = (
+            ray.remote(Shares)
+            .options(
+                name="shares",
+                namespace=NAMESPACE,
+                lifetime="detached",  # it serves the searches that come after this one too
+                get_if_exists=True,
+                num_cpus=0,
+                max_restarts=-1,
+            )
+            .remote()
+        )
+
+    def nodes(self) -> Sequence[Node]:
+        """Those that are alive."""
+        return [
+            Node(n["NodeID"], n["NodeManagerHostname"], n["Resources"])
+            for n in ray.nodes()
+            if n["Alive"]
+        ]
+
+    def kept(self, data: bytes | str) -> Any:
+        """A reference, which becomes the data where it is an argument."""
+        return ray.put(data)
+
+    def slot(self, resources: Mapping[str, float], without: Sequence[str]) -> _RaySlot:
+        """An actor, spread over the nodes that have room."""
+        own = {name: amount for name, amount in resources.items() if name not in (CPU, GPU)}
+        options: dict[str, Any] = {
+            "num_cpus": resources.get(CPU, 0),
+            "num_gpus": resources.get(GPU, 0),
+            "resources": own,
+            "scheduling_strategy": "SPREAD",
+            "max_restarts": 0,  # a slot that is lost is another's place: it starts anew
+        }
+        if without:
+            options["label_selector"] = {"ray.io/node-id": f"!in({','.join(without)})"}
+        return _RaySlot(ray.remote(_Actor).options(**options).remote())
+
+    def share(self, pool: str, search: str, wanted: int, capacity: int) -> Future[int]:
+        """Asked of an actor that all searches know by its name."""
+        return self._shares.share.remote(pool, search, wanted, capacity).future()
+
+    def leave(self, pool: str, search: str) -> None:
+        """Tells that actor, and waits for nothing."""
+        self._shares.leave.remote(pool, search)
+
+    def loss(self, error: BaseException) -> str:
+        """How a slot was lost; the last line of what Ray says."""
+        if isinstance(error, exceptions.ActorUnavailableError):
+            return "its connection broke"
+        if not isinstance(error, _LOST):
+            return ""
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return lines[-1] if lines else type(error).__name__
+
+    def close(self) -> None:
+        """Leaves the cluster."""
+        ray.shutdown()
+
+
+def connected(address: str, workers: int | None) -> RayCluster:
+    """The cluster at an address; KernelError where there is none.
+
+    address: `local` starts one on this machine, with so many cores (None: all).
+    """
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns of it
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_enable_metrics_collection", "0")
+    common: dict[str, Any] = dict(namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR")
+    if address == LOCAL:
+        ray.init(
+            num_cpus=workers or len(os.sched_getaffinity(0)),
+            object_store_memory=STORE,
+            include_dashboard=False,
+            **common,
+        )
+        return RayCluster(address)
+    _require_answer(address)
+    try:
+        ray.init(address=address, **common)
+    except (ConnectionError, RuntimeError, ValueError, exceptions.RayError) as error:
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise KernelError(
+            f"the cluster at `{address}` cannot be used: {first}",
+            where="--cluster",
+            hint="its Ray and its Python have the versions of this machine's; a machine that is no "
+            "node of it says ray://HOST:10001",
+        ) from error
+    return RayCluster(address)
+
+
+def _require_answer(address: str) -> None:
+    """Now, as Ray tries for minutes."""
+    host, _, port = address.removeprefix(CLIENT).rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()
+    except OSError as error:
+        raise KernelError(
+            f"no cluster answers at `{address}`: {error}",
+            where="--cluster",
+            hint="`ray start --head` starts one; its port is 6379, and 10001 for ray://",
+        ) from error

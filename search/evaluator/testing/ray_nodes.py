@@ -1,0 +1,91 @@
+"""A Ray cluster of several nodes on this machine, for tests: each node has an address, a core and processes
+of its own, and can be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from unittest import mock
+
+import psutil
+
+STORE = 80 << 20  # bytes of a node's object store, the least that Ray takes
+PATIENCE = 60.0  # seconds for processes to end
+
+
+class RayNodes:
+    """A head without cores, to which drivers connect, and nodes that are lost and replaced.
+
+    head: more of the head, as arguments of Ray's own test cluster.
+    """
+
+    def __init__(self, count: int, **head):
+        from ray.cluster_utils import Cluster
+
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        # Short, as it becomes part of the names of sockets.
+        self.folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
+        given = {"num_cpus": 0, "temp_dir": str(self.folder), "include_dashboard": False, **head}
+        self._started = 1
+        self._nodes: list = []
+        self._ray = Cluster(True, head_node_args={"object_store_memory": STORE, **given})
+        self.address = self._ray.address
+        for _ in range(count):
+            self.add()
+
+    def __enter__(self) -> RayNodes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, **more) -> str:
+        """One more node; its address. more: as arguments of Ray's own test cluster."""
+        self._started += 1
+        where = f"127.0.0.{self._started}"
+        given = {"num_cpus": 1, "object_store_memory": STORE, "node_ip_address": where, **more}
+        # Of this process, which is not asked to end, and a thread cannot set its signals.
+        with mock.patch("ray._private.utils.set_sigterm_handler"):
+            self._nodes.append(self._ray.add_node(**given))
+        self._drivers_join_the_head()
+        return where
+
+    def replace(self, where: str) -> None:
+        """Kills the node of an address, and starts another."""
+        node = next(n for n in self._nodes if n.node_ip_address == where)
+        self._nodes.remove(node)
+        self._ray.remove_node(node, allow_graceful=False)
+        self.add()
+
+    def close(self) -> None:
+        """Ends all of it, and sees that nothing is left."""
+        self._ray.shutdown()
+        end = time.monotonic() + PATIENCE
+        while left := self._processes():
+            for process in left:
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(signal.SIGKILL)
+            if time.monotonic() > end:
+                raise RuntimeError(f"processes of the cluster are left: {left}")
+            time.sleep(0.1)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _processes(self) -> list[psutil.Process]:
+        """Those that name the cluster's folder."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.pid != os.getpid() and str(self.folder) in " ".join(process.cmdline()):
+                    found.append(process)
+        return found
+
+    def _drivers_join_the_head(self) -> None:
+        """A driver joins the node whose address this file has: the node that was started last."""
+        file = Path(self._ray.head_node.get_session_dir_path()) / "node_ip_address.json"
+        file.write_text(json.dumps({"node_ip_address": self.address.rpartition(":")[0]}))
