@@ -8,6 +8,7 @@ Files are found by their names, so that adding one needs no edit of a BUILD file
   x_slow_test.py       a pytest_test named x_slow_test, run by --config=slow only
   x_benchmark_test.py  the same, run by --config=benchmark only
   x_device_test.py     the same, run on a GPU machine by --config=device only
+  x_ray_test.py        the same, run where Ray is by --config=ray only
   golden/**            data of the tests only, as is testdata/**
   anything else        data of the library
 
@@ -29,6 +30,7 @@ _KINDS = {
     "_slow_test.py": dict(size = "enormous", tags = ["slow"]),
     "_benchmark_test.py": dict(size = "enormous", tags = ["benchmark", "exclusive"]),
     "_device_test.py": dict(size = "enormous", tags = ["device", "exclusive"], args = ["-m", "device"]),
+    "_ray_test.py": dict(size = "enormous", tags = ["ray", "exclusive"], args = ["-m", "ray"]),
     "_suite_test.py": dict(shard_count = 4),
     "_test.py": dict(tags = ["manual"]),
 }

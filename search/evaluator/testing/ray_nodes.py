@@ -9,6 +9,7 @@ import shutil
 import signal
 import tempfile
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from unittest import mock
@@ -33,6 +34,8 @@ class RayNodes:
         self.folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
         given = {"num_cpus": 0, "temp_dir": str(self.folder), "include_dashboard": False, **head}
         self._started = 1
+        # Ray has its processes end with the thread that started them.
+        self._starter = ThreadPoolExecutor(1)
         self._nodes: list = []
         self._ray = Cluster(True, head_node_args={"object_store_memory": STORE, **given})
         self.address = self._ray.address
@@ -47,25 +50,32 @@ class RayNodes:
 
     def add(self, **more) -> str:
         """One more node; its address. more: as arguments of Ray's own test cluster."""
+        return self._starter.submit(self._add, **more).result()
+
+    def _add(self, **more) -> str:
         self._started += 1
         where = f"127.0.0.{self._started}"
         given = {"num_cpus": 1, "object_store_memory": STORE, "node_ip_address": where, **more}
-        # Of this process, which is not asked to end, and a thread cannot set its signals.
+        # A thread cannot set the signals of this process.
         with mock.patch("ray._private.utils.set_sigterm_handler"):
             self._nodes.append(self._ray.add_node(**given))
         self._drivers_join_the_head()
         return where
 
-    def replace(self, where: str) -> None:
-        """Kills the node of an address, and starts another."""
+    def replace(self, where: str) -> Future[None]:
+        """Kills the node of an address, and starts another; the future is done when both are."""
+        return self._starter.submit(self._replace, where)
+
+    def _replace(self, where: str) -> None:
         node = next(n for n in self._nodes if n.node_ip_address == where)
         self._nodes.remove(node)
         self._ray.remove_node(node, allow_graceful=False)
-        self.add()
+        self._add()
 
     def close(self) -> None:
         """Ends all of it, and sees that nothing is left."""
         self._ray.shutdown()
+        self._starter.shutdown()
         end = time.monotonic() + PATIENCE
         while left := self._processes():
             for process in left:
