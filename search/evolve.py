@@ -28,6 +28,7 @@ from search.cli.memory_limit import require_memory
 from search.cli.modules import require_new
 from search.cli.promote import destination
 from search.cli.suite import Suite, library, suite
+from search.store.address import without_password
 
 DONE, WRONG_USE = 0, 2
 
@@ -62,6 +63,7 @@ def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | 
         "--list-runs": asked.list_runs,
         "--show": asked.show is not None,
         "--salvage": asked.salvage is not None,
+        "--copy-store": asked.copy_store is not None,
     }
     for option in (option for option, given in of_store.items() if given and asked.no_store):
         raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
@@ -69,11 +71,15 @@ def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | 
         return None
     if asked.salvage is not None:
         return salvaged(asked, around, asked.salvage)
+    if asked.copy_store is not None:
+        from search.cli.copying import copied
+
+        return copied(asked, around, asked.copy_store)
     if asked.show is not None:
         table, text = shown(asked, around, asked.show)
         return {"run": table}, text
     rows = runs(asked, around)
-    return {"runs": rows}, runs_text(rows, url(asked, around), around.width)
+    return {"runs": rows}, runs_text(rows, without_password(url(asked, around)), around.width)
 
 
 def _evolve(asked: Arguments, around: Invocation) -> int:

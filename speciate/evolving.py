@@ -35,6 +35,7 @@ from search.display.display import display
 from search.evaluator.served import Served
 from search.llm.endpoint import endpoint
 from search.report.render import render
+from search.store.address import word_without_password
 from speciate.compiling import by_records
 from speciate.here import target_here
 from speciate.records import records_folder
@@ -145,12 +146,12 @@ def _searched(
     """The searches, whose winners are in a folder of records then."""
     around = current_invocation()
     shown = display(sys.stderr, quiet)
-    with closing(keeper(asked, around)) as kept:
+    with closing(keeper(asked, around, shown.say)) as kept:
         plan = SessionPlan(
             store=kept,
             workers=asked.workers or around.workers,
             destination=Destination(out=records),
-            command=f"speciate.evolve: {' '.join(said)}",
+            command=f"speciate.evolve: {' '.join(map(word_without_password, said))}",
             sources=sources((), endpoint(around.variables), shown.say),
             memory=asked.memory,
         )

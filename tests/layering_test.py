@@ -247,6 +247,7 @@ TABLE = {
         None,
     ),
     "testing/model_server": ((), ()),
+    "testing/postgres": ((), ()),
     "testing/cli": (("search/evolve", "search/store"), ()),
     "bazel": ((), ("pytest",)),
     "bazel/shims": ((), ()),
@@ -263,6 +264,7 @@ FOR_TESTS = (
     "testing/conformance",
     "testing/samples",
     "testing/model_server",
+    "testing/postgres",
     "testing/cli",
     "search/store",
 )  # what tests of any package may import

@@ -27,7 +27,7 @@ from search.evaluator.stages import Bench
 from search.loop.run import Search
 from search.policy import policy
 from search.prompt.lesson import distil
-from search.prompt.lessons import Lessons
+from search.prompt.lessons import Folder, Lessons
 from search.prompt.operations import operations
 from search.store.store import Store
 from search.warm_start.recall import recalled
@@ -98,7 +98,7 @@ class Desk:
         if self.places.learn:
             (backend,) = settings.backends
             lesson = distil(outcome, backend, date.today().isoformat())
-            Lessons(Path(self.places.learn)).add(lesson)
+            Lessons(Folder(Path(self.places.learn))).add(lesson)
         made_by = {"context": local.contexts[settings.backends[0]], "sources": sources_digest()}
         row = {**known(task), **made_by, **figures(told, outcome)}
         return {**row, "correct_by": UNCHECKED} if task.modelled else row
@@ -125,7 +125,7 @@ class Desk:
             found = recalled(earlier, settings, lambda name: target(name).backends)
             earlier.close()
             return replace(settings, transferred=tuple(found))
-        lessons = Lessons(Path(self.places.lessons))
+        lessons = Lessons(Folder(Path(self.places.lessons)))
         kinds = operations(named(settings.kernel).spec)
         liked = lessons.preferences(target(settings.target), kinds)
         return replace(settings, preferences=dict(liked))

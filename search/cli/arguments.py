@@ -15,6 +15,7 @@ from search.cli.shapes import positive_number, worded
 from search.core.settings import POLICY
 from search.core.workload import WeightedShape
 from search.llm.ledger import LEAST_ANSWER
+from search.store.address import word_without_password
 
 EVALUATIONS = 32
 LOCAL = "local"  # a cluster that is started on this machine
@@ -81,6 +82,7 @@ class Arguments:
     no_store: bool
     resume: str | None
     salvage: str | None
+    copy_store: str | None
     promote: bool | None
     out: str | None
     report: str | None
@@ -104,7 +106,8 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
     known = [option for action in parser._actions for option in action.option_strings]
     if found.rest:
         hint = near(found.rest[0], known, "every argument has a name; see --help")
-        raise KernelError(f"`{found.rest[0]}` is not understood", where="arguments", hint=hint)
+        word = word_without_password(found.rest[0])
+        raise KernelError(f"`{word}` is not understood", where="arguments", hint=hint)
     return _arguments(found, words)
 
 
@@ -143,6 +146,7 @@ def _arguments(found: argparse.Namespace, words: Sequence[str]) -> Arguments:
         no_store=found.no_store,
         resume=found.resume,
         salvage=found.salvage,
+        copy_store=found.copy_store,
         promote=found.promote,
         out=found.out,
         report=found.report,
@@ -186,6 +190,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         hint = "see --help"
+        message = " ".join(map(word_without_password, message.split(" ")))
         if unknown := re.search(r"unrecognized arguments: (\S+)", message):
             known = [option for action in self._actions for option in action.option_strings]
             hint = near(unknown[1].partition("=")[0], known, hint)
@@ -367,7 +372,10 @@ def _how(group: argparse._ArgumentGroup) -> None:
 
 def _kept(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--store", metavar="URL", help="where runs are kept: an SQLite file, or a database's URL"
+        "--store",
+        metavar="URL",
+        help="where runs are kept: an SQLite file, or postgresql://USER@HOST:PORT/DATABASE, whose "
+        "password is taken from PGPASSWORD or ~/.pgpass",
     )
     group.add_argument(
         "--no-store",
@@ -379,6 +387,11 @@ def _kept(group: argparse._ArgumentGroup) -> None:
         "--salvage",
         metavar="NEW.db",
         help="copy what can still be read of a damaged store to a new one",
+    )
+    group.add_argument(
+        "--copy-store",
+        metavar="URL",
+        help="copy the whole store to a new file or an empty database",
     )
     group.add_argument("--list-runs", action="store_true", help="say which runs the store holds")
     group.add_argument(

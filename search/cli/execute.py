@@ -9,7 +9,7 @@ from dataclasses import replace
 from ir.errors import KernelError
 from search.cli.arguments import LOCAL, Arguments
 from search.cli.clusters import reached
-from search.cli.files import keeper, url
+from search.cli.files import keeper
 from search.cli.invocation import Interrupt, Invocation
 from search.cli.memory_limit import require_memory
 from search.cli.models import sources
@@ -20,7 +20,8 @@ from search.cli.suite import Problem, Suite, resumed
 from search.core.stored import Keeper
 from search.display.display import display
 from search.llm.endpoint import Endpoint, endpoint
-from search.prompt.lessons import Lessons, beside
+from search.prompt.lessons import Folder, InStore, Lessons, beside
+from search.store.address import SQLITE, address_of
 
 DONE, INCOMPLETE, FAULTY, INTERRUPTED = 0, 1, 2, 130
 FIXED = {  # what a stored run has decided, and the option that says it
@@ -53,9 +54,10 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
     found: what to search for; nothing where a stored run is to go on, which knows it.
     """
     problems = found.problems
+    shown = display(sys.stderr, around.quiet)
     with ExitStack() as stack:
         cluster = stack.enter_context(reached(asked, problems))
-        store = stack.enter_context(closing(keeper(asked, around)))
+        store = stack.enter_context(closing(keeper(asked, around, shown.say)))
         if asked.resume is not None:
             problems = (_resumed(asked, asked.resume, around, store),)
         elif asked.replay is not None:
@@ -64,7 +66,6 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
         wanted = destination(asked, around, problems)
         if not found.problems and asked.cluster in (None, LOCAL):
             require_memory(problems, asked.workers or around.workers, asked.trace is not None)
-        shown = display(sys.stderr, around.quiet)
         plan = SessionPlan(
             store=store,
             workers=asked.workers or around.workers,
@@ -73,7 +74,7 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
             held_out=HELD_OUT if asked.held_out is None else asked.held_out,
             sources=sources(asked.prices, _endpoint(asked, around), shown.say),
             memory=asked.memory,
-            lessons=_lessons(asked, around),
+            lessons=_lessons(asked, store),
             cluster=cluster,
         )
         for note in found.notes:
@@ -104,14 +105,15 @@ def _endpoint(asked: Arguments, around: Invocation) -> Endpoint | None:
     return replace(found, deadline=deadline, silence=silence)
 
 
-def _lessons(asked: Arguments, around: Invocation) -> Lessons | None:
+def _lessons(asked: Arguments, store: Keeper) -> Lessons | None:
     if not asked.lessons:
         return None
     if asked.no_store:
         raise KernelError(
-            "lessons are kept beside a store", where="--lessons", hint="leave --no-store out"
+            "lessons are kept with a store", where="--lessons", hint="leave --no-store out"
         )
-    return beside(url(asked, around))
+    in_file = address_of(store.url).kind == SQLITE
+    return Lessons(Folder(beside(store.url)) if in_file else InStore(store))
 
 
 def _resumed(asked: Arguments, run: str, around: Invocation, store: Keeper) -> Problem:

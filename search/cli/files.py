@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from ir.workload import Sizes
 from search.cli.arguments import Arguments
 from search.cli.invocation import Invocation
 from search.core.stored import Keeper
+from search.store.address import is_url
 
 
 def text_of(file: Path, option: str, ending: str) -> str:
@@ -121,8 +122,11 @@ def require(package: str, purpose: str, hint: str, where: str = "") -> None:
         raise KernelError(what, where=where, hint=hint)
 
 
-def keeper(asked: Arguments, around: Invocation) -> Keeper:
-    """Where runs are kept; KernelError where what that takes is not there."""
+def keeper(
+    asked: Arguments, around: Invocation, say: Callable[[str], None] = lambda text: None
+) -> Keeper:
+    """Where runs are kept; KernelError where what that takes is not there. say: is told of a server
+    that is lost and found again."""
     if asked.no_store:
         from search.store.forgetful import Forgetful
 
@@ -130,12 +134,13 @@ def keeper(asked: Arguments, around: Invocation) -> Keeper:
     require("sqlalchemy", "it keeps runs in a store", "install it, or give --no-store")
     from search.store.store import Store
 
-    return Store(url(asked, around))
+    return Store(url(asked, around), say)
 
 
 def url(asked: Arguments, around: Invocation) -> str:
-    """The store's URL or path. A run can only be read where there is one: none is made for it."""
-    if asked.store is not None and "://" in asked.store:
+    """The store's URL, perhaps with a password, or path. A run can only be read where there is one:
+    none is made for it."""
+    if asked.store is not None and is_url(asked.store):
         return asked.store
     store = around.path(asked.store or around.store)
     for option, run in (

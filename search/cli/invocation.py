@@ -16,6 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from search.store.address import word_without_password
+
 PROGRAM = Path(__file__).parents[2]
 _BAZEL = ("./bazelw", "run", "//search:evolve", "--")
 # Installed, this file is of the package `speciate.search`.
@@ -44,8 +46,8 @@ class Invocation:
         return str(Path(home).expanduser() / "speciate" / "store.db")
 
     def command(self, words: Sequence[str]) -> str:
-        """The command line that gives these words to the command."""
-        return shlex.join((*self.invocation, *words))
+        """The command line that gives these words to the command, without a store's password."""
+        return shlex.join((*self.invocation, *map(word_without_password, words)))
 
     def path(self, given: str) -> Path:
         """A path that the user gave, whole."""

@@ -29,6 +29,7 @@ from search.core.stored import Keeper, StoredRun
 from search.evaluator.served import Served
 from search.loop.retold import ending, fastest, retold, told
 from search.record.specialization import Texts
+from search.store.address import is_url, without_password
 
 TARGET_FACTS = ("device", "toolchain")
 TARGET_TITLES = ("target", "backend", "correct by", "time", "with", "what it is")
@@ -129,7 +130,7 @@ TITLES = ("run", "kernel", "target", "started", "evaluations", "best", "time", "
 def runs(asked: Arguments, around: Invocation) -> list[dict[str, Any]]:
     """Each run of the store as plain data, the latest first; none where there is no store."""
     place = url(asked, around)
-    if "://" not in place and not around.path(place).is_file():
+    if not is_url(place) and not around.path(place).is_file():
         return []
     with closing(keeper(asked, around)) as store:
         return [_listed(store, run, at) for run, at in store.started().items()]
@@ -192,9 +193,11 @@ def salvaged(asked: Arguments, around: Invocation, name: str) -> tuple[dict[str,
     from search.store.salvage import salvage
 
     place, new = url(asked, around), around.path(name)
-    if "://" in place:
+    if is_url(place):
         raise KernelError(
-            f"`{place}` is no file", where="--salvage", allowed="the SQLite file of a store"
+            f"`{without_password(place)}` is no file",
+            where="--salvage",
+            allowed="the SQLite file of a store",
         )
     require_writable("--salvage", new)
     found = salvage(Path(place), new)

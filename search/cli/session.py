@@ -44,6 +44,7 @@ from search.evaluator.shapes import AFFORDABLE_BYTES, AFFORDABLE_FLOPS, SLOW
 from search.evaluator.stages import Bench
 from search.loop.context import Operator
 from search.loop.run import Search
+from search.loop.shared import Shared
 from search.operator import MODEL_OPERATORS, local_operators, usual
 from search.operator.study import lacking
 from search.operator.trials import Trials
@@ -268,12 +269,13 @@ class Session:
         problem, settings = equipment.problem, equipment.problem.settings
         benches = [_bench(problem, name) for name in problem.served]
         with self._evaluating(problem)(benches, self._workers) as local:
-            evaluator = Cached(local, self.plan.store)
+            known = Cached(local, self.plan.store)
             if equipment.models is not None:
-                equipment.models.judge.open(evaluator)
+                equipment.models.judge.open(known)
+            leases = self.plan.store.leases
             search = Search(
                 settings,
-                evaluator,
+                known if leases is None else Shared(known, leases),
                 self.plan.store,
                 machines={name: one.machine for name, one in problem.served.items()},
                 policy=policy(settings.policy),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -70,8 +70,32 @@ class StoredRun:
         return graph
 
 
+class Leases(Protocol):
+    """Which candidates this process evaluates, for others that share a store and want the same.
+
+    A candidate is named by its context and its key. What a process leased is given back where it is
+    killed.
+    """
+
+    def claim(self, wanted: Sequence[tuple[str, str]]) -> Collection[tuple[str, str]]:
+        """Those that are this process's to evaluate from now on, until their outcomes are kept or
+        they are released; the others are another's."""
+
+    def free(self, wanted: Sequence[tuple[str, str]]) -> Collection[tuple[str, str]]:
+        """Those that no process evaluates now."""
+
+    def release(self, done: Collection[tuple[str, str]]) -> None:
+        """Gives back what came to nothing."""
+
+
 class Keeper(Protocol):
     """Keeps runs, each method whole or not at all; KernelError where it cannot."""
+
+    url: str  # the path or URL of the store, without a password; empty where nothing is kept
+
+    @property
+    def leases(self) -> Leases | None:
+        """None where no other machine shares it."""
 
     def start(self, chosen: Settings, environment: Mapping[str, Any]) -> str:
         """A new run; its name."""
@@ -100,6 +124,12 @@ class Keeper(Protocol):
 
     def secret(self) -> str:
         """The store's own random text, the same each time: what checks are drawn by comes of it."""
+
+    def lessons(self) -> Mapping[str, str]:
+        """The texts of the lessons that it keeps, by name."""
+
+    def learned(self, name: str, text: str) -> None:
+        """Keeps a lesson in place of an earlier one of the same name."""
 
     def runs_of(self, kernel: str) -> tuple[str, ...]:
         """The names of the runs of a kernel, the latest first."""

@@ -15,7 +15,7 @@ from search.core.outcome import Outcome
 from search.core.settings import Settings
 from search.prompt.document import Document, document
 from search.prompt.lesson import EQUATIONS, SOURCE, distil
-from search.prompt.lessons import MOST, Lessons, beside
+from search.prompt.lessons import MOST, Folder, InStore, Lessons, beside
 from testing.samples.samples import SMALL, workload
 
 TEXT = spec_text(workload("softmax").spec)
@@ -164,25 +164,26 @@ def test_the_same_run_teaches_the_same():
 
 
 def test_lessons_are_kept_and_those_of_the_machine_come_first(tmp_path):
-    kept = Lessons(tmp_path / "deep" / "lessons")
+    kept = Lessons(Folder(tmp_path / "deep" / "lessons"))
     assert kept.documents(HERE) == ()
-    there = kept.add(distil(run((STAGE, 50.0), name="a", target="large"), "tongue", "2026-01-31"))
-    here = kept.add(distil(RUN, "tongue", "2026-01-31"))
-    assert [d.name for d in kept.documents(HERE)] == [here.stem, there.stem]
-    assert [d.name for d in kept.documents(OTHER)] == [there.stem, here.stem]
+    there = distil(run((STAGE, 50.0), name="a", target="large"), "tongue", "2026-01-31")
+    here = distil(RUN, "tongue", "2026-01-31")
+    for lesson in (there, here):
+        kept.add(lesson)
+    assert kept.documents(HERE) == (here.document, there.document)
+    assert kept.documents(OTHER) == (there.document, here.document)
     assert kept.documents(EXTERNAL) == ()
 
 
 def test_a_run_that_went_on_replaces_its_lesson(tmp_path):
-    kept = Lessons(tmp_path)
-    assert kept.add(distil(RUN, "tongue", "2026-01-31")) == kept.add(
-        distil(RUN, "tongue", "2026-02-01")
-    )
+    kept = Lessons(Folder(tmp_path))
+    kept.add(distil(RUN, "tongue", "2026-01-31"))
+    kept.add(distil(RUN, "tongue", "2026-02-01"))
     assert [d.provenance["date"] for d in kept.documents(HERE)] == ["2026-02-01"]
 
 
 def test_verbs_that_paid_are_preferred(tmp_path):
-    kept = Lessons(tmp_path)
+    kept = Lessons(Folder(tmp_path))
     good = [(FIRST + f"pipeline(x, stages={n})\n", 50.0) for n in range(2, 40)]
     bad = [(f"tile(m, size={n})\n", 200.0) for n in range(5, 40)]
     kept.add(distil(run(*good, *bad), "tongue", "2026-01-31"))
@@ -193,7 +194,7 @@ def test_verbs_that_paid_are_preferred(tmp_path):
 
 
 def test_other_kernels_and_other_targets_count_less(tmp_path):
-    kept = Lessons(tmp_path)
+    kept = Lessons(Folder(tmp_path))
     good = [(FIRST + f"pipeline(x, stages={n})\n", 50.0) for n in range(2, 12)]
     bad = [(f"tile(m, size={n})\n", 200.0) for n in range(5, 15)]
     kept.add(distil(run(*good, *bad), "tongue", "2026-01-31"))
@@ -205,25 +206,52 @@ def test_other_kernels_and_other_targets_count_less(tmp_path):
 
 
 def test_no_lessons_have_no_preferences(tmp_path):
-    assert Lessons(tmp_path / "none").preferences(HERE, ("softmax",)) == {}
+    assert Lessons(Folder(tmp_path / "none")).preferences(HERE, ("softmax",)) == {}
 
 
-def test_lessons_lie_beside_the_store():
-    assert str(beside("/a/b/store.db").folder) == "/a/b/lessons"
-    assert str(beside("sqlite:////a/b/store.db").folder) == "/a/b/lessons"
-    with pytest.raises(KernelError, match="no folder beside a store"):
-        beside("postgresql://host/name")
+def test_lessons_lie_beside_a_store_in_a_file():
+    assert str(beside("/a/b/store.db")) == "/a/b/lessons"
+    assert str(beside("sqlite:////a/b/store.db")) == "/a/b/lessons"
+
+
+class _Store:
+    """Keeps lessons in memory."""
+
+    url = "postgresql://host/name"
+
+    def __init__(self):
+        self.kept = {}
+
+    def lessons(self):
+        return dict(sorted(self.kept.items()))
+
+    def learned(self, name, text):
+        self.kept[name] = text
+
+
+def test_lessons_in_a_store_are_as_those_in_a_folder(tmp_path):
+    store = _Store()
+    shelves = Lessons(Folder(tmp_path)), Lessons(InStore(store))
+    for kept in shelves:
+        kept.add(distil(RUN, "tongue", "2026-01-31"))
+        kept.add(distil(run((STAGE, 50.0), name="a", target="large"), "tongue", "2026-01-31"))
+    of_folder, of_store = (kept.documents(HERE) for kept in shelves)
+    assert of_store == of_folder and len(of_store) == 2
+    store.kept["note"] = "no document"
+    with pytest.raises(KernelError, match="does not begin with a header") as caught:
+        shelves[1].documents(HERE)
+    assert caught.value.where == "postgresql://host/name, lesson note"
 
 
 def test_what_is_no_lesson_does_not_belong_there(tmp_path):
     other = Document("note", "idioms", "T", "A sentence.\n", ("ir/lower/verbs.py",))
     (tmp_path / "note.md").write_text(other.file_text, encoding="utf-8")
     with pytest.raises(KernelError, match="`note` is a document of kind `idioms`"):
-        Lessons(tmp_path).documents(HERE)
+        Lessons(Folder(tmp_path)).documents(HERE)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(KernelError, match="a lesson cannot be written") as caught:
-        Lessons(tmp_path / "file").add(distil(RUN, "tongue", "2026-01-31"))
+        Lessons(Folder(tmp_path / "file")).add(distil(RUN, "tongue", "2026-01-31"))
     assert str(tmp_path) in caught.value.where

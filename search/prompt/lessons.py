@@ -1,14 +1,18 @@
-"""Lessons of earlier runs: skill files in a folder, which later runs retrieve and count on."""
+"""Lessons of earlier runs: skill files, which later runs retrieve and count on.
+
+They lie in a folder beside a store that is a file, and in the store itself where that is a server's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from search.prompt.document import Document
+from search.prompt.document import Document, document
 from search.prompt.knowledge import documents
 from search.prompt.lesson import Lesson
 
@@ -18,33 +22,98 @@ PRIOR = 8.0  # tries of a verb that nothing is known of, at the rate of all verb
 MOST = 4.0  # of a weight; the least is one over it
 
 
+class Shelf(Protocol):
+    """Where lessons are kept."""
+
+    @property
+    def place(self) -> str:
+        """For messages."""
+
+    def add(self, lesson: Document) -> None:
+        """Keeps a lesson in place of one of the same name; KernelError where it cannot."""
+
+    def documents(self) -> Iterable[Document]:
+        """All that are kept, by name; KernelError for what is no document."""
+
+
 @dataclass(frozen=True, slots=True)
-class Lessons:
-    """The lessons in a folder; it need not be there yet."""
+class Folder:
+    """Skill files in a folder, which need not be there yet."""
 
-    folder: Path
+    path: Path
 
-    def add(self, lesson: Lesson) -> Path:
-        """Writes a lesson down, in place of an earlier one of the same run; gives its file."""
-        found = lesson.document
-        file = self.folder / f"{found.name}.md"
+    @property
+    def place(self) -> str:
+        """The folder."""
+        return str(self.path)
+
+    def add(self, lesson: Document) -> None:
+        """Writes a file."""
+        file = self.path / f"{lesson.name}.md"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(found.file_text, encoding="utf-8")
+            self.path.mkdir(parents=True, exist_ok=True)
+            file.write_text(lesson.file_text, encoding="utf-8")
         except OSError as error:
             raise KernelError(
                 f"a lesson cannot be written: {error.strerror}",
                 where=str(file),
                 hint="choose another folder, or go without lessons",
             ) from None
-        return file
+
+    def documents(self) -> Iterable[Document]:
+        """What the files hold."""
+        return documents(self.path)
+
+
+class LessonStore(Protocol):
+    """A store that keeps lessons."""
+
+    url: str  # for messages
+
+    def lessons(self) -> Mapping[str, str]:
+        """The texts of lessons by name."""
+
+    def learned(self, name: str, text: str) -> None:
+        """Keeps a lesson in place of an earlier one of the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class InStore:
+    """Rows of a store that several machines share."""
+
+    store: LessonStore
+
+    @property
+    def place(self) -> str:
+        """The store."""
+        return self.store.url
+
+    def add(self, lesson: Document) -> None:
+        """Writes a row."""
+        self.store.learned(lesson.name, lesson.file_text)
+
+    def documents(self) -> Iterable[Document]:
+        """What the rows hold."""
+        for name, text in self.store.lessons().items():
+            yield document(name, text, f"{self.place}, lesson {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """The lessons on a shelf."""
+
+    shelf: Shelf
+
+    def add(self, lesson: Lesson) -> None:
+        """Keeps a lesson, in place of an earlier one of the same run."""
+        self.shelf.add(lesson.document)
 
     def documents(self, machine: Machine) -> tuple[Document, ...]:
         """The lessons of a machine's backends, by name; those of the machine itself first.
 
-        KernelError where something else lies in the folder.
+        KernelError where something else lies there.
         """
-        all_here = tuple(map(self._lesson, documents(self.folder)))
+        all_here = tuple(map(self._lesson, self.shelf.documents()))
         found = [d for d in all_here if d.provenance["backend"] in machine.backends]
         return tuple(sorted(found, key=lambda d: (d.provenance["target"] != machine.name, d.name)))
 
@@ -52,7 +121,7 @@ class Lessons:
         if d.kind != "skill":
             raise KernelError(
                 f"`{d.name}` is a document of kind `{d.kind}`",
-                where=str(self.folder),
+                where=self.shelf.place,
                 allowed="lessons, which are of kind `skill`",
                 hint="move it elsewhere",
             )
@@ -81,16 +150,9 @@ class Lessons:
         }
 
 
-def beside(store: str) -> Lessons:
-    """The lessons beside a store that lies in a file; KernelError for a store elsewhere."""
-    path = store.removeprefix("sqlite:///")
-    if "://" in path:
-        raise KernelError(
-            "there is no folder beside a store that is not a file",
-            where=store,
-            hint="say where lessons are to lie",
-        )
-    return Lessons(Path(path).parent / FOLDER)
+def beside(file: str) -> Path:
+    """The folder of the lessons of a store, given the path or the URL of its file."""
+    return Path(file.removeprefix("sqlite:///")).parent / FOLDER
 
 
 def _rate(faster: float, tries: float, usual: float) -> float:

@@ -18,6 +18,9 @@ from search.core.stored import StoredEvent, StoredExchange, StoredRun
 class Forgetful:
     """Names runs and remembers outcomes; see `stored.Keeper`. Nothing can go on later."""
 
+    url = ""
+    leases = None
+
     def __init__(self) -> None:
         self._runs: Counter[str] = Counter()
         self._secret = secrets.token_hex(16)
@@ -64,6 +67,13 @@ class Forgetful:
     def secret(self) -> str:
         """A random text of this process."""
         return self._secret
+
+    def lessons(self) -> dict[str, str]:
+        """None is kept."""
+        return {}
+
+    def learned(self, name: str, text: str) -> None:
+        """Nothing of it is kept."""
 
     def runs_of(self, kernel: str) -> tuple[str, ...]:
         """None is kept."""

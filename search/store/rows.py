@@ -21,7 +21,7 @@ def node_row(run: str, generation: int, rank: int, asked: Candidate) -> Row:
 
 def edge_rows(run: str, asked: Candidate) -> list[Row]:
     """A candidate's edges, one to each parent in order."""
-    how = dict(operator=asked.origin.operator, note=asked.origin.note)
+    how = dict(operator=asked.origin.operator, note=_text(asked.origin.note))
     return [
         dict(run=run, child=asked.key, rank=at, parent=parent, **how)
         for at, parent in enumerate(asked.origin.parents)
@@ -30,7 +30,12 @@ def edge_rows(run: str, asked: Candidate) -> list[Row]:
 
 def event_row(run: str, event: StoredEvent) -> Row:
     """A line of a run's log."""
-    return dict(run=run, **asdict(event))
+    return dict(run=run, **asdict(event) | {"detail": _text(event.detail)})
+
+
+def _text(given: str) -> str:
+    """A text that every database takes; that of a model may hold anything. JSON is one already."""
+    return given.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def generations(rows: Iterable[tuple[int, str]]) -> tuple[tuple[Candidate, ...], ...]:

@@ -6,12 +6,14 @@ today's tables at once, so Alembic is only needed for an older one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import sqlalchemy as sql
 from sqlalchemy.engine import Connection
 
 from ir.errors import KernelError
 
-HEAD = "0002"  # the latest of migrations/versions
+HEAD = "0003"  # the latest of migrations/versions
 BASE = "0001"  # that of stores which say a format and no revision
 FORMAT = 2  # what such stores say; in those of format 1, texts have verbs under retired words
 
@@ -86,11 +88,33 @@ CLAIMS = sql.Table(
     sql.Column("holder", sql.Text, nullable=False),
     sql.Column("at", sql.Float, nullable=False),
 )
+# Candidates that are being evaluated in a store that several machines share: by which holder, and until
+# when the row counts though nothing is heard of it, in the server's seconds since 1970.
+LEASES = sql.Table(
+    "leases",
+    META,
+    sql.Column("context", sql.String, primary_key=True),
+    sql.Column("key", sql.String, primary_key=True),
+    sql.Column("holder", sql.String, nullable=False),
+    sql.Column("until", sql.Float, nullable=False),
+)
+# Lessons of runs, as the texts of skill files. Those of a store in a file lie in a folder beside it.
+LESSONS = sql.Table(
+    "lessons",
+    META,
+    sql.Column("name", sql.String, primary_key=True),
+    sql.Column("text", sql.Text, nullable=False),
+)
 
 
-def prepare(connection: Connection, where: str) -> None:
+def prepare(
+    connection: Connection, where: str, alone: Callable[[Connection], None] = lambda c: None
+) -> None:
     """Brings a database to the latest revision, in the transaction of the connection; KernelError
-    where that cannot be."""
+    where that cannot be. alone: keeps others from doing the same."""
+    if revision(connection, where) == HEAD:
+        return
+    alone(connection)
     found = revision(connection, where)
     if found == HEAD:
         return

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sql
-from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.engine import Connection
 
 from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, from_json, to_json
 from search.core.settings import Settings, settings
 from search.core.stored import StoredEvent, StoredExchange, StoredRun
+from search.store.address import address_of
+from search.store.database import database_at
 from search.store.holder import here, holder_of
 from search.store.rows import edge_rows, event_row, generations, node_row
 from search.store.schema import (
@@ -29,32 +29,54 @@ from search.store.schema import (
     EVALUATIONS,
     EVENTS,
     EXCHANGES,
+    LESSONS,
     NODES,
     RUNS,
     SECRET,
     prepare,
 )
 
-BUSY_SECONDS = 30.0  # how long to wait for another writer
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError)  # what reading a damaged text raises
-SALVAGE = "`evolve --salvage=NEW.db` copies what can be read"
+APART = 1e-6  # seconds between two writes of a process, at least
 
 
 class Store:
-    """Runs in a database; see `stored.Keeper`. Each method is one transaction."""
+    """Runs in a database; see `stored.Keeper`. Each method is one transaction.
 
-    def __init__(self, url: str):
-        """url: of a database, or the path of an SQLite file, which is made where missing."""
-        self.url = url if "://" in url else str(Path(url).expanduser().absolute())
-        self._engine = self._open()
-        with self.transaction() as connection:
-            prepare(connection, self.url)
+    Where the connection to a server is lost, a transaction is tried again. What it writes is written
+    once: the row of a run's claim, which each write of a run renews, has the time of the last one.
+    """
+
+    def __init__(self, url: str, say: Callable[[str], None] = lambda text: None):
+        """url: of a database, or the path of an SQLite file, which is made where missing.  say: is
+        told of a server that is lost and found again."""
+        address = address_of(url)
+        self.url = address.shown
+        self.database = database_at(address, say)
+        self.leases = self.database.leases()
+        self._last_write = 0.0
+        self._writing = (
+            threading.Lock()
+        )  # a run's writes are one after another, each with all its tries
+        try:
+            with self.transaction() as connection:
+                prepare(connection, self.url, self.database.alone)
+        except KernelError:
+            self.database.close()
+            raise
 
     def start(self, chosen: Settings, environment: Mapping[str, Any]) -> str:
         """A new run; its name."""
-        with self.transaction() as connection:
-            stem = f"{chosen.kernel}-{chosen.target}-"
-            taken = set(connection.scalars(sql.select(RUNS.c.id)))
+        stem, now = f"{chosen.kernel}-{chosen.target}-", self._now()
+
+        def work(connection: Connection, again: bool) -> str:
+            ours = (CLAIMS.c.holder == here().text) & (CLAIMS.c.at == now)
+            known = connection.scalar(sql.select(CLAIMS.c.run).where(ours)) if again else None
+            if known is not None:
+                return str(known)
+            self.database.alone(connection)
+            alike = RUNS.c.id.startswith(stem, autoescape=True)
+            taken = set(connection.scalars(sql.select(RUNS.c.id).where(alike)))
             number = next(n for n in range(1, len(taken) + 2) if f"{stem}{n}" not in taken)
             run = f"{stem}{number}"
             connection.execute(
@@ -64,63 +86,80 @@ class Store:
                     target=chosen.target,
                     settings=chosen.to_json(),
                     environment=json.dumps(environment),
-                    started=time.time(),
+                    started=now,
                 )
             )
-            self._claim(connection, run)
+            self._claim(connection, run, now)
             _log(connection, run, StoredEvent("started", "", 0.0, ""))
-        return run
+            return run
+
+        return self.database.write(work)
 
     def asked(
         self, run: str, generation: int, candidates: Sequence[Candidate], seconds: float
     ) -> None:
         """A generation is about to be evaluated. One that was asked before is replaced."""
-        with self.transaction() as connection:
-            self._renew(connection, run)
+
+        def work(connection: Connection) -> None:
             here = (NODES.c.run == run) & (NODES.c.generation == generation)
             old = list(connection.scalars(sql.select(NODES.c.key).where(here)))
             new = [c.key for c in candidates]
             if old and set(old) == set(new):
                 return
             gone = [k for k in old if k not in new]
-            connection.execute(NODES.delete().where(here))
-            connection.execute(EDGES.delete().where((EDGES.c.run == run) & EDGES.c.child.in_(old)))
-            for rank, c in enumerate(candidates):
-                connection.execute(NODES.insert().values(node_row(run, generation, rank, c)))
-                for row in edge_rows(run, c):
-                    connection.execute(EDGES.insert().values(row))
-                _log(connection, run, StoredEvent("asked", c.key, seconds, str(generation)))
-            for key in gone:
-                _log(connection, run, StoredEvent("withdrawn", key, seconds, str(generation)))
+            if old:
+                of_old = (EDGES.c.run == run) & EDGES.c.child.in_(old)
+                connection.execute(NODES.delete().where(here))
+                connection.execute(EDGES.delete().where(of_old))
+            nodes = [node_row(run, generation, rank, c) for rank, c in enumerate(candidates)]
+            edges = [row for c in candidates for row in edge_rows(run, c)]
+            said = [StoredEvent("asked", key, seconds, str(generation)) for key in new]
+            said += [StoredEvent("withdrawn", key, seconds, str(generation)) for key in gone]
+            events = [event_row(run, event) for event in said]
+            for table, rows in ((NODES, nodes), (EDGES, edges), (EVENTS, events)):
+                if rows:
+                    connection.execute(table.insert(), rows)
+
+        self._write_run(run, work)
 
     def evaluated(
         self, run: str, key: str, context: str, outcome: Evaluated, seconds: float
     ) -> None:
         """What became of a candidate. context: digest of all that the outcome depends on."""
-        with self.transaction() as connection:
-            self._renew(connection, run)
-            connection.execute(
-                EVALUATIONS.insert().values(
-                    run=run, key=key, context=context, outcome=to_json(outcome), at=time.time()
-                )
-            )
+        row = dict(run=run, key=key, context=context, outcome=to_json(outcome), at=time.time())
+
+        def work(connection: Connection) -> None:
+            connection.execute(EVALUATIONS.insert().values(row))
             _log(connection, run, StoredEvent("evaluated", key, seconds, ""))
+            if self.leases is not None:
+                self.leases.end(connection, (context, key))
+
+        self._write_run(run, work)
+        if self.leases is not None:
+            self.leases.forget([(context, key)])
 
     def log(self, run: str, event: StoredEvent) -> None:
         """Adds a line to a run's log. After `stopped`, another process may go on with the run."""
-        with self.transaction() as connection:
-            self._renew(connection, run)
+        if event.kind != "stopped":
+            return self._write_run(run, lambda connection: _log(connection, run, event))
+
+        def work(connection: Connection, again: bool) -> None:
+            if again and _log_of(connection, run)[-1:] == (event,):
+                return
+            self._renew(connection, run, self._now())
             _log(connection, run, event)
-            if event.kind == "stopped":
-                connection.execute(CLAIMS.delete().where(CLAIMS.c.run == run))
+            connection.execute(CLAIMS.delete().where(CLAIMS.c.run == run))
+
+        with self._writing:
+            self.database.write(work)
+        return self.database.let_go(run)
 
     def cached(self, key: str, context: str) -> Evaluated | None:
         """What became of a candidate in any run, in the same context; the latest. One whose row is
         damaged is not known."""
         here = (EVALUATIONS.c.key == key) & (EVALUATIONS.c.context == context)
         query = sql.select(EVALUATIONS.c.outcome).where(here).order_by(EVALUATIONS.c.at.desc())
-        with self.transaction() as connection:
-            text = connection.scalars(query.limit(1)).first()
+        text = self.database.read(lambda connection: connection.scalars(query.limit(1)).first())
         try:
             return None if text is None else from_json(text)
         except DAMAGE:
@@ -128,69 +167,120 @@ class Store:
 
     def exchanged(self, run: str, exchange: StoredExchange) -> None:
         """Keeps an exchange with a model; one of the same digest and rank is replaced."""
-        here = (EXCHANGES.c.digest == exchange.digest) & (EXCHANGES.c.rank == exchange.rank)
-        with self.transaction() as connection:
-            connection.execute(EXCHANGES.delete().where((EXCHANGES.c.run == run) & here))
+        same = (EXCHANGES.c.digest == exchange.digest) & (EXCHANGES.c.rank == exchange.rank)
+
+        def work(connection: Connection, again: bool) -> None:
+            connection.execute(EXCHANGES.delete().where((EXCHANGES.c.run == run) & same))
             connection.execute(EXCHANGES.insert().values(run=run, **asdict(exchange)))
+
+        self.database.write(work)
 
     def exchanges(self, run: str) -> tuple[StoredExchange, ...]:
         """All exchanges of a run, in the order in which they ended."""
         columns = [EXCHANGES.c[f.name] for f in fields(StoredExchange)]
         query = sql.select(*columns).where(EXCHANGES.c.run == run).order_by(EXCHANGES.c.id)
-        with self.transaction() as connection:
-            return tuple(StoredExchange(*row) for row in connection.execute(query))
+        rows = self.database.read(lambda connection: connection.execute(query).all())
+        return tuple(StoredExchange(*row) for row in rows)
 
     def secret(self) -> str:
         """The store's own random text, made when it is first asked for."""
-        with self.transaction() as connection:
+
+        def work(connection: Connection, again: bool) -> str:
+            self.database.alone(connection)
             known = connection.scalar(sql.select(SECRET.c.text))
             if known is None:
                 known = secrets.token_hex(16)
                 connection.execute(SECRET.insert().values(text=known))
-        return str(known)
+            return str(known)
+
+        return self.database.write(work)
 
     def runs(self) -> tuple[str, ...]:
         """The names of all runs, the latest first."""
-        with self.transaction() as connection:
-            return tuple(connection.scalars(sql.select(RUNS.c.id).order_by(RUNS.c.started.desc())))
+        return tuple(self.started())
 
     def started(self) -> dict[str, float]:
         """When each run was started, in seconds since 1970, by its name; the latest first."""
         query = sql.select(RUNS.c.id, RUNS.c.started).order_by(RUNS.c.started.desc())
-        with self.transaction() as connection:
-            return {row.id: row.started for row in connection.execute(query)}
+        rows = self.database.read(lambda connection: connection.execute(query).all())
+        return {row.id: row.started for row in rows}
 
     def runs_of(self, kernel: str) -> tuple[str, ...]:
         """The names of the runs of a kernel, the latest first."""
         query = sql.select(RUNS.c.id).where(RUNS.c.kernel == kernel)
-        with self.transaction() as connection:
-            return tuple(connection.scalars(query.order_by(RUNS.c.started.desc())))
+        query = query.order_by(RUNS.c.started.desc())
+        return tuple(self.database.read(lambda connection: connection.scalars(query).all()))
 
     def load(self, run: str) -> StoredRun:
         """A run; KernelError where there is none of that name, or its rows are damaged."""
-        with self.transaction() as connection:
+
+        def work(connection: Connection) -> StoredRun | None:
             row = connection.execute(sql.select(RUNS).where(RUNS.c.id == run)).first()
-            if row is not None:
-                return self._loaded(connection, row)
-        known = ", ".join(self.runs()[:8])
-        raise KernelError(
-            f"the store has no run `{run}`",
-            where=self.url,
-            allowed=known,
-            hint="name another run, or another store with --store",
-        )
+            return None if row is None else self._loaded(connection, row)
+
+        found = self.database.read(work)
+        if found is None:
+            raise self._unknown(run)
+        return found
 
     def resume(self, run: str) -> StoredRun:
         """A run that this process goes on with; KernelError as for `load`, and where another process
         works on it."""
-        found = self.load(run)
-        with self.transaction() as connection:
-            self._claim(connection, run)
-        return found
+        now = self._now()
+
+        def work(connection: Connection, again: bool) -> bool:
+            if connection.scalar(sql.select(RUNS.c.id).where(RUNS.c.id == run)) is None:
+                return False
+            self._claim(connection, run, now)
+            return True
+
+        if not self.database.write(work):
+            raise self._unknown(run)
+        return self.load(run)
+
+    def lessons(self) -> dict[str, str]:
+        """The lessons of runs in the store, by name."""
+        query = sql.select(LESSONS.c.name, LESSONS.c.text).order_by(LESSONS.c.name)
+        rows = self.database.read(lambda connection: connection.execute(query).all())
+        return {row.name: row.text for row in rows}
+
+    def learned(self, name: str, text: str) -> None:
+        """Keeps a lesson in place of an earlier one of the same name."""
+
+        def work(connection: Connection, again: bool) -> None:
+            connection.execute(LESSONS.delete().where(LESSONS.c.name == name))
+            connection.execute(LESSONS.insert().values(name=name, text=text))
+
+        self.database.write(work)
 
     def close(self) -> None:
         """Lets go of the database."""
-        self._engine.dispose()
+        if self.leases is not None:
+            self.leases.close()
+        self.database.close()
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """A transaction that is tried once; KernelError where the database cannot be used."""
+        return self.database.transaction()
+
+    def _now(self) -> float:
+        """The time of a write, in seconds since 1970; no other of this store has it."""
+        self._last_write = max(time.time(), self._last_write + APART)
+        return self._last_write
+
+    def _write_run(self, run: str, work: Callable[[Connection], None]) -> None:
+        """Runs `work` once in a transaction, as long as this process works on the run."""
+
+        def attempt(connection: Connection, again: bool) -> None:
+            mine = (CLAIMS.c.run == run) & (CLAIMS.c.holder == here().text)
+            if again and connection.scalar(sql.select(CLAIMS.c.at).where(mine)) == now:
+                return  # it was the answer that was lost
+            self._renew(connection, run, now)
+            work(connection)
+
+        with self._writing:
+            now = self._now()
+            self.database.write(attempt)
 
     def _loaded(self, connection: Connection, row: Any) -> StoredRun:
         part, run = "settings", row.id
@@ -206,82 +296,43 @@ class Store:
             raise KernelError(
                 f"the {part} of run `{run}` are damaged: {type(error).__name__}: {error}",
                 where=self.url,
-                hint=SALVAGE,
+                hint=self.database.remedy,
             ) from error
         log = _log_of(connection, run)
         return StoredRun(run, chosen, environment, found, outcomes, log)
 
-    def _claim(self, connection: Connection, run: str) -> None:
+    def _unknown(self, run: str) -> KernelError:
+        return KernelError(
+            f"the store has no run `{run}`",
+            where=self.url,
+            allowed=", ".join(self.runs()[:8]),
+            hint="name another run, or another store with --store",
+        )
+
+    def _claim(self, connection: Connection, run: str, now: float) -> None:
         """Notes that this process works on a run; KernelError where another one does."""
         row = connection.execute(sql.select(CLAIMS).where(CLAIMS.c.run == run)).first()
-        if row is not None:
-            held = holder_of(row.holder)
-            if held != here() and not held.has_ended(time.time() - row.at):
-                raise KernelError(
-                    f"{held} works on run `{run}`",
-                    where=self.url,
-                    hint="wait until it has ended, or stop it",
-                )
-            connection.execute(CLAIMS.delete().where(CLAIMS.c.run == run))
-        now = dict(run=run, holder=here().text, at=time.time())
-        connection.execute(CLAIMS.insert().values(now))
+        held = None if row is None else holder_of(row.holder)
+        idle = 0.0 if row is None else time.time() - row.at
+        if not self.database.hold(connection, run, held, idle):
+            raise KernelError(
+                f"{held or 'another process'} works on run `{run}`",
+                where=self.url,
+                hint="wait until it has ended, or stop it",
+            )
+        connection.execute(CLAIMS.delete().where(CLAIMS.c.run == run))
+        connection.execute(CLAIMS.insert().values(run=run, holder=here().text, at=now))
 
-    def _renew(self, connection: Connection, run: str) -> None:
+    def _renew(self, connection: Connection, run: str, now: float) -> None:
         """Notes that this process still works on a run; KernelError where another one has taken it
         over."""
         own = (CLAIMS.c.run == run) & (CLAIMS.c.holder == here().text)
-        if not connection.execute(CLAIMS.update().where(own).values(at=time.time())).rowcount:
+        if not connection.execute(CLAIMS.update().where(own).values(at=now)).rowcount:
             raise KernelError(
                 f"run `{run}` is not this process's any more: another one has gone on with it",
                 where=self.url,
                 hint=f"see it with --show={run}",
             )
-
-    def _open(self) -> Engine:
-        try:
-            url = (
-                make_url(self.url) if "://" in self.url else URL.create("sqlite", database=self.url)
-            )
-            if url.drivername.startswith("sqlite") and url.database not in (None, "", ":memory:"):
-                Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-            engine = sql.create_engine(url)
-        except (OSError, ValueError) as error:
-            raise self._fault(f"the store cannot be made: {error}") from error
-        except (ArgumentError, NoSuchModuleError, ImportError) as error:
-            raise self._fault(f"not a store that can be used here: {error}") from error
-        if engine.dialect.name == "sqlite":
-            sql.event.listen(engine, "connect", _prepare_sqlite)
-            sql.event.listen(engine, "begin", lambda c: c.exec_driver_sql("BEGIN IMMEDIATE"))
-        return engine
-
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        try:
-            with self._engine.begin() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            cause = getattr(error, "orig", None) or error
-            damaged = isinstance(cause, sqlite3.DatabaseError) and "malformed" in str(cause)
-            raise self._fault(f"the store cannot be used: {cause}", SALVAGE * damaged) from error
-
-    def _fault(self, what: str, hint: str = "") -> KernelError:
-        return KernelError(
-            what,
-            where=self.url,
-            allowed="a file in a folder that can be written, or a database's URL",
-            hint=hint or "give another with --store",
-        )
-
-
-def _prepare_sqlite(connection: Any, _: Any) -> None:
-    """Write-ahead log, and transactions that begin when we say so and not when the driver does."""
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
-    cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = NORMAL")
-    cursor.execute("PRAGMA foreign_keys = ON")
-    cursor.close()
 
 
 def _log(connection: Connection, run: str, event: StoredEvent) -> None:

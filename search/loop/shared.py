@@ -1,0 +1,90 @@
+"""Sharing: what another search evaluates is waited for, where several share one store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated
+from search.core.stored import Leases
+from search.loop.hooks import Evaluator
+
+FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5  # seconds between looks, which double
+
+
+class Shared:
+    """An evaluator beside those of other searches, each of which evaluates what it has leased.
+
+    evaluator: has to look into the store first, as `Cached` does: what was leased may be known by
+    then.  What it gives has to be stored, which ends the lease. An outcome counts as an evaluation
+    whoever had it, so that a search finds the same alone and beside others. Times that are measured
+    are each search's own.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        leases: Leases,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        self.evaluator = evaluator
+        self.leases = leases
+        self.contexts = evaluator.contexts
+        self.environment: Mapping[str, Any] = evaluator.environment
+        self._clock = clock
+        self._sleep = sleep
+
+    def evaluate(
+        self, candidates: Sequence[Candidate], seconds: float | None = None
+    ) -> Iterator[tuple[int, Evaluated]]:
+        """(position, outcome) of each; gives up the rest after `seconds`."""
+        end = None if seconds is None else self._clock() + seconds
+        waiting = list(range(len(candidates)))
+        wait, first = FIRST_WAIT, True
+        while waiting:
+            works = {at: self._work(candidates[at]) for at in waiting}
+            wanted = [work for work in works.values() if work is not None]
+            mine = self.leases.claim(wanted if first else sorted(self.leases.free(wanted)))
+            first = False
+            taken = [at for at in waiting if works[at] is None or works[at] in mine]
+            waiting = [at for at in waiting if at not in taken]
+            left = None if end is None else max(0.0, end - self._clock())
+            if taken:
+                asked = [candidates[at] for at in taken]
+                given = 0
+                for position, outcome in self._evaluated(asked, mine, left):
+                    given += 1
+                    yield taken[position], outcome
+                if given < len(taken):
+                    return  # time is over, or all is closed
+                wait = FIRST_WAIT
+            elif left == 0.0:
+                return
+            else:
+                self._sleep(wait if left is None else min(wait, left))
+                wait = min(2 * wait, LONGEST_WAIT)
+
+    def _evaluated(
+        self,
+        asked: Sequence[Candidate],
+        mine: Collection[tuple[str, str]],
+        seconds: float | None,
+    ) -> Iterator[tuple[int, Evaluated]]:
+        """As `evaluate`; gives leases back of which nothing came."""
+        left = set(mine)
+        try:
+            for position, outcome in self.evaluator.evaluate(asked, seconds):
+                left.discard((self.contexts[asked[position].backend], asked[position].key))
+                yield position, outcome
+        finally:
+            self.leases.release(left)
+
+    def _work(self, candidate: Candidate) -> tuple[str, str] | None:
+        """A candidate as others name it; None where each search evaluates it itself."""
+        backends = self.environment.get("backends", {})
+        if backends.get(candidate.backend, {}).get("time_kind") == "measured":
+            return None
+        return self.contexts[candidate.backend], candidate.key

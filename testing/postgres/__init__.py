@@ -1,0 +1,1 @@
+"""A PostgreSQL server of a test's own, on loopback."""
