@@ -78,7 +78,7 @@ TABLE = {
     "backends": (("ir", "machines", "machines/fields"), ("jinja2", "torch", "numpy")),
     "backends/program": (("ir", "backends"), None),
     "backends/caged": ((), ("numpy",)),
-    "backends/shared": (("ir", "backends"), ("numpy",)),
+    "backends/shared": (("ir", "backends", "backends/caged"), ("numpy",)),
     "backends/gpu": (("ir", "backends"), ()),
     "backends/gpu/layout": (("ir",), ()),
     "backends/gpu/threads/interpreter": (

@@ -11,13 +11,14 @@ from backends.caged.linux import keep_files, no_new_privileges
 from backends.caged.seccomp import computing, here, install
 
 
-def shut_in(library: Path, *kept: int) -> None:
+def shut_in(library: Path, *kept: int, threads: bool = False) -> None:
     """Gives up all files but a library, signals to others, and all system calls but those that computing
-    needs, each as far as the kernel lets it. kept: open files that stay, beside the streams."""
+    needs, each as far as the kernel lets it. kept: open files that stay, beside the streams. threads:
+    whether it may start threads and read the clock."""
     keep_files(*kept)
     with suppress(OSError):
         no_new_privileges()
         with suppress(OSError):
             abi = version()
             restrict(READS | writes(abi), network(abi), scopes(abi), [(library, READ_FILE)])
-        install(computing(here(), os.getpid()))
+        install(computing(here(), os.getpid(), threads))

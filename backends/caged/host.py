@@ -1,11 +1,11 @@
-"""The program of the host: `python -I -S host.py CONTROL ENTRY WANTED...`, a new process that holds nothing
+"""The program of the host: `python -I -S host.py CONTROL ENTRY THREADS WANTED...`, a new process that holds nothing
 of who started it.
 
 CONTROL: the number of a socket. Each message on it brings the socket of a new runner, and names a library and
 the segment of memory that it attaches, if any. The next message, which brings no socket, ends the runner and is
 answered by its wait status. ENTRY: what a runner does, `module:function`, or `FILE:function` of an extension
-module; it is called with its socket, the library, and the address of the memory. WANTED: libraries that those
-of runners need.
+module; it is called with its socket, the library, and the address of the memory. THREADS: 1 where runners may
+start threads and read the clock. WANTED: libraries that those of runners need.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from types import ModuleType
 Entry = Callable[..., None]
 
 
-def main(control: socket.socket, entry: Entry) -> None:
+def main(control: socket.socket, entry: Entry, threads: bool) -> None:
     """Forks a runner for each message, until there are no more."""
     while True:
         said, places, _, _ = socket.recv_fds(control, 1 << 16, 1)
@@ -30,7 +30,7 @@ def main(control: socket.socket, entry: Entry) -> None:
         runner = os.fork()
         if runner == 0:
             control.close()
-            _run(entry, places[0], *json.loads(said))
+            _run(entry, threads, places[0], *json.loads(said))
         os.close(places[0])
         said = control.recv(1)
         os.kill(runner, 9)
@@ -40,14 +40,14 @@ def main(control: socket.socket, entry: Entry) -> None:
         control.send(b"%d" % status)
 
 
-def _run(entry: Entry, place: int, library: str, memory: int | None) -> None:
+def _run(entry: Entry, threads: bool, place: int, library: str, memory: int | None) -> None:
     """The runner's side; does not return."""
     try:
         from backends.caged.cage import shut_in
         from backends.caged.memory import attach
 
         attached = () if memory is None else (attach(memory),)
-        shut_in(Path(library), place)
+        shut_in(Path(library), place, threads=threads)
         entry(place, library, *attached)
         os._exit(0)
     finally:
@@ -90,6 +90,6 @@ if __name__ == "__main__":
     # Read here, as a runner can read nothing.
     from backends.caged import cage, memory  # noqa: F401
 
-    for wanted in sys.argv[3:]:
+    for wanted in sys.argv[4:]:
         ctypes.CDLL(wanted, mode=ctypes.RTLD_GLOBAL)
-    main(socket.socket(fileno=int(sys.argv[1])), _entry(sys.argv[2]))
+    main(socket.socket(fileno=int(sys.argv[1])), _entry(sys.argv[2]), sys.argv[3] == "1")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from backends.caged.linux import LIBC, call
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _PRIVATE, _REMOVE = 0, 0
 _OWN = 0o600
 ALIGNED = 64
+WORD = 8  # bytes of a pointer, and of a number beside it
 LIBC.shmat.restype = ctypes.c_void_p
 LIBC.shmdt.argtypes = (ctypes.c_void_p,)
 _FAILED = ctypes.c_void_p(-1).value
@@ -55,6 +57,14 @@ class Segment:
         assert start + size <= len(self._bytes), "the segment was made for less"
         self._used = start + size
         return self._bytes[start : self._used]
+
+    def words(self, values: Sequence[int]) -> np.ndarray:
+        """The next words, with these values; each is WORD bytes."""
+        import numpy as np
+
+        made = self.room(WORD * max(1, len(values))).view(np.uint64)
+        made[: len(values)] = np.array(values, np.uint64)
+        return made
 
     def offset(self, array: np.ndarray) -> int:
         """Where an array of this segment begins in it, in bytes."""

@@ -3,7 +3,8 @@
 the judge's side             the runner's side
                              where the memory lies there
 names of functions           nothing, or what is wrong with the library
-calls                        nothing, or the first text that a function returned; and so on
+calls                        nothing, or the first text that a function returned
+calls, to be timed           how long they took; and so on
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import ctypes
 import json
 import socket
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backends.caged.frames import Ended, receive, send
+from backends.caged.frames import Ended, Malformed, receive, send
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,8 +33,8 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a function, which returns 0, or the address of a text. arguments: integers, among
-    them addresses in the runner's memory."""
+    """One call of a function, which returns 0, or the address of a text, or nothing. arguments: integers,
+    among them addresses in the runner's memory."""
 
     function: str
     arguments: tuple[int, ...]
@@ -46,9 +48,10 @@ class Native:
         self._memory = memory
         self._start = int.from_bytes(receive(place, _WORD), "little")
 
-    def load(self, functions: Sequence[str]) -> str:
-        """Has the library loaded; what is wrong with it, or nothing."""
-        return self._ask(list(functions))
+    def load(self, functions: Sequence[str], texts: bool = True) -> str:
+        """Has the library loaded; what is wrong with it, or nothing. texts: whether its functions return
+        texts, or nothing at all."""
+        return self._ask([texts, list(functions)])
 
     def address(self, array: np.ndarray) -> int:
         """Where an array of the memory lies for the library."""
@@ -57,20 +60,34 @@ class Native:
     def call(self, *calls: Call) -> str:
         """Makes calls in order; the first text that one returned, which ends them, or nothing. The text
         is the library's: anything may stand there."""
-        return self._ask([[call.function, *call.arguments] for call in calls])
+        return self._ask([False, _plain(calls)])
+
+    def seconds(self, *calls: Call) -> float:
+        """How long calls took that were made in order, by the clock of their process. Malformed where it
+        sends no such number."""
+        said = self._ask([True, _plain(calls)])
+        if not said.isascii() or not said.isdecimal():
+            raise Malformed("it sent no time")
+        return int(said) / 1e9
 
     def _ask(self, message: list) -> str:
         send(self._place, json.dumps(message).encode())
         return receive(self._place, MOST_TEXT).decode(errors="replace")
 
 
+def _plain(calls: Sequence[Call]) -> list[list[str | int]]:
+    return [[call.function, *call.arguments] for call in calls]
+
+
 @contextmanager
-def native(library: Path, memory: Segment, wanted: tuple[str, ...] = ()) -> Iterator[Native]:
+def native(
+    library: Path, memory: Segment, wanted: tuple[str, ...] = (), threads: bool = False
+) -> Iterator[Native]:
     """A library in a new process, which ends with the block. Died where the block failed because that
-    process ended. wanted: libraries that it needs."""
+    process ended. wanted: libraries that it needs. threads: whether it may start threads."""
     from backends.caged.process import Program, runner
 
-    with runner(Program(ENTRY, wanted), library, Ended, memory.number) as place:
+    with runner(Program(ENTRY, wanted, threads), library, Ended, memory.number) as place:
         yield Native(place, memory)
 
 
@@ -79,15 +96,16 @@ def serve(place: int, library: str, memory: int) -> None:
     # All said, as what Python would ask the system for is refused here.
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, place) as other:
         send(other, memory.to_bytes(_WORD, "little"))
-        names = json.loads(receive(other))
-        functions, wrong = _loaded(library, names)
+        texts, names = json.loads(receive(other))
+        functions, wrong = _loaded(library, names, texts)
         send(other, wrong.encode()[:MOST_TEXT])
         while not wrong:
-            asked = json.loads(receive(other))
-            send(other, next(filter(None, (_called(functions[n], a) for n, *a in asked)), b""))
+            timed, asked = json.loads(receive(other))
+            calls = [(functions[n], tuple(map(ctypes.c_int64, a))) for n, *a in asked]
+            send(other, _timed(calls) if timed else _first_text(calls))
 
 
-def _loaded(library: str, names: list[str]) -> tuple[dict, str]:
+def _loaded(library: str, names: list[str], texts: bool) -> tuple[dict, str]:
     """The functions of a library, and what is wrong with it."""
     try:
         held = ctypes.CDLL(library)
@@ -97,11 +115,21 @@ def _loaded(library: str, names: list[str]) -> tuple[dict, str]:
         return {}, f"the source defines no `{missing[0]}`"
     found = {name: getattr(held, name) for name in names}
     for function in found.values():
-        function.restype = ctypes.c_void_p
+        function.restype = ctypes.c_void_p if texts else None
     return found, ""
 
 
-def _called(function, arguments: list[int]) -> bytes:
-    """Calls a function; the text that it returned."""
-    text = function(*map(ctypes.c_int64, arguments))
-    return ctypes.string_at(text)[:MOST_TEXT] if text else b""
+def _first_text(calls: list[tuple]) -> bytes:
+    """Calls functions until one returns a text."""
+    for function, arguments in calls:
+        if text := function(*arguments):
+            return ctypes.string_at(text)[:MOST_TEXT]
+    return b""
+
+
+def _timed(calls: list[tuple]) -> bytes:
+    """Calls functions; the nanoseconds that they took."""
+    began = time.perf_counter_ns()
+    for function, arguments in calls:
+        function(*arguments)
+    return b"%d" % (time.perf_counter_ns() - began)

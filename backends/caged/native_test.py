@@ -21,7 +21,9 @@ _TEXT = r"""
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,6 +51,22 @@ EXPORT tried(long long judge) {
   done |= (syscall(SYS_process_vm_readv, judge, 0, 0, 0, 0, 0) >= 0) << 8;
   std::snprintf(said, sizeof said, "%d", done);
   return said;
+}
+EXPORT with_thread() {
+  int done = 0;
+  pthread_t other;
+  const auto run = [](void* to) -> void* { return *static_cast<int*>(to) = 1, nullptr; };
+  if (pthread_create(&other, nullptr, run, &done) == 0) pthread_join(other, nullptr);
+  done |= (fork() >= 0) << 1;
+  std::snprintf(said, sizeof said, "%d", done);
+  return said;
+}
+extern "C" void pause_for(long long milliseconds) {
+  timespec now, end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_nsec += milliseconds * 1000000, end.tv_sec += end.tv_nsec / 1000000000, end.tv_nsec %= 1000000000;
+  do clock_gettime(CLOCK_MONOTONIC, &now);
+  while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
 }
 EXPORT stop() { std::abort(); }
 EXPORT leave() { _exit(3); }
@@ -90,6 +108,21 @@ def test_a_function_changes_memory_that_both_sides_have(library):
         given[...] = 2
         assert code.call(call) == ""
     np.testing.assert_array_equal(to, np.arange(10) + 3)
+
+
+@pytest.mark.parametrize(("threads", "done"), [(False, "0"), (True, "1")])
+def test_threads_are_started_where_they_may_be_and_processes_nowhere(threads, done, library):
+    wanted = ("libstdc++.so.6", "libm.so.6")
+    with native(library, Segment(64), wanted, threads=threads) as code:
+        assert code.load(["with_thread"]) == ""
+        assert code.call(Call("with_thread", ())) == done
+
+
+def test_calls_are_timed_by_the_clock_of_their_process(library):
+    with native(library, Segment(64), ("libstdc++.so.6", "libm.so.6"), threads=True) as code:
+        assert code.load(["pause_for"], texts=False) == ""
+        one, several = (code.seconds(*[Call("pause_for", (5,))] * n) for n in (1, 4))
+    assert one >= 0.005 and several >= 0.02
 
 
 def test_a_segment_is_given_out_once_and_not_beyond_its_end():

@@ -33,6 +33,7 @@ class Program:
 
     entry: str
     wanted: tuple[str, ...] = ()
+    threads: bool = False  # whether runners may start threads and read the clock
 
 
 class Died(Exception):
@@ -90,7 +91,7 @@ def host(program: Program, owner: int) -> tuple[socket.socket, subprocess.Popen]
         process = subprocess.Popen(
             [
                 *(sys.executable, "-I", "-S", str(_HOST.resolve())),
-                *(str(there.fileno()), program.entry, *program.wanted),
+                *(str(there.fileno()), program.entry, str(int(program.threads)), *program.wanted),
             ],
             pass_fds=[there.fileno()],
             env=kept,

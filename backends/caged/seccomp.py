@@ -42,6 +42,7 @@ ARCHITECTURES = {
         0xC00000B7, 1, clone=220, ioctl=29, prlimit=261, socket=198, tgkill=131
     ),
 }
+_ONE_OF_PROCESS = 0x00010000  # flag of `clone`: a thread
 # What a process needs that loads a library, computes, and talks by a socket that it has. By name, the
 # number on x86-64 and on aarch64.
 _COMPUTES: Mapping[str, tuple[int, int]] = {
@@ -74,6 +75,16 @@ _COMPUTES: Mapping[str, tuple[int, int]] = {
     "getrandom": (318, 278),
 }
 
+# What it needs beside that to start threads, and to time what they do.
+_IN_THREADS: Mapping[str, tuple[int, int]] = {
+    "set_robust_list": (273, 99),
+    "rseq": (334, 293),
+    "sched_yield": (24, 124),
+    "sched_getaffinity": (204, 123),
+    "clock_gettime": (228, 113),
+}
+_CLONE3 = (435, 435)  # whose flags cannot be seen: as if the kernel had none, so `clone` is taken
+
 
 def here() -> Architecture:
     """This machine's; OSError where its numbers are not known."""
@@ -91,12 +102,19 @@ def install(text: bytes) -> None:
     call(LIBC.prctl(_SET_SECCOMP, _FILTER, program, 0, 0))
 
 
-def computing(machine: Architecture, process: int) -> bytes:
-    """A filter that allows what a process needs to compute, and a signal to itself, as of `abort`."""
+def computing(machine: Architecture, process: int, threads: bool = False) -> bytes:
+    """A filter that allows what a process needs to compute, and a signal to itself, as of `abort`.
+
+    threads: whether it may start threads and read the clock.
+    """
     refuse, allow = step(RETURN, REFUSED), step(RETURN, ALLOW)
     made = [step(LOAD, ARCHITECTURE), step(EQUAL, machine.audit, 1, 0), refuse, step(LOAD, NUMBER)]
-    for numbers in _COMPUTES.values():
+    allowed = [*_COMPUTES.values(), *(_IN_THREADS.values() if threads else ())]
+    for numbers in allowed:
         made += [step(EQUAL, numbers[machine.column], 0, 1), allow]
+    if threads:
+        made += [step(EQUAL, _CLONE3[machine.column], 0, 1), step(RETURN, ABSENT)]
+        made += where(machine.clone, 0, [step(ANY_BIT, _ONE_OF_PROCESS, 0, 1), allow, refuse])
     made += where(machine.tgkill, 0, [step(EQUAL, process, 0, 1), allow, refuse])
     return b"".join([*made, refuse])
 

@@ -1,4 +1,4 @@
-"""The backend of the local machine: C++ from a nest, built by g++, run and timed in this process."""
+"""The backend of the local machine: C++ from a nest, built by g++, run and timed on this machine."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import numpy as np
 from backends.backend import BackendError
 from backends.caged import native
 from backends.caged.frames import Malformed
-from backends.caged.memory import ALIGNED, Segment
+from backends.caged.memory import ALIGNED, WORD, Segment
 from backends.caged.process import Died
 from backends.gpu.source.launches import Call
 from backends.hip import clang
@@ -28,7 +28,6 @@ from ir.digest import text_digest
 
 ORDERS = (False, True)  # of threads, wavefronts and blocks: forward, reversed
 _WANTED = ("libm.so.6",)
-_WORD = 8  # bytes of a pointer and of a number beside it
 _MOST_SAID = 400  # characters of a fault
 
 
@@ -65,9 +64,9 @@ class Emulation:
         block and the thread."""
         tensors = [self.code.address(b.array) for b in self.buffers.values()]
         values = [tensors[n] for n in call.tensors] + [n & (2**64 - 1) for n in call.arguments]
-        held = self._words(values)
+        held = self.memory.words(values)
         start = self.code.address(held)
-        pointers = self._words([start + _WORD * n for n in range(len(values))])
+        pointers = self.memory.words([start + WORD * n for n in range(len(values))])
         said = self.code.call(
             native.Call(
                 f"emulated_{call.name}",
@@ -85,14 +84,8 @@ class Emulation:
             text[:-1] = np.frombuffer(name.encode(), np.uint8)
             array = buffer.array
             rows += [self.code.address(array), array.nbytes, self.code.address(text)]
-        table = self.code.address(self._words(rows))
+        table = self.code.address(self.memory.words(rows))
         self.code.call(native.Call("emulated_tensors", (table, len(self.buffers))))
-
-    def _words(self, values: Sequence[int]) -> np.ndarray:
-        """Words in the kernels' memory."""
-        made = self.memory.room(_WORD * max(1, len(values))).view(np.uint64)
-        made[: len(values)] = np.array(values, np.uint64)
-        return made
 
 
 @contextmanager
@@ -105,7 +98,7 @@ def emulation(
     BackendError("check") where that process ends, or sends what is no answer.
     """
     words = sum(2 * len(c.tensors) + 2 * len(c.arguments) + 4 for c in calls) + 3 * len(tensors) + 1
-    size = _WORD * words + ALIGNED * (3 * len(calls) + 3 * len(tensors) + 1)
+    size = WORD * words + ALIGNED * (3 * len(calls) + 3 * len(tensors) + 1)
     size += sum(fenced_bytes(a.nbytes) + len(name.encode()) + 1 for name, a in tensors.items())
     memory = Segment(size)
     buffers = {name: Fenced(array, memory.room) for name, array in tensors.items()}

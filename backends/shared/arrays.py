@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TypeVar
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind, value
 from ir.spec import EIGHT, SCALE, SMALL
 
-Held = TypeVar("Held")
 _DTYPES = {
     "f64": np.float64,
     "f32": np.float32,
@@ -138,27 +136,30 @@ class Fenced:
 
 def placed(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[str, Fenced]:
     """All tensors of a nest between fences: inputs as given, the rest poisoned."""
-    given = {p.name: to_device(inputs[p.name], p.dtype) for p in tensors(nest) if p.role == "input"}
-    return {name: Fenced(array) for name, array in _ordered(nest, given | unwritten(nest, sizes))}
+    (first,) = on_device(nest, sizes, given(nest, inputs), 1)
+    return {name: Fenced(array) for name, array in first.items()}
+
+
+def given(nest: LoopNest, inputs: Arrays) -> dict[str, np.ndarray]:
+    """The inputs that a nest reads, in the device's form."""
+    return {p.name: to_device(inputs[p.name], p.dtype) for p in tensors(nest) if p.role == "input"}
+
+
+def on_device(
+    nest: LoopNest, sizes: Sizes, inputs: Mapping[str, np.ndarray], count: int
+) -> list[dict[str, np.ndarray]]:
+    """What the tensors of a nest hold before runs, in its order: first all of them, then for each further
+    run what it writes. inputs: in the device's form."""
+    blank = unwritten(nest, sizes)
+    held = {**inputs, **blank}
+    first = {p.name: held[p.name] for p in tensors(nest)}
+    return [first, *(blank for _ in range(count - 1))]
 
 
 def unwritten(nest: LoopNest, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
     """What every tensor of a nest but its inputs holds before a run."""
     bound = bind(nest.spec, sizes)
     return {p.name: poisoned(p, bound) for p in tensors(nest) if p.role != "input"}
-
-
-def beside(
-    nest: LoopNest, sizes: Mapping[str, int], buffers: Mapping[str, Fenced]
-) -> dict[str, Fenced]:
-    """Other buffers for what a run writes; the inputs are those of `buffers`."""
-    own = {name: Fenced(array) for name, array in unwritten(nest, sizes).items()}
-    return dict(_ordered(nest, {**buffers, **own}))
-
-
-def _ordered(nest: LoopNest, held: Mapping[str, Held]) -> list[tuple[str, Held]]:
-    """By name, in the order of the nest's tensors."""
-    return [(p.name, held[p.name]) for p in tensors(nest)]
 
 
 def results(nest: LoopNest, buffers: Mapping[str, Fenced], inputs: Arrays) -> dict[str, np.ndarray]:

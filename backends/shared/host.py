@@ -1,26 +1,28 @@
-"""Kernels as shared libraries that run and are timed in this process, on the cores of this machine."""
+"""Kernels as shared libraries, run and timed on the cores of this machine in processes of their own."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from backends.backend import Arrays, Built, Sizes, Timing
+from backends.caged.native import Call
 from backends.emit import TEMPLATES, Templates
 from backends.manifest import Manifest
 from backends.parallel import cores
 from backends.parameters import parameters
-from backends.shared.arrays import Fenced, beside, placed, results, unwritten
-from backends.shared.clock import at_once, measured, readings
+from backends.shared.arrays import given, results, unwritten
+from backends.shared.clock import TwoClocks, at_once, readings
 from backends.shared.compiler import Compiler
 from backends.shared.launches import calls as launch_calls
 from backends.shared.launches import tensors
-from backends.shared.library import launches
+from backends.shared.library import Loaded, loaded
 from backends.shared.loops import Loops
 from backends.shared.names import Names
 from backends.shared.precompiled import precompiled
@@ -68,10 +70,15 @@ class Host:
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
         """The outputs, in the dtypes of the spec; nothing else is written."""
-        buffers = placed(nest, sizes, inputs)
-        for _, launch in launches(built, self.names, nest, sizes, buffers, cores()):
-            launch()
-        return results(nest, buffers, inputs)
+        with self._loaded(built, nest, sizes, inputs) as kernel:
+            kernel.seconds(*kernel.together())
+        return results(nest, kernel.sets[0], inputs)
+
+    def _loaded(
+        self, built: Built, nest: LoopNest, sizes: Sizes, inputs: Arrays, count: int = 1
+    ) -> AbstractContextManager[Loaded]:
+        """The kernel in a process of its own, with so many sets of tensors."""
+        return loaded(built, self.names, nest, sizes, given(nest, inputs), cores(), count)
 
     def library_calls(
         self, built: Built, nest: LoopNest, sizes: Sizes
@@ -89,26 +96,28 @@ class Host:
     ) -> Timing:
         """The median time of a call, all launches together, data in caches as far as it fits.
 
-        Calls of one reading write buffers of their own, which hold nothing of an earlier reading.
+        Calls of one reading write buffers of their own, which hold nothing of an earlier reading; a call on
+        others comes before it, so that threads and caches are warm. The clock is that of the kernel's
+        process, which this one's must bear out.
         """
+        with self._loaded(built, nest, sizes, inputs) as kernel:
+            count = at_once(partial(kernel.seconds, *kernel.together()))
+        with self._loaded(built, nest, sizes, inputs, 1 + count) as kernel:
+            blank = unwritten(nest, sizes)
+            warm, *timed = map(kernel.together, range(1 + count))
 
-        def calls(buffers: Mapping[str, Fenced]) -> list[Callable[[], None]]:
-            return [call for _, call in launches(built, self.names, nest, sizes, buffers, cores())]
+            def before() -> None:
+                for buffers in kernel.sets[1:]:
+                    for name, array in blank.items():
+                        buffers[name].array[...] = array
+                kernel.seconds(*warm)
 
-        first = placed(nest, sizes, inputs)
-        count = at_once(together(calls(first)))
-        sets = [first, *(beside(nest, sizes, first) for _ in range(count - 1))]
-        blank = unwritten(nest, sizes)
-
-        def clear() -> None:
-            for buffers in sets:
-                for name, array in blank.items():
-                    buffers[name].array[...] = array
-
-        every = [call for buffers in sets for call in calls(buffers)]
-        times = readings(together(every), count, before=clear)
+            both = TwoClocks(kernel.seconds)
+            calls = [call for each in timed for call in each]
+            times = readings(partial(both.seconds, *calls), count, before=before)
+            both.require_alike()
         figures = times.figures() | {"cores": float(cores())}
-        return Timing(times.us, "measured", figures, outputs=results(nest, sets[-1], inputs))
+        return Timing(times.us, "measured", figures, outputs=results(nest, kernel.sets[-1], inputs))
 
     def profile(
         self,
@@ -121,9 +130,9 @@ class Host:
     ) -> Timing:
         """As `time`, with a bar for each launch."""
         timing = self.time(built, nest, machine, sizes, inputs)
-        buffers = placed(nest, sizes, inputs)
-        found = launches(built, self.names, nest, sizes, buffers, cores())
-        write_timeline(trace, (Bar(n, measured(call, LAUNCH_SECONDS).us) for n, call in found))
+        with self._loaded(built, nest, sizes, inputs) as kernel:
+            bars = [Bar(name, _us(kernel, call)) for name, call in kernel.calls[0]]
+        write_timeline(trace, bars)
         return timing
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
@@ -147,14 +156,10 @@ class Host:
         return precompiled(self.compiler.command, self.compiler.flags, self.include, self.header)
 
 
-def together(calls: Sequence[Callable[[], None]]) -> Callable[[], None]:
-    """One call that makes several."""
-
-    def made() -> None:
-        for call in calls:
-            call()
-
-    return made
+def _us(kernel: Loaded, call: Call) -> float:
+    """The time of a launch alone, in microseconds."""
+    count = at_once(partial(kernel.seconds, call))
+    return readings(partial(kernel.seconds, *[call] * count), count, LAUNCH_SECONDS).us
 
 
 @cache

@@ -1,49 +1,104 @@
-"""A kernel in a shared library, called in this process by the arguments of `prelude/launch.h`."""
+"""A kernel in a shared library, called by the arguments of `prelude/launch.h` in a process of its own."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
 
 from backends.backend import BackendError, Built, Sizes
-from backends.shared.arrays import Fenced
+from backends.caged.frames import Malformed
+from backends.caged.memory import ALIGNED, WORD, Segment
+from backends.caged.native import Call, Native, native
+from backends.caged.process import Died
+from backends.shared.arrays import Fenced, fenced_bytes, on_device
+from backends.shared.launches import Call as Launch
 from backends.shared.launches import calls
 from backends.shared.names import Names
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
-
-class _Args(ctypes.Structure):
-    _fields_ = (
-        ("tensors", ctypes.POINTER(ctypes.c_void_p)),
-        ("sizes", ctypes.POINTER(ctypes.c_int64)),
-        ("threads", ctypes.c_int64),
-    )
+WANTED = ("libm.so.6", "libstdc++.so.6", "libgomp.so.1")  # that kernels are linked with
 
 
-def launches(
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A kernel that is loaded, beside its tensors."""
+
+    code: Native
+    sets: Sequence[Mapping[str, Fenced]]  # of tensors: each has own outputs; the inputs are shared
+    calls: Sequence[Sequence[tuple[str, Call]]]  # of each set, the name of each launch and its call
+
+    def seconds(self, *wanted: Call) -> float:
+        """How long calls took, by the clock of the kernel's process."""
+        return self.code.seconds(*wanted)
+
+    def together(self, number: int = 0) -> list[Call]:
+        """All launches of a set of tensors, in order."""
+        return [call for _, call in self.calls[number]]
+
+
+@contextmanager
+def loaded(
     built: Built,
     names: Names,
     nest: LoopNest,
     sizes: Sizes,
-    buffers: Mapping[str, Fenced],
+    given: Mapping[str, np.ndarray],
     threads: int,
-) -> list[tuple[str, Callable[[], None]]]:
-    """The name of each launch and what runs it, in order; BackendError("check") where the library
-    lacks it. buffers: all tensors; whoever calls keeps them until the last call returns."""
+    count: int = 1,
+) -> Iterator[Loaded]:
+    """A kernel in a new process that has its tensors and nothing else, which ends with the block.
+
+    given: the inputs, in the device's form. threads: the most of the kernel. count: sets of tensors.
+    BackendError("check") where the library lacks a launch, or the process ends.
+    """
+    first, *more = on_device(nest, sizes, given, count)
+    every = [*first.values(), *(array for own in more for array in own.values())]
+    launches = calls(nest, bind(nest.spec, sizes))
+    memory = Segment(sum(_bytes(a) for a in every) + count * sum(map(_bytes_of_call, launches)))
+    tensors = {name: Fenced(array, memory.room) for name, array in first.items()}
+    others = [
+        {**tensors, **{n: Fenced(array, memory.room) for n, array in own.items()}} for own in more
+    ]
     try:
-        library = ctypes.CDLL(str(built.file))
-    except OSError as error:
-        raise BackendError("check", f"the library cannot be loaded: {error}") from None
-    pointers, found = [b.array.ctypes.data for b in buffers.values()], []
-    for call in calls(nest, bind(nest.spec, sizes)):
-        name = names.launch(call.launch)
-        if (function := getattr(library, name, None)) is None:
-            raise BackendError("check", f"the source defines no `{name}`")
-        function.restype = None
-        tensors = (ctypes.c_void_p * len(call.tensors))(*(pointers[n] for n in call.tensors))
-        numbers = (ctypes.c_int64 * len(call.sizes))(*call.sizes)
-        args = ctypes.byref(_Args(tensors, numbers, threads))
-        found.append((call.launch, partial(function, args)))
-    return found
+        with native(built.file, memory, WANTED, threads=True) as code:
+            functions = sorted({names.launch(launch.launch) for launch in launches})
+            if wrong := code.load(functions, texts=False):
+                raise BackendError("check", wrong)
+            sets = [tensors, *others]
+            made = [
+                [(one.launch, _call(code, memory, names, one, held, threads)) for one in launches]
+                for held in sets
+            ]
+            yield Loaded(code, sets, made)
+    except Died as died:
+        raise BackendError("check", str(died), died.kind) from None
+    except Malformed as error:
+        raise BackendError("check", str(error), "crash") from None
+
+
+def _bytes(array: np.ndarray) -> int:
+    return fenced_bytes(array.nbytes) + ALIGNED
+
+
+def _bytes_of_call(launch: Launch) -> int:
+    return WORD * (len(launch.tensors) + len(launch.sizes) + 3) + 5 * ALIGNED
+
+
+def _call(
+    code: Native,
+    memory: Segment,
+    names: Names,
+    launch: Launch,
+    tensors: Mapping[str, Fenced],
+    threads: int,
+) -> Call:
+    """A launch with `Args` of `prelude/launch.h`."""
+    pointers = [code.address(t.array) for t in tensors.values()]
+    own = memory.words([pointers[n] for n in launch.tensors])
+    numbers = memory.words([n & (2**64 - 1) for n in launch.sizes])
+    args = memory.words([code.address(own), code.address(numbers), threads])
+    return Call(names.launch(launch.launch), (code.address(args),))
