@@ -136,6 +136,11 @@ class Kernels:
             self.emitted[spec] = nest, own or self.backend.emit(nest, self.machine)
         return self.emitted[spec]
 
+    def takes(self, spec: Spec) -> float:
+        """Microseconds of a kernel by the quick cost; KernelError where there is none."""
+        nest, _ = self.emit(spec)
+        return self.machine.model.quick_us(nest, self.machine, {})
+
     def ahead(self, specs: Sequence[Spec]) -> None:
         """Schedules several kernels at a time, as far as that can be done, before they are asked
         for. Of kernels alike it is the first."""
@@ -216,10 +221,12 @@ def networks(
     """The network of a call, and what is computed before calls; see `compiled`."""
     parts = divided(literal(spec, sizes), aliases, fixed) if fixed else None
     if parts is None:
-        return partition(spec, sizes, aliases, kernels.emit, calls, kernels.ahead), None
+        network = partition(spec, sizes, aliases, kernels.emit, calls, kernels.ahead, kernels.takes)
+        return network, None
     emit, ahead = kernels.emit, kernels.ahead
     before = partition(parts.before, {}, parts.aliases, emit, ahead=ahead)
-    return partition(parts.call, {}, parts.aliases, emit, calls, ahead), before
+    call = partition(parts.call, {}, parts.aliases, emit, calls, ahead, kernels.takes)
+    return call, before
 
 
 def built(

@@ -131,7 +131,7 @@ def _compiled(made: Imported, task: ProblemAttempt, notes: Notes, folder: Path) 
         kernels.emit(spec)
 
     with notes.stage("schedule"):
-        network = partition(made.spec, {}, made.aliases, emitted)
+        network = partition(made.spec, {}, made.aliases, emitted, takes=kernels.takes)
     with notes.stage("lower"):  # once more, with the schedules that were chosen
         for spec in tried:
             nest = lower(spec, kernels.emit(spec)[0].schedule, machine, {})

@@ -60,7 +60,7 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
     machine = target(wanted.target)
     rounded = ROUNDED if wanted.tf32 else ()
     kernels = Kernels(machine, backend_for(machine), rounded, guessed=True)
-    network = partition(made.spec, {}, made.aliases, kernels.emit)
+    network = partition(made.spec, {}, made.aliases, kernels.emit, takes=kernels.takes)
     emitted = {s: Kernel(s, *kernels.emit(s), Built(Path())) for s in network.kernels()}
     run = Compiled(network, machine, kernels.backend, emitted)
     write(made, contents(run), wanted.folder / RECORD, {}, overwrite=True)

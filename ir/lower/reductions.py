@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
@@ -27,6 +27,7 @@ from ir.spec import (
     Equation,
     Expr,
     Facts,
+    Number,
     Read,
     Reduce,
     Spec,
@@ -136,8 +137,8 @@ class Reductions:
         if loops:
             self.program.kept.first([e.target for e in group], home)
         members = [Member(e, self._accumulator(e)) for e in group]
+        scaled = running if loops and any(self._scales(running, e) for e in group) else None
         if loops:
-            scaled = running if any(self._scales(running, e) for e in group) else None
             for m in members:
                 home.statements.append(Fill(m.value, self._start(m, scaled)))
         chain = self.program.open(home, loops)
@@ -154,6 +155,27 @@ class Reductions:
         for m in members:
             home.tensors[m.equation.target] = m.value
         self.program.close(chain, loops, limited)
+        if loops and scaled and self._is_result(scaled, group, loops):
+            self._finish(scaled, home)
+
+    def _is_result(
+        self, running: Equation, group: Sequence[Equation], loops: tuple[str, ...]
+    ) -> bool:
+        """Whether a running maximum is read after its loop, or stored, and not only subtracted."""
+        if running.target in self.program.segment.stored:
+            return True
+        readers = [e for e in self.program.segment.equations if running.target in e.sources()]
+        return any(e not in group and not set(loops) & set(e.indices) for e in readers)
+
+    def _finish(self, running: Equation, home: Scope) -> None:
+        """The maximum of a row whose every value is masked is -inf, not what it was started with."""
+        own = Tile(home.tensors[running.target])
+        dtype = self.program.accumulator_dtype(running)
+        name = f"{running.target}_found"
+        made = self.program.new(name, running.target, dtype, running.indices, stages=1).name
+        none = Apply("eq", (own, Number(LOWEST)))
+        home.statements.append(Map(made, Apply("where", (none, Number(-float("inf")), own))))
+        home.tensors[running.target] = made
 
     def _start(self, member: Member, scaled: Equation | None) -> float | int:
         """The initial value of an accumulator: the identity element of its reduction, in range of

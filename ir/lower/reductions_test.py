@@ -66,6 +66,21 @@ def test_a_running_maximum_starts_finite_and_its_sum_is_scaled_before_it_grows()
     assert maps.index("mx_before") < maps.index("mx_scale") < maps.index("s")
 
 
+@pytest.mark.parametrize("returned", ["f32[M]: y", "(f32[M], f32[M]): mx, y"])
+def test_a_running_maximum_of_nothing_but_masked_values_is_minus_infinity(returned):
+    result, names = returned.split(": ")
+    spec = parse_spec(
+        f'def f(x: f32[M, K]) -> {result}:\n    """F."""\n    mx[m] = max(x[m, k], k)\n'
+        "    s[m] = sum(exp(x[m, k] - mx[m]), k)\n    y[m] = where(mx[m] == -inf, 0.0, s[m])\n"
+        f"    return {names}\n"
+    )
+    sizes = {"M": 3, "K": 5}
+    nest = lowered(spec, "tile(k, size=2)", "online(mx, into=s)", sizes=sizes)
+    rows = np.random.default_rng(3).normal(size=(3, 5))
+    rows[0], rows[1, :4] = -np.inf, -np.inf
+    require_right(nest, sizes, {"x": rows})
+
+
 EXTREMA = ("argmax", "argmin")
 
 

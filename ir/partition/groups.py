@@ -77,6 +77,18 @@ def recurring(equations: Sequence[Equation], facts: Facts) -> Group:
     return made
 
 
+def whole_chain(equations: Sequence[Equation], facts: Facts) -> Group | None:
+    """The group of a chain (`ir/partition/chains.py`) and its epilogue, in order; None where an
+    equation reads another at other indices than it is computed at."""
+    first, *others = equations
+    made = begun(first, facts)
+    for e in others:
+        if e.accumulate or (names := _unified(made, e, facts)) is None:
+            return None
+        _added(made, e, names, {names[i]: facts.ranges[i].high for i in _all_indices(e)})
+    return made
+
+
 def _threads(e: Equation, facts: Facts) -> dict[str, str]:
     """A name for each index of an equation, from its dimension and size."""
     names = {i: _thread("d", n, facts.ranges[i].high) for n, i in enumerate(e.indices)}

@@ -17,12 +17,15 @@ from ir.intervals import ranged
 from ir.literal import literal
 from ir.network import Buffer, Network, Outside, Pause, Step
 from ir.parse.expression import RESERVED
+from ir.partition.chains import chains
 from ir.partition.empty import is_empty, with_empty, without_empty
 from ir.partition.gathers import through_gathers
-from ir.partition.groups import MAP, Group, begun, beside, joined, recurring
+from ir.partition.groups import MAP, Group, begun, beside, joined, recurring, whole_chain
+from ir.partition.heads import with_split_heads
 from ir.partition.repeated import once
 from ir.partition.squeezed import squeezed
 from ir.partition.views import through_views
+from ir.partition.weights import with_plain_weights
 from ir.recurrence import ordered, stepped
 from ir.sizes import shape
 from ir.spec import (
@@ -40,6 +43,7 @@ from ir.verify import facts
 from ir.visit import reindexed, rereading
 
 Lowers = Callable[[Spec], object]  # raises KernelError for a kernel that cannot be lowered
+Takes = Callable[[Spec], float]  # microseconds of a kernel that can be lowered, by an estimate
 _LETTERS = "ijklmnpqrstuvwbcdfgh"
 
 
@@ -50,6 +54,7 @@ def partition(
     lowers: Lowers = lambda _: None,
     outside: Sequence[Outside] = (),
     ahead: Callable[[Sequence[Spec]], object] = lambda _: None,
+    takes: Takes | None = None,
 ) -> Network:
     """A network that computes a spec at one set of sizes.
 
@@ -58,7 +63,8 @@ def partition(
     and its error is raised where one equation alone is refused. outside: calls that no kernel
     makes, each after those that it needs. No kernel has equations both from before and from after
     such a call. ahead: told the kernels that `lowers` is called with, all at once, before it is; those
-    of divided kernels are not among them.
+    of divided kernels are not among them. takes: the time of a kernel; two contractions with exponentials
+    between share one where that takes less time than several kernels. Without it they do not.
     """
     whole = literal(spec, sizes)
     spec = without_empty(whole)
@@ -66,9 +72,12 @@ def partition(
     there = {e.target for e in spec.equations}
     aliases = {a: b for a, b in (aliases or {}).items() if a in there}
     flat = squeezed(through_gathers(once(through_views(spec, aliases), aliases), aliases))
+    # What an alias shows may be the same as an earlier tensor, which is then shown instead.
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
-    made = _Partition(spec, flat, aliases | shown | _copies(flat), lowers, outside)
-    network = made.network(ahead)
+    flat, aliases = with_split_heads(flat, aliases | shown)
+    flat = with_plain_weights(flat, aliases)
+    made = _Partition(spec, flat, aliases | _copies(flat), lowers, outside)
+    network = made.network(ahead, takes)
     return network if spec is whole else with_empty(network, whole)
 
 
@@ -123,15 +132,50 @@ class _Partition:
             for source in e.sources():
                 self.readers.setdefault(self.root(source), set()).add(e.target)
 
-    def network(self, ahead: Callable[[Sequence[Spec]], object]) -> Network:
+    def network(
+        self, ahead: Callable[[Sequence[Spec]], object], takes: Takes | None = None
+    ) -> Network:
         """The network: groups whose kernels are refused divided, and all of them in order of
         stage."""
         groups: list[Group] = []
         wanted = self.groups()
-        ahead(tuple(dict.fromkeys(self.kernel(group).spec for group in wanted)))
-        for group in wanted:
+        whole = self.whole_chains(wanted) if takes else []
+        tried = (*wanted, *(group for _, group in whole))
+        ahead(tuple(dict.fromkeys(self.kernel(group).spec for group in tried)))
+        for members, group in whole:
+            if takes and self.faster(group, [wanted[n] for n in members], takes):
+                for n in members:
+                    wanted[n] = Group(MAP)
+                wanted[members[-1]] = group
+        for group in (g for g in wanted if g.equations):
             groups += [group] if self.had(group) else self.parts(group)
         return self.assembled(sorted(groups, key=self.stage))
+
+    def whole_chains(self, groups: Sequence[Group]) -> list[tuple[list[int], Group]]:
+        """For each chain of which a kernel can be made: the places of the groups that compute it, and
+        the group that would compute it alone."""
+        found = []
+        home = {t: n for n, group in enumerate(groups) for t in group.at}
+        for chain in chains(self.flat, self.aliases):
+            own = {*chain.members, *chain.after}
+            if not all(t in home for t in chain.members):
+                continue  # one that is only seen under another shape
+            members = sorted({home[t] for t in chain.members})
+            *before, last = (groups[n] for n in members)
+            inside = all(g.targets <= own for g in before)
+            if not inside or len({self.stage(g) for g in (*before, last)}) > 1:
+                continue
+            equations = [self.flat.equation(t) for n in members for t in groups[n].at]
+            equations.sort(key=lambda e: self.place[e.target])
+            if len(members) > 1 and (group := whole_chain(equations, self.facts)):
+                found.append((members, group))
+        return found
+
+    def faster(self, whole: Group, parts: Sequence[Group], takes: Takes) -> bool:
+        """Whether one kernel takes less time than several."""
+        if not self.had(whole) or not all(map(self.had, parts)):
+            return False
+        return takes(self.kernel(whole).spec) < sum(takes(self.kernel(g).spec) for g in parts)
 
     def root(self, tensor: str) -> str:
         """The tensor in memory whose elements an alias shows; a tensor that is no alias itself."""

@@ -1,0 +1,375 @@
+"""Heads: an index of a chain that groups share is split, so that every position is an index.
+
+before: s[h, n] = sum(q[h, d] * k[h // 4, n, d], d), ...
+after:  s_parts[g, r, n] = sum(q_parts[g, r, d] * k[g, n, d], d), ...
+
+`q_parts` shows the memory of `q` as [.., h // 4, h % 4, ..]. The heads of a group are then rows of one
+matmul, which reads their keys once. Views between the equations of a chain, and what is expanded only
+to be seen under another shape, become positions likewise. Memory does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import inf, prod
+from typing import cast
+
+from ir.affine import affine
+from ir.partition.chains import Chain, chains
+from ir.partition.mixed_radix import is_sum, simplified, splits
+from ir.partition.views import is_pointwise, through_views
+from ir.sizes import shape
+from ir.sizes import value as number
+from ir.spec import Equation, Expr, Index, Number, Range, Read, Reduce, Spec
+from ir.verify import facts
+from ir.visit import pruned, rebuilt, renamed
+
+MOST_COUNTED = 48  # nodes of a mask that is computed where it is read
+ROUNDS = 8  # of splitting; each may show that more is to be split
+
+_Dim = tuple[str, int]  # a tensor and its dimension
+
+
+def with_split_heads(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
+    """A literal spec with the shared indices of its chains split, and its aliases."""
+    aliases = dict(aliases)
+    for chain in tuple(chains(spec, aliases)):
+        made = _Splitting(spec, aliases, chain).made()
+        if made is not None:
+            spec, aliases = made
+    there = {e.target for e in spec.equations}
+    return spec, {name: source for name, source in aliases.items() if name in there}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a split index."""
+
+    name: str
+    stride: int  # values of the index from one of its values to the next
+    extent: int
+
+
+class _Splitting:
+    """The equations of one chain with their indices split."""
+
+    def __init__(self, spec: Spec, aliases: Mapping[str, str], chain: Chain):
+        self.spec, self.aliases = spec, aliases
+        self.known = facts(spec)
+        self.equations = {e.target: e for e in spec.equations}
+        self.own = (*chain.members, *chain.after)
+        self.inside = set(self.own)
+        self.extents = {i: number(r.high, {}) for i, r in self.known.ranges.items()}
+        self.nodes: dict[str, float] = {}  # by tensor: see `_counted`
+        self.parent: dict[str | _Dim, str | _Dim] = {}  # of indices and dimensions that are alike
+        self.inner: dict[str | _Dim, set[int]] = {}  # by root: values of inner parts
+        self.composed: list[tuple[_Dim, int]] = []  # dimensions that several indices run through
+        self.taken = {*self.equations, *(t.name for t in spec.inputs)}
+        self.shown: dict[tuple[str, tuple[tuple[int, ...], ...]], Equation] = {}
+
+    def made(self) -> tuple[Spec, dict[str, str]] | None:
+        """The spec and its aliases; None where nothing is to be split, or splitting leaves a
+        quotient."""
+        bodies = {t: self._seen(self.equations[t].value) for t in self.own}
+        views = any(t in self.aliases for t in self.own)
+        changed = any(bodies[t] != self.equations[t].value for t in self.own)
+        if not all(self._plain(self.equations[t]) for t in self.own):
+            return None
+        self._join(bodies)
+        for _ in range(ROUNDS):
+            self.composed = []
+            found = {t: self._split(self.equations[t], bodies[t]) for t in self.own}
+            wanted = [w for t in self.own for w in self._wanted(self.equations[t], found[t])]
+            new = [self._add(index, inner) for index, inner in wanted]
+            new += [self._add(dim, inner) for dim, inner in self.composed]
+            if not any(new):
+                break
+        sums = all(is_sum(p) for e in found.values() for n in e.reads() for p in n.at)
+        if not sums or not self._chained():
+            return None
+        made = self._assembled(found)
+        return made if self.inner or self.shown or views or changed else None
+
+    def _seen(self, expr: Expr) -> Expr:
+        """An expression that reads no alias of what is only seen or made of indices."""
+        made = rebuilt(expr, self._seen)
+        if not isinstance(made, Read) or made.pad is not None or made.tensor in self.inside:
+            return made
+        root = made.tensor
+        while root in self.aliases:
+            root = self.aliases[root]
+        source = self.equations.get(root)
+        if source is None or not self._counted(root) <= MOST_COUNTED:
+            if root == made.tensor or source is None or not _no_memory(source):
+                return made
+        name, at = made.tensor, made.at
+        while name != root:
+            view = self.equations[name]
+            shown = cast(Read, renamed(view.value, dict(zip(view.indices, at, strict=True))))
+            name, at = shown.tensor, tuple(simplified(p, self.extents) for p in shown.at)
+        made = renamed(source.value, dict(zip(source.indices, at, strict=True)))
+        return self._seen(made) if any(isinstance(n, Read) for n in made.walk()) else made
+
+    def _counted(self, tensor: str) -> float:
+        """The number of nodes of what a tensor is computed of, where that is positions alone, as a
+        mask; infinity for all other tensors."""
+        if tensor not in self.nodes:
+            e = self.equations.get(self.aliases.get(tensor, tensor))
+            own = e is not None and not e.accumulate and is_pointwise(e.value)
+            self.nodes[tensor] = inf  # in a recurrence
+            if e is not None and own:
+                sources = sum(map(self._counted, e.sources()))
+                self.nodes[tensor] = sources + len(tuple(e.value.walk()))
+        return self.nodes[tensor]
+
+    def _plain(self, e: Equation) -> bool:
+        """Whether an equation computes each element at an index of its own for each dimension."""
+        return all(isinstance(p, Index) for p in e.at) and len(set(e.indices)) == len(e.at)
+
+    def _extent(self, index: str) -> int:
+        return self.extents[index]
+
+    def _root(self, one: str | _Dim) -> str | _Dim:
+        while one in self.parent:
+            one = self.parent[one]
+        return one
+
+    def _join(self, bodies: Mapping[str, Expr]) -> None:
+        """Indices and dimensions that always have the same value are split alike."""
+        for t in self.own:
+            pairs = list(zip(self.equations[t].indices, ((t, d) for d in range(99)), strict=False))
+            for n in bodies[t].walk():
+                if isinstance(n, Read) and n.tensor in self.inside:
+                    pairs += [
+                        (p.name, (n.tensor, d)) for d, p in enumerate(n.at) if isinstance(p, Index)
+                    ]
+            for index, dim in pairs:
+                a, b = self._root(index), self._root(dim)
+                if a != b:
+                    self.parent[a] = b
+
+    def _add(self, one: str | _Dim, inner: int) -> bool:
+        """Notes a split of an index or dimension; whether it is new."""
+        found = self.inner.setdefault(self._root(one), set())
+        new = inner not in found
+        found.add(inner)
+        return new
+
+    def _chained(self) -> bool:
+        """Whether of all inner parts of an index each is made of the next smaller ones."""
+        for found in self.inner.values():
+            sizes = sorted(found)
+            if any(b % a for a, b in zip(sizes, sizes[1:], strict=False)):
+                return False
+        return True
+
+    def _parts(self, one: str | _Dim, name: str, extent: int) -> list[_Part]:
+        """The parts of an index or dimension, the outermost first."""
+        strides = [1, *sorted(self.inner.get(self._root(one), ()))]
+        ends = [*strides[1:], extent]
+        parts = [
+            _Part(f"{name}_{n}" if len(strides) > 1 else name, stride, end // stride)
+            for n, (stride, end) in enumerate(zip(strides, ends, strict=True))
+        ]
+        return parts[::-1]
+
+    def _split(self, e: Equation, body: Expr) -> Equation:
+        """An equation in terms of the parts of its indices."""
+        reduced = {i for n in (body,) if isinstance(n, Reduce) for i in n.over}
+        names = dict.fromkeys((*e.indices, *_named(body), *reduced))
+        parts = {i: self._parts(i, i, self._extent(i)) for i in names}
+        extents = {p.name: p.extent for found in parts.values() for p in found}
+        whole = {i: _whole(found) for i, found in parts.items()}
+        value = renamed(body, whole)
+        if isinstance(value, Reduce) and isinstance(body, Reduce):
+            over = [p for i in body.over for p in parts[i]]
+            ranges = tuple(Range(p.name, Number(0), Number(p.extent)) for p in over)
+            value = replace(value, over=tuple(p.name for p in over), ranges=ranges)
+        at = [p for i in e.indices for p in parts[i]]
+        return replace(
+            e,
+            at=tuple(Index(p.name) for p in at),
+            sizes=tuple(Number(p.extent) for p in at),
+            value=self._positions(value, extents),
+        )
+
+    def _positions(self, expr: Expr, extents: Mapping[str, int]) -> Expr:
+        """An expression whose reads inside the chain are at the parts of dimensions."""
+        made = rebuilt(expr, lambda part: self._positions(part, extents))
+        if not isinstance(made, Read):
+            return made
+        at: list[Expr] = []
+        for d, position in enumerate(made.at):
+            size = number(self.known.tensors[made.tensor].shape[d], {})
+            parts = self._parts((made.tensor, d), "", size) if made.tensor in self.inside else []
+            if not parts:
+                at.append(simplified(position, extents))
+            for part in parts:
+                one = simplified(_digit(position, part, part is parts[0]), extents)
+                at.append(one)
+                self.composed += [((made.tensor, d), n * part.stride) for n in _inner(one, part)]
+        return replace(made, at=tuple(at))
+
+    def _wanted(self, e: Equation, made: Equation) -> Iterator[tuple[str, int]]:
+        """The splits of an equation's own indices that its positions need."""
+        names = dict.fromkeys((*e.indices, *_named(e.value), *e.reduced))
+        parts = {p.name: (i, p) for i in names for p in self._parts(i, i, self._extent(i))}
+        extents = {name: p.extent for name, (_, p) in parts.items()}
+        for position in (p for n in made.reads() for p in n.at):
+            for name, inner in splits(position, extents):
+                index, part = parts[name]
+                yield index, inner * part.stride
+
+    def _assembled(self, found: Mapping[str, Equation]) -> tuple[Spec, dict[str, str]]:
+        names: dict[str, str] = {}
+        for t in self.own:
+            if len(found[t].at) > len(self.equations[t].at):
+                names[t] = self._fresh(t)
+        outside = {
+            s for e in self.spec.equations if e.target not in self.inside for s in e.sources()
+        }
+        outside |= {t.name for t in self.spec.outputs}
+        aliases = {a: b for a, b in self.aliases.items() if a not in self.inside}
+        equations: list[Equation] = []
+        for e in self.spec.equations:
+            if e.target not in self.inside:
+                equations.append(e)
+                continue
+            made = found[e.target]
+            value = self._shown(_renaming(made.value, names), _extents(made))
+            equations += [x for x in self.shown.values() if x not in equations]
+            equations.append(replace(made, target=names.get(e.target, e.target), value=value))
+            if e.target in names and e.target in outside:
+                equations.append(self._joined(e, names[e.target]))
+                aliases[e.target] = names[e.target]
+        aliases |= {x.target: x.sources()[0] for x in self.shown.values()}
+        spec = pruned(replace(self.spec, equations=tuple(equations)))
+        return through_views(spec, aliases), aliases
+
+    def _joined(self, e: Equation, parts: str) -> Equation:
+        """The equation that shows a split tensor under its own shape."""
+        at = [
+            _digit(Index(i), p, p.stride * p.extent == self._extent(i))
+            for i in e.indices
+            for p in self._parts(i, i, self._extent(i))
+        ]
+        sizes = tuple(Number(self._extent(i)) for i in e.indices)
+        return replace(e, value=Read(parts, tuple(at)), sizes=sizes)
+
+    def _shown(self, expr: Expr, extents: Mapping[str, int]) -> Expr:
+        """An expression whose reads of memory are at single indices, where it can be shown so."""
+        made = rebuilt(expr, lambda part: self._shown(part, extents))
+        if (
+            not isinstance(made, Read)
+            or made.pad is not None
+            or made.tensor not in self.known.tensors
+        ):
+            return made
+        sizes = shape(self.known.tensors[made.tensor], {})
+        terms = [_digits(p, size, extents) for p, size in zip(made.at, sizes, strict=True)]
+        if all(len(t) == 1 for t in terms):
+            return made
+        dims = tuple(tuple(n for _, n in t) for t in terms)
+        view = self.shown.get((made.tensor, dims))
+        if view is None:
+            view = self._view(made.tensor, dims)
+            self.shown[made.tensor, dims] = view
+        return Read(view.target, tuple(one for t in terms for one, _ in t))
+
+    def _view(self, tensor: str, sizes: tuple[tuple[int, ...], ...]) -> Equation:
+        """The equation of a memory's view with more dimensions."""
+        name = self._fresh(tensor)
+        flat = [n for dim in sizes for n in dim]
+        indices = [f"{name}_{n}" for n in range(len(flat))]
+        left = iter(indices)
+        at: list[Expr] = []
+        for dim in sizes:
+            strides = [prod(dim[n + 1 :]) for n in range(len(dim))]
+            at.append(_whole([_Part(next(left), s, n) for s, n in zip(strides, dim, strict=True)]))
+        return Equation(
+            name,
+            tuple(Index(i) for i in indices),
+            Read(tensor, tuple(at)),
+            sizes=tuple(Number(n) for n in flat),
+        )
+
+    def _fresh(self, stem: str) -> str:
+        name = f"{stem}_parts"
+        n = 2
+        while name in self.taken:
+            name, n = f"{stem}_parts_{n}", n + 1
+        self.taken.add(name)
+        return name
+
+
+def _no_memory(e: Equation) -> bool:
+    """Whether an equation computes nothing of data: it shows a tensor otherwise, or counts."""
+    if e.accumulate or not is_pointwise(e.value):
+        return False
+    if isinstance(e.value, Read):
+        return e.value.pad is None
+    return not any(isinstance(n, Read) for n in e.value.walk())
+
+
+def _named(expr: Expr) -> Iterator[str]:
+    return (n.name for n in expr.walk() if isinstance(n, Index))
+
+
+def _whole(parts: list[_Part]) -> Expr:
+    """The index that its parts make."""
+    made: Expr | None = None
+    for p in parts:
+        one = Index(p.name) if p.stride == 1 else Index(p.name) * p.stride
+        made = one if made is None else made + one
+    assert made is not None
+    return made
+
+
+def _digit(index: Expr, part: _Part, first: bool) -> Expr:
+    """A part of an index."""
+    one = index if part.stride == 1 else index // part.stride
+    return one if first else one % part.extent
+
+
+def _inner(position: Expr, part: _Part) -> Iterator[int]:
+    """The sizes of the inner parts that a part of a dimension has for those who read it."""
+    found = affine(position)
+    if found is not None and len(found.terms) > 1:
+        yield from (f for _, f in found.terms if f > 1 and part.extent % f == 0)
+
+
+def _digits(position: Expr, size: int, extents: Mapping[str, int]) -> list[tuple[Expr, int]]:
+    """The indices that make a position, the outermost first, with how many values each takes. Before
+    them is the part of the dimension that they run through, where it has several such parts. The
+    position itself where they make no such part."""
+    found = affine(position)
+    alone = [(position, size)]
+    if found is None or len(found.terms) < 2 or not isinstance(found.offset, Number):
+        return alone
+    terms = sorted(found.terms, key=lambda term: -term[1])
+    part = stride = terms[0][1] * extents.get(terms[0][0], 0)
+    for index, factor in terms:
+        if factor <= 0 or factor * extents.get(index, 0) != stride:
+            return alone
+        stride = factor
+    start = int(found.offset.value)
+    if stride != 1 or size % part or start % part or not 0 <= start < size:
+        return alone
+    digits: list[tuple[Expr, int]] = [(Index(i), extents[i]) for i, _ in terms]
+    return digits if part == size else [(Number(start // part), size // part), *digits]
+
+
+def _extents(e: Equation) -> dict[str, int]:
+    """By index of a split equation: how many values it takes."""
+    found = {i: number(s, {}) for i, s in zip(e.indices, e.sizes, strict=True)}
+    if isinstance(e.value, Reduce):
+        found |= {r.index: number(r.high, {}) for r in e.value.ranges}
+    return found
+
+
+def _renaming(expr: Expr, names: Mapping[str, str]) -> Expr:
+    made = rebuilt(expr, lambda part: _renaming(part, names))
+    if isinstance(made, Read) and made.tensor in names:
+        return replace(made, tensor=names[made.tensor])
+    return made

@@ -1,0 +1,123 @@
+"""Weights: the sum that normalises exponentials divides the sum that they weigh, not each of them.
+
+before: l[m] = sum(exp(s[m, n] - t[m]), n), w[m, n] = bf16(exp(s[m, n] - t[m]) / l[m])
+        o[m, e] = sum(f32(w[m, n]) * f32(v[n, e]), n)
+after:  p[m, n] = exp(s[m, n] - t[m]), l[m] = sum(p[m, n], n)
+        u[m, e] = sum(p[m, n] * f32(v[n, e]), n), o[m, e] = u[m, e] / l[m]
+
+One loop can then make the sums and the maximum. The weights keep their precision until they are summed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ir.partition.chains import Chain, chains, reads_in
+from ir.spec import Apply, Cast, Equation, Expr, Index, Read, Reduce, Spec
+from ir.verify import facts
+from ir.visit import pruned, rebuilt, renamed
+
+
+def with_plain_weights(spec: Spec, aliases: Collection[str]) -> Spec:
+    """A spec whose chains divide by the sums of their weights after their second contraction."""
+    for chain in tuple(chains(spec, aliases)):
+        spec = _divided_later(spec, chain) or spec
+    return spec
+
+
+def _divided_later(spec: Spec, chain: Chain) -> Spec | None:
+    """The spec with one chain's division moved; None where its weights are not normalised so."""
+    equations = {e.target: e for e in spec.equations}
+    weights, last = equations[chain.weights], equations[chain.last]
+    while isinstance(weights.value, Cast) and isinstance(weights.value.value, Read):
+        weights = replace(weights, value=_inlined(weights.value.value, equations))
+    value = weights.value.value if isinstance(weights.value, Cast) else weights.value
+    reads = reads_in(last.value, chain.weights)
+    if not isinstance(value, Apply) or value.function != "div" or len(reads) != 1:
+        return None
+    power, divisor = value.args
+    total = equations.get(divisor.tensor) if isinstance(divisor, Read) else None
+    if total is None or not isinstance(divisor, Read) or not isinstance(total.value, Reduce):
+        return None
+    (read,) = reads
+    body = _body(total, divisor, weights)
+    known = facts(spec).tensors
+    if (
+        body != power
+        or total.target not in chain.members
+        or not _kept(last, read, weights, divisor)
+    ):
+        return None
+    dtype = known[total.target].dtype
+    taken = {*known}
+    powers, raw = _fresh("powers", taken), _fresh(f"{last.target}_raw", taken)
+    sizes = known[weights.target].shape
+    row = known[last.target].shape
+    made: list[Equation] = []
+    for e in spec.equations:
+        if e.target == total.target:
+            made.append(replace(weights, target=powers, value=power, sizes=sizes))
+            inner = renamed(
+                Read(powers, weights.at),
+                {i: Index(to) for i, to in _names(weights, divisor, total).items()},
+            )
+            e = replace(e, value=replace(total.value, body=inner))
+        elif e.target == last.target:
+            made.append(
+                replace(e, target=raw, value=_taken(e.value, read, powers, dtype), sizes=row)
+            )
+            rows = dict(zip(weights.indices, read.at, strict=True))
+            e = replace(e, value=Apply("div", (Read(raw, e.at), renamed(divisor, rows))), sizes=row)
+        made.append(e)
+    return pruned(replace(spec, equations=tuple(made)))
+
+
+def _inlined(read: Read, equations: dict[str, Equation]) -> Expr:
+    e = equations[read.tensor]
+    return renamed(e.value, dict(zip(e.indices, read.at, strict=True)))
+
+
+def _names(weights: Equation, divisor: Read, total: Equation) -> dict[str, str]:
+    """By index of the weights: the index of their sum that has its values."""
+    found = {
+        p.name: i for p, i in zip(divisor.at, total.indices, strict=True) if isinstance(p, Index)
+    }
+    left = [i for i in weights.indices if i not in found]
+    if len(left) == 1 and len(total.reduced) == 1:
+        found[left[0]] = total.reduced[0]
+    return found
+
+
+def _body(total: Equation, divisor: Read, weights: Equation) -> Expr | None:
+    """What a total sums, at the indices of the weights; None where they do not match."""
+    names = _names(weights, divisor, total)
+    if len(names) != len(weights.indices) or not isinstance(total.value, Reduce):
+        return None
+    return renamed(total.value.body, {i: Index(w) for w, i in names.items()})
+
+
+def _kept(last: Equation, read: Read, weights: Equation, divisor: Read) -> bool:
+    """Whether a divisor is the same for all that is summed."""
+    at = dict(zip(weights.indices, read.at, strict=True))
+    rows = [at[p.name] for p in divisor.at if isinstance(p, Index)]
+    return all(isinstance(p, Index) and p.name in last.indices for p in rows)
+
+
+def _taken(expr: Expr, read: Read, tensor: str, dtype: str) -> Expr:
+    """An expression that reads a tensor of a dtype where it read another, of any."""
+    if isinstance(expr, Cast) and expr.value == read:
+        made = replace(read, tensor=tensor)
+        return made if expr.dtype == dtype else replace(expr, value=made)
+    if expr == read:
+        return replace(read, tensor=tensor)
+    return rebuilt(expr, lambda part: _taken(part, read, tensor, dtype))
+
+
+def _fresh(stem: str, taken: set[str]) -> str:
+    name, n = stem, 1
+    while name in taken:
+        n += 1
+        name = f"{stem}_{n}"
+    taken.add(name)
+    return name
