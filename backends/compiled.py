@@ -219,7 +219,8 @@ def networks(
     fixed: Collection[str] = (),
 ) -> tuple[Network, Network | None]:
     """The network of a call, and what is computed before calls; see `compiled`."""
-    parts = divided(literal(spec, sizes), aliases, fixed) if fixed else None
+    last = kernels.machine.model.channels_last
+    parts = divided(literal(spec, sizes), aliases, fixed, last) if fixed else None
     if parts is None:
         network = partition(spec, sizes, aliases, kernels.emit, calls, kernels.ahead, kernels.takes)
         return network, None

@@ -138,6 +138,10 @@ class MachineClass(Protocol):
         number of them."""
 
     @property
+    def channels_last(self) -> bool:
+        """Whether convolutions of a network take less time with the channels of all tensors last."""
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """The class's own tables of a target file."""
 

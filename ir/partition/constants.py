@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from ir.intervals import ranged
+from ir.partition.channels_last import with_channels_last
 from ir.partition.empty import is_empty
 from ir.partition.repeated import once
 from ir.partition.views import through_views
@@ -32,12 +33,15 @@ class Divided:
     aliases: Mapping[str, str]  # of both: tensors that show another's elements
 
 
-def divided(spec: Spec, aliases: Mapping[str, str], fixed: Collection[str]) -> Divided | None:
+def divided(
+    spec: Spec, aliases: Mapping[str, str], fixed: Collection[str], channels_last: bool = False
+) -> Divided | None:
     """A literal spec without the equations that depend on some of its inputs alone, and these;
     None where there are none.
 
     fixed: inputs that stay the same between calls. An output of the spec stays an equation of the
-    call. A spec with tensors without elements is left whole.
+    call. A spec with tensors without elements is left whole. channels_last: whether convolutions read
+    and write channels last (`ir/partition/channels_last.py`).
     """
     known = facts(spec).tensors.values()
     if not fixed or any(map(is_empty, known)):
@@ -45,6 +49,8 @@ def divided(spec: Spec, aliases: Mapping[str, str], fixed: Collection[str]) -> D
     there = {e.target for e in spec.equations}
     aliases = {a: b for a, b in aliases.items() if a in there}
     flat = once(through_views(spec, aliases), aliases)
+    if channels_last:
+        flat = with_channels_last(flat, aliases, fixed)
     changing = _reading(flat, {t.name for t in flat.inputs} - set(fixed))
     constant = _reading(flat, fixed) - changing
     apart = constant - {t.name for t in flat.outputs} - aliases.keys()

@@ -77,6 +77,7 @@ class Gpu:
     box_slot_bytes: int = 128  # TMA writes to shared memory at multiples of it
     block_per_tile: bool = True
     even_grids: bool = False
+    channels_last: bool = True
 
     def check(self, machine: Machine) -> None:
         """Holds the table `[gpu]` of a target file to the chip's other figures."""

@@ -34,6 +34,7 @@ class Tiles:
     box_slot_bytes: int = 1
     block_per_tile: bool = False
     even_grids: bool = True
+    channels_last: bool = False
 
     def check(self, machine: Machine) -> None:
         """The class has no table of its own."""
