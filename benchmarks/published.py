@@ -1,6 +1,6 @@
 """Models kernels that others measured on a target, and writes what they published beside it.
 
-benchmarks/published/TARGET.toml has the published figures with their sources. Each kernel is built with the
+benchmarks/published_figures/TARGET.toml has the published figures with their sources. Each kernel is built with the
 schedule that the backend's time model prefers; nothing is run here.
 """
 
@@ -29,7 +29,7 @@ from ir.parse.parse import parse_workload
 from ir.spec import Spec
 
 HERE = Path(__file__).parent
-FIGURES = HERE / "published"
+FIGURES = HERE / "published_figures"
 SPECS = (FIGURES / "specs", HERE / "specs")  # of these figures alone, and those that are raced too
 Row = dict[str, Any]
 

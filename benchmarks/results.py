@@ -111,5 +111,19 @@ def _summed(rows: Sequence[Mapping[str, Any]]) -> Table:
     }
 
 
+def over(ratios: Sequence[float]) -> Table | None:
+    """Speed-ups over one baseline; None where there are none. fast_1: the share of them that are faster."""
+    if not ratios:
+        return None
+    return {
+        "raced": len(ratios),
+        "geometric_mean": _geometric(ratios),
+        "median": median(ratios),
+        "min": min(ratios),
+        "max": max(ratios),
+        "fast_1": sum(r > 1 for r in ratios) / len(ratios),
+    }
+
+
 def _geometric(ratios: Sequence[float]) -> float | None:
     return exp(sum(map(log, ratios)) / len(ratios)) if ratios else None

@@ -147,7 +147,8 @@ def run(
 def command(asked: argparse.Namespace, name: str) -> str:
     """The command that makes a result file, as the file says it."""
     words = [f"python3 -m {name} --target={asked.target}"]
-    words += [f"--schedules={asked.schedules}"] if asked.schedules else []
+    given = ("schedules", "kernels", "dtypes", "baselines")
+    words += [f"--{name}={text}" for name in given if (text := getattr(asked, name))]
     return " ".join([*words, f"--out={asked.out.name}"])
 
 

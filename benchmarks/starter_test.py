@@ -56,7 +56,10 @@ def test_a_file_says_where_it_is_from_and_holds_all_rows(command):
         "summary",
         "rows",
     ]
-    assert made["command"] == "python3 -m benchmarks.starter --target=h200 --out=r.json"
+    assert (
+        made["command"]
+        == "python3 -m benchmarks.starter --target=h200 --baselines=eager --out=r.json"
+    )
     assert made["summary"]["all"]["raced"] == 2
 
 
@@ -91,7 +94,7 @@ def test_a_run_builds_by_the_schedules_of_another_target(command, tmp_path):
     code, made = command("--baselines=eager", "--schedules=h100")
     origins = [row["schedule_from"] for row in made["rows"]]
     assert code == 0 and origins == [str(own.relative_to(tmp_path)), "autoschedule"]
-    assert "--target=h200 --schedules=h100 --out=r.json" in made["command"]
+    assert "--target=h200 --schedules=h100 --baselines=eager --out=r.json" in made["command"]
 
 
 RACES = {

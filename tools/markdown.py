@@ -11,9 +11,10 @@ def line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def cut(ratio: float | None) -> str:
-    """Two digits after the point, cut and not rounded, so never more than it is; `-` for None."""
-    return "-" if ratio is None else f"{floor(ratio * 100 + 1e-9) / 100:.2f}"
+def cut(ratio: float | None, digits: int = 2) -> str:
+    """So many digits after the point, cut and not rounded, so never more than it is; `-` for None."""
+    scale = 10**digits
+    return "-" if ratio is None else f"{floor(ratio * scale + 1e-9) / scale:.{digits}f}"
 
 
 def over(ratio: float | None) -> str:

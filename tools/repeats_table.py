@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tools.markdown import line
+from tools.markdown import cut, line, over
 
 
 def repeats(result: Mapping[str, Any]) -> list[str]:
@@ -17,12 +17,12 @@ def repeats(result: Mapping[str, Any]) -> list[str]:
     for row in result["rows"]:
         shape = " ".join(f"{name}={size}" for name, size in row["shape"].items())
         known = row["spread"] is not None
-        speedups = [f"{s:.3f}" for s in row["speedups"]] if known else ["-"] * count
-        last = f"{row['spread']:.1%}" if known else row["reason"]
+        speedups = [cut(s, 3) for s in row["speedups"]] if known else ["-"] * count
+        last = f"{over(100 * row['spread'])}%" if known else row["reason"]
         lines.append(line([row["kernel"], row["dtype"], shape, *speedups, last]))
     return [
         f"`{result['command']}`, {count} times, {result['date']}, {result['machine']}, driver "
         f"{result['driver']}, {versions}. {said['within']} of {said['rows']} rows are within "
-        f"{result['within']:.0%}; the largest spread is {said['largest']:.1%}.",
+        f"{result['within']:.0%}; the largest spread is {over(100 * said['largest'])}%.",
         "\n".join(lines),
     ]

@@ -16,5 +16,5 @@ def test_a_row_has_all_its_speed_ups_and_its_spread():
         head | {"versions": {"torch": "2"}, "within": 0.02, "summary": summary(rows), "rows": rows}
     )
     assert "`c`, 2 times, d, a chip, driver 1, torch 2. 1 of 2 rows are within 2%" in text
-    assert "| softmax | f16 | M=4 K=8 | 2.000 | 2.030 | 1.5% |" in text
+    assert "| softmax | f16 | M=4 K=8 | 2.000 | 2.029 | 1.50% |" in text
     assert "| cumsum | f16 | M=4 K=8 | - | - | wrong |" in text

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import exp, log
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from benchmarks.results import save
+from benchmarks.results import over, save
 
 Row = Mapping[str, Any]
 OVER = ("eager", "compile", "reduce_overhead")
@@ -46,14 +44,4 @@ def _over(rows: Sequence[Row], name: str) -> dict[str, Any] | None:
     """Speed-ups over a baseline, of the rows that are right and were raced; over the fastest where
     it has no name. fast_1: the share of them that are faster."""
     found = [r["speedups"].get(name) if name else r["speedup"] for r in rows if r.get("us")]
-    ratios = [f for f in found if f]
-    if not ratios:
-        return None
-    return {
-        "raced": len(ratios),
-        "geometric_mean": exp(sum(map(log, ratios)) / len(ratios)),
-        "median": median(ratios),
-        "min": min(ratios),
-        "max": max(ratios),
-        "fast_1": sum(r > 1 for r in ratios) / len(ratios),
-    }
+    return over([f for f in found if f])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import exp, log
+from math import floor
 from pathlib import Path
 from typing import Any
 
 from benchmarks.modules.catalogue import ENTRIES
-from benchmarks.results import save
+from benchmarks.results import over, save
 
 Row = dict[str, Any]
 
@@ -45,30 +45,17 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
         "run": sum("not_run" not in r for r in rows),
         "correct": len(right),
         "own_kernels_only": sum(r.get("own_kernels_only") is True for r in rows),
-        "before_search": _over([r["speedup"] for r in right]),
+        "before_search": over([r["speedup"] for r in right]),
         "over": {
-            name: _over([r["speedups"][name] for r in right if name in r["speedups"]])
+            name: over([r["speedups"][name] for r in right if name in r["speedups"]])
             for name in dict.fromkeys(n for r in right for n in r["speedups"])
         },
     }
     if found:
         fields["searched"] = len(found)
         fields["correct_after_search"] = sum(f["correct"] for f in found)
-        fields["after_search"] = _over([f["speedup"] for f in found if f["correct"]])
+        fields["after_search"] = over([f["speedup"] for f in found if f["correct"]])
     return fields
-
-
-def _over(ratios: Sequence[float]) -> dict[str, Any] | None:
-    """Speed-ups; None where there are none."""
-    if not ratios:
-        return None
-    return {
-        "raced": len(ratios),
-        "geometric_mean": exp(sum(map(log, ratios)) / len(ratios)),
-        "min": min(ratios),
-        "max": max(ratios),
-        "fast_1": sum(r > 1 for r in ratios) / len(ratios),
-    }
 
 
 def line(row: Row) -> str:
@@ -93,10 +80,15 @@ def words(found: Mapping[str, Any]) -> str:
     """A summary in a few lines."""
     lines = [f"{found['correct']} of {found['modules']} modules correct, {found['run']} run"]
     for name in ("before_search", "after_search"):
-        if over := found.get(name):
+        if ratios := found.get(name):
             lines.append(
                 f"{name.replace('_', ' ')}, over the fastest: geometric mean "
-                f"{over['geometric_mean']:.2f} of {over['raced']}, from {over['min']:.2f} to "
-                f"{over['max']:.2f}; faster in {100 * over['fast_1']:.0f}%"
+                f"{_cut(ratios['geometric_mean'])} of {ratios['raced']}, from {_cut(ratios['min'])} to "
+                f"{_cut(ratios['max'])}; faster in {100 * ratios['fast_1']:.0f}%"
             )
     return "\n".join(lines)
+
+
+def _cut(ratio: float) -> str:
+    """Two digits after the point, cut and not rounded."""
+    return f"{floor(ratio * 100 + 1e-9) / 100:.2f}"
