@@ -97,6 +97,8 @@ def how_to_go_on(asked: Arguments, around: Invocation, session: Session) -> Iter
     same = []
     if asked.store is not None:
         same.append(f"--store={asked.store}")
+    if asked.cluster is not None:
+        same.append(f"--cluster={asked.cluster}")
     started = session.unfinished
     if started is not None:
         words = [f"--resume={started.outcome.run}", *same]

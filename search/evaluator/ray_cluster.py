@@ -11,6 +11,7 @@ from typing import Any
 
 import ray
 from ray import exceptions
+from ray._private import worker
 from ray.actor import ActorHandle
 
 from ir.errors import KernelError
@@ -23,6 +24,12 @@ CLIENT = "ray://"
 NAMESPACE = "speciate"
 STORE = 200 << 20  # bytes of the object store of a cluster that is started here
 ANSWER = 10.0  # seconds for a port to answer
+# Variables for Ray: no hints on a search's stderr, no reports to its makers.
+QUIET = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
 _LOST = (exceptions.RayActorError, exceptions.NodeDiedError, exceptions.ObjectLostError)
 
 
@@ -122,9 +129,10 @@ def connected(address: str, workers: int | None) -> RayCluster:
 
     address: `local` starts one on this machine, with so many cores (None: all).
     """
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns of it
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_enable_metrics_collection", "0")
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    # It prints what happens to nodes on stdout, which is for results; a search says what it lost.
+    worker.print_to_stdstream = lambda data, ignore_prefix: None
     common: dict[str, Any] = dict(namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR")
     if address == LOCAL:
         ray.init(

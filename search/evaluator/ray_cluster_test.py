@@ -1,5 +1,6 @@
 """What Ray is asked for, with a module of the test's own in its place."""
 
+import os
 import sys
 from concurrent.futures import Future
 from contextlib import closing
@@ -86,15 +87,15 @@ def ray(monkeypatch):
     """Ray's place, for as long as a test runs."""
     fake = Ray()
     exceptions, actor = ModuleType("ray.exceptions"), ModuleType("ray.actor")
+    private, worker = ModuleType("ray._private"), ModuleType("ray._private.worker")
+    worker.print_to_stdstream, private.worker = print, worker
     kinds = (RayActorError, ActorUnavailableError, NodeDiedError, ObjectLostError, RayError)
     vars(exceptions).update({kind.__name__: kind for kind in kinds})
     actor.ActorHandle = Actor
     fake.exceptions, fake.actor = exceptions, actor
-    for module in (fake, exceptions, actor):
+    for module in (fake, exceptions, actor, private, worker):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    for name in ("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "RAY_USAGE_STATS_ENABLED"):
-        monkeypatch.setenv(name, "0")
-    monkeypatch.setenv("RAY_enable_metrics_collection", "0")
+    monkeypatch.setattr(os, "environ", dict(os.environ))
     yield fake
     sys.modules.pop("search.evaluator.ray_cluster", None)
 
@@ -110,6 +111,14 @@ def test_a_local_cluster_has_as_many_cores_as_workers_and_little_memory(ray, clu
     (options,) = ray.inits
     assert options["num_cpus"] == 3 and options["object_store_memory"] <= 200 << 20
     assert options["include_dashboard"] is False and "address" not in options
+
+
+def test_ray_prints_nothing_where_results_go(ray, cluster, capsys):
+    from ray._private import worker
+
+    worker.print_to_stdstream({"lines": ["Raylet is terminated"]}, ignore_prefix=False)
+    assert capsys.readouterr().out == ""
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
 
 
 def test_nodes_are_those_that_are_alive(cluster):

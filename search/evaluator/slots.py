@@ -142,8 +142,9 @@ class Slots:
     def _look(self, now: float) -> None:
         """Asks for the share, gives up slots that hang, and all where there are none for too long."""
         if self._asking is None:
-            there = capacity(self._usable(), self.resources)
-            wanted = fitting(self._usable(), self.resources, self._most)
+            nodes = self._usable()
+            there = capacity(nodes, self.resources)
+            wanted = fitting(nodes, self.resources, self._most)
             self._asking = self.cluster.share(self.pool, self.name, wanted, there)
             self._then(self._asking, self._shared)
         for held in [h for h in self._held if h.task and now > h.until]:
