@@ -5,6 +5,7 @@ PYTHONPATH=$(python3 bazel/make_cluster_site.py requirements_cluster.lock) pytho
 
 import json
 import os
+import sys
 from collections import Counter
 
 import pytest
@@ -39,11 +40,9 @@ def place(tmp_path):
     return Place(tmp_path, "npu")
 
 
-def searched(place, *words):
-    """What a search finds, and its lost candidates."""
-    code, out, err = place.run_here(
-        "--target=npu", *SEARCH, *SMALL, "--store=s.db", "--json", *words
-    )
+def searched(place, *words, run=Place.run_here):
+    """What a search finds. run: how it is run, in this process or in one of its own."""
+    code, out, err = run(place, "--target=npu", *SEARCH, *SMALL, "--store=s.db", "--json", *words)
     assert code == 0, err
     (found,) = json.loads(out)["runs"]
     return found
@@ -149,6 +148,11 @@ def test_a_node_with_other_versions_is_left_out(place, expected, tmp_path):
     assert err.count("is left out") == 1 and "its packages" in err
 
 
+def outside(place, *words):
+    """In a process of its own: one that was in a cluster is no client of another."""
+    return place.run(*words, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
+
+
 def test_a_machine_outside_the_cluster_reaches_it_as_a_client(place, expected):
     with RayNodes(2, ray_client_server_port=23456):
-        assert searched(place, "--cluster=ray://127.0.0.1:23456") == expected
+        assert searched(place, "--cluster=ray://127.0.0.1:23456", run=outside) == expected

@@ -23,7 +23,7 @@ from search.evaluator.local import TRIES
 from search.evaluator.slot import Opened, outcome, packed
 
 FREE_LOSSES = 1  # of a candidate, which is repeated; each further one is a fault of the machine
-STARTS = 20  # slots lost in a row before they were ready
+STARTS = 8  # slots lost in a row before they were ready
 POLL = 2.0  # seconds between looks at the nodes, and at the share of this search
 PATIENCE = 600.0  # seconds without a slot while candidates wait
 GRACE = 60.0  # seconds beyond the limits of a candidate, until its slot counts as lost

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,10 +35,13 @@ class RayNodes:
         self.folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
         given = {"num_cpus": 0, "temp_dir": str(self.folder), "include_dashboard": False, **head}
         self._started = 1
+        # A client's nodes find the distribution by themselves.
+        self._variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         # Ray has its processes end with the thread that started them.
         self._starter = ThreadPoolExecutor(1)
         self._nodes: list = []
-        self._ray = Cluster(True, head_node_args={"object_store_memory": STORE, **given})
+        head = {"object_store_memory": STORE, "env_vars": self._variables, **given}
+        self._ray = Cluster(True, head_node_args=head)
         self.address = self._ray.address
         for _ in range(count):
             self.add()
@@ -55,7 +59,13 @@ class RayNodes:
     def _add(self, **more) -> str:
         self._started += 1
         where = f"127.0.0.{self._started}"
-        given = {"num_cpus": 1, "object_store_memory": STORE, "node_ip_address": where, **more}
+        given = {
+            "env_vars": self._variables,
+            "num_cpus": 1,
+            "object_store_memory": STORE,
+            "node_ip_address": where,
+            **more,
+        }
         # A thread cannot set the signals of this process.
         with mock.patch("ray._private.utils.set_sigterm_handler"):
             self._nodes.append(self._ray.add_node(**given))
