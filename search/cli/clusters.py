@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from search.cli.arguments import LOCAL, Arguments
+from search.cli.arguments import LOCAL
 from search.cli.suite import Problem
+from search.core.candidate import Candidate
 from search.evaluator.cluster import Cluster, slot_resources
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.remote import RemoteEvaluator
@@ -39,20 +40,26 @@ class OnCluster:
 
         return made
 
+    def follow(
+        self,
+        evaluator: LocalEvaluator | RemoteEvaluator,
+        lost: Callable[[Candidate, str], None],
+    ) -> None:
+        """Has what an evaluator loses told. lost: as of `RemoteEvaluator`."""
+        if isinstance(evaluator, RemoteEvaluator):
+            evaluator.lost = lost
+
 
 @contextmanager
-def reached(asked: Arguments, problems: Sequence[Problem]) -> Iterator[OnCluster | None]:
-    """The cluster that was asked for, as long as it is needed; None where none was.
+def reached(address: str, workers: int | None, problems: Sequence[Problem]) -> Iterator[OnCluster]:
+    """The cluster at an address, as long as it is needed. workers: as of `OnCluster`.
 
     KernelError where it does not answer, or no node of it can evaluate one of the problems.
     """
-    if asked.cluster is None:
-        yield None
-        return
     from search.evaluator.ray_cluster import connected  # which takes a second
 
-    with closing(connected(asked.cluster, asked.workers)) as cluster:
-        found = OnCluster(cluster, asked.workers)
+    with closing(connected(address, workers)) as cluster:
+        found = OnCluster(cluster, workers)
         for problem in problems:
             found.require(problem)
         yield found

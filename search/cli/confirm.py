@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ir.errors import KernelError
-from search.cli.clusters import Evaluating
 from search.core.candidate import Candidate
 from search.core.evaluation import Failure
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
+
+if TYPE_CHECKING:  # it is loaded with --cluster alone
+    from search.cli.clusters import Evaluating
 
 
 def require_confirmed(

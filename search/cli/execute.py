@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from ir.errors import KernelError
 from search.cli.arguments import LOCAL, Arguments
-from search.cli.clusters import reached
 from search.cli.files import keeper
 from search.cli.invocation import Interrupt, Invocation
 from search.cli.memory_limit import require_memory
@@ -56,7 +55,11 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
     problems = found.problems
     shown = display(sys.stderr, around.quiet)
     with ExitStack() as stack:
-        cluster = stack.enter_context(reached(asked, problems))
+        cluster = None
+        if asked.cluster is not None:
+            from search.cli.clusters import reached
+
+            cluster = stack.enter_context(reached(asked.cluster, asked.workers, problems))
         store = stack.enter_context(closing(keeper(asked, around, shown.say)))
         if asked.resume is not None:
             problems = (_resumed(asked, asked.resume, around, store),)

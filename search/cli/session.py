@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backends.registry import backend_for, target
 from ir.errors import KernelError
@@ -17,7 +17,6 @@ from ir.estimate.cost import roofline
 from ir.guards import FALLBACK, chosen
 from ir.spec import Spec
 from ir.workload import Sizes
-from search.cli.clusters import Evaluating, OnCluster
 from search.cli.confirm import require_confirmed
 from search.cli.invocation import Interrupt
 from search.cli.models import RunModels, Sources, model_operators, models_of
@@ -38,7 +37,6 @@ from search.display.display import Display
 from search.evaluator.cache import Cached
 from search.evaluator.identity import SourceIdentity
 from search.evaluator.local import LocalEvaluator
-from search.evaluator.remote import RemoteEvaluator
 from search.evaluator.served import Served
 from search.evaluator.shapes import AFFORDABLE_BYTES, AFFORDABLE_FLOPS, SLOW
 from search.evaluator.stages import Bench
@@ -57,6 +55,9 @@ from search.record.record import Written, write_record
 from search.warm_start.autoscheduled import scheduled
 from search.warm_start.first import FIRST
 from search.warm_start.recall import recalled
+
+if TYPE_CHECKING:  # it is loaded with --cluster alone
+    from search.cli.clusters import Evaluating, OnCluster
 
 SECRET = 32  # characters
 HELD_OUT = 10  # shapes, unless the user says how many
@@ -287,8 +288,8 @@ class Session:
                 workers=local.workers,
                 combinations=Trials(settings.trials),
             )
-            if isinstance(local, RemoteEvaluator):
-                local.lost = partial(self._lost, search)
+            if self.plan.cluster is not None:
+                self.plan.cluster.follow(local, partial(self._lost, search))
             outcome = search.run(self.display.on_event)
             self.left.remove(asked)
             self.ended.append(Ended(problem, outcome, dict(local.environment), self.interrupt.came))

@@ -136,6 +136,7 @@ def connected(address: str, workers: int | None) -> RayCluster:
     common: dict[str, Any] = dict(namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR")
     if address == LOCAL:
         ray.init(
+            address="local",  # a new one, also where this machine is a node of another
             num_cpus=workers or len(os.sched_getaffinity(0)),
             object_store_memory=STORE,
             include_dashboard=False,

@@ -110,7 +110,7 @@ def cluster(ray):
 def test_a_local_cluster_has_as_many_cores_as_workers_and_little_memory(ray, cluster):
     (options,) = ray.inits
     assert options["num_cpus"] == 3 and options["object_store_memory"] <= 200 << 20
-    assert options["include_dashboard"] is False and "address" not in options
+    assert options["include_dashboard"] is False and options["address"] == "local"
 
 
 def test_ray_prints_nothing_where_results_go(ray, cluster, capsys):
