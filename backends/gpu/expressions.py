@@ -40,11 +40,13 @@ class Expressions:
         tile: Callable[[Tile], tuple[Name, tuple[str, ...], str]],
         temporary: Callable[[Expr], Name],
         factors: Mapping[str, Name],
+        near_ends: frozenset[str] = frozenset(),
     ):
         self.blocks = blocks
         self.tile = tile  # gives the variable and the axes of a tile (it may load it first)
         self.temporary = temporary  # gives a name to an expression that is read twice
         self.factors = factors  # of values whose factor is hoisted, its variable
+        self.near_ends = near_ends  # values that may be next to the ends of f32
 
     def typed(self, expr: Expr, over: tuple[str, ...]) -> Typed:
         """An expression spread over axes."""
@@ -120,13 +122,14 @@ class Expressions:
 
     def _power(self, exponent: Expr, over: tuple[str, ...]) -> Typed | None:
         """exp(a - b) as a power of two, where b is the same along an axis of a, so that its
-        product with log2(e) is done once for many; None for other exponents."""
+        product with log2(e) is done once for many, unless it may overflow; None for other exponents."""
         match exponent:
             case Apply("sub", (Tile() as a, Tile() as b)):
                 left, right = self.typed(a, over), self.typed(b, over)
                 if {left.dtype, right.dtype} != {"f32"} or not right.axes < left.axes:
                     return None
-                power = Power(left.value, right.value, self.factors.get(a.value))
+                apart = a.value in self.near_ends
+                power = Power(left.value, right.value, self.factors.get(a.value), apart)
                 return Typed(power, "f32", left.axes)
         return None
 

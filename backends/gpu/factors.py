@@ -10,7 +10,7 @@ for each element beside the exponential.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from backends.gpu.uses import tiles
@@ -20,6 +20,7 @@ from ir.spec import Apply, Expr, Number
 from ir.variant.bounds import positive_scalar
 
 LOWEST = Number(-float("inf"))
+_ADDING = ("add", "sub", "minimum", "maximum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,35 @@ def factors(launch: Launch) -> dict[str, Hoisted]:
         written.update([s.value] if hasattr(s, "value") else [])
         if isinstance(s, Map):
             maps[s.value] = s
-    found = {}
+    found, near = {}, near_ends(launch)
     for name, s in maps.items():
-        parts = _parts(s.expression)
+        parts = None if name in near else _parts(s.expression)
         if parts and written[name] == 1 and launch.value(name).dtype == "f32":
             if all(_waits(use, name) for use in _readers(launch, name)):
                 found[name] = parts
     return found
+
+
+def near_ends(launch: Launch) -> frozenset[str]:
+    """The values of a launch that may be next to the ends of f32, as sums with a mask are that has the
+    lowest number for what is left out: log2(e) times such a number is infinite."""
+    found: set[str] = set()
+    for s in launch.statements():
+        if isinstance(s, Map) and any(_is_near(e, found) for e in s.expression.walk()):
+            found.add(s.value)
+    return frozenset(found)
+
+
+def _is_near(expr: Expr, known: Collection[str]) -> bool:
+    """Whether a part of an expression may be next to an end. known: values that may be."""
+    match expr:
+        case Tile(value):
+            return value in known
+        case Apply("where", (_, _, other)):
+            return other != LOWEST
+        case Apply(function):
+            return function in _ADDING
+    return False
 
 
 def _parts(expr: Expr) -> Hoisted | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backends.gpu.factors import factors
+from backends.gpu.factors import factors, near_ends
 from ir.nest.nest import Tile
 from ir.spec import Number
 from testing.samples.samples import WITH_TF32, lowered, spec_of
@@ -63,3 +63,22 @@ def test_values_of_other_dtypes_are_rounded_first():
         "mx[m] = max(a[m, k], k)",
         "y[m, k] = f32(exp(a[m, k] - mx[m]))",
     )
+
+
+def test_sums_and_what_is_made_of_them_may_be_next_to_the_ends():
+    nest = lowered(
+        spec_of("b[m, k] = x[m, k] - 1.0", "a[m, k] = b[m, k] * 0.5", *SOFTMAX),
+        "tile(m, size=4)",
+        sizes=dict(M=8, K=16),
+        machine=WITH_TF32,
+    )
+    assert {"a", "b"} <= near_ends(nest.launches[0])
+    assert not factors(nest.launches[0])
+    for least, near in (("-inf", set()), ("-3e38", {"a"})):
+        nest = lowered(
+            spec_of(f"a[m, k] = where(k <= m, x[m, k], {least})", *SOFTMAX),
+            "tile(m, size=4)",
+            sizes=dict(M=8, K=16),
+            machine=WITH_TF32,
+        )
+        assert near_ends(nest.launches[0]) & {"a"} == near

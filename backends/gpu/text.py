@@ -92,9 +92,10 @@ def _tensor(e: Expr) -> str:
             return f"full({_listed(shape)}, {text(value)}, {dtype})"
         case to.Converted(value, dtype):
             return f"{dtype}({text(value)})"
-        case to.Power(value, less, factor):
+        case to.Power(value, less, factor, apart):
             by = f" * {text(factor)}" if factor is not None else ""
-            return f"exp({text(value)}{by} - {text(less)}) by exp2"
+            how = "exp2 of the difference" if apart else "exp2"
+            return f"exp({text(value)}{by} - {text(less)}) by {how}"
         case to.Masked(mask, value, other):
             return f"where({_all(mask)}, {text(value)}, {text(other)})"
         case to.Reduced(reduction, value, axis, nan):

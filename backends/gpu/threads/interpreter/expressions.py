@@ -21,6 +21,7 @@ from backends.gpu.threads.interpreter.values import (
     held_as,
     joining,
     power,
+    power_of_difference,
     result,
 )
 from backends.gpu.threads.thread import All, Axis, Element, Launch, Thread
@@ -110,6 +111,9 @@ class Compiler:
                 return self._apply(function, [part(a) for a in args])
             case of.Converted(value, dtype) | of.Full(value, _, dtype):
                 return self.cast(part(value), dtype)
+            case of.Power(value, less, _, True):
+                parts = [self.cast(part(e), "f32") for e in (value, less)]
+                return _made(power_of_difference, parts, "f32")
             case of.Power(value, less, factor):
                 parts = [part(value), part(less), *([part(factor)] if factor is not None else [])]
                 parts = [self.cast(p, "f32") for p in parts]

@@ -78,6 +78,11 @@ def power(value: Any, less: Any, factor: Any) -> Any:
     return np.exp2(value * scale - less * _LOG2_E)
 
 
+def power_of_difference(value: Any, less: Any) -> Any:
+    """exp(value - less) as a power of two, whose difference comes first."""
+    return np.exp2((value - less) * _LOG2_E)
+
+
 def joining(reduction: str, nan: bool) -> np.ufunc:
     """The operation of a reduction; nan: whether NaN in it must give NaN."""
     return _JOINED[reduction][nan]
