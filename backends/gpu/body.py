@@ -66,7 +66,9 @@ class BodyBuilder:
         self.scaled = factors(launch)
         self.exponents = exponents(launch)
         self.factors = {n: Name("factor", n) for n in self.scaled}
-        self.expressions = Expressions(self.blocks, self.tile, self._temporary, self.factors, near_ends(launch))
+        self.expressions = Expressions(
+            self.blocks, self.tile, self._temporary, self.factors, near_ends(launch)
+        )
         self.loads = {s.value: s for s in launch.statements() if isinstance(s, Load)}
         self.late = late_loads(launch)
         self.transposed = transposed(launch, self.late)

@@ -23,6 +23,7 @@ from ir.partition.gathers import through_gathers
 from ir.partition.groups import MAP, Group, begun, beside, joined, recurring, whole_chain
 from ir.partition.heads import with_split_heads
 from ir.partition.repeated import once
+from ir.partition.reshaped import with_flat_epilogues
 from ir.partition.squeezed import squeezed
 from ir.partition.views import through_views
 from ir.partition.weights import with_plain_weights
@@ -72,6 +73,7 @@ def partition(
     there = {e.target for e in spec.equations}
     aliases = {a: b for a, b in (aliases or {}).items() if a in there}
     flat = squeezed(through_gathers(once(through_views(spec, aliases), aliases), aliases))
+    flat, aliases = with_flat_epilogues(flat, aliases)
     # What an alias shows may be the same as an earlier tensor, which is then shown instead.
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
     flat, aliases = with_split_heads(flat, aliases | shown)

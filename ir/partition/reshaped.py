@@ -1,0 +1,162 @@
+"""Reshaped results: pointwise equations are computed under the shape of the contraction that they read
+through an alias, and their own shape becomes the alias.
+
+before: c[p, n] = sum(...), v[b, s, n] = c[b * S + s, n], y[b, s, n] = gelu(v[b, s, n]) + x[b, s, n]
+after:  c[p, n] = sum(...), y_flat[p, n] = gelu(c[p, n]) + x_flat[p, n], y[b, s, n] = y_flat[b * S + s, n]
+
+`x_flat` shows the memory of `x`. So the equations join the contraction as its epilogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import prod
+
+from ir.contraction import contraction
+from ir.partition.views import is_pointwise
+from ir.recurrence import recurrences
+from ir.sizes import shape
+from ir.spec import Equation, Expr, Index, Number, Read, Spec
+from ir.verify import facts
+from ir.visit import pruned, rebuilt
+
+_Shape = tuple[int, ...]
+
+
+def with_flat_epilogues(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
+    """A literal spec with the epilogues of contractions under their shapes, and its aliases.
+
+    aliases: tensors that show another tensor's elements, in its order, under another shape.
+    """
+    made = _Moving(spec, aliases)
+    for e in spec.equations:
+        made.take(e)
+    spec = pruned(replace(spec, equations=tuple(made.equations)))
+    there = {e.target for e in spec.equations}
+    return spec, {name: source for name, source in made.aliases.items() if name in there}
+
+
+class _Moving:
+    """The equations of a spec, one after the other."""
+
+    def __init__(self, spec: Spec, aliases: Mapping[str, str]):
+        self.aliases = dict(aliases)
+        self.equations: list[Equation] = []
+        self.shapes = {name: shape(t, {}) for name, t in facts(spec).tensors.items()}
+        self.taken = {*self.shapes, *(i for e in spec.equations for i in e.indices)}
+        self.fixed = {*aliases, *(t for r in recurrences(spec) for t in r.targets)}
+        # Contractions, and pointwise equations of the same shape that read one.
+        self.contracted: set[str] = set()
+
+    def take(self, e: Equation) -> None:
+        """Adds an equation, moved where that is possible."""
+        plain = all(isinstance(p, Index) for p in e.at) and len(set(e.indices)) == len(e.at)
+        if e.accumulate or not plain or e.target in self.fixed:
+            self.equations.append(e)
+        elif not is_pointwise(e.value):
+            self.equations.append(e)
+            if contraction(e) is not None:
+                self.contracted.add(e.target)
+        else:
+            self._take_pointwise(e)
+
+    def _take_pointwise(self, e: Equation) -> None:
+        own = [self.root(n.tensor) for n in e.reads() if n.at == e.at and n.pad is None]
+        read = [root for root in own if root in self.contracted]
+        if read and self.shapes[read[0]] != self.shapes[e.target]:
+            if self._moved(e, self.shapes[read[0]]):
+                return
+        elif read:
+            self.contracted.add(e.target)
+        self.equations.append(e)
+
+    def root(self, tensor: str) -> str:
+        """The tensor whose elements an alias shows."""
+        while tensor in self.aliases:
+            tensor = self.aliases[tensor]
+        return tensor
+
+    def _moved(self, e: Equation, to: _Shape) -> bool:
+        """Whether an equation was added under another shape."""
+        old = self.shapes[e.target]
+        alike = _alike(old, to)
+        last = set(e.indices[len(old) - alike :])
+        if prod(old) != prod(to) or not _stays(e.value, e.at, last):
+            return False
+        new = [self._fresh(f"{e.target}_{d}") for d in range(len(to) - alike)]
+        at = (*map(Index, new), *e.at[len(old) - alike :])
+        flat = self._fresh(f"{e.target}_flat")
+        value = self._under(e.value, e.at, at, to)
+        self._add(Equation(flat, at, value, sizes=tuple(map(Number, to))), to)
+        self.contracted.add(flat)
+        self.equations.append(_view(e.target, e.at, old, flat, to))
+        self.aliases[e.target] = flat
+        return True
+
+    def _under(self, expr: Expr, old: tuple[Expr, ...], at: tuple[Expr, ...], to: _Shape) -> Expr:
+        """An expression whose reads at `old` are at `at` of tensors of the new shape."""
+        if isinstance(expr, Read) and expr.at == old:
+            return Read(self._shown(expr.tensor, at, to), at)
+        return rebuilt(expr, lambda part: self._under(part, old, at, to))
+
+    def _shown(self, tensor: str, at: tuple[Expr, ...], to: _Shape) -> str:
+        """The name of a tensor of a shape that has the elements of another."""
+        root = self.root(tensor)
+        if self.shapes[root] == to:
+            return root
+        name = self._fresh(f"{tensor}_flat")
+        indices = tuple(Index(self._fresh(f"{name}_{d}")) for d in range(len(to)))
+        self._add(_view(name, indices, to, tensor, self.shapes[tensor]), to)
+        self.aliases[name] = tensor
+        return name
+
+    def _add(self, e: Equation, to: _Shape) -> None:
+        self.equations.append(e)
+        self.shapes[e.target] = to
+
+    def _fresh(self, name: str) -> str:
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+def _alike(a: _Shape, b: _Shape) -> int:
+    """How many last dimensions two shapes have in common."""
+    count = 0
+    for x, y in zip(reversed(a), reversed(b), strict=False):
+        if x != y:
+            break
+        count += 1
+    return count
+
+
+def _stays(expr: Expr, at: tuple[Expr, ...], last: set[str]) -> bool:
+    """Whether an expression can be computed under another shape: all that it reads has the old shape, or
+    is read by indices that stay."""
+    if isinstance(expr, Read) and expr.at == at:
+        return expr.pad is None
+    if isinstance(expr, Index):
+        return expr.name in last
+    return all(_stays(part, at, last) for part in expr.children())
+
+
+def _view(target: str, at: tuple[Expr, ...], own: _Shape, source: str, shown: _Shape) -> Equation:
+    """The equation of a tensor that shows another's elements in their order."""
+    positions = tuple(_positions(at, own, shown))
+    return Equation(target, at, Read(source, positions), sizes=tuple(map(Number, own)))
+
+
+def _positions(at: tuple[Expr, ...], own: _Shape, shown: _Shape) -> Iterator[Expr]:
+    alike = _alike(own, shown)
+    leading = own[: len(own) - alike]
+    flat: Expr = Number(0)
+    for n, index in enumerate(at[: len(leading)]):
+        flat = index if n == 0 else flat * leading[n] + index
+    rest = shown[: len(shown) - alike]
+    for d in range(len(rest)):
+        inner = prod(rest[d + 1 :])
+        one = flat if inner == 1 else flat // inner
+        yield one if d == 0 else one % rest[d]
+    yield from at[len(leading) :]
