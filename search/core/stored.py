@@ -16,7 +16,7 @@ from search.core.settings import Settings
 class StoredEvent:
     """One line of a run's log."""
 
-    kind: str  # started, asked, spent, same, told, refused or stopped
+    kind: str  # started, asked, spent, same, lost, told, refused or stopped
     key: str
     seconds: float  # of the run's working time
     # Words; of `asked` the generation; of `refused`, whose key is the generation, a request of which
