@@ -14,7 +14,7 @@ from ir.variant.associate import associable
 from ir.variant.atomic import WIDE, scattered
 from ir.variant.derived import ends
 from ir.variant.flatten import flatten
-from ir.variant.masks import borders
+from ir.variant.masks import masked_at
 from ir.variant.pack import dimensions
 from ir.variant.split_k import REDUCTIONS
 from ir.variant.unroll import terms
@@ -95,15 +95,10 @@ def _cuts(spec: Spec, schedule: Schedule) -> Iterator[Change]:
     """Causal loop bounds of reductions with a mask."""
     for index in dict.fromkeys(i for e in spec.equations for i in e.reduced):
         old = schedule.find("causal_bound", index)
-        reductions = [e for e in spec.equations if index in e.reduced]
-        for at in reductions[0].indices:
+        for at in masked_at(spec, index):
             tiled = schedule.find("tile", index) and schedule.find("tile", at)
             new = Decision("causal_bound", index, (("at", at),))
-            if (
-                tiled
-                and new != old
-                and all(borders(spec, e.reduce.body, index, at) for e in reductions)
-            ):
+            if tiled and new != old:
                 yield old, new
         if old:
             yield old, None

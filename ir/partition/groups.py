@@ -50,7 +50,7 @@ class Group:
 
 def begun(e: Equation, facts: Facts) -> Group:
     """A group of one equation."""
-    made = Group(_kind(e, facts))
+    made = Group(kind_of(e, facts))
     if made.kind == HEAVY:
         made.rows = frozenset(e.indices)
     ranges = {i: facts.ranges[i].high for i in _all_indices(e)}
@@ -106,7 +106,7 @@ def joined(group: Group, e: Equation, facts: Facts) -> bool:
     fit."""
     if group.kind == ALONE or len(group.equations) >= MOST_EQUATIONS:
         return False
-    kind = _kind(e, facts)
+    kind = kind_of(e, facts)
     if e.accumulate or (kind in (HEAVY, ALONE) and not _of_terms(group, e, kind)):
         return False
     names = _unified(group, e, facts)
@@ -134,7 +134,7 @@ def _put(group: Group, e: Equation, names: Mapping[str, str], facts: Facts) -> b
     if not _fits(group, e, left, reduced, names, facts):
         return False
     _added(group, e, names, {names[i]: facts.ranges[i].high for i in _all_indices(e)})
-    if (kind := _kind(e, facts)) in (HEAVY, ALONE):
+    if (kind := kind_of(e, facts)) in (HEAVY, ALONE):
         group.kind = kind
     return True
 
@@ -142,8 +142,12 @@ def _put(group: Group, e: Equation, names: Mapping[str, str], facts: Facts) -> b
 def _of_terms(group: Group, e: Equation, kind: str) -> bool:
     """Whether a heavy equation or a scan may share a kernel with the map that computes its
     terms."""
-    heavy = kind == HEAVY and contraction(e) is None and not _windowed(e)
-    return group.kind == MAP and (heavy or isinstance(e.value, Scan))
+    return group.kind == MAP and (takes_terms(e, kind) or isinstance(e.value, Scan))
+
+
+def takes_terms(e: Equation, kind: str) -> bool:
+    """Whether a reduction of a kind may share a kernel with the pointwise equations before it."""
+    return kind == ROWS or kind == HEAVY and contraction(e) is None and not _windowed(e)
 
 
 def _fits(
@@ -157,7 +161,7 @@ def _fits(
     space = max((frozenset(at) for at in group.at.values()), key=len)
     if group.kind == HEAVY:
         return not reduced and left == group.rows
-    if _kind(e, facts) == HEAVY:
+    if kind_of(e, facts) == HEAVY:
         return space == left | reduced
     if group.kind == MAP and not reduced:
         return left == space
@@ -183,7 +187,8 @@ def _extent(sizes: list[Expr]) -> float:
     return total
 
 
-def _kind(e: Equation, facts: Facts) -> str:
+def kind_of(e: Equation, facts: Facts) -> str:
+    """The kind of a group that begins with an equation."""
     if e.accumulate or isinstance(e.value, Scan):
         return ALONE
     if not isinstance(e.value, Reduce):

@@ -22,9 +22,11 @@ from ir.partition.empty import is_empty, with_empty, without_empty
 from ir.partition.gathers import through_gathers
 from ir.partition.groups import MAP, Group, begun, beside, joined, recurring, whole_chain
 from ir.partition.heads import with_split_heads
+from ir.partition.positions import with_plain_positions
 from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
 from ir.partition.squeezed import squeezed
+from ir.partition.terms import Terms
 from ir.partition.views import through_views
 from ir.partition.weights import with_plain_weights
 from ir.recurrence import ordered, stepped
@@ -77,7 +79,7 @@ def partition(
     # What an alias shows may be the same as an earlier tensor, which is then shown instead.
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
     flat, aliases = with_split_heads(flat, aliases | shown)
-    flat = with_plain_weights(flat, aliases)
+    flat = with_plain_positions(with_plain_weights(flat, aliases))
     made = _Partition(spec, flat, aliases | _copies(flat), lowers, outside)
     network = made.network(ahead, takes)
     return network if spec is whole else with_empty(network, whole)
@@ -129,6 +131,7 @@ class _Partition:
         # By `id` of the equations, which are kept beside it.
         self.steps: dict[tuple[int, ...], tuple[list[Equation], Step]] = {}
         self.outputs = {self.root(t.name) for t in spec.outputs}
+        self.terms = Terms(ordered(flat), self.facts, aliases, self.outputs)
         self.readers: dict[str, set[str]] = {}  # by tensor in memory
         for e in flat.equations:
             for source in e.sources():
@@ -246,7 +249,9 @@ class _Partition:
         """Whether an equation was added to a group. A tensor that it reads through an alias must be
         in memory before, so no group that computes one takes it."""
         shown = {self.root(s) for s in e.sources() if s in self.aliases}
-        return not shown & group.targets and joined(group, e, self.facts)
+        if shown & group.targets or self.terms.belongs_later(group, e):
+            return False
+        return joined(group, e, self.facts)
 
     def parts(self, group: Group) -> list[Group]:
         """A group whose kernel is refused, as several groups that are not; the error where one

@@ -26,6 +26,16 @@ def borders(spec: Spec, expr: Expr, index: str, at: str) -> tuple[Expr, ...]:
     return tuple(sorted(found, key=lambda c: c.value if isinstance(c, Number) else math.inf))
 
 
+def masked_at(spec: Spec, index: str) -> tuple[str, ...]:
+    """The indices around which masks divide each reduction over an index, so that they may bound its
+    loops."""
+    bodies = {e.target: e.reduce.body for e in spec.equations if index in e.reduced}
+    first = next((e.indices for e in spec.equations if e.target in bodies), ())
+    return tuple(
+        at for at in first if all(borders(spec, body, index, at) for body in bodies.values())
+    )
+
+
 def beyond(spec: Spec, expr: Expr, index: str, at: str, offset: Expr, side: str) -> Known:
     """The constant that an expression has for every index > at + offset (`above`) or every index <
     at + offset (`below`); None where it may vary.

@@ -37,6 +37,7 @@ from ir.sizes import value as number
 from ir.spec import Read, Spec
 from ir.variant.associate import associable
 from ir.variant.derived import TRIPLE, copy_of, names
+from ir.variant.masks import masked_at
 from ir.variant.narrow import in_range
 from ir.variant.precision import NARROW
 from ir.variant.variant import formulate
@@ -277,12 +278,13 @@ class _Search:
     def _under(self, plan: _Plan) -> Iterator[_Found]:
         """What was tried under a plan: every combination, or a climb to the best."""
         choices = tile_choices(plan.formed, plan.roles, self.bound, plan.parts, plan.cut)
+        bounds = tuple(_causal_bounds(plan.formed))
         tried: dict[tuple[int, ...], _Found] = {}
 
         def at(point: tuple[int, ...]) -> _Found:
             if point not in tried:
                 tiles = [c[n] for c, n in zip(choices, point, strict=True)]
-                tried[point] = self._try(plan, tuple(d for t in tiles for d in t))
+                tried[point] = self._try(plan, tuple(d for t in tiles for d in t), bounds)
             return tried[point]
 
         if prod(map(len, choices)) <= MOST_TRIED:
@@ -292,19 +294,24 @@ class _Search:
         for start in (tuple(0 for _ in choices), tuple(len(c) // 2 for c in choices)):
             yield climb(start, [len(c) for c in choices], at)
 
-    def _try(self, plan: _Plan, tiles: tuple[Decision, ...]) -> _Found:
+    def _try(
+        self, plan: _Plan, tiles: tuple[Decision, ...], bounds: tuple[Decision, ...]
+    ) -> _Found:
         looped = {d.subject for d in tiles if d.verb == "tile"}
         nothing = _Found(inf, Schedule(self.spec.name))
         if plan.needs_loop and not looped & reduced(self.spec, plan.made):
             return nothing
         decisions = (*plan.base, *_ordered(self.spec, tiles), *plan.made)
-        schedule = Schedule(self.spec.name, decisions)
-        try:
-            nest = lower(self.spec, canonical(schedule), self.machine, self.sizes)
-        except KernelError as error:
-            self.fault = self.fault or error
-            return nothing
-        return self._with_threads(nest, plan)
+        shorter = [d for d in bounds if {d.subject, d.option("at")} <= looped]
+        for more in (shorter, []) if shorter else ([],):
+            schedule = Schedule(self.spec.name, (*decisions, *more))
+            try:
+                nest = lower(self.spec, canonical(schedule), self.machine, self.sizes)
+            except KernelError as error:
+                self.fault = self.fault or error
+                continue
+            return self._with_threads(nest, plan)
+        return nothing
 
     def _with_threads(self, nest: LoopNest, plan: _Plan) -> _Found:
         """The nest's schedule with pipeline stages, threads and orders, and its time."""
@@ -405,6 +412,13 @@ class _Search:
                 if counts[row] >= 2 * GROUP_SIZE and counts[column] >= GROUP_SIZE // 2:
                     yield Decision("rasterize", row, (("size", GROUP_SIZE), ("over", column)))
                     return
+
+
+def _causal_bounds(spec: Spec) -> Iterator[Decision]:
+    """Loops that a mask lets end or begin early: nothing is computed for what it removes."""
+    for index in dict.fromkeys(i for e in spec.equations for i in e.reduced):
+        for at in masked_at(spec, index):
+            yield Decision("causal_bound", index, (("at", at),))
 
 
 def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:
