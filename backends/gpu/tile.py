@@ -110,9 +110,7 @@ class Power(Expr):
     value: Expr
     less: Expr
     factor: Expr | None = None
-    apart: bool = (
-        False  # whether the difference comes before the scale, in which no product overflows
-    )
+    apart: bool = False  # whether the difference is taken before the scale: no product overflows
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Channels last: one layout for all that lies between the convolutions of a network.
+"""Channels last: one layout for all tensors between the convolutions of a network.
 
 before: a[b, o, i, j] = sum(pad(x[b, c, i + r - 1, j + s - 1], 0.0) * w[o, c, r, s], c, r, s)
         y[b, o, i, j] = maximum(a[b, o, i, j], 0.0)
@@ -52,7 +52,7 @@ def with_channels_last(spec: Spec, aliases: Mapping[str, str], fixed: Collection
 
 
 class _Layout:
-    """The convolutions of a spec, and where channels are in what lies between them."""
+    """The convolutions of a spec, and where channels are in the tensors between them."""
 
     def __init__(self, spec: Spec, aliases: Mapping[str, str], fixed: Collection[str]):
         self.spec, self.fixed = spec, frozenset(fixed)

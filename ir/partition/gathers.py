@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from math import inf, prod
 
-from ir.partition.views import is_pointwise
+from ir.partition.views import is_plain, is_pointwise
 from ir.recurrence import stepped
 from ir.sizes import value as number
 from ir.spec import Equation, Expr, Index, Range, Read, Spec
@@ -45,8 +45,9 @@ def through_gathers(spec: Spec, aliases: Collection[str] = ()) -> Spec:
 
 def _computed_anywhere(spec: Spec, e: Equation) -> bool:
     """Whether an element may be computed where it is read."""
-    plain = len(e.indices) == len(e.at) == len(set(e.indices))
-    return plain and is_pointwise(e.value) and not e.accumulate and not stepped(spec, e.target)
+    return (
+        is_plain(e) and is_pointwise(e.value) and not e.accumulate and not stepped(spec, e.target)
+    )
 
 
 def _by_data(read: Read) -> bool:

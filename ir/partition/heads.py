@@ -18,7 +18,7 @@ from typing import cast
 from ir.affine import affine
 from ir.partition.chains import Chain, chains
 from ir.partition.mixed_radix import is_sum, simplified, splits
-from ir.partition.views import is_pointwise, through_views
+from ir.partition.views import fresh, is_plain, is_pointwise, root, through_views
 from ir.sizes import shape
 from ir.sizes import value as number
 from ir.spec import Equation, Expr, Index, Number, Range, Read, Reduce, Spec
@@ -74,7 +74,7 @@ class _Splitting:
         bodies = {t: self._seen(self.equations[t].value) for t in self.own}
         views = any(t in self.aliases for t in self.own)
         changed = any(bodies[t] != self.equations[t].value for t in self.own)
-        if not all(self._plain(self.equations[t]) for t in self.own):
+        if not all(is_plain(self.equations[t]) for t in self.own):
             return None
         self._join(bodies)
         for _ in range(ROUNDS):
@@ -96,15 +96,13 @@ class _Splitting:
         made = rebuilt(expr, self._seen)
         if not isinstance(made, Read) or made.pad is not None or made.tensor in self.inside:
             return made
-        root = made.tensor
-        while root in self.aliases:
-            root = self.aliases[root]
-        source = self.equations.get(root)
-        if source is None or not self._counted(root) <= MOST_COUNTED:
-            if root == made.tensor or source is None or not _no_memory(source):
+        seen = root(made.tensor, self.aliases)
+        source = self.equations.get(seen)
+        if source is None or not self._counted(seen) <= MOST_COUNTED:
+            if seen == made.tensor or source is None or not _no_memory(source):
                 return made
         name, at = made.tensor, made.at
-        while name != root:
+        while name != seen:
             view = self.equations[name]
             shown = cast(Read, renamed(view.value, dict(zip(view.indices, at, strict=True))))
             name, at = shown.tensor, tuple(simplified(p, self.extents) for p in shown.at)
@@ -122,10 +120,6 @@ class _Splitting:
                 sources = sum(map(self._counted, e.sources()))
                 self.nodes[tensor] = sources + len(tuple(e.value.walk()))
         return self.nodes[tensor]
-
-    def _plain(self, e: Equation) -> bool:
-        """Whether an equation computes each element at an index of its own for each dimension."""
-        return all(isinstance(p, Index) for p in e.at) and len(set(e.indices)) == len(e.at)
 
     def _extent(self, index: str) -> int:
         return self.extents[index]
@@ -225,7 +219,7 @@ class _Splitting:
         names: dict[str, str] = {}
         for t in self.own:
             if len(found[t].at) > len(self.equations[t].at):
-                names[t] = self._fresh(t)
+                names[t] = fresh(f"{t}_parts", self.taken)
         outside = {
             s for e in self.spec.equations if e.target not in self.inside for s in e.sources()
         }
@@ -279,7 +273,7 @@ class _Splitting:
 
     def _view(self, tensor: str, sizes: tuple[tuple[int, ...], ...]) -> Equation:
         """The equation of a memory's view with more dimensions."""
-        name = self._fresh(tensor)
+        name = fresh(f"{tensor}_parts", self.taken)
         flat = [n for dim in sizes for n in dim]
         indices = [f"{name}_{n}" for n in range(len(flat))]
         left = iter(indices)
@@ -293,14 +287,6 @@ class _Splitting:
             Read(tensor, tuple(at)),
             sizes=tuple(Number(n) for n in flat),
         )
-
-    def _fresh(self, stem: str) -> str:
-        name = f"{stem}_parts"
-        n = 2
-        while name in self.taken:
-            name, n = f"{stem}_parts_{n}", n + 1
-        self.taken.add(name)
-        return name
 
 
 def _no_memory(e: Equation) -> bool:

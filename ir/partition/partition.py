@@ -27,7 +27,7 @@ from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
 from ir.partition.squeezed import squeezed
 from ir.partition.terms import Terms
-from ir.partition.views import through_views
+from ir.partition.views import root, through_views
 from ir.partition.weights import with_plain_weights
 from ir.recurrence import ordered, stepped
 from ir.sizes import shape
@@ -184,9 +184,7 @@ class _Partition:
 
     def root(self, tensor: str) -> str:
         """The tensor in memory whose elements an alias shows; a tensor that is no alias itself."""
-        while tensor in self.aliases:
-            tensor = self.aliases[tensor]
-        return tensor
+        return root(tensor, self.aliases)
 
     def stage(self, group: Group) -> int:
         """How many outside calls, one after another, must finish before a group runs."""

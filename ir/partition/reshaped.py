@@ -14,7 +14,7 @@ from dataclasses import replace
 from math import prod
 
 from ir.contraction import contraction
-from ir.partition.views import is_pointwise
+from ir.partition.views import fresh, is_plain, is_pointwise, root
 from ir.recurrence import recurrences
 from ir.sizes import shape
 from ir.spec import Equation, Expr, Index, Number, Read, Spec
@@ -51,8 +51,7 @@ class _Moving:
 
     def take(self, e: Equation) -> None:
         """Adds an equation, moved where that is possible."""
-        plain = all(isinstance(p, Index) for p in e.at) and len(set(e.indices)) == len(e.at)
-        if e.accumulate or not plain or e.target in self.fixed:
+        if e.accumulate or not is_plain(e) or e.target in self.fixed:
             self.equations.append(e)
         elif not is_pointwise(e.value):
             self.equations.append(e)
@@ -62,20 +61,14 @@ class _Moving:
             self._take_pointwise(e)
 
     def _take_pointwise(self, e: Equation) -> None:
-        own = [self.root(n.tensor) for n in e.reads() if n.at == e.at and n.pad is None]
-        read = [root for root in own if root in self.contracted]
+        own = [root(n.tensor, self.aliases) for n in e.reads() if n.at == e.at and n.pad is None]
+        read = [tensor for tensor in own if tensor in self.contracted]
         if read and self.shapes[read[0]] != self.shapes[e.target]:
             if self._moved(e, self.shapes[read[0]]):
                 return
         elif read:
             self.contracted.add(e.target)
         self.equations.append(e)
-
-    def root(self, tensor: str) -> str:
-        """The tensor whose elements an alias shows."""
-        while tensor in self.aliases:
-            tensor = self.aliases[tensor]
-        return tensor
 
     def _moved(self, e: Equation, to: _Shape) -> bool:
         """Whether an equation was added under another shape."""
@@ -84,9 +77,9 @@ class _Moving:
         last = set(e.indices[len(old) - alike :])
         if prod(old) != prod(to) or not _stays(e.value, e.at, last):
             return False
-        new = [self._fresh(f"{e.target}_{d}") for d in range(len(to) - alike)]
+        new = [fresh(f"{e.target}_{d}", self.taken) for d in range(len(to) - alike)]
         at = (*map(Index, new), *e.at[len(old) - alike :])
-        flat = self._fresh(f"{e.target}_flat")
+        flat = fresh(f"{e.target}_flat", self.taken)
         value = self._under(e.value, e.at, at, to)
         self._add(Equation(flat, at, value, sizes=tuple(map(Number, to))), to)
         self.contracted.add(flat)
@@ -102,11 +95,11 @@ class _Moving:
 
     def _shown(self, tensor: str, at: tuple[Expr, ...], to: _Shape) -> str:
         """The name of a tensor of a shape that has the elements of another."""
-        root = self.root(tensor)
-        if self.shapes[root] == to:
-            return root
-        name = self._fresh(f"{tensor}_flat")
-        indices = tuple(Index(self._fresh(f"{name}_{d}")) for d in range(len(to)))
+        seen = root(tensor, self.aliases)
+        if self.shapes[seen] == to:
+            return seen
+        name = fresh(f"{tensor}_flat", self.taken)
+        indices = tuple(Index(fresh(f"{name}_{d}", self.taken)) for d in range(len(to)))
         self._add(_view(name, indices, to, tensor, self.shapes[tensor]), to)
         self.aliases[name] = tensor
         return name
@@ -114,12 +107,6 @@ class _Moving:
     def _add(self, e: Equation, to: _Shape) -> None:
         self.equations.append(e)
         self.shapes[e.target] = to
-
-    def _fresh(self, name: str) -> str:
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
 
 
 def _alike(a: _Shape, b: _Shape) -> int:

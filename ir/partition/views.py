@@ -50,6 +50,28 @@ def is_pointwise(value: Expr) -> bool:
     )
 
 
+def is_plain(e: Equation) -> bool:
+    """Whether an equation computes each element at an index of its own for each dimension."""
+    return len(e.indices) == len(e.at) == len(set(e.indices))
+
+
+def root(tensor: str, aliases: Mapping[str, str]) -> str:
+    """The tensor in memory whose elements an alias shows; a tensor that is no alias itself."""
+    while tensor in aliases:
+        tensor = aliases[tensor]
+    return tensor
+
+
+def fresh(stem: str, taken: set[str]) -> str:
+    """A name that is not taken, which it is from now on: the stem, else with a number behind it."""
+    name, n = stem, 1
+    while name in taken:
+        n += 1
+        name = f"{stem}_{n}"
+    taken.add(name)
+    return name
+
+
 def _is_constant(value: Expr) -> bool:
     nodes = tuple(value.walk())
     reads = any(isinstance(n, Read) for n in nodes)

@@ -14,6 +14,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ir.partition.chains import Chain, chains, reads_in
+from ir.partition.views import fresh
 from ir.spec import Apply, Cast, Equation, Expr, Index, Read, Reduce, Spec
 from ir.verify import facts
 from ir.visit import pruned, rebuilt, renamed
@@ -51,7 +52,7 @@ def _divided_later(spec: Spec, chain: Chain) -> Spec | None:
         return None
     dtype = known[total.target].dtype
     taken = {*known}
-    powers, raw = _fresh("powers", taken), _fresh(f"{last.target}_raw", taken)
+    powers, raw = fresh("powers", taken), fresh(f"{last.target}_raw", taken)
     sizes = known[weights.target].shape
     row = known[last.target].shape
     made: list[Equation] = []
@@ -112,12 +113,3 @@ def _taken(expr: Expr, read: Read, tensor: str, dtype: str) -> Expr:
     if expr == read:
         return replace(read, tensor=tensor)
     return rebuilt(expr, lambda part: _taken(part, read, tensor, dtype))
-
-
-def _fresh(stem: str, taken: set[str]) -> str:
-    name, n = stem, 1
-    while name in taken:
-        n += 1
-        name = f"{stem}_{n}"
-    taken.add(name)
-    return name
