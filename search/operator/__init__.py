@@ -21,7 +21,7 @@ def local_operators(preferences: Mapping[str, float] | None = None) -> dict[str,
     """Those that need no model, by name. preferences: how much likelier a verb's edits are."""
     prefer = tuple(sorted((preferences or {}).items()))
     walk = Mutate("walk", most=4, looks=1, by_name=True)  # without the estimate
-    plain = Tune("tpe", looks=1, width=0, tries=200, by_name=True)
+    plain = Tune("tpe", looks=1, width=0, tries=12, narrows=True, by_name=True)
     cma = Tune("tune:cma", sampler=CMA, width=0)
     changes = (Mutate("step", most=1, prefer=prefer), Mutate(prefer=prefer), Crossover())
     made: tuple[Operator, ...] = (*changes, Rewrite(), Port(), walk, Tune(), cma, plain)

@@ -32,7 +32,9 @@ class Tune:
     # How many parameters are swept at a time, drawn anew for each child, the others stay as the
     # parent has them; 0: all.
     width: int = 6
-    tries: int = 48  # settings that are asked for at most
+    tries: int = 48  # settings that are asked for at most, of each width
+    # Where none of them is legal, half as many parameters are swept, down to one.
+    narrows: bool = False
     parents: int = 1
     remote: bool = False
     by_name: bool = False  # no budget chooses it
@@ -46,20 +48,32 @@ class Tune:
         space = SearchSpace.of(variant, base, context.machine, context.sizes, seen)
         if not space.parameters:
             return GaveUp("there is nothing to tune")
-        offered = islice(self._offered(context, space, trials, rng), self.looks)
-        best = min(offered, key=context.expected_us, default=None)
-        return best or GaveUp(f"none of {self.tries} settings is new and legal")
+        widths = list(self._widths(len(space.parameters)))
+        for width in widths:
+            offered = islice(self._offered(context, space, trials, width, rng), self.looks)
+            if best := min(offered, key=context.expected_us, default=None):
+                return best
+        return GaveUp(f"none of {self.tries * len(widths)} settings is new and legal")
+
+    def _widths(self, most: int) -> Iterator[int]:
+        """How many parameters are swept, in turn, until a setting is legal. most: all there are."""
+        width = min(self.width or most, most)
+        yield width
+        while self.narrows and width > 1:
+            width //= 2
+            yield width
 
     def _offered(
         self,
         context: Context,
         space: SearchSpace,
         trials: tuple[tuple[Schedule, float | None], ...],
+        width: int,
         rng: random.Random,
     ) -> Iterator[Candidate]:
         """Children that are new and lower, of the settings that the sampler asks for."""
         names = list(space.parameters)
-        swept = rng.sample(names, min(self.width or len(names), len(names)))
+        swept = rng.sample(names, width)
         axes = {
             name: StudyParameter(len(p.values), p.ordinal)
             for name, p in space.parameters.items()

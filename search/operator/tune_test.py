@@ -139,6 +139,23 @@ def test_candidates_of_other_equations_or_with_a_source_are_no_trials(monkeypatc
     assert isinstance(found, GaveUp) and [t.value for t in told] == [5.0]
 
 
+def test_where_no_setting_of_all_parameters_is_legal_fewer_are_swept(monkeypatch):
+    widths = []
+
+    def recording(sampler, axes, trials, start, seed):
+        widths.append(len(axes))
+        if len(axes) > 2:
+            return iter(())
+        return asked(sampler, axes, trials, start, seed)
+
+    monkeypatch.setattr("search.operator.tune.asked", recording)
+    child = Tune(width=0, narrows=True).propose(context(), random.Random(1))
+    assert isinstance(child, Candidate)
+    assert widths == [widths[0] >> n for n in range(len(widths))]
+    assert widths[-1] in (1, 2) and widths[0] > 4
+    assert isinstance(Tune(width=8).propose(context(), random.Random(1)), GaveUp)
+
+
 def test_the_plain_one_has_no_estimate_sweeps_everything_and_no_budget_chooses_it():
     operator = local_operators()["tpe"]
     assert (operator.looks, operator.width, operator.by_name) == (1, 0, True)

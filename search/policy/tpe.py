@@ -13,7 +13,8 @@ from search.loop.state import Proposal, State
 class Tpe:
     """Every proposal is one more trial of the space around the first candidate.
 
-    No archive, no other operator, and no estimate that chooses among settings.
+    No archive, no other operator, and no estimate that chooses among settings. Where no setting of all
+    parameters is legal, a trial sets half of them, or fewer.
     """
 
     operator: str = "tpe"
