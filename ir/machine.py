@@ -133,6 +133,11 @@ class MachineClass(Protocol):
         """Whether each grid tile runs its prologue anew, unless the launch is persistent."""
 
     @property
+    def hoists_operands(self) -> bool:
+        """Whether an operand that a loop does not change is computed, or converted, before the loop and
+        not in each iteration."""
+
+    @property
     def even_grids(self) -> bool:
         """Whether edits propose tiles that are no powers of two, so that all processors have the same
         number of them."""

@@ -11,6 +11,7 @@ from ir.dtypes import Dtypes, is_integer, strong
 from ir.errors import KernelError
 from ir.lower.access import Access, accesses, extent
 from ir.lower.carries import Carries
+from ir.lower.hoisted import before_loops
 from ir.lower.kept import Kept
 from ir.lower.launches import GRID, LOOP, STEP, WHOLE, Segment, Tiling
 from ir.lower.loop_bounds import Limit
@@ -148,9 +149,8 @@ class Program:
             span = limited.get(index, Limit(cut.range.low, cut.range.high))
             low, high = (self._bound(cut, e, outer) for e in (span.low, span.high))
             back = any(r.index == index and r.backwards for r in self.segment.carried)
-            body = tuple(inner.statements)
             unroll = self.schedule.find("unroll_loop", f"{index}.outer")
-            factor = unroll.number("factor") if unroll else 0
+            factor, body = unroll.number("factor") if unroll else 0, tuple(inner.statements)
             outer.statements.append(Loop(index, cut.tile, low, high, body, back, factor))
 
     def _bound(self, cut: Tiling, expr: Expr, scope: Scope) -> Bound:
@@ -296,12 +296,17 @@ class Program:
         found = self.expression(expr, scope)
         if isinstance(found, Tile) and self.values[found.value].dtype == dtype:
             return found
-        inside = {i for n in expr.walk() if isinstance(n, Index) for i in (n.name,)}
+        inside = frozenset(n.name for n in expr.walk() if isinstance(n, Index))
+        hoists = self.machine.model.hoists_operands
+        home = before_loops(scope, self.needed(inside), found) if hoists else scope
+        if made := home.operands.get((found, dtype)):
+            return Tile(made)
         indices = tuple(i for i in self.tilings if i in inside)
-        value = self.new(name, name, dtype, indices, self._stages_of(found))
-        found = Cast(dtype, found) if dtype in INNER else found
-        scope.statements.append(Map(value.name, found))
-        return Tile(value.name)
+        value = self.new(name, name, dtype, indices, self._stages_of(found)).name
+        home.statements.append(Map(value, Cast(dtype, found) if dtype in INNER else found))
+        if home is not scope:
+            home.operands[found, dtype] = value
+        return Tile(value)
 
     def _stages_of(self, found: Expr) -> int:
         """The stages of an operand: as many as the computed tile has that it converts, so that the
@@ -337,8 +342,8 @@ class Program:
             key = Cast(dtype, key, place=expr.place)
         source = self.operand(f"{expr.borders}_key", key, scope, dtype)
         borders, size = self._resident(expr.borders)
-        indices = self.values[source.value].names
-        value = self.new(f"{expr.borders}_rank", expr.borders, "i32", indices, stages=1)
+        names = self.values[source.value].names
+        value = self.new(f"{expr.borders}_rank", expr.borders, "i32", names, stages=1)
         scope.statements.append(Search(value.name, source, Tile(borders), size))
         return Tile(value.name)
 
@@ -472,8 +477,7 @@ class Program:
     def _store(self, name: str, scope: Scope) -> None:
         equation = self.equations[name]
         if equation.accumulate:
-            add_updates(self, equation, scope)
-            return
+            return add_updates(self, equation, scope)
         value = self.tensor(name, scope)
         home = scope.home(self.needed(equation.indices)) or scope
         dtype = self.stored_dtype(name)

@@ -21,6 +21,8 @@ class Scope:
     loads: dict[object, str] = field(default_factory=dict)
     # As these two: what loops in this scope keep for those after them.
     kept: dict[object, str] = field(default_factory=dict)
+    # What loops in this scope take as operands, computed before them: by expression and dtype.
+    operands: dict[object, str] = field(default_factory=dict)
     bound: frozenset[str] = field(init=False)  # every index that has an origin here
 
     def __post_init__(self) -> None:
