@@ -71,6 +71,9 @@ class Manifest:
     hints_of: tuple[str, ...] = ("access",)  # of `ir.machine.MOVES`, what takes hints to the caches
     engines: tuple[str, ...] = ("bulk",)  # of `ir.machine.ENGINES`, those that it has copies by
     scales: bool = False  # whether it has matmuls whose instructions take scales of blocks
+    # Whether operands that a loop does not change are computed before it; else they are where they are
+    # used, and a compiler may move them.
+    hoists: bool = False
     refuses: tuple[str, ...] = ()  # those of `FEATURES` that its `emit` refuses
     # Targets that the language suite runs on, one of each kind; empty: all.
     tried_on: tuple[str, ...] = ()
@@ -103,16 +106,15 @@ class Manifest:
         _require_words(self, "engines", ENGINES)
         if self.refuses:
             _require_words(self, "refuses", FEATURES)
-        for name in ("for_tests", "scales"):
+        for name in ("for_tests", "scales", "hoists"):
             if not isinstance(value := getattr(self, name), bool):
                 raise _fault(name, f"is {value!r}", "true or false")
 
     @property
     def rendering(self) -> Rendering:
         """What it renders of a schedule."""
-        return Rendering(
-            self.name, self.verbs, self.stages_of, self.hints_of, self.engines, self.scales
-        )
+        moves = (self.stages_of, self.hints_of, self.engines)
+        return Rendering(self.name, self.verbs, *moves, self.scales, self.hoists)
 
     def require_dtypes(self, nest: LoopNest, others: tuple[str, ...] = ()) -> None:
         """BackendError("emit") at a dtype of a nest's tensors that the backend's kernels cannot hold.

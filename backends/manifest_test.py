@@ -67,6 +67,7 @@ def test_a_missing_field_is_named_with_its_file(field):
         ("toolchain", "", "field `toolchain` is ''"),
         ("for_tests", "yes", "field `for_tests` is 'yes'"),
         ("scales", 1, "field `scales` is 1"),
+        ("hoists", "yes", "field `hoists` is 'yes'"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_value_and_what_is_allowed(field, value, message):

@@ -67,6 +67,8 @@ class Rendering:
     hints_of: tuple[str, ...] = MOVES  # of what moves tensors, what takes a hint to the caches
     engines: tuple[str, ...] = ENGINES  # that it has copies by
     scales: bool = False  # whether it has matmuls whose instructions take scales of blocks
+    # Whether an operand that a loop does not change is computed, or converted, once before the loop.
+    hoists: bool = False
 
 
 Nest = Any  # an `ir.nest` LoopNest, and one of its Launches: `ir.nest` imports this module
@@ -131,11 +133,6 @@ class MachineClass(Protocol):
     @property
     def block_per_tile(self) -> bool:
         """Whether each grid tile runs its prologue anew, unless the launch is persistent."""
-
-    @property
-    def hoists_operands(self) -> bool:
-        """Whether an operand that a loop does not change is computed, or converted, before the loop and
-        not in each iteration."""
 
     @property
     def even_grids(self) -> bool:

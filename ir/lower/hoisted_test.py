@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ir.lower.hoisted import before_loops
 from ir.lower.lower import lower
 from ir.lower.scope import Scope
+from ir.machine import Rendering
 from ir.nest.footprint import value_bytes
 from ir.nest.nest import Loop, Map, Tile
 from ir.reference.inputs import random_inputs
@@ -17,9 +18,9 @@ from ir.reference.interpret import interpret
 from ir.spec import Apply
 from ir.verify import facts
 from testing.samples.right import require_right
-from testing.samples.samples import SMALL, WITH_REGISTERS, decisions, lowered, spec_of
+from testing.samples.samples import SMALL, decisions, lowered, spec_of
 
-EACH = replace(SMALL, model=replace(SMALL.model, hoists_operands=False))
+ONCE = replace(SMALL, rendering=Rendering(hoists=True))
 PRODUCT = spec_of(
     "a[m, n] = sum(x[m, k] * w[k, n], k)",
     "y[m, n] = a[m, n] + f32(c[n])",
@@ -64,10 +65,10 @@ def made(block, value):
 
 def test_a_conversion_that_a_loop_does_not_change_comes_before_it():
     lines = (*ROWS, *COLUMNS, *MATRIX)
-    nest = lowered(PRODUCT, *lines, sizes=SIZES)
+    nest = lowered(PRODUCT, *lines, sizes=SIZES, machine=ONCE)
     (launch,) = nest.launches
     assert made(launch.body, "a_a") == [0] and made(launch.body, "a_b") == [1]
-    (each,) = lowered(PRODUCT, *lines, sizes=SIZES, machine=EACH).launches
+    (each,) = lowered(PRODUCT, *lines, sizes=SIZES, machine=SMALL).launches
     assert made(each.body, "a_a") == [1]
     for name in ("a_a", "a_b"):  # it takes no more memory
         assert value_bytes(launch.value(name), SIZES) == value_bytes(each.value(name), SIZES)
@@ -76,7 +77,7 @@ def test_a_conversion_that_a_loop_does_not_change_comes_before_it():
 
 def test_what_no_tile_of_the_grid_changes_is_converted_once_in_a_program():
     columns = ("tile(m, size=4)", "place(m.outer, level=grid)")
-    nest = lowered(PRODUCT, *columns, *MATRIX, sizes=SIZES)
+    nest = lowered(PRODUCT, *columns, *MATRIX, sizes=SIZES, machine=ONCE)
     (launch,) = nest.launches
     assert made(launch.once, "a_b") == [0] and made(launch.body, "a_b") == []
     assert made(launch.body, "a_a") == [0]
@@ -84,7 +85,7 @@ def test_what_no_tile_of_the_grid_changes_is_converted_once_in_a_program():
 
 
 def test_streamed_attention_converts_its_queries_once():
-    nest = lowered(STREAMED, *ONLINE, sizes=STREAM)
+    nest = lowered(STREAMED, *ONLINE, sizes=STREAM, machine=ONCE)
     body = nest.launches[0].body
     assert made(body, "s_a") == [0]
     assert [made(body, name) for name in ("s_b", "o_a", "o_b")] == [[1], [1], [1]]
@@ -93,16 +94,16 @@ def test_streamed_attention_converts_its_queries_once():
 
 def test_loops_one_after_another_share_what_was_converted():
     """Each of the two passes over keys computes the scores again, of the same queries."""
-    launch = lowered(STREAMED, *ATTENTION, sizes=STREAM).launches[0]
+    launch = lowered(STREAMED, *ATTENTION, sizes=STREAM, machine=ONCE).launches[0]
     assert made(launch.body, "s_a") == [0] and made(launch.body, "s_b") == [1]
     assert made(launch.body, "s") == [] and not any(v.name == "s_a_2" for v in launch.values)
-    require_right(lowered(STREAMED, *ATTENTION, sizes=STREAM), STREAM)
+    require_right(lowered(STREAMED, *ATTENTION, sizes=STREAM, machine=ONCE), STREAM)
 
 
 def test_a_loop_over_columns_of_the_result_does_not_convert_the_rows_again():
     """As attention whose values are wider than a tile: the probabilities are of all of it."""
     lines = (*ROWS, "tile(e, size=4)", "place(e.outer, level=loop)", *UNITS)
-    nest = lowered(STREAMED, *lines, sizes=STREAM)
+    nest = lowered(STREAMED, *lines, sizes=STREAM, machine=ONCE)
     assert made(nest.launches[0].body, "o_a") == [0]
     require_right(nest, STREAM)
 
@@ -116,12 +117,6 @@ def test_what_a_loop_goes_on_from_stays_in_it():
     assert before_loops(loop, {"m", "n"}, both) is loop  # a position of the loop
     for changed in ("mx", "carried"):  # what a scope does not know may change, too
         assert before_loops(loop, {"m"}, Apply("sub", (both, Tile(changed)))) is loop
-
-
-def test_machines_with_registers_leave_it_to_their_compilers():
-    lines = (*ROWS, *COLUMNS, *MATRIX)
-    nest = lowered(PRODUCT, *lines, sizes=SIZES, machine=WITH_REGISTERS)
-    assert made(nest.launches[0].body, "a_a") == [1]
 
 
 SCHEDULES = {
@@ -145,6 +140,6 @@ def test_results_are_those_of_converting_in_each_iteration_to_the_bit(kind, data
     schedule = decisions(spec, *lines)
     inputs = random_inputs(spec, sizes, np.random.default_rng(1))
     once, each = (
-        interpret(lower(spec, schedule, machine, sizes), inputs, sizes) for machine in (SMALL, EACH)
+        interpret(lower(spec, schedule, machine, sizes), inputs, sizes) for machine in (ONCE, SMALL)
     )
     assert all(np.array_equal(once[name], each[name]) for name in each)

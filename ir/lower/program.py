@@ -297,7 +297,7 @@ class Program:
         if isinstance(found, Tile) and self.values[found.value].dtype == dtype:
             return found
         inside = frozenset(n.name for n in expr.walk() if isinstance(n, Index))
-        hoists = self.machine.model.hoists_operands
+        hoists = self.machine.rendering.hoists
         home = before_loops(scope, self.needed(inside), found) if hoists else scope
         if made := home.operands.get((found, dtype)):
             return Tile(made)

@@ -76,7 +76,6 @@ class Gpu:
     box_steps: int = 8  # strides of elements (CUDA driver API)
     box_slot_bytes: int = 128  # TMA writes to shared memory at multiples of it
     block_per_tile: bool = True
-    hoists_operands: bool = False  # compilers do, where registers allow it
     even_grids: bool = False
     channels_last: bool = True
 

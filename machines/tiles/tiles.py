@@ -33,7 +33,6 @@ class Tiles:
     box_steps: int = 0
     box_slot_bytes: int = 1
     block_per_tile: bool = False
-    hoists_operands: bool = True
     even_grids: bool = True
     channels_last: bool = False
 
