@@ -10,7 +10,7 @@ from typing import Any
 from backends.registry import target_names
 from ir.errors import KernelError
 from search.cli.arguments import LOCAL, Arguments, arguments, example
-from search.cli.files import require, require_writable, url
+from search.cli.files import require, require_engine, require_writable, url
 from search.cli.invocation import Invocation, current_invocation
 from search.cli.listings import (
     kernels,
@@ -107,7 +107,7 @@ def _require_outputs(asked: Arguments, around: Invocation) -> None:
     if asked.report is not None:
         require("jinja2", "it writes the page", "install it, or leave --report out", "--report")
     if asked.cluster is not None:
-        require("ray", "it runs the cluster", "pip install 'speciate[cluster]'", "--cluster")
+        require_engine()
     for option, given in (("--report", asked.report), ("--trace", asked.trace)):
         if given is not None:
             require_writable(option, around.path(given))

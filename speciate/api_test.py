@@ -10,6 +10,7 @@ from torch import nn
 import speciate
 from backends.registry import backend_for, target
 from ir.errors import KernelError
+from search.evaluator.testing.fake_cluster import FakeCluster, ThreadSlot, engage, node
 from speciate.here import target_here
 from speciate.records import LIBRARY, Records
 from speciate.subject import subject
@@ -35,6 +36,24 @@ def evolved(tmp_path_factory):
         store=str(folder / "store.db"),
     )
     return folder, run
+
+
+def test_a_search_on_a_cluster_finds_what_one_here_finds(evolved, tmp_path, monkeypatch):
+    cluster = FakeCluster(node("n0"), making=lambda resources, without: ThreadSlot("n0"))
+    engage(monkeypatch, cluster)
+    run = speciate.evolve(
+        SCALED,
+        (X, G),
+        evaluations=2,
+        workers=1,
+        cluster="lab:6379",
+        quiet=True,
+        records=tmp_path / "records",
+        store=str(tmp_path / "store.db"),
+    )
+    assert cluster.slots and run.source == evolved[1].source
+    with pytest.raises(KernelError, match="--cluster"):
+        speciate.evolve(SCALED, (X, G), cluster="lab")
 
 
 def test_the_result_of_a_search_is_called_saved_and_shown(evolved, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from ir.nest.nest import LoopNest
 from ir.network import Network
 from ir.workload import Workload
 from search.cli.arguments import Arguments, arguments
-from search.cli.files import keeper, write
+from search.cli.files import keeper, require_engine, write
 from search.cli.invocation import Interrupt, current_invocation
 from search.cli.models import sources
 from search.cli.promote import Destination
@@ -85,6 +85,7 @@ def evolve(
     records: str | Path | None = None,
     store: str | None = None,
     workers: int | None = None,
+    cluster: str | None = None,
     seed: int = 0,
     quiet: bool = False,
     allow_torch: Sequence[str] = (),
@@ -96,17 +97,18 @@ def evolve(
     its steps.  evaluations: candidates of each kernel, 32 by default where no seconds are given.  backend: of the target; by default the
     first that can be used here.  records: a folder for the winners; by default the user's, where
     `speciate.compile` finds them.  store: where runs are kept, a file or URL; by default the user's.
-    workers: candidates evaluated at a time.  seed: of the search.  quiet: shows no progress, which a
+    workers: candidates evaluated at a time.  cluster: where they are, as of `evolve --cluster`
+    (docs/scale.md); by default on this machine.  seed: of the search.  quiet: shows no progress, which a
     terminal or notebook redraws.
 
     A search starts from what earlier ones in the store found for the same kernel, so that calling
-    it again goes on. Raises KernelError for what cannot be imported, and where a kernel has no
-    correct candidate.
+    it again goes on. Raises KernelError for what cannot be imported, where a kernel has no
+    correct candidate, and where a cluster cannot be used.
     """
     found = subject(named, args, kwargs, allow_torch)
     name = target or target_here(args, kwargs, found.state)
     words = {"target": name, "seconds": seconds, "evaluations": evaluations, "store": store}
-    words |= {"seed": seed, "workers": workers}
+    words |= {"seed": seed, "workers": workers, "cluster": cluster}
     said = [f"--{option}={value}" for option, value in words.items() if value is not None]
     asked = arguments([*said, "--memory"], name, "")
     served = serving(machine_of(name), (backend,) if backend else ()).served[0]
@@ -146,7 +148,14 @@ def _searched(
     """The searches, whose winners are in a folder of records then."""
     around = current_invocation()
     shown = display(sys.stderr, quiet)
-    with closing(keeper(asked, around, shown.say)) as kept:
+    with ExitStack() as stack:
+        on = None
+        if asked.cluster is not None:
+            require_engine()
+            from search.cli.clusters import reached
+
+            on = stack.enter_context(reached(asked.cluster, asked.workers, problems))
+        kept = stack.enter_context(closing(keeper(asked, around, shown.say)))
         plan = SessionPlan(
             store=kept,
             workers=asked.workers or around.workers,
@@ -154,6 +163,7 @@ def _searched(
             command=f"speciate.evolve: {' '.join(map(word_without_password, said))}",
             sources=sources((), endpoint(around.variables), shown.say),
             memory=asked.memory,
+            cluster=on,
         )
         session = Session(plan, shown, Interrupt())
         session.run(problems)

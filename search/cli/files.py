@@ -122,6 +122,11 @@ def require(package: str, purpose: str, hint: str, where: str = "") -> None:
         raise KernelError(what, where=where, hint=hint)
 
 
+def require_engine() -> None:
+    """KernelError where what runs a cluster is not installed."""
+    require("ray", "it runs the cluster", "pip install 'speciate[cluster]'", "--cluster")
+
+
 def keeper(
     asked: Arguments, around: Invocation, say: Callable[[str], None] = lambda text: None
 ) -> Keeper:

@@ -41,9 +41,10 @@ from search.evaluator.served import Served
 from search.evaluator.shapes import AFFORDABLE_BYTES, AFFORDABLE_FLOPS, SLOW
 from search.evaluator.stages import Bench
 from search.loop.context import Operator
+from search.loop.hooks import Unavailable
 from search.loop.run import Search
 from search.loop.shared import Shared
-from search.operator import MODEL_OPERATORS, local_operators, usual
+from search.operator import MODEL_OPERATORS, TUNERS, local_operators, study, usual
 from search.operator.study import lacking
 from search.operator.trials import Trials
 from search.policy import policy
@@ -274,6 +275,8 @@ class Session:
             if equipment.models is not None:
                 equipment.models.judge.open(known)
             leases = self.plan.store.leases
+            if settings.evaluations != 0 and set(equipment.operators) & set(TUNERS):
+                study.load()  # while the first candidates are evaluated
             search = Search(
                 settings,
                 known if leases is None else Shared(known, leases),
@@ -290,7 +293,10 @@ class Session:
             )
             if self.plan.cluster is not None:
                 self.plan.cluster.follow(local, partial(self._lost, search))
-            outcome = search.run(self.display.on_event)
+            try:
+                outcome = search.run(self.display.on_event)
+            except Unavailable as error:
+                raise self._resumable(error, search.book.run) from error
             self.left.remove(asked)
             self.ended.append(Ended(problem, outcome, dict(local.environment), self.interrupt.came))
 
@@ -307,6 +313,13 @@ class Session:
         """A candidate was lost with its slot, and is repeated: that is kept, and shown."""
         search.book.log("lost", candidate.key, how)
         self.display.say(f"  {candidate.key} is evaluated again, as its slot was lost on {how}")
+
+    def _resumable(self, error: KernelError, run: str) -> KernelError:
+        """The same, with how the run goes on."""
+        if not self.plan.store.url:
+            return error
+        hint = f"{error.hint}; everything is stored, and --resume={run} goes on"
+        return KernelError(error.what, where=error.where, allowed=error.allowed, hint=hint)
 
     def _learn(self, ended: Ended) -> None:
         """Writes down what the run teaches, where that is wanted."""

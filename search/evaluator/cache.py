@@ -8,7 +8,7 @@ from typing import Any
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Failure
 from search.core.stored import Keeper
-from search.loop.hooks import Evaluator
+from search.loop.hooks import Evaluator, Foresighted
 
 
 class Cached:
@@ -25,6 +25,13 @@ class Cached:
         self.contexts = evaluator.contexts
         self.environment: Mapping[str, Any] = evaluator.environment
         self.hits = 0
+
+    def ahead(self, asked: Candidate) -> None:
+        """See `hooks.Foresighted`; what is known is not begun."""
+        if isinstance(self.evaluator, Foresighted):
+            known = self.store.cached(asked.key, self.contexts[asked.backend])
+            if known is None or not _lasting(known):
+                self.evaluator.ahead(asked)
 
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None

@@ -18,10 +18,14 @@ CANDIDATES = [Candidate("spec", str(n), "chip", "tongue") for n in range(4)]
 class Counting:
     contexts: dict = field(default_factory=lambda: {"tongue": "here"})
     asked: tuple[str, ...] = ()
+    begun: tuple[str, ...] = ()
 
     @property
     def environment(self):
         return {"contexts": self.contexts}
+
+    def ahead(self, asked):
+        self.begun += (asked.schedule,)
 
     def evaluate(self, candidates, seconds=None):
         self.asked += tuple(c.schedule for c in candidates)
@@ -75,3 +79,12 @@ def test_another_context_is_another_question(store):
     inner = Counting()
     assert len(dict(Cached(inner, store).evaluate(CANDIDATES))) == 4
     assert len(inner.asked) == 4
+
+
+def test_what_is_known_is_not_begun_ahead(store):
+    know(store, GOOD)
+    inner = Counting()
+    cached = Cached(inner, store)
+    for one in CANDIDATES:
+        cached.ahead(one)
+    assert inner.begun == ("0", "2", "3")

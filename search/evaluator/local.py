@@ -31,6 +31,7 @@ from search.evaluator.toolchain import bench_digest
 TRIES = 3  # of a candidate, where it is the machine that fails
 PATIENCE = 5.0  # seconds for a worker to end by itself
 POLL = 0.25  # seconds between looks at whether all is closed
+_AHEAD = -1  # in the place of a position: no call has asked for the candidate yet
 
 # A program of its own, not a fork: its environment is clean from the start, and threads of this
 # process (a display's) are not in it.
@@ -88,6 +89,7 @@ class LocalEvaluator:
         self._pool: list[_Worker] = []
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
+        self._ahead: dict[str, _Worker] = {}  # by the key of the candidate that each has begun
         self._polling = 0  # calls that wait for workers, whose connections must stay open
         setups = self._fill()[0]
         self.contexts: Mapping[str, str] = {
@@ -121,6 +123,17 @@ class LocalEvaluator:
             _end(self._pool)
             self._pool = []
 
+    def ahead(self, asked: Candidate) -> None:
+        """See `hooks.Foresighted`."""
+        with self._changed:
+            if self._closed or asked.key in self._ahead:
+                return
+            self._fill()
+            worker = next((w for w in self._pool if w.doing is None), None)
+            if worker is not None:
+                self._ahead[asked.key] = worker
+                self._give(worker, _AHEAD, asked)
+
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:
@@ -133,11 +146,13 @@ class LocalEvaluator:
         tried: Counter[int] = Counter()
         busy: list[_Worker] = []
         try:
+            self._take_over(todo, busy)
+            self._hand_out(todo, busy)
             while todo or busy:
-                self._hand_out(todo, busy)
                 ready = self._answered(busy, end)
                 if ready is None:
                     return
+                found: list[tuple[int, Evaluated]] = []
                 for worker in [w for w in busy if w.connection in ready]:
                     position, outcome = self._take(worker)
                     busy.remove(worker)
@@ -145,7 +160,10 @@ class LocalEvaluator:
                     if _of_machine(outcome) and tried[position] < TRIES:
                         todo.append((position, candidates[position]))
                     else:
-                        yield position, outcome
+                        found.append((position, outcome))
+                # Before the caller stores what was found: no worker waits for that.
+                self._hand_out(todo, busy)
+                yield from found
         finally:
             self._drop(*busy)
 
@@ -212,12 +230,26 @@ class LocalEvaluator:
                 if not todo:
                     return
                 position, asked = todo.popleft()
-                worker.doing = position
                 busy.append(worker)
-                try:
-                    worker.connection.send_bytes(json.dumps(asked.table()).encode())
-                except OSError:
-                    continue  # it is gone, as will be seen when it is read from
+                self._give(worker, position, asked)
+
+    def _give(self, worker: _Worker, position: int, asked: Candidate) -> None:
+        worker.doing = position
+        # Where it is gone, that will be seen when it is read from.
+        with suppress(OSError):
+            worker.connection.send_bytes(json.dumps(asked.table()).encode())
+
+    def _take_over(self, todo: deque[tuple[int, Candidate]], busy: list[_Worker]) -> None:
+        """What was begun for this call is its own; what else was begun is given up."""
+        with self._changed:
+            begun, self._ahead = self._ahead, {}
+            for position, asked in [one for one in todo if one[1].key in begun]:
+                worker = begun.pop(asked.key, None)
+                if worker is not None:  # else the same candidate is asked for twice
+                    todo.remove((position, asked))
+                    worker.doing = position
+                    busy.append(worker)
+            self._drop(*begun.values())
 
     def _take(self, worker: _Worker) -> tuple[int, Evaluated]:
         """What a worker found out; where it died, that is a fault of the machine."""

@@ -129,6 +129,12 @@ def connected(address: str, workers: int | None) -> RayCluster:
 
     address: `local` starts one on this machine, with so many cores (None: all).
     """
+    if ray.is_initialized():
+        raise KernelError(
+            "this process is in a Ray cluster already",
+            where="--cluster",
+            hint="call ray.shutdown() first, or search in a process of its own",
+        )
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     # It prints what happens to nodes on stdout, which is for results; a search says what it lost.

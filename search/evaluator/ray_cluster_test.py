@@ -60,6 +60,7 @@ class Ray(ModuleType):
     def __init__(self):
         super().__init__("ray")
         self.made, self.killed, self.inits, self.fault = [], [], [], None
+        self.is_initialized = lambda: False
 
     def init(self, **options):
         self.inits.append(options)

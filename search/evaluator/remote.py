@@ -73,6 +73,10 @@ class RemoteEvaluator:
         self._slots.inbox.put(lambda: None)
         self._thread.join()
 
+    def ahead(self, asked: Candidate) -> None:
+        """See `hooks.Foresighted`."""
+        self._slots.inbox.put(partial(self._slots.begin, asked))
+
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:

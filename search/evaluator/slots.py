@@ -17,12 +17,14 @@ from typing import Any
 
 from ir.errors import KernelError
 from search.core.candidate import Candidate
-from search.core.evaluation import MACHINE, Evaluated, Failure
+from search.core.evaluation import Evaluated
 from search.evaluator.cluster import CPU, Cluster, Node, RemoteSlot, capacity, fitting
 from search.evaluator.local import TRIES
 from search.evaluator.slot import Opened, outcome, packed
+from search.loop.hooks import Unavailable
 
-FREE_LOSSES = 1  # of a candidate, which is repeated; each further one is a fault of the machine
+LOSSES = 16  # of one candidate, after which the search ends
+LONGEST_WAIT = 60.0  # seconds until a candidate that was lost several times is handed out again
 STARTS = 8  # slots lost in a row before they were ready
 POLL = 2.0  # seconds between looks at the nodes, and at the share of this search
 PATIENCE = 600.0  # seconds without a slot while candidates wait
@@ -52,6 +54,7 @@ class Task:
     candidate: Candidate
     losses: int = 0
     lost_on: set[str] = field(default_factory=set)  # nodes
+    since: float = float("-inf")  # when it may be handed out
 
 
 @dataclass(slots=True, eq=False)
@@ -95,6 +98,7 @@ class Slots:
         self._benches, self._most, self._clock = benches, most, clock
         self._held: list[_Held] = []
         self._todo: list[Task] = []
+        self._ahead: dict[str, Task] = {}  # by the key of a candidate that no call asked for yet
         self._refused: dict[str, str] = {}  # names of nodes, with the reason
         self._failed = 0  # slots lost in a row before they were ready
         self._share = 0
@@ -116,9 +120,26 @@ class Slots:
         self._resize()
         self._hand_out(now)
 
+    def begin(self, asked: Candidate) -> None:
+        """A candidate is to be done that the next call will ask for."""
+        task = Task(queue.SimpleQueue(), 0, asked)
+        self._ahead[asked.key] = task
+        self._todo.append(task)
+
     def add(self, tasks: Iterable[Task]) -> None:
-        """More is to be done."""
-        self._todo += tasks
+        """A call asks for these; what was begun for it and is not among them is given up."""
+        begun, self._ahead = self._ahead, {}
+        for task in tasks:
+            early = begun.pop(task.candidate.key, None)
+            if early is None:
+                self._todo.append(task)
+                continue
+            came, early.call, early.position = early.call, task.call, task.position
+            while not came.empty():
+                answer = came.get()
+                task.call.put((task.position, answer[1]) if isinstance(answer, tuple) else answer)
+        for left in begun.values():
+            self.forget(left.call)
 
     def forget(self, call: Call) -> None:
         """Nobody waits for a call any longer."""
@@ -154,9 +175,9 @@ class Slots:
         elif now - self._served > PATIENCE:
             raise self._nobody(f"none was free for {PATIENCE:g} s")
 
-    def _nobody(self, why: str) -> KernelError:
+    def _nobody(self, why: str) -> Unavailable:
         refused = "; ".join(self._refused.values())
-        return KernelError(
+        return Unavailable(
             f"no node of the cluster evaluates candidates: {why}",
             where="--cluster",
             hint=f"left out: {refused}" if refused else "`ray status` says what its nodes do",
@@ -212,7 +233,7 @@ class Slots:
 
     def _hand_out(self, now: float) -> None:
         """One candidate to each slot that has none, so that no more are in flight than evaluated."""
-        for task in list(self._todo):
+        for task in [task for task in self._todo if task.since <= now]:
             held = self._chosen(task)
             if held is None or held.opened is None:
                 continue
@@ -254,18 +275,24 @@ class Slots:
         task.call.put((task.position, outcome(future.result())))
 
     def _lose(self, held: _Held, how: str) -> None:
-        """A slot is gone; what it had is repeated, or is at last a fault of the machine."""
+        """A slot is gone; what it had is repeated, each time later. Unavailable where that goes on: an
+        outcome would depend on the losses, and so would what a seeded search finds."""
         task, node = held.task, held.node
         self._end(held)
         assert task is not None, "only a slot that has a candidate loses it"
         task.losses += 1
         task.lost_on.add(node)
         task.call.put(Loss(task.candidate, f"{self.nodes[node]['host']} ({how})"))
-        if task.losses >= FREE_LOSSES + TRIES:
-            reason = f"{task.losses} slots that had it were lost, the last as {how}"
-            task.call.put((task.position, Failure("verify", MACHINE, reason)))
-        else:
-            self._todo.insert(0, task)
+        if task.losses >= LOSSES:
+            raise Unavailable(
+                f"candidate {task.candidate.key} was lost {task.losses} times with the slot that had "
+                f"it, the last time on {self.nodes[node]['host']} ({how})",
+                where="--cluster",
+                hint="see to its nodes",
+            )
+        if task.losses > 1:
+            task.since = self._clock() + min(2.0 ** (task.losses - 2), LONGEST_WAIT)
+        self._todo.insert(0, task)
 
     def _end(self, held: _Held) -> None:
         self._held.remove(held)

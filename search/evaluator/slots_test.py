@@ -12,6 +12,7 @@ from search.evaluator.shares import Shares
 from search.evaluator.slot import INLINE, unpacked
 from search.evaluator.slots import Loss, Slots, tasks
 from search.evaluator.testing.fake_cluster import FakeCluster, Gone, node, opened, right
+from search.loop.hooks import Unavailable
 
 CPU = {"CPU": 1.0}
 A, B = node("a"), node("b")
@@ -115,20 +116,88 @@ def test_a_lost_candidate_waits_for_a_busy_slot_elsewhere_and_not_for_one_that_n
     two.settle()
     assert two.busy == [on_b]
     two.lose(on_b)  # now both nodes have lost it
+    two.now += 1.0
+    two.settle()
     assert len(two.busy) == 1
 
 
-def test_a_candidate_that_is_lost_again_and_again_is_a_fault_of_the_machine(two):
+def lose_each(driven, count):
+    """Loses what a slot has, so often; the seconds until each time it is handed out again."""
+    waits = []
+    for number in range(count):
+        (busy,) = driven.busy
+        driven.lose(busy)
+        driven.ready(opened(f"n{number}"))
+        began = driven.now
+        while not driven.busy:
+            driven.now += 0.5
+            driven.settle()
+        waits.append(driven.now - began)
+    return waits
+
+
+def test_a_candidate_is_repeated_later_each_time_it_is_lost_and_its_outcome_is_its_own(two):
     two.ask(*candidates(1))
-    for number in range(module.FREE_LOSSES + module.TRIES):
-        (busy,) = two.busy
-        two.lose(busy)
-        two.ready(opened(f"n{number}"))
+    waits = lose_each(two, module.LOSSES - 1)
+    assert waits == [0.0, *(min(2.0**n, module.LONGEST_WAIT) for n in range(len(waits) - 1))]
+    two.busy[0].answer.set_result(right(7.0))
+    two.settle()
     *losses, (position, found) = two.came()
-    assert len(losses) == 4 and all(isinstance(each, Loss) for each in losses)
-    assert (position, found.stage, found.kind) == (0, "verify", "machine")
-    assert found.by_chance, "the store does not keep it as the candidate's"
-    assert "4 slots that had it were lost" in found.reason
+    assert all(isinstance(each, Loss) for each in losses) and len(losses) == len(waits)
+    assert (position, found.us) == (0, 7.0)
+
+
+def test_others_are_evaluated_while_a_lost_candidate_waits(two):
+    first, *others = candidates(3)
+    two.ask(first)
+    lose_each(two, 4)
+    two.lose(two.busy[0])
+    two.ready(opened("c"))
+    two.ask(*others)
+    assert [unpacked(*slot.asked[-1][:2]) for slot in two.busy] == others
+
+
+def test_a_candidate_that_is_lost_without_end_ends_the_search_and_is_no_failure(two):
+    (asked,) = candidates(1)
+    two.ask(asked)
+    lose_each(two, module.LOSSES - 1)
+    with pytest.raises(Unavailable, match=f"{asked.key} was lost 16 times.*its node ended"):
+        two.lose(two.busy[0])
+    assert all(isinstance(each, Loss) for each in two.came())
+
+
+def test_what_is_begun_ahead_is_taken_over_by_the_call_that_asks_for_it(two):
+    first, second, third = candidates(3)
+    for one in (first, second):
+        two.slots.begin(one)
+    two.settle()
+    on_a, on_b = two.busy
+    on_a.answer.set_result(right(7.0))
+    two.lose(on_b)
+    two.ready(opened("c"))
+    two.ask(third, second, first)
+    came = two.came()
+    (loss,) = [each for each in came if isinstance(each, Loss)]
+    ((position, found),) = [each for each in came if not isinstance(each, Loss)]
+    assert (loss.candidate, position, found.us) == (second, 2, 7.0)
+    for slot in two.busy:
+        slot.answer.set_result(right())
+        two.settle()
+    assert sorted(position for position, _ in two.came()) == [0, 1]
+    handed = [unpacked(t, x) for s in two.cluster.slots for t, x, _ in s.asked]
+    assert sorted(handed.count(one) for one in (first, second, third)) == [1, 1, 2]
+
+
+def test_what_is_begun_ahead_and_not_asked_for_is_given_up(two):
+    early, other = candidates(2)
+    two.slots.begin(early)
+    two.settle()
+    (busy,) = two.busy
+    two.ask(other)
+    assert busy.ended
+    two.busy[0].answer.set_result(right())
+    two.settle()
+    assert [position for position, _ in two.came()] == [0]
 
 
 def test_a_slot_that_hangs_counts_as_lost(two):

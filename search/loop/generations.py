@@ -17,6 +17,7 @@ from search.loop.asking import Asking
 from search.loop.backend_view import BackendView
 from search.loop.book import Book
 from search.loop.context import Context, Operator
+from search.loop.hooks import Foresighted
 from search.loop.shape_view import ShapeView, in_turn
 from search.loop.state import Policy, Proposal, State
 from search.loop.termination import Exhausted, first_reason, rules_of
@@ -95,6 +96,8 @@ class Generations:
         """Up to `most` children of `count` for a backend, what is brought over before the others."""
         brought = brought_over(self.book, self.operators, view) if count and most else None
         asked = [] if brought is None else [brought]
+        for candidate in asked:
+            self._begin(candidate)
         shapes = in_turn(view.shapes, generation) if view.shapes else (None,)
         each = max(1, count // 2) if view.shapes else count
         for number, shape in enumerate(shapes):
@@ -104,9 +107,24 @@ class Generations:
             seen = partial(self._state, generation, view, shape)
             own = f"{seed}/{number}" if view.shapes else seed
             context = partial(self._context, view, shape)
-            asking = Asking(self.policy, self.operators, context, self.book.add)
+            asking = Asking(self.policy, self.operators, context, self._add)
             asked += asking.ask(seen, part, own, left)
         return asked
+
+    def _add(self, candidate: Candidate) -> bool:
+        """As `Book.add`; a child that is new is one of this generation."""
+        new = self.book.add(candidate)
+        if new:
+            self._begin(candidate)
+        return new
+
+    def _begin(self, candidate: Candidate) -> None:
+        """Has a candidate evaluated while the rest of its generation is being asked for. What comes
+        of it is taken when the generation is stored and asked for as a whole."""
+        evaluator, key = self.book.evaluator, candidate.key
+        alone = self.twins.first_of(candidate) == key and key not in self.book.known
+        if alone and isinstance(evaluator, Foresighted):
+            evaluator.ahead(candidate)
 
     def _state(self, generation: int, view: BackendView, shape: ShapeView | None) -> State:
         return view.state(generation, {}, shape)

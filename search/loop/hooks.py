@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated
 from search.core.graph import Graph
@@ -28,6 +29,19 @@ class Evaluator(Protocol):
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:
         """(position, outcome) of each, in any order; gives up the rest after `seconds`."""
+
+
+class Unavailable(KernelError):
+    """Nothing evaluates candidates at present, through no fault of theirs. The run can go on later."""
+
+
+@runtime_checkable
+class Foresighted(Protocol):
+    """An evaluator that can begin with a candidate before a call of `evaluate` asks for it."""
+
+    def ahead(self, asked: Candidate) -> None:
+        """Begins, where a worker is free. The next call of `evaluate`, in whatever thread, takes what
+        it asks for over; what it does not ask for is given up."""
 
 
 class ModelHooks(Protocol):

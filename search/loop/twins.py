@@ -23,7 +23,8 @@ class Twins:
 
     def __init__(self, identity: Identity = none_known):
         self._identity = identity
-        self._first: dict[str, str] = {}
+        self._first: dict[str, str] = {}  # by identity
+        self._first_of: dict[str, str] = {}  # by key: what was found out once
 
     def part(
         self, candidates: Sequence[Candidate], known: Container[str]
@@ -44,5 +45,9 @@ class Twins:
 
     def first_of(self, candidate: Candidate) -> str:
         """The key of the first with its source, which may be its own."""
-        same = self._identity(candidate)
-        return self._first.setdefault(same, candidate.key) if same else candidate.key
+        first = self._first_of.get(candidate.key)
+        if first is None:
+            same = self._identity(candidate)
+            first = self._first.setdefault(same, candidate.key) if same else candidate.key
+            self._first_of[candidate.key] = first
+        return first

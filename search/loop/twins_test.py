@@ -85,6 +85,31 @@ def store(tmp_path):
     store.close()
 
 
+@dataclass
+class Foreseeing(Drawn):
+    """Notes what is begun ahead, and sees that the next call asks for all of it."""
+
+    begun: list = field(default_factory=list)
+    most: int = 0
+
+    def ahead(self, asked):
+        self.begun.append(asked)
+
+    def evaluate(self, candidates, seconds=None):
+        assert [c for c in candidates if c in self.begun] == self.begun
+        self.most = max(self.most, len(self.begun))
+        self.begun = []
+        yield from super().evaluate(candidates, seconds)
+
+
+def test_what_is_begun_ahead_is_asked_for_next_and_changes_nothing(store, tmp_path):
+    evaluator = Foreseeing(shuffle=1)
+    outcome = searched(store, evaluator)
+    plain = searched(Store(str(tmp_path / "other.db")), Drawn())
+    assert evaluator.most > 1 and not evaluator.begun
+    assert told(outcome) == told(plain)
+
+
 def test_each_source_is_evaluated_once_and_its_outcome_is_that_of_all(store):
     evaluator = Drawn()
     outcome = searched(store, evaluator)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
+from threading import Thread
 from types import ModuleType
 from typing import Any
 
@@ -73,6 +76,20 @@ def asked(
             warnings.simplefilter("ignore")
             found = study.ask(fixed_distributions=spread).params
         yield found
+
+
+def load() -> Thread:
+    """Imports what the samplers need beside the caller, who would have to wait for seconds when it
+    first asks one."""
+    thread = Thread(target=_imported, name="imports", daemon=True)
+    thread.start()
+    return thread
+
+
+def _imported() -> None:
+    for name in PACKAGES:
+        with suppress(ImportError):  # who asks is told
+            import_module(name)
 
 
 def lacking() -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import Future
+from importlib.machinery import ModuleSpec
 from threading import Thread
+from types import ModuleType, SimpleNamespace
 
 from search.core.evaluation import Evaluation, to_json
 from search.evaluator.cluster import Node
@@ -32,6 +35,15 @@ def opened(name, contexts="same", **here):
 def right(us=5.0):
     """A right candidate's outcome, as a slot sends it."""
     return to_json(Evaluation(us, "modelled", "emulator"))
+
+
+def engage(monkeypatch, cluster):
+    """Has `--cluster` use this cluster, whatever the address, as if Ray were installed."""
+    ray = ModuleType("ray")
+    ray.__spec__ = ModuleSpec("ray", None)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    engine = SimpleNamespace(connected=lambda address, workers: cluster)
+    monkeypatch.setitem(sys.modules, "search.evaluator.ray_cluster", engine)
 
 
 class WaitingSlot:
