@@ -3,9 +3,11 @@
 PYTHONPATH=$(python3 bazel/make_cluster_site.py requirements_cluster.lock) python3 -m pytest -m ray search
 """
 
+import itertools
 import json
 import os
 import sys
+import threading
 from collections import Counter
 
 import pytest
@@ -25,6 +27,8 @@ SEARCH = (
     "--no-promote",
 )
 SMALL = ("--shape=M=128,K=128,N=128",)
+LONG = ("--shape=M=512,K=512,N=256", "--evaluations=160")
+EVERY = 20.0  # seconds between kills
 KILLS = 10
 EACH = 4  # candidates are handed out until a node is killed that has one
 
@@ -40,9 +44,9 @@ def place(tmp_path):
     return Place(tmp_path, "npu")
 
 
-def searched(place, *words, run=Place.run_here):
+def searched(place, *words, run=Place.run_here, size=SMALL):
     """What a search finds. run: how it is run, in this process or in one of its own."""
-    code, out, err = run(place, "--target=npu", *SEARCH, *SMALL, "--store=s.db", "--json", *words)
+    code, out, err = run(place, "--target=npu", *SEARCH, *size, "--store=s.db", "--json", *words)
     assert code == 0, err
     (found,) = json.loads(out)["runs"]
     return found
@@ -119,6 +123,49 @@ def test_so_they_do_while_nodes_are_killed_and_only_what_was_lost_is_repeated(
     lost = Counter(event.key for event in run.events if event.kind == "lost")
     assert lost, "a node is killed while it has a candidate"
     assert times == Counter(run.outcomes.keys()) + lost
+
+
+class Killer(threading.Thread):
+    """Kills a node in turn, each some seconds after the last one was replaced, while a search goes on."""
+
+    def __init__(self, nodes):
+        super().__init__(daemon=True)
+        self.nodes, self.killed = nodes, []
+        self.searching, self.over = threading.Event(), threading.Event()
+
+    def run(self):
+        while len(self.killed) < KILLS and not self.over.wait(EVERY):
+            if self.searching.is_set():
+                where = self.nodes.alive()[0]
+                self.nodes.replace(where).result()
+                self.killed.append(where)
+
+
+def test_so_they_do_while_a_node_is_killed_every_20_s(tmp_path_factory, monkeypatch, capsys):
+    times = handed_out(monkeypatch)
+    with RayNodes(4) as nodes:
+        killer = Killer(nodes)
+        killer.start()
+        try:
+            for seed in itertools.count(3):  # until there were so many kills
+                words = (f"--seed={seed}",)
+                here, there = (Place(tmp_path_factory.mktemp(n), "npu") for n in ("here", "there"))
+                expected = searched(here, *words, size=LONG)
+                times.clear()
+                killer.searching.set()
+                found = searched(there, *words, f"--cluster={nodes.address}", size=LONG)
+                killer.searching.clear()
+                run = stored(there)
+                lost = Counter(event.key for event in run.events if event.kind == "lost")
+                with capsys.disabled():
+                    print(f"\nseed {seed}: {len(killer.killed)} kills so far, {lost.total()} lost")
+                assert found == expected
+                assert times == Counter(run.outcomes.keys()) + lost
+                if len(killer.killed) == KILLS:
+                    break
+        finally:
+            killer.over.set()
+            killer.join()
 
 
 def test_a_target_that_a_node_declares_is_evaluated_there_alone(place, expected):

@@ -72,6 +72,10 @@ class RayNodes:
         self._drivers_join_the_head()
         return where
 
+    def alive(self) -> list[str]:
+        """The addresses of the nodes, the oldest first."""
+        return [node.node_ip_address for node in self._nodes]
+
     def replace(self, where: str) -> Future[None]:
         """Kills the node of an address, and starts another; the future is done when both are."""
         return self._starter.submit(self._replace, where)
