@@ -28,8 +28,10 @@ class RayNodes:
     """
 
     def __init__(self, count: int, **head):
+        from ray._common.utils import get_ray_temp_dir
         from ray.cluster_utils import Cluster
 
+        Path(get_ray_temp_dir()).mkdir(exist_ok=True)  # which it writes to, and does not make
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         # Short, as it becomes part of the names of sockets.
         self.folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
