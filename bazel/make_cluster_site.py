@@ -1,9 +1,10 @@
-"""Installs the packages of --cluster into a folder of their own, or finds it again.
+"""Installs the packages of a lock that few need into a folder of their own, or finds it again.
 
     PYTHONPATH=$(python3 bazel/make_cluster_site.py requirements_cluster.lock) COMMAND
 
-prints the folder, which lies under the user's cache folder and is named after the lock. The packages
-are too large for requirements.lock, and nothing needs them without --cluster.
+prints the folder, which lies under the user's cache folder and is named after the lock. Those of
+requirements_cluster.lock, which --cluster needs, are too large for requirements.lock; what
+requirements_scale.lock has would make everybody's environment anew.
 """
 
 import hashlib

@@ -38,7 +38,8 @@ cc_library(
 )
 """
 
-def _find_python(rctx):
+def find_python(rctx):
+    """The Python that environments are made with."""
     for name in [rctx.os.environ.get("SPECIATE_PYTHON", ""), "python3.11", "python3"]:
         found = rctx.which(name) if name and "/" not in name else name
         if found:
@@ -50,7 +51,7 @@ def _python_env_impl(rctx):
     # program changes, this runs again.
     result = rctx.execute(
         [
-            _find_python(rctx),
+            find_python(rctx),
             rctx.path(rctx.attr._maker),
             rctx.path(rctx.attr.lock),
             "--facts=facts.json",

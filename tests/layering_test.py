@@ -219,6 +219,7 @@ TABLE = {
     "benchmarks/kernelbench": (ALL, None),
     "benchmarks/models": (ALL, None),
     "benchmarks/modules": (ALL, None),
+    "benchmarks/scale": (ALL, None),
     "benchmarks/search": (ALL, None),
     "benchmarks/testing": (ALL, None),
     "examples": (ALL, None),

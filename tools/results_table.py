@@ -25,6 +25,7 @@ from tools.pages import command
 from tools.published_table import published
 from tools.ranking_table import ranking
 from tools.repeats_table import repeats
+from tools.scale_table import scale
 from tools.static_table import static
 from tools.suite_table import suite
 from tools.verb_table import verbs
@@ -92,6 +93,8 @@ def table(result: Mapping[str, Any]) -> str:
         return "\n\n".join(static(result)) + "\n"
     if "languages" in result:
         return "\n\n".join(languages(result)) + "\n"
+    if "scale" in result:
+        return "\n\n".join(scale(result)) + "\n"
     if "topic" in next(iter(result["rows"]), {}):
         return "\n\n".join(verbs(result)) + "\n"
     if "repeats" in result:
