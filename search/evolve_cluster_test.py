@@ -23,6 +23,7 @@ def losing(monkeypatch):
     """`losing(healthy, dies)`: from now on there is a cluster whose first slots lose nothing for so
     many candidates in all, and whose slots lose so many each afterwards."""
     monkeypatch.setattr(slots, "LONGEST_WAIT", 0.0)
+    monkeypatch.setattr(slots, "LOSSES", 3)
 
     def use(healthy, dies):
         left = [healthy]
@@ -45,7 +46,7 @@ def test_losses_without_end_stop_a_search_which_then_goes_on_to_the_same_result(
     losing(7, EVER)
     code, out, err = place.run_here(*SEARCH, "--store=two.db", "--cluster=lab:6379", "--json")
     assert (code, out) == (2, "")
-    assert "was lost 16 times" in err and "--resume=rows-null-1 goes on" in err
+    assert "was lost 3 times" in err and "--resume=rows-null-1 goes on" in err
     store = Store(str(place.work / "two.db"))
     assert len(store.load("rows-null-1").outcomes) == 7
     store.close()
