@@ -22,6 +22,7 @@ from ir.partition.empty import is_empty, with_empty, without_empty
 from ir.partition.gathers import through_gathers
 from ir.partition.groups import MAP, Group, begun, beside, joined, recurring, whole_chain
 from ir.partition.heads import with_split_heads
+from ir.partition.merged import merged
 from ir.partition.positions import with_plain_positions
 from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
@@ -361,14 +362,8 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
     tensors = {name: f"x{n}" if len(inputs) > 1 else "x" for n, name in enumerate(inputs)}
     for e in group.equations:
         tensors[e.target] = _fresh(stem(e.target), tensors.values())
-    names: dict[str, str] = {}
     taken = {*tensors.values(), *RESERVED}
-    letters = (name for name in map(_letter, count()) if name not in taken)
-    for e in group.equations:
-        for node in (n for p in (*e.at, e.value) for n in p.walk()):
-            for index in _indices(node):
-                if index not in names:
-                    names[index] = next(letters)
+    names = _lettered(group.equations, taken)
     ranges = {i: Range(i, Number(0), size) for i, size in group.ranges.items()}
     given = tuple(replace(known.tensors[name], name=tensors[name], place=None) for name in inputs)
     made = tuple(
@@ -376,7 +371,9 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
     )
     equations = tuple(_spelled(e, names, tensors, known, ranges) for e in group.equations)
     title = "_".join(dict.fromkeys(stem(e.target) for e in group.equations if e.target in stored))
-    spec = Spec("kernel", "kernel", given, made, equations)
+    spec = merged(Spec("kernel", "kernel", given, made, equations))
+    names = _lettered(spec.equations, taken)
+    spec = replace(spec, equations=tuple(_reindexed(e, names) for e in spec.equations))
     spec = _plain(spec)
     name = f"{title[:40]}_{spec_digest(spec)[:8]}"
     return replace(spec, name=name, doc=f"{title}.")
@@ -399,6 +396,25 @@ def _plain(spec: Spec) -> Spec:
         return bare if facts(bare).ranges == facts(spec).ranges else spec
     except KernelError:
         return spec
+
+
+def _lettered(equations: Sequence[Equation], taken: Collection[str]) -> dict[str, str]:
+    """Letters for the indices of some equations, in order of first use, without names that are taken."""
+    names: dict[str, str] = {}
+    letters = (name for name in map(_letter, count()) if name not in taken)
+    for e in equations:
+        for node in (n for p in (*e.at, e.value) for n in p.walk()):
+            for index in _indices(node):
+                if index not in names:
+                    names[index] = next(letters)
+    return names
+
+
+def _reindexed(e: Equation, names: Mapping[str, str]) -> Equation:
+    def named(expr: Expr) -> Expr:
+        return reindexed(expr, names.__getitem__)
+
+    return replace(e, at=tuple(map(named, e.at)), value=named(e.value))
 
 
 def _indices(node: Expr) -> tuple[str, ...]:
