@@ -12,6 +12,7 @@ from ir.functions import IDENTITY_ELEMENTS
 from ir.lower.kept import Kept
 from ir.lower.launches import LOOP, Segment, Tiling
 from ir.lower.loop_bounds import Limit, limits
+from ir.lower.lowest import LOWEST_F32, lowest
 from ir.lower.matmuls import matmul_of
 from ir.lower.scope import Scope
 from ir.machine import Machine
@@ -38,11 +39,7 @@ from ir.variant.scaled import Scaled, scaled
 from ir.variant.variant import depends, pointwise
 from ir.visit import inline
 
-# Initial running maximum where sums are rescaled by exp(old - new maximum). With -inf, a row that
-# is masked so far would give exp(-inf + inf) = NaN. Differences of this value are finite, also when
-# exp is computed as a power of two.
 WHOLE = "i8"  # operands whose products matrix units sum in i32
-LOWEST = -1.0e38
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +165,16 @@ class Reductions:
         return any(e not in group and not set(loops) & set(e.indices) for e in readers)
 
     def _finish(self, running: Equation, home: Scope) -> None:
-        """The maximum of a row whose every value is masked is -inf, not what it was started with."""
+        """The maximum of a row whose every value is masked is -inf, not what it was started with;
+        the latter where it may be a value too."""
+        start = lowest(self.program.spec, running)
+        if start == LOWEST_F32:
+            return
         own = Tile(home.tensors[running.target])
         dtype = self.program.accumulator_dtype(running)
         name = f"{running.target}_found"
         made = self.program.new(name, running.target, dtype, running.indices, stages=1).name
-        none = Apply("eq", (own, Number(LOWEST)))
+        none = Apply("eq", (own, Number(start)))
         home.statements.append(Map(made, Apply("where", (none, Number(-float("inf")), own))))
         home.tensors[running.target] = made
 
@@ -184,7 +185,7 @@ class Reductions:
         scaled: the running maximum by which sums are rescaled, if any.
         """
         if member.equation is scaled:
-            return LOWEST
+            return lowest(self.program.spec, scaled)
         start = IDENTITY_ELEMENTS[member.equation.reduce.reduction]
         dtype = self.program.values[member.value].dtype
         if dtype == "b8":
