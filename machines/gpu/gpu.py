@@ -24,6 +24,7 @@ from machines.gpu import (
     shared_memory,
     shared_rows,
 )
+from machines.gpu.bulk_seeds import in_bulk
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
 from machines.gpu.role_seeds import with_roles
@@ -179,8 +180,9 @@ class Gpu:
         rounded: Collection[str],
         cost: Cost | None,
     ) -> Schedule:
-        """The best of a few hundred schedules by the quick cost, or by `cost`."""
-        return seed(spec, machine, sizes, rounded, cost)
+        """The best of a few hundred schedules by the quick cost, or by `cost`; a large matmul in
+        bulk."""
+        return in_bulk(spec, machine, sizes, seed(spec, machine, sizes, rounded, cost))
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
         """Those with roles; of other algorithms the seed is the best, by an estimate that tells them apart."""

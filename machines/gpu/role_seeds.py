@@ -34,15 +34,15 @@ def with_roles(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[
         return ()
     first = seed(spec, machine, sizes)
     moved = {d.subject for d in first.of("pipeline")}
-    if not moved or not _alone(lower(spec, first, machine, sizes), moved, spec):
+    if not moved or not copied_alone(lower(spec, first, machine, sizes), moved, spec):
         return ()
-    boxes = _changed(first, *(copy(tensor, "bulk") for tensor in sorted(moved)))
+    boxes = changed(first, *(copy(tensor, "bulk") for tensor in sorted(moved)))
     kinds = [[boxes], _wide(spec, boxes), _later(boxes, machine)]
     found = (next((s for s in kind if fits(spec, s, machine, sizes)), None) for kind in kinds)
     return tuple(dict.fromkeys(s for s in found if s is not None))
 
 
-def _alone(nest: LoopNest, moved: Collection[str], spec: Spec) -> bool:
+def copied_alone(nest: LoopNest, moved: Collection[str], spec: Spec) -> bool:
     """Whether these are inputs, and loops that load one load no other tensor of several dimensions."""
     loops = [s for one in nest.launches for s in one.statements() if isinstance(s, Loop)]
     loads = [{x.tensor for x in s.body if isinstance(x, Load) and len(x.region) > 1} for s in loops]
@@ -72,8 +72,8 @@ def _wide(spec: Spec, schedule: Schedule) -> Iterator[Schedule]:
         ),
     ]
     if out in {t.name for t in spec.outputs}:
-        yield _changed(schedule, *made, copy(out, "bulk"))
-    yield _changed(schedule, *made)
+        yield changed(schedule, *made, copy(out, "bulk"))
+    yield changed(schedule, *made)
 
 
 def _later(schedule: Schedule, machine: Machine) -> Iterator[Schedule]:
@@ -85,10 +85,10 @@ def _later(schedule: Schedule, machine: Machine) -> Iterator[Schedule]:
     step = Decision("tile", looped[0].removesuffix(".outer"), (("size", STEP),))
     for stages in STAGES:
         deep = [pipeline(d.subject, stages) for d in schedule.of("pipeline")]
-        yield _changed(schedule, step, *deep, Decision("overlap", products[-1]))
+        yield changed(schedule, step, *deep, Decision("overlap", products[-1]))
 
 
-def _changed(schedule: Schedule, *decisions: Decision) -> Schedule:
+def changed(schedule: Schedule, *decisions: Decision) -> Schedule:
     """A schedule with decisions in the places of those of the same verbs on the same subjects."""
     made = {(d.verb, d.subject): d for d in (*schedule.decisions, *decisions)}
     return canonical(Schedule(schedule.kernel, tuple(made.values())))

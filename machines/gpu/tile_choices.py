@@ -197,7 +197,9 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
             return [tiled(index, size, "grid") for size in few if size <= extent]
         if _short_next(index, roles, extents):
             return _cut(index, extent, (*FEW_BESIDE, *SIDES[:2]), 0)
-        sides = (SMALL_SIDE, *SIDES) if extent <= SIDES[0] else SIDES
+        # A step of a recurrence is short, so that many small tiles share it.
+        small = extent <= SIDES[0] or roles.stepped
+        sides = (SMALL_SIDE, *SIDES) if small else SIDES
         return _cut(index, extent, sides if extent < LONG else SIDES[1:], SIDES[-1])
     if index in roles.fastest:
         return _cut(index, extent, INNERMOST, max(INNERMOST))
