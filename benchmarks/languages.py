@@ -54,7 +54,7 @@ BUILD_SECONDS, RUN_SECONDS = 90.0, 45.0
 SHARED_FIGURES = ("registers", "spills", "shared_bytes", "occupancy")
 EXAMPLES = """
 examples:
-  python3 -m benchmarks.languages --target=h200 --out=benchmarks/results/h200/languages.json
+  python3 -m benchmarks.languages --target=h200 --out=benchmarks/results/h200/cuda.json
   python3 -m benchmarks.languages --target=h200 --built=built --eager --out=cutedsl.json
 """
 Row = dict[str, Any]
