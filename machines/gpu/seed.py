@@ -374,8 +374,12 @@ class _Search:
         largest = max(counted.counter.elements(n) for n in names)
         fewest = usual_threads(self.machine) if products else self.machine.warp
         share = max(fewest, largest / (OF_PRODUCT if products else OF_ROW))
+        counts = thread_counts(self.machine)
+        if products and launch.times(self.bound) > 1:
+            # A step of a recurrence waits for what its threads exchange, which the estimate does not see.
+            counts = tuple(c for c in counts if c <= fewest)
         return min(
-            thread_counts(self.machine),
+            counts,
             key=lambda c: (
                 counted.residence(c).spilled > 0,
                 counted.us(c) * (1 + DOUBT * abs(log2(c / share))),
