@@ -48,6 +48,8 @@ def test_a_store_is_copied_with_its_lessons(place):
         "evaluations": 1,
         "events": 4,
         "exchanges": 0,
+        "jobs": 0,
+        "rounds": 0,
         "lessons": 1,
     }
     assert "events: 4 of 4 rows" in err

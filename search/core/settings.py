@@ -70,6 +70,8 @@ class Settings:
     coach: bool = False  # whether the prompts evolve
     steps: int = STEPS  # that a model may take in one exchange before it answers
     trials: int = TRIALS  # combinations of an answer with parameters that are timed at most
+    # The job that the search is of, with the number of its first round: `night-1/3`; empty for none.
+    job: str = ""
 
     @property
     def shapes(self) -> tuple[WeightedShape, ...]:

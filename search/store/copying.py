@@ -20,21 +20,25 @@ from sqlalchemy.engine import Connection
 from ir.errors import KernelError
 from search.store.address import SQLITE, address_of
 from search.store.holder import holder_of
+from search.store.jobs import lock
 from search.store.schema import (
     CLAIMS,
     EDGES,
     EVALUATIONS,
     EVENTS,
     EXCHANGES,
+    JOB_CLAIMS,
+    JOBS,
     LESSONS,
     NODES,
+    ROUNDS,
     RUNS,
     SECRET,
 )
 from search.store.store import Store
 
-# In the order in which they are copied: a row's run comes before it.
-TABLES = (SECRET, RUNS, NODES, EDGES, EVALUATIONS, EVENTS, EXCHANGES)
+# In the order in which they are copied: a row's run, or job, comes before it.
+TABLES = (SECRET, RUNS, NODES, EDGES, EVALUATIONS, EVENTS, EXCHANGES, JOBS, ROUNDS)
 ROWS = 1000  # that are read and written at a time
 PROGRESS = 20_000  # rows of a table, after which it is said how far it is
 
@@ -111,6 +115,14 @@ def _require_idle(old: Store, reading: Connection) -> None:
         if old.database.is_held(reading, row.run, held, time.time() - row.at):
             raise KernelError(
                 f"{held} works on run `{row.run}`",
+                where=old.url,
+                hint="wait until it has ended, or stop it",
+            )
+    for row in reading.execute(sql.select(JOB_CLAIMS)).all():
+        held = holder_of(row.holder)
+        if old.database.is_held(reading, lock(row.job), held, time.time() - row.at):
+            raise KernelError(
+                f"{held} works on job `{row.job}`",
                 where=old.url,
                 hint="wait until it has ended, or stop it",
             )

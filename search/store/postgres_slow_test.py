@@ -20,6 +20,7 @@ from search.core.settings import Settings
 from search.core.stored import StoredEvent, StoredExchange
 from search.store import copying, leases, postgres
 from search.store.copying import copy_store
+from search.store.jobs import StoredJobs, StoredRound
 from search.store.schema import CLAIMS, EVALUATIONS, EVENTS, LEASES, META
 from search.store.store import Store
 from testing.postgres.server import PASSWORD, QUOTED, running
@@ -305,7 +306,8 @@ def test_a_write_whose_answer_is_lost_is_written_once(store, what):
         "exchanged": {"exchanges": 1},
         "secret": {"secret": 1},
     }[what]
-    expected = {"secret": 0, "leases": 0, "lessons": 0, **same, **more}
+    empty = dict.fromkeys(("secret", "leases", "lessons", "jobs", "job_claims", "rounds"), 0)
+    expected = {**empty, **same, **more}
     assert count == expected
 
 
@@ -382,6 +384,9 @@ def test_a_store_that_is_moved_there_and_back_is_equal(server, tmp_path):
         for _ in range(3):
             _filled(store)
         store.secret()
+        jobs = StoredJobs(store)
+        jobs.begin(jobs.add("night", '{"searches": []}'), StoredRound(0, 0, 8))
+        jobs.let_go("night-1")
     there, lessons, kept = server.database(), {"one": "first", "two": "second"}, {}
     said = _copy(tmp_path / "a.db", there, lessons)
     _copy(there, tmp_path / "b.db", kept=kept)
@@ -391,6 +396,12 @@ def test_a_store_that_is_moved_there_and_back_is_equal(server, tmp_path):
         run = _filled(store)
         assert run == "softmax-chip-4" and len(store.load(run).events) == 7
         store.resume("softmax-chip-1")
+        with closing(Store(there)) as other:  # a job is of one process at a time
+            assert StoredJobs(store).resume("night-1").rounds == (StoredRound(0, 0, 8),)
+            with pytest.raises(KernelError, match="works on job `night-1`"):
+                StoredJobs(other).resume("night-1")
+            StoredJobs(store).let_go("night-1")
+            assert StoredJobs(other).resume("night-1").job == "night-1"
 
 
 def test_a_place_that_is_taken_is_refused_and_stays(server, url, tmp_path):

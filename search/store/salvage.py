@@ -23,7 +23,18 @@ from ir.errors import KernelError
 from search.core.candidate import candidate
 from search.core.evaluation import from_json
 from search.core.settings import settings
-from search.store.schema import EDGES, EVALUATIONS, EVENTS, EXCHANGES, NODES, RUNS, SECRET, revision
+from search.store.schema import (
+    EDGES,
+    EVALUATIONS,
+    EVENTS,
+    EXCHANGES,
+    JOBS,
+    NODES,
+    ROUNDS,
+    RUNS,
+    SECRET,
+    revision,
+)
 from search.store.store import DAMAGE, Store
 
 Row = dict[str, Any]
@@ -43,6 +54,8 @@ TABLES: tuple[tuple[sql.Table, Reads], ...] = (
     (EVALUATIONS, lambda row: from_json(row["outcome"])),
     (EVENTS, lambda row: row["seconds"] + 0.0),
     (EXCHANGES, lambda row: (json.loads(row["request"]), row["seconds"] + 0.0)),
+    (JOBS, lambda row: (json.loads(row["text"])["searches"], row["started"] + 0.0)),
+    (ROUNDS, lambda row: row["number"] + row["search"] + row["evaluations"]),
 )
 
 
@@ -108,7 +121,7 @@ def _copied(old: Path, part: Path, where: str) -> Salvaged:
                 for row in _rows(source, table.name, unread):
                     try:
                         read(row)
-                        if "run" in row and row["run"] not in runs:
+                        if row.get("run") is not None and row["run"] not in runs:
                             raise KeyError(f"run `{row['run']}`")
                         with connection.begin_nested():
                             connection.execute(table.insert().values(row))
@@ -139,6 +152,9 @@ def _require_readable(old: Path, where: str) -> None:
 
 def _rows(source: sqlite3.Connection, table: str, unread: list[str]) -> Iterator[Row]:
     """The rows of a table, those that can be read. unread: gets the table where others cannot."""
+    known = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    if source.execute(known, (table,)).fetchone() is None:
+        return  # of an earlier version
     last = 0
     for order in ("ASC", "DESC"):
         try:

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 
 from ir.errors import KernelError
 
-HEAD = "0003"  # the latest of migrations/versions
+HEAD = "0004"  # the latest of migrations/versions
 BASE = "0001"  # that of stores which say a format and no revision
 FORMAT = 2  # what such stores say; in those of format 1, texts have verbs under retired words
 
@@ -104,6 +104,35 @@ LESSONS = sql.Table(
     META,
     sql.Column("name", sql.String, primary_key=True),
     sql.Column("text", sql.Text, nullable=False),
+)
+# Jobs: searches with one budget, as JSON.
+JOBS = sql.Table(
+    "jobs",
+    META,
+    sql.Column("id", sql.String, primary_key=True),
+    sql.Column("text", sql.Text, nullable=False),
+    sql.Column("started", sql.Float, nullable=False),
+)
+# Which process works on a job, as for runs.
+JOB_CLAIMS = sql.Table(
+    "job_claims",
+    META,
+    sql.Column("job", sql.ForeignKey("jobs.id"), primary_key=True),
+    sql.Column("holder", sql.Text, nullable=False),
+    sql.Column("at", sql.Float, nullable=False),
+)
+# Rounds of a job: how many evaluations its search had in all when the round was to end, and why it
+# ended; empty while it goes on. The run is unknown until the search has started.
+ROUNDS = sql.Table(
+    "rounds",
+    META,
+    sql.Column("job", sql.ForeignKey("jobs.id"), primary_key=True),
+    sql.Column("number", sql.Integer, primary_key=True),
+    sql.Column("search", sql.Integer, nullable=False),
+    sql.Column("evaluations", sql.Integer, nullable=False),
+    sql.Column("run", sql.ForeignKey("runs.id"), nullable=True),
+    sql.Column("ended", sql.Text, nullable=False),
+    sql.Column("over", sql.Boolean, nullable=False),
 )
 
 

@@ -29,8 +29,10 @@ from search.store.schema import (
     EVALUATIONS,
     EVENTS,
     EXCHANGES,
+    JOBS,
     LESSONS,
     NODES,
+    ROUNDS,
     RUNS,
     SECRET,
     prepare,
@@ -75,8 +77,10 @@ class Store:
             if known is not None:
                 return str(known)
             self.database.alone(connection)
-            alike = RUNS.c.id.startswith(stem, autoescape=True)
-            taken = set(connection.scalars(sql.select(RUNS.c.id).where(alike)))
+            taken: set[str] = set()
+            for table in (RUNS, JOBS):  # a name is of one of them
+                alike = table.c.id.startswith(stem, autoescape=True)
+                taken |= set(connection.scalars(sql.select(table.c.id).where(alike)))
             number = next(n for n in range(1, len(taken) + 2) if f"{stem}{n}" not in taken)
             run = f"{stem}{number}"
             connection.execute(
@@ -89,6 +93,8 @@ class Store:
                     started=now,
                 )
             )
+            if chosen.job:
+                _begun(connection, chosen.job, run)
             self._claim(connection, run, now)
             _log(connection, run, StoredEvent("started", "", 0.0, ""))
             return run
@@ -333,6 +339,13 @@ class Store:
                 where=self.url,
                 hint=f"see it with --show={run}",
             )
+
+
+def _begun(connection: Connection, place: str, run: str) -> None:
+    """Notes the run of a search of a job. place: as of `Settings.job`."""
+    job, _, number = place.rpartition("/")
+    of_round = (ROUNDS.c.job == job) & (ROUNDS.c.number == int(number)) & ROUNDS.c.run.is_(None)
+    connection.execute(ROUNDS.update().where(of_round).values(run=run))
 
 
 def _log(connection: Connection, run: str, event: StoredEvent) -> None:

@@ -1,0 +1,147 @@
+"""Rounds of a job: which of its searches goes on next, and by how many evaluations.
+
+First each search gets an opening round. After that the next round goes to the search with the highest
+expected gain per cost, times its weight. A gain is a logarithm of times; how much a search lately
+gained with each evaluation is expected to go on, but not beyond the roofline.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from search.loop.budget import FADING, MOST_GAIN
+
+ROUND = 8  # evaluations of a round at least
+GROWTH = 0.5  # of what a search has had, its next round; starting a round costs seconds
+# What each search is credited with at the start: so many evaluations, each of which gained so much.
+HOPED_EVALUATIONS, HOPED_GAIN = 8.0, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a search of a job may have."""
+
+    weight: float = 1.0  # what a gain of it counts
+    # Searches of a lower priority get nothing before those of a higher one are over.
+    priority: int = 0
+    # Limits of its own; None: none but the job's.
+    evaluations: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobBudget:
+    """What all searches of a job may have together; None: no limit."""
+
+    evaluations: int | None = None
+    seconds: float | None = None  # working time of the searches
+    round: int = ROUND  # evaluations of a round at least
+
+
+@dataclass(frozen=True, slots=True)
+class JobStanding:
+    """How a search of a job stands."""
+
+    share: Share
+    # What became of its candidates in their order, in us; infinite where one failed.
+    times: tuple[float, ...] = field(default=())
+    seconds: float = 0.0  # working time
+    roofline_us: float = 0.0
+    over: bool = False  # nothing more comes of it
+
+    @property
+    def evaluations(self) -> int:
+        """How many candidates it has tried."""
+        return len(self.times)
+
+    @property
+    def best_us(self) -> float:
+        """Its best time; infinite where nothing is correct."""
+        return min(self.times, default=math.inf)
+
+    @property
+    def rate(self) -> float:
+        """The gain that the next evaluation is expected to bring."""
+        best, gain, cost = math.inf, HOPED_EVALUATIONS * HOPED_GAIN, HOPED_EVALUATIONS
+        for us in self.times:
+            gained = math.log(best / us) if us < best < math.inf else 0.0
+            gain = gain * FADING + min(MOST_GAIN, gained)
+            cost = cost * FADING + 1.0
+            best = min(best, us)
+        return gain / cost
+
+    @property
+    def left(self) -> int | None:
+        """Evaluations that its own limit leaves; None where there is none."""
+        most = self.share.evaluations
+        return None if most is None else max(0, most - self.evaluations)
+
+    @property
+    def open(self) -> bool:
+        """Whether it may go on."""
+        late = self.share.seconds is not None and self.seconds >= self.share.seconds
+        return not self.over and not late and self.left != 0
+
+    def gain(self, evaluations: int) -> float:
+        """What so many evaluations are expected to gain: at most what is left to the roofline."""
+        expected = evaluations * self.rate
+        if math.isinf(self.best_us):
+            return expected
+        return min(expected, max(0.0, math.log(self.best_us / self.roofline_us)))
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The next round of a job."""
+
+    search: int  # its number in the job, from 0
+    evaluations: int  # of it
+    gain: float  # that is expected of it, weighted
+    cost: float  # that is expected: evaluations, or seconds where the job has a budget of seconds
+
+
+def spent(standings: Sequence[JobStanding]) -> tuple[int, float]:
+    """The evaluations and seconds that all searches have taken."""
+    return sum(s.evaluations for s in standings), sum(s.seconds for s in standings)
+
+
+def next_round(standings: Sequence[JobStanding], budget: JobBudget) -> Round | None:
+    """Who goes on; None where the budget is used up or no search may go on. The same standings
+    give the same."""
+    evaluations, seconds = spent(standings)
+    if budget.seconds is not None and seconds >= budget.seconds:
+        return None
+    left = None if budget.evaluations is None else budget.evaluations - evaluations
+    able = [n for n, s in enumerate(standings) if s.open]
+    if not able or (left is not None and left <= 0):
+        return None
+    first = max(standings[n].share.priority for n in able)
+    able = [n for n in able if standings[n].share.priority == first]
+    new = [n for n in able if not standings[n].evaluations]
+    rounds = [_round(n, standings, budget, left) for n in (new[:1] or able)]
+    return max(rounds, key=lambda r: (r.gain / r.cost, -r.search))
+
+
+def _round(
+    number: int, standings: Sequence[JobStanding], budget: JobBudget, left: int | None
+) -> Round:
+    """The round that a search would get."""
+    standing = standings[number]
+    size = max(budget.round, int(GROWTH * standing.evaluations))
+    if not standing.evaluations and budget.evaluations is not None:
+        # A small budget opens all searches.
+        size = max(1, min(size, budget.evaluations // len(standings)))
+    size = min(n for n in (size, left, standing.left) if n is not None)
+    cost = float(size) if budget.seconds is None else size * _seconds_each(standing, standings)
+    return Round(number, size, standing.share.weight * standing.gain(size), cost)
+
+
+def _seconds_each(standing: JobStanding, standings: Sequence[JobStanding]) -> float:
+    """What an evaluation of a search takes, or where it had none, one of any search."""
+    for known in ([standing], standings):
+        evaluations, seconds = spent(known)
+        if evaluations and seconds > 0.0:
+            return seconds / evaluations
+    return 1.0

@@ -1,0 +1,111 @@
+"""Rounds of a job: each search is opened, then the likeliest gain per cost decides, within limits."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from search.loop.rounds import ROUND, JobBudget, JobStanding, Share, next_round, spent
+
+GAINING = tuple(100.0 * 0.9**n for n in range(8))
+FLAT = (100.0,) * 8
+
+
+def standing(times=(), **more):
+    of_share = [n for n in more if n in ("weight", "priority", "evaluations")]
+    share = Share(**{n: more.pop(n) for n in of_share})
+    return JobStanding(share, tuple(times), roofline_us=more.pop("roofline_us", 1.0), **more)
+
+
+def test_all_are_opened_in_their_order_before_anything_decides():
+    found = next_round([standing(GAINING), standing(), standing()], JobBudget())
+    assert (found.search, found.evaluations) == (1, ROUND)
+
+
+def test_a_small_budget_opens_all():
+    found = next_round([standing()] * 5, JobBudget(evaluations=12))
+    assert found.evaluations == 2
+
+
+def test_who_gained_lately_goes_on():
+    assert next_round([standing(FLAT), standing(GAINING)], JobBudget()).search == 1
+
+
+def test_weights_count():
+    both = [standing(FLAT, weight=100.0), standing(GAINING)]
+    assert next_round(both, JobBudget()).search == 0
+
+
+def test_nothing_is_expected_beyond_the_roofline():
+    near = standing(GAINING, roofline_us=GAINING[-1] * 0.99)
+    assert next_round([near, standing(FLAT)], JobBudget()).search == 1
+
+
+def test_with_a_budget_of_seconds_the_cheap_one_goes_on():
+    both = [standing(FLAT, seconds=80.0), standing(FLAT, seconds=8.0)]
+    assert next_round(both, JobBudget(seconds=100.0)).search == 1
+    assert next_round(both, JobBudget(evaluations=100)).search == 0
+    assert next_round(both, JobBudget(seconds=88.0)) is None
+
+
+def test_a_lower_priority_waits_until_the_higher_is_over():
+    high = standing(FLAT, priority=1, evaluations=10)
+    low = standing(GAINING)
+    found = next_round([low, high], JobBudget())
+    assert (found.search, found.evaluations) == (1, 2)
+    assert next_round([low, replace(high, over=True)], JobBudget()).search == 0
+
+
+def test_who_has_nothing_correct_is_hoped_for_as_at_the_start():
+    failing = standing((math.inf,) * 8)
+    assert next_round([standing(FLAT), failing], JobBudget()).search == 0
+    assert failing.rate == standing(FLAT).rate
+
+
+TIMES = st.lists(st.floats(1.0, 1e6) | st.just(math.inf), max_size=40)
+STANDING = st.builds(
+    lambda times, weight, priority, most, seconds, over: standing(
+        times, weight=weight, priority=priority, evaluations=most, seconds=seconds, over=over
+    ),
+    TIMES,
+    st.floats(0.01, 100.0),
+    st.integers(-1, 1),
+    st.none() | st.integers(1, 60),
+    st.floats(0.0, 100.0),
+    st.booleans(),
+)
+
+
+@given(
+    st.lists(STANDING, min_size=1, max_size=6),
+    st.builds(JobBudget, st.none() | st.integers(1, 200), st.none() | st.floats(1.0, 300.0)),
+)
+def test_no_round_goes_beyond_a_limit(standings, budget):
+    found = next_round(standings, budget)
+    had, seconds = spent(standings)
+    open_ones = [s for s in standings if s.open]
+    if found is None:
+        assert (
+            not open_ones
+            or (budget.evaluations is not None and had >= budget.evaluations)
+            or (budget.seconds is not None and seconds >= budget.seconds)
+        )
+        return
+    chosen = standings[found.search]
+    assert chosen.open and found.evaluations >= 1
+    assert chosen.left is None or found.evaluations <= chosen.left
+    assert budget.evaluations is None or had + found.evaluations <= budget.evaluations
+    assert chosen.share.priority == max(s.share.priority for s in open_ones)
+    assert math.isfinite(found.gain) and found.gain >= 0.0 and found.cost > 0.0
+    assert found == next_round(standings, budget)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_budget_is_used_up_to_the_last_evaluation(count):
+    standings, budget = [standing() for _ in range(count)], JobBudget(evaluations=50)
+    while (found := next_round(standings, budget)) is not None:
+        one = standings[found.search]
+        standings[found.search] = replace(one, times=one.times + (7.0,) * found.evaluations)
+    assert spent(standings)[0] == 50

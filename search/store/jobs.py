@@ -1,0 +1,165 @@
+"""Jobs in a store: what they are of, their rounds, and which process works on one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import sqlalchemy as sql
+from sqlalchemy.engine import Connection
+
+from ir.errors import KernelError
+from search.store.holder import here, holder_of
+from search.store.schema import JOB_CLAIMS, JOBS, ROUNDS, RUNS
+from search.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRound:
+    """A round of a job: one search goes on."""
+
+    number: int  # in the job, from 0
+    search: int  # its number in the job, from 0
+    evaluations: int  # that the search has in all when the round ends
+    run: str = ""  # of the search; empty where it had not started
+    ended: str = ""  # why the round ended; empty where it did not
+    over: bool = False  # nothing more comes of the search
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A job as it is stored."""
+
+    job: str
+    text: str  # JSON of whoever made it
+    started: float  # seconds since 1970
+    rounds: tuple[StoredRound, ...]
+
+
+class StoredJobs:
+    """The jobs of a store. Each method is one transaction, which is tried again where the connection to a
+    server is lost; each may take effect twice without harm."""
+
+    def __init__(self, store: Store):
+        self._store = store
+        self._database = store.database
+
+    def add(self, stem: str, text: str) -> str:
+        """A new job that this process works on; its name."""
+        now = time.time()
+
+        def work(connection: Connection, again: bool) -> str:
+            ours = (JOB_CLAIMS.c.holder == here().text) & (JOB_CLAIMS.c.at == now)
+            known = connection.scalar(sql.select(JOB_CLAIMS.c.job).where(ours)) if again else None
+            if known is None:
+                self._database.alone(connection)
+                taken = {
+                    name
+                    for table in (JOBS, RUNS)
+                    for name in connection.scalars(sql.select(table.c.id))
+                }
+                known = next(n for k in range(1, len(taken) + 2) if (n := f"{stem}-{k}") not in taken)
+                connection.execute(JOBS.insert().values(id=known, text=text, started=now))
+            self._claim(connection, str(known), now)
+            return str(known)
+
+        return self._database.write(work)
+
+    def names(self) -> tuple[str, ...]:
+        """Of all jobs, the latest first."""
+        query = sql.select(JOBS.c.id).order_by(JOBS.c.started.desc())
+        return tuple(self._database.read(lambda connection: connection.scalars(query).all()))
+
+    def load(self, job: str) -> StoredJob:
+        """A job; KernelError where there is none of that name."""
+        of_job = sql.select(ROUNDS).where(ROUNDS.c.job == job).order_by(ROUNDS.c.number)
+
+        def work(connection: Connection) -> StoredJob | None:
+            row = connection.execute(sql.select(JOBS).where(JOBS.c.id == job)).first()
+            if row is None:
+                return None
+            rounds = [
+                StoredRound(r.number, r.search, r.evaluations, r.run or "", r.ended, r.over)
+                for r in connection.execute(of_job)
+            ]
+            return StoredJob(row.id, row.text, row.started, tuple(rounds))
+
+        found = self._database.read(work)
+        if found is None:
+            raise KernelError(
+                f"the store has no job `{job}`",
+                where=self._store.url,
+                allowed=", ".join(self.names()[:8]),
+                hint="name another job, or another store with --store",
+            )
+        return found
+
+    def resume(self, job: str) -> StoredJob:
+        """A job that this process goes on with; KernelError as for `load`, and where another process
+        works on it."""
+
+        def work(connection: Connection, again: bool) -> None:
+            if connection.scalar(sql.select(JOBS.c.id).where(JOBS.c.id == job)) is not None:
+                self._claim(connection, job, time.time())
+
+        self._database.write(work)
+        return self.load(job)
+
+    def begin(self, job: str, begun: StoredRound) -> None:
+        """A round is about to begin."""
+        row = dict(job=job, number=begun.number, search=begun.search, run=begun.run or None)
+        row |= dict(evaluations=begun.evaluations, ended="", over=False)
+        same = (ROUNDS.c.job == job) & (ROUNDS.c.number == begun.number)
+
+        def work(connection: Connection, again: bool) -> None:
+            self._renew(connection, job)
+            connection.execute(ROUNDS.delete().where(same))
+            connection.execute(ROUNDS.insert().values(row))
+
+        self._database.write(work)
+
+    def end(self, job: str, number: int, ended: str, over: bool) -> None:
+        """A round has ended."""
+        same = (ROUNDS.c.job == job) & (ROUNDS.c.number == number)
+
+        def work(connection: Connection, again: bool) -> None:
+            self._renew(connection, job)
+            connection.execute(ROUNDS.update().where(same).values(ended=ended, over=over))
+
+        self._database.write(work)
+
+    def let_go(self, job: str) -> None:
+        """This process works on the job no longer."""
+        ours = (JOB_CLAIMS.c.job == job) & (JOB_CLAIMS.c.holder == here().text)
+        self._database.write(
+            lambda connection, again: connection.execute(JOB_CLAIMS.delete().where(ours))
+        )
+        self._database.let_go(lock(job))
+
+    def _claim(self, connection: Connection, job: str, now: float) -> None:
+        """Notes that this process works on a job; KernelError where another one does."""
+        row = connection.execute(sql.select(JOB_CLAIMS).where(JOB_CLAIMS.c.job == job)).first()
+        held = None if row is None else holder_of(row.holder)
+        idle = 0.0 if row is None else time.time() - row.at
+        if not self._database.hold(connection, lock(job), held, idle):
+            raise KernelError(
+                f"{held or 'another process'} works on job `{job}`",
+                where=self._store.url,
+                hint="wait until it has ended, or stop it",
+            )
+        connection.execute(JOB_CLAIMS.delete().where(JOB_CLAIMS.c.job == job))
+        connection.execute(JOB_CLAIMS.insert().values(job=job, holder=here().text, at=now))
+
+    def _renew(self, connection: Connection, job: str) -> None:
+        """Notes that this process still works on a job; KernelError where another one has taken it."""
+        ours = (JOB_CLAIMS.c.job == job) & (JOB_CLAIMS.c.holder == here().text)
+        if not connection.execute(JOB_CLAIMS.update().where(ours).values(at=time.time())).rowcount:
+            raise KernelError(
+                f"job `{job}` is not this process's any more: another one has gone on with it",
+                where=self._store.url,
+            )
+
+
+def lock(job: str) -> str:
+    """What a database locks for a job; no run has this name."""
+    return f"job {job}"
