@@ -85,6 +85,8 @@ def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | 
 def _evolve(asked: Arguments, around: Invocation) -> int:
     """Checks all that was asked for before anything is written; then searches."""
     _require_outputs(asked, around)
+    if asked.job is not None:
+        return _job(asked, around)
     stored = asked.resume or asked.replay
     found = Suite() if stored is not None else suite(asked, around.path)
     destination(asked, around, found.problems)
@@ -94,6 +96,19 @@ def _evolve(asked: Arguments, around: Invocation) -> int:
     from search.cli.execute import execute
 
     return execute(asked, around, found)
+
+
+def _job(asked: Arguments, around: Invocation) -> int:
+    from search.cli.job_file import read_job, require_unsaid
+
+    require_unsaid(asked)
+    job = read_job(asked, around.path)
+    destination(asked, around, job.problems)
+    if asked.cluster in (None, LOCAL):
+        require_memory(job.problems, asked.workers or around.workers, False)
+    from search.cli.execute import execute
+
+    return execute(asked, around, Suite(job.problems, notes=job.notes), job)
 
 
 def _require_outputs(asked: Arguments, around: Invocation) -> None:

@@ -12,6 +12,7 @@ from ir.errors import KernelError
 from ir.source import near
 from search.cli.model_options import model_options
 from search.cli.shapes import positive_number, worded
+from search.cli.store_options import store_options
 from search.core.settings import POLICY
 from search.core.workload import WeightedShape
 from search.llm.ledger import LEAST_ANSWER
@@ -78,6 +79,7 @@ class Arguments:
     workers: int | None
     cluster: str | None
     backends: tuple[str, ...]
+    job: str | None
     store: str | None
     no_store: bool
     resume: str | None
@@ -142,6 +144,7 @@ def _arguments(found: argparse.Namespace, words: Sequence[str]) -> Arguments:
         workers=_whole("--workers", found.workers, 1),
         cluster=_address(found.cluster),
         backends=tuple(dict.fromkeys(found.backend)),
+        job=found.job,
         store=found.store,
         no_store=found.no_store,
         resume=found.resume,
@@ -219,7 +222,7 @@ def _parser(examples: str) -> _Parser:
             "models that are asked (an endpoint's address and key: OPENAI_BASE_URL, OPENAI_API_KEY)"
         )
     )
-    _kept(parser.add_argument_group("what is kept"))
+    store_options(parser.add_argument_group("what is kept"))
     _results(parser.add_argument_group("where results go"))
     return parser
 
@@ -250,6 +253,11 @@ def _what(group: argparse._ArgumentGroup) -> None:
         metavar="FILE.py",
         help="every kernel of a reference of your own, from a file that defines it, "
         "its inputs and its tests",
+    )
+    group.add_argument(
+        "--job",
+        metavar="FILE.toml",
+        help="all searches that a file names, with one budget; see docs/jobs.md",
     )
     group.add_argument(
         "--reduced",
@@ -367,37 +375,6 @@ def _how(group: argparse._ArgumentGroup) -> None:
         metavar="ADDRESS",
         help="evaluate on a Ray cluster: `local` starts one here, else HOST:PORT or "
         "ray://HOST:PORT; see docs/scale.md",
-    )
-
-
-def _kept(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--store",
-        metavar="URL",
-        help="where runs are kept: an SQLite file, or postgresql://USER@HOST:PORT/DATABASE, whose "
-        "password is taken from PGPASSWORD or ~/.pgpass",
-    )
-    group.add_argument(
-        "--no-store",
-        action="store_true",
-        help="keep no runs, and promote nothing without --promote: what is found is printed",
-    )
-    group.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped")
-    group.add_argument(
-        "--salvage",
-        metavar="NEW.db",
-        help="copy what can still be read of a damaged store to a new one",
-    )
-    group.add_argument(
-        "--copy-store",
-        metavar="URL",
-        help="copy the whole store to a new file or an empty database",
-    )
-    group.add_argument("--list-runs", action="store_true", help="say which runs the store holds")
-    group.add_argument(
-        "--show",
-        metavar="RUN",
-        help="print a stored run: settings, times, the winner's lineage, schedule and source",
     )
 
 

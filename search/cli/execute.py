@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ir.errors import KernelError
 from search.cli.arguments import LOCAL, Arguments
@@ -21,6 +22,9 @@ from search.display.display import display
 from search.llm.endpoint import Endpoint, endpoint
 from search.prompt.lessons import Folder, InStore, Lessons, beside
 from search.store.address import SQLITE, address_of
+
+if TYPE_CHECKING:  # they are loaded for a job alone
+    from search.cli.job_file import Job
 
 DONE, INCOMPLETE, FAULTY, INTERRUPTED = 0, 1, 2, 130
 FIXED = {  # what a stored run has decided, and the option that says it
@@ -47,10 +51,11 @@ FIXED = {  # what a stored run has decided, and the option that says it
 }
 
 
-def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
+def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None = None) -> int:
     """Searches, and says what was found; the exit code.
 
-    found: what to search for; nothing where a stored run is to go on, which knows it.
+    found: what to search for; nothing where a stored run is to go on, which knows it.  job: that
+    the searches are of; None for none, or where a stored one is to go on.
     """
     problems = found.problems
     shown = display(sys.stderr, around.quiet)
@@ -61,7 +66,13 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
 
             cluster = stack.enter_context(reached(asked.cluster, asked.workers, problems))
         store = stack.enter_context(closing(keeper(asked, around, shown.say)))
-        if asked.resume is not None:
+        of_job = None
+        if job is not None or (asked.resume is not None and is_job(asked.resume, store)):
+            from search.cli.job import JobInStore
+
+            of_job = JobInStore(asked, around.path, store, job)
+            asked, problems = of_job.asked, tuple(of_job.problems)
+        elif asked.resume is not None:
             problems = (_resumed(asked, asked.resume, around, store),)
         elif asked.replay is not None:
             found_run = _resumed(asked, asked.replay, around, store)
@@ -83,9 +94,12 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
         for note in found.notes:
             shown.say(note)
         session = Session(plan, shown, Interrupt())
-        session.run(problems)
-    right = conclude(asked, around, session, found)
-    for line in how_to_go_on(asked, around, session):
+        if of_job is None:
+            session.run(problems)
+        else:
+            of_job.run(session)
+    right = conclude(asked, around, session, found, of_job.table if of_job else None)
+    for line in how_to_go_on(asked, around, session, of_job):
         print(line, file=sys.stderr)
     if session.interrupt.came:
         return INTERRUPTED
@@ -96,6 +110,14 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
         return FAULTY
     correct = all(e.outcome.best is not None for e in session.ended)
     return DONE if correct and right and not session.faults else INCOMPLETE
+
+
+def is_job(name: str, store: Keeper) -> bool:
+    """Whether what is to go on is a job, and not a run."""
+    from search.store.jobs import StoredJobs
+    from search.store.store import Store
+
+    return isinstance(store, Store) and name in StoredJobs(store).names()
 
 
 def _endpoint(asked: Arguments, around: Invocation) -> Endpoint | None:

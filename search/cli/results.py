@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ir.errors import KernelError
 from search.cli.arguments import Arguments
@@ -26,11 +26,20 @@ from search.core.outcome import Outcome
 from search.report.collect import result
 from search.report.page import Page, RunReport, Text
 
+if TYPE_CHECKING:  # it is loaded for a job alone
+    from search.cli.job import JobInStore
 
-def conclude(asked: Arguments, around: Invocation, session: Session, suite: Suite) -> bool:
+
+def conclude(
+    asked: Arguments,
+    around: Invocation,
+    session: Session,
+    suite: Suite,
+    job: Mapping[str, Any] | None = None,
+) -> bool:
     """Says on stdout what was found, and writes the files asked for.
 
-    False where the winners of a task are wrong.
+    False where the winners of a task are wrong.  job: how the job of the searches stands.
     """
     lines = [ended.line for ended in session.ended]
     outcomes = [ended.outcome for ended in session.ended]
@@ -42,6 +51,8 @@ def conclude(asked: Arguments, around: Invocation, session: Session, suite: Suit
         if suite.module is not None:
             rows = [{**each.table(), **_said(suite, results, each.target)} for each in totals]
             found["problem"] = {"name": suite.module.spec.name, "targets": rows}
+        if job is not None:
+            found["job"] = job
         print(json.dumps(found))
     elif lines:
         print(summary_text(lines, around.width), end="")
@@ -49,6 +60,10 @@ def conclude(asked: Arguments, around: Invocation, session: Session, suite: Suit
             print(filled(each.text(), around.width), end="")
             if each.target in results and suite.module is not None:
                 print(_task_text(suite, each.target, results[each.target]))
+    if job is not None and not asked.json:
+        from search.cli.job_stored import job_words
+
+        print(job_words(job, around.width), end="")
     sys.stdout.flush()
     if asked.model_new is not None:
         _model_new(asked.model_new, around, session, suite, totals[0])
@@ -87,8 +102,10 @@ def _unwritten(asked: Arguments, session: Session) -> Iterator[str]:
         )
 
 
-def how_to_go_on(asked: Arguments, around: Invocation, session: Session) -> Iterator[str]:
-    """After an interrupt, the commands that do the rest."""
+def how_to_go_on(
+    asked: Arguments, around: Invocation, session: Session, job: JobInStore | None = None
+) -> Iterator[str]:
+    """After an interrupt, the commands that do the rest. job: of the searches."""
     if not session.interrupt.came:
         return
     if asked.no_store:
@@ -99,6 +116,10 @@ def how_to_go_on(asked: Arguments, around: Invocation, session: Session) -> Iter
         same.append(f"--store={asked.store}")
     if asked.cluster is not None:
         same.append(f"--cluster={asked.cluster}")
+    if job is not None:
+        words = [f"--resume={job.name}", *same, *(f"--target={name}" for name in job.target_files)]
+        yield f"evolve: interrupted; everything is stored. To go on:\n  {around.command(words)}"
+        return
     started = session.unfinished
     if started is not None:
         words = [f"--resume={started.outcome.run}", *same]

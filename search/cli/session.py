@@ -131,7 +131,7 @@ def _warm_started(
     settings = replace(
         settings,
         transferred=tuple(transferred),
-        secret=settings.secret or _secret(settings, store),
+        secret=settings.secret or secret_of(settings, store),
     )
     if lessons is not None:
         kinds = operations(spec_of(settings.spec))
@@ -143,7 +143,7 @@ def _warm_started(
     return replace(problem, settings=settings)
 
 
-def _secret(settings: Settings, store: Keeper) -> str:
+def secret_of(settings: Settings, store: Keeper) -> str:
     """What a new run draws its checks by: the same for the same command in the same store, so that
     what was found out is found again there."""
     said = f"{settings.spec}\n{settings.seed}".encode()
@@ -243,31 +243,42 @@ class Session:
                     if len(problems) == 1:
                         raise
                     self.left.remove(problem)
-                    self._note(problem, error)
+                    self.note(problem, error)
                 except KeyboardInterrupt:
                     return  # outside the search's own loop: before it had begun, or after
                 if self.interrupt.came:
                     return
 
     def _one(self, asked: Problem) -> None:
+        ended = self.search(asked, [(e.problem, e.outcome) for e in self.ended])
+        self.left.remove(asked)
+        self.ended.append(ended)
+        if not self.interrupt.came:
+            self.finish(ended)
+
+    def search(self, asked: Problem, known: Sequence[tuple[Problem, Outcome]]) -> Ended:
+        """Searches, until its limits are reached or an interrupt comes. known: other searches, whose
+        winners for the same kernel a new one starts from."""
         plan = self.plan
         equipment = prepared(
             asked,
             plan.sources,
             plan.store,
-            ended=[(e.problem, e.outcome) for e in self.ended],
+            ended=known,
             memory=plan.memory,
             lessons=plan.lessons,
             say=self.display.say,
         )
         with closing(equipment):
-            self._search(asked, equipment)
-        if not self.interrupt.came:
-            self._learn(self.ended[-1])
-            self._keep(self.ended[-1])
-            self._try_held_out(self.ended[-1])
+            return self._search(equipment)
 
-    def _search(self, asked: Problem, equipment: Prepared) -> None:
+    def finish(self, ended: Ended) -> None:
+        """Does what comes of a search that has ended: lessons, records, other shapes."""
+        self.learn(ended)
+        self._keep(ended)
+        self._try_held_out(ended)
+
+    def _search(self, equipment: Prepared) -> Ended:
         problem, settings = equipment.problem, equipment.problem.settings
         benches = [_bench(problem, name) for name in problem.served]
         with self._evaluating(problem)(benches, self._workers) as local:
@@ -297,8 +308,7 @@ class Session:
                 outcome = search.run(self.display.on_event)
             except Unavailable as error:
                 raise self._resumable(error, search.book.run) from error
-            self.left.remove(asked)
-            self.ended.append(Ended(problem, outcome, dict(local.environment), self.interrupt.came))
+            return Ended(problem, outcome, dict(local.environment), self.interrupt.came)
 
     def _evaluating(self, problem: Problem) -> Evaluating:
         cluster = self.plan.cluster
@@ -321,7 +331,7 @@ class Session:
         hint = f"{error.hint}; everything is stored, and --resume={run} goes on"
         return KernelError(error.what, where=error.where, allowed=error.allowed, hint=hint)
 
-    def _learn(self, ended: Ended) -> None:
+    def learn(self, ended: Ended) -> None:
         """Writes down what the run teaches, where that is wanted."""
         if self.plan.lessons is not None:
             for name in ended.outcome.settings.backends:
@@ -345,7 +355,7 @@ class Session:
                 made = write_record(wanted.out, stored, replace=wanted.named, tested=False)
                 ended.out = self._written(made, made.folder)
         except KernelError as error:  # what was found is stored, and shown in the end
-            self._note(problem, error)
+            self.note(problem, error)
 
     def _confirm(self, problem: Problem, outcome: Outcome) -> None:
         """KernelError where a kernel that was edited freely is right by chance alone."""
@@ -353,7 +363,7 @@ class Session:
         kernels = [k.candidate for k in outcome.dispatch.kernels] if outcome.dispatch else []
         bench = _bench(problem, outcome.best.backend)
         settings = replace(problem.settings, secret="", spec=f"winner\n{problem.settings.spec}")
-        secret = _secret(settings, self.plan.store)
+        secret = secret_of(settings, self.plan.store)
         require_confirmed(bench, kernels or [outcome.best], secret, self._evaluating(problem))
 
     def _written(self, made: Written, folder: Path) -> str:
@@ -379,7 +389,8 @@ class Session:
             self._evaluating(ended.problem),
         )
 
-    def _note(self, problem: Problem, error: KernelError) -> None:
+    def note(self, problem: Problem, error: KernelError) -> None:
+        """Shows a fault of a search, and counts it."""
         self.faults[problem.title] = error
         self.display.say(f"{problem.title}: {error}")
 

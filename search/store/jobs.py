@@ -58,7 +58,9 @@ class StoredJobs:
                     for table in (JOBS, RUNS)
                     for name in connection.scalars(sql.select(table.c.id))
                 }
-                known = next(n for k in range(1, len(taken) + 2) if (n := f"{stem}-{k}") not in taken)
+                known = next(
+                    n for k in range(1, len(taken) + 2) if (n := f"{stem}-{k}") not in taken
+                )
                 connection.execute(JOBS.insert().values(id=known, text=text, started=now))
             self._claim(connection, str(known), now)
             return str(known)

@@ -1,0 +1,40 @@
+"""The options of `evolve` that say what is kept, and read it."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def store_options(group: argparse._ArgumentGroup) -> None:
+    """Adds them to a group of the help."""
+    group.add_argument(
+        "--store",
+        metavar="URL",
+        help="where runs are kept: an SQLite file, or postgresql://USER@HOST:PORT/DATABASE, whose "
+        "password is taken from PGPASSWORD or ~/.pgpass",
+    )
+    group.add_argument(
+        "--no-store",
+        action="store_true",
+        help="keep no runs, and promote nothing without --promote: what is found is printed",
+    )
+    group.add_argument(
+        "--resume", metavar="RUN", help="go on with a run, or a job, that was stopped"
+    )
+    group.add_argument(
+        "--salvage",
+        metavar="NEW.db",
+        help="copy what can still be read of a damaged store to a new one",
+    )
+    group.add_argument(
+        "--copy-store",
+        metavar="URL",
+        help="copy the whole store to a new file or an empty database",
+    )
+    group.add_argument("--list-runs", action="store_true", help="say which runs the store holds")
+    group.add_argument(
+        "--show",
+        metavar="RUN",
+        help="print a stored run: settings, times, the winner's lineage, schedule and source; or "
+        "a job: its searches",
+    )
