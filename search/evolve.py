@@ -13,6 +13,8 @@ from search.cli.arguments import LOCAL, Arguments, arguments, example
 from search.cli.files import require, require_engine, require_writable, url
 from search.cli.invocation import Invocation, current_invocation
 from search.cli.listings import (
+    jobs,
+    jobs_text,
     kernels,
     kernels_text,
     runs,
@@ -77,9 +79,11 @@ def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | 
         return copied(asked, around, asked.copy_store)
     if asked.show is not None:
         table, text = shown(asked, around, asked.show)
-        return {"run": table}, text
-    rows = runs(asked, around)
-    return {"runs": rows}, runs_text(rows, without_password(url(asked, around)), around.width)
+        return {"job" if "job" in table else "run": table}, text
+    rows, of_jobs = runs(asked, around), jobs(asked, around)
+    listed = runs_text(rows, without_password(url(asked, around)), around.width)
+    more = {"jobs": of_jobs} if of_jobs else {}
+    return {"runs": rows, **more}, listed + jobs_text(of_jobs)
 
 
 def _evolve(asked: Arguments, around: Invocation) -> int:

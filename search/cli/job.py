@@ -25,7 +25,7 @@ from search.core.settings import Settings
 from search.core.stored import Keeper
 from search.core.workload import bound_us
 from search.loop.retold import retold, told
-from search.loop.rounds import JobBudget, JobStanding, Share, next_round, spent
+from search.loop.rounds import JobBudget, JobStanding, next_round, spent
 from search.loop.termination import Progress, first_reason, rules_of
 from search.store.jobs import StoredJob, StoredJobs, StoredRound
 from search.store.store import Store
@@ -320,10 +320,12 @@ def problems_of(
     """The searches of a stored job, those that have begun as they were begun. asked: names the files
     of targets that are not the project's."""
     files = {machine(name, path)[0].name: name for name in asked.targets}
+    limits = {each.search: each.evaluations for each in stored.rounds}
     found = []
-    for (chosen, _), run in zip(job_plan(stored.text).searches, runs_of(stored), strict=True):
+    every = zip(job_plan(stored.text).searches, runs_of(stored), strict=True)
+    for n, ((chosen, _), run) in enumerate(every):
         own = (files[chosen.target],) if chosen.target in files else ()
-        settings = store.load(run).settings if run else chosen
+        settings = replace(store.load(run).settings, evaluations=limits[n]) if run else chosen
         limitless = replace(asked, targets=own, evaluations=None, seconds=None)
         found.append(resumed(limitless, run, settings, path))
     return found

@@ -275,7 +275,7 @@ class _Reader:
                 self._refuse(
                     number,
                     "priority",
-                    f"is {each['priority']}, and without a limit of its own this search leaves "
+                    f"is {each.get('priority', 0)}, and without a limit of its own this search leaves "
                     f"nothing to those of priority {least}",
                     hint="give it `evaluations` or `seconds`, or a `weight` instead of a priority",
                 )

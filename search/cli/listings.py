@@ -156,11 +156,42 @@ def runs_text(rows: Sequence[Mapping[str, Any]], place: str, width: int | None =
     return columns([TITLES, *cells], "<<<<>><<", width)
 
 
+def jobs(asked: Arguments, around: Invocation) -> list[dict[str, Any]]:
+    """How each job of the store stands, the latest first; none where there is no store."""
+    place = url(asked, around)
+    if not is_url(place) and not around.path(place).is_file():
+        return []
+    with closing(keeper(asked, around)) as store:
+        return [table for _, table in _jobs(store)]
+
+
+def _jobs(store: Keeper, name: str | None = None) -> list[tuple[str, dict[str, Any]]]:
+    """The jobs of a store, by name; or that of a name, where it is there."""
+    from search.cli.job_stored import job_table
+    from search.store.jobs import StoredJobs
+    from search.store.store import Store
+
+    assert isinstance(store, Store), "nothing is told of runs that are not stored"
+    kept = StoredJobs(store)
+    names = [each for each in kept.names() if name in (None, each)]
+    return [(each, job_table(kept.load(each), store)) for each in names]
+
+
+def jobs_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A line for each job; nothing for none."""
+    from search.cli.job_stored import job_sentence
+
+    return "".join(f"{job_sentence(row)}\n" for row in rows)
+
+
 def shown(asked: Arguments, around: Invocation, run: str) -> tuple[dict[str, Any], str]:
-    """A run with its winner's texts: as plain data, and for a person."""
+    """A run with its winner's texts, or a job with its searches: as plain data, and for a person."""
+    from search.cli.job_stored import job_words
     from search.cli.session import Ended  # a sandbox takes long to import
 
     with closing(keeper(asked, around)) as store:
+        for _, job in _jobs(store, run):
+            return job, job_words(job, around.width)
         record, started = store.load(run), store.started()[run]
     problem = resumed(asked, run, record.settings, around.path, _opened)
     outcome = retold(record, problem.machine)

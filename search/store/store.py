@@ -308,10 +308,12 @@ class Store:
         return StoredRun(run, chosen, environment, found, outcomes, log)
 
     def _unknown(self, run: str) -> KernelError:
+        query = sql.select(JOBS.c.id).order_by(JOBS.c.started.desc()).limit(8)
+        jobs = self.database.read(lambda connection: connection.scalars(query).all())
         return KernelError(
             f"the store has no run `{run}`",
             where=self.url,
-            allowed=", ".join(self.runs()[:8]),
+            allowed=", ".join((*self.runs()[:8], *jobs)),
             hint="name another run, or another store with --store",
         )
 
