@@ -204,7 +204,10 @@ TABLE = {
         ("ray", "psutil", "numpy"),
     ),
     "search/cli": (
-        ("ir", "search", "backends", "frontends", "frontends/pytorch", "frontends/kernelbench"),
+        (
+            *("ir", "search", "machines/fields", "backends"),
+            *("frontends", "frontends/pytorch", "frontends/kernelbench"),
+        ),
         ("rich", "numpy"),
     ),
     "search/evolve": (("ir", "search", "backends", "frontends"), ()),
