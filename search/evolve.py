@@ -10,9 +10,10 @@ from typing import Any
 from backends.registry import target_names
 from ir.errors import KernelError
 from search.cli.arguments import LOCAL, Arguments, arguments, example
-from search.cli.files import require, require_engine, require_writable, url
+from search.cli.files import artefacts, require, require_engine, require_writable, url
 from search.cli.invocation import Invocation, current_invocation
 from search.cli.listings import (
+    collected,
     jobs,
     jobs_text,
     kernels,
@@ -66,6 +67,7 @@ def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | 
         "--show": asked.show is not None,
         "--salvage": asked.salvage is not None,
         "--copy-store": asked.copy_store is not None,
+        "--collect-artefacts": asked.collect_artefacts,
     }
     for option in (option for option, given in of_store.items() if given and asked.no_store):
         raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
@@ -77,6 +79,8 @@ def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | 
         from search.cli.copying import copied
 
         return copied(asked, around, asked.copy_store)
+    if asked.collect_artefacts:
+        return collected(asked, around)
     if asked.show is not None:
         table, text = shown(asked, around, asked.show)
         return {"job" if "job" in table else "run": table}, text
@@ -123,6 +127,7 @@ def _require_outputs(asked: Arguments, around: Invocation) -> None:
     ):
         if asked.no_store and given is not None:
             raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
+    artefacts(asked, around)
     if asked.report is not None:
         require("jinja2", "it writes the page", "install it, or leave --report out", "--report")
     if asked.cluster is not None:

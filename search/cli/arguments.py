@@ -81,6 +81,8 @@ class Arguments:
     backends: tuple[str, ...]
     job: str | None
     store: str | None
+    artefacts: str | None
+    collect_artefacts: bool
     no_store: bool
     resume: str | None
     salvage: str | None
@@ -146,6 +148,8 @@ def _arguments(found: argparse.Namespace, words: Sequence[str]) -> Arguments:
         backends=tuple(dict.fromkeys(found.backend)),
         job=found.job,
         store=found.store,
+        artefacts=found.artefacts,
+        collect_artefacts=found.collect_artefacts,
         no_store=found.no_store,
         resume=found.resume,
         salvage=found.salvage,

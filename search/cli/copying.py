@@ -9,7 +9,7 @@ from typing import Any
 
 from ir.errors import KernelError
 from search.cli.arguments import Arguments
-from search.cli.files import require, require_folder, require_writable, url
+from search.cli.files import artefacts, require, require_folder, require_writable, url
 from search.cli.invocation import Invocation
 from search.cli.tables import columns
 from search.prompt.document import document
@@ -45,6 +45,7 @@ def copied(asked: Arguments, around: Invocation, to: str) -> tuple[dict[str, Any
         refuse=lambda lessons: _require_own(new_shelf, lessons),
         keep=keep,
         say=lambda line: print(f"evolve: {line}", file=sys.stderr),
+        artefacts=artefacts(asked, around),
     )
     said = columns([("table", "rows"), *((n, str(c)) for n, c in rows.items())], "<>", around.width)
     shown = without_password(new)

@@ -139,7 +139,23 @@ def keeper(
     require("sqlalchemy", "it keeps runs in a store", "install it, or give --no-store")
     from search.store.store import Store
 
-    return Store(url(asked, around), say)
+    return Store(url(asked, around), say, artefacts(asked, around))
+
+
+def artefacts(asked: Arguments, around: Invocation) -> str | None:
+    """Where the user says that large texts lie; KernelError where nothing can be written there."""
+    given, option = asked.artefacts, "--artefacts"
+    if given is None:
+        return None
+    if asked.no_store:
+        raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
+    if is_url(given):
+        require(
+            "fsspec", "it reaches what is no folder", "pip install 'speciate[artefacts]'", option
+        )
+        return given
+    require_folder(option, around.path(given))
+    return str(around.path(given).absolute())
 
 
 def url(asked: Arguments, around: Invocation) -> str:

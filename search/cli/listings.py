@@ -18,7 +18,7 @@ from ir.machine import Machine
 from ir.parse.parse import parse_workload
 from ir.print import signature
 from search.cli.arguments import Arguments
-from search.cli.files import keeper, require, require_writable, url
+from search.cli.files import artefacts, keeper, require, require_writable, url
 from search.cli.invocation import Invocation
 from search.cli.promote import lineage, winner_texts
 from search.cli.suite import ENDING, LIBRARY, library, resumed
@@ -240,6 +240,24 @@ def salvaged(asked: Arguments, around: Invocation, name: str) -> tuple[dict[str,
         f"{new} holds {found.saved.get('runs', 0)} runs\n",
     ]
     return asdict(found) | {"store": str(new)}, "\n".join(parts)
+
+
+def collected(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str]:
+    """Removes artefacts that nothing needs: what was done, as plain data and for a person."""
+    require("sqlalchemy", "it keeps runs in a store", "install it", "--collect-artefacts")
+    from search.store.collecting import collect
+    from search.store.store import Store
+
+    place = url(asked, around)
+    if not is_url(place) and not Path(place).is_file():
+        raise KernelError(
+            f"there is no store in `{place}`", where="--store", hint="name the store with --store"
+        )
+    with closing(Store(place, artefacts=artefacts(asked, around))) as store:
+        removed, left = collect(store)
+        where = store.artefacts.files.address if store.artefacts else ""
+    table = {"artefacts": where, "removed": removed, "left": left}
+    return table, f"{where}: {removed} artefacts removed, {left} left\n"
 
 
 def _listed(store: Keeper, run: str, started: float) -> dict[str, Any]:

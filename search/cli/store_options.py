@@ -14,6 +14,17 @@ def store_options(group: argparse._ArgumentGroup) -> None:
         "password is taken from PGPASSWORD or ~/.pgpass",
     )
     group.add_argument(
+        "--artefacts",
+        metavar="URL",
+        help="where large texts of the store lie instead of in its rows: a folder, or a URL that "
+        "fsspec reaches; the store knows it from then on",
+    )
+    group.add_argument(
+        "--collect-artefacts",
+        action="store_true",
+        help="remove the artefacts that nothing in the store refers to",
+    )
+    group.add_argument(
         "--no-store",
         action="store_true",
         help="keep no runs, and promote nothing without --promote: what is found is printed",

@@ -1,7 +1,8 @@
 """Copies a whole store to another place: a file becomes a database on a server, and back.
 
 The copy is made in one transaction, of a file beside the new one or of an empty database, so that it is
-there whole or not at all. Rows are copied as they are. Not copied is who works on which run, and on
+there whole or not at all. Rows are copied as they are, with their large texts in the place of references
+to artefacts: the copy needs nothing but itself. Not copied is who works on which run, and on
 which candidate: nobody works on a copy. A store with a run that somebody works on is not copied.
 """
 
@@ -19,6 +20,7 @@ from sqlalchemy.engine import Connection
 
 from ir.errors import KernelError
 from search.store.address import SQLITE, address_of
+from search.store.artefacts import whole_row
 from search.store.holder import holder_of
 from search.store.jobs import lock
 from search.store.schema import (
@@ -54,12 +56,14 @@ def copy_store(
     refuse: Callable[[Lessons], None],
     keep: Callable[[Lessons], None],
     say: Callable[[str], None],
+    artefacts: str | None = None,
 ) -> dict[str, int]:
     """Copies a store; the number of rows by table. KernelError where there is something at the new
     place, and where a process works on a run.
 
     lessons: those of a store that is a file, which has none in it.  refuse, keep: for a new store
     that is a file, say whether lessons can be kept, and keep them.  say: is told how far it is.
+    artefacts: where those of the store lie; None for where it has them.
     """
     place = address_of(to)
     with ExitStack() as stack:
@@ -67,7 +71,7 @@ def copy_store(
         new_file = Path(place.url.removeprefix("sqlite:///"))
         if place.kind == SQLITE:
             folder = _beside(new_file, stack)
-        old = stack.enter_context(closing(Store(source)))
+        old = stack.enter_context(closing(Store(source, artefacts=artefacts)))
         found = old.lessons() if old.database.is_shared else dict(lessons)
         if folder is None:
             new = stack.enter_context(closing(Store(to)))
@@ -93,11 +97,11 @@ def _beside(new: Path, stack: ExitStack) -> Path:
 def _copied(old: Store, new: Store, lessons: Lessons, say: Callable[[str], None]) -> dict[str, int]:
     with ExitStack() as stack:
         reading = stack.enter_context(old.database.snapshot())
-        _require_idle(old, reading)
+        require_idle(old, reading)
         writing = stack.enter_context(new.transaction())
         new.database.alone(writing)  # no run may be started there now
         _require_empty(new, writing)
-        rows = {table.name: _table(table, reading, writing, say) for table in TABLES}
+        rows = {table.name: _table(table, old, reading, writing, say) for table in TABLES}
         for table in TABLES:
             found = writing.scalar(sql.select(sql.func.count()).select_from(table))
             if found != rows[table.name]:
@@ -109,7 +113,8 @@ def _copied(old: Store, new: Store, lessons: Lessons, say: Callable[[str], None]
     return rows | {LESSONS.name: len(lessons)}
 
 
-def _require_idle(old: Store, reading: Connection) -> None:
+def require_idle(old: Store, reading: Connection) -> None:
+    """KernelError where a process works on a run or a job of a store."""
     for row in reading.execute(sql.select(CLAIMS)).all():
         held = holder_of(row.holder)
         if old.database.is_held(reading, row.run, held, time.time() - row.at):
@@ -142,12 +147,16 @@ def _taken(what: str, hint: str) -> KernelError:
 
 
 def _table(
-    table: sql.Table, reading: Connection, writing: Connection, say: Callable[[str], None]
+    table: sql.Table,
+    old: Store,
+    reading: Connection,
+    writing: Connection,
+    say: Callable[[str], None],
 ) -> int:
     """Copies the rows of a table; how many."""
     total = reading.scalar(sql.select(sql.func.count()).select_from(table))
     done = 0
-    for rows in _rows(table, reading):
+    for rows in _rows(table, old, reading):
         writing.execute(table.insert(), rows)
         done += len(rows)
         if done == total or done // PROGRESS > (done - len(rows)) // PROGRESS:
@@ -155,11 +164,11 @@ def _table(
     return done
 
 
-def _rows(table: sql.Table, reading: Connection) -> Iterator[list[dict[str, Any]]]:
+def _rows(table: sql.Table, old: Store, reading: Connection) -> Iterator[list[dict[str, Any]]]:
     query = sql.select(table).order_by(*table.primary_key.columns)
     found = reading.execution_options(yield_per=ROWS).execute(query)
     for part in found.mappings().partitions():
-        rows = [dict(row) for row in part]
+        rows = [whole_row(row, old.artefacts) for row in part]
         for row in rows:
             if any(isinstance(text, str) and "\0" in text for text in row.values()):
                 raise KernelError(

@@ -306,7 +306,8 @@ def test_a_write_whose_answer_is_lost_is_written_once(store, what):
         "exchanged": {"exchanges": 1},
         "secret": {"secret": 1},
     }[what]
-    empty = dict.fromkeys(("secret", "leases", "lessons", "jobs", "job_claims", "rounds"), 0)
+    names = ("secret", "leases", "lessons", "jobs", "job_claims", "rounds", "artefacts")
+    empty = dict.fromkeys(names, 0)
     expected = {**empty, **same, **more}
     assert count == expected
 
@@ -435,7 +436,7 @@ def test_a_copy_that_fails_leaves_nothing(server, url, tmp_path, monkeypatch):
     for source, to in ((tmp_path / "a.db", url), (server.database(), tmp_path / "b.db")):
         with monkeypatch.context() as changed, pytest.raises(KernelError, match="enough"):
             changed.setattr(copying, "_number_on", fail)
-            changed.setattr(copying, "_require_idle", fail if to != url else copying._require_idle)
+            changed.setattr(copying, "require_idle", fail if to != url else copying.require_idle)
             _copy(source, to)
     assert not any(_rows(url).values()) and [f.name for f in tmp_path.iterdir()] == ["a.db"]
     _copy(tmp_path / "a.db", url)

@@ -9,13 +9,17 @@ from typing import Any
 
 from search.core.candidate import Candidate, candidate
 from search.core.stored import StoredEvent
+from search.store.artefacts import Artefacts, read_source
 
 Row = dict[str, Any]
 
 
-def node_row(run: str, generation: int, rank: int, asked: Candidate) -> Row:
-    """A candidate, as the `rank`-th of a generation."""
-    text = json.dumps(asked.table())
+def node_row(
+    run: str, generation: int, rank: int, asked: Candidate, artefacts: Artefacts | None = None
+) -> Row:
+    """A candidate, as the `rank`-th of a generation. artefacts: where a large source goes."""
+    table = asked.table()
+    text = json.dumps(table if artefacts is None else artefacts.kept_source(table))
     return dict(run=run, key=asked.key, generation=generation, rank=rank, candidate=text)
 
 
@@ -38,11 +42,13 @@ def _text(given: str) -> str:
     return given.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def generations(rows: Iterable[tuple[int, str]]) -> tuple[tuple[Candidate, ...], ...]:
+def generations(
+    rows: Iterable[tuple[int, str]], artefacts: Artefacts | None = None
+) -> tuple[tuple[Candidate, ...], ...]:
     """The candidates of each generation, of (generation, candidate) in order."""
     found: list[list[Candidate]] = []
     for generation, text in rows:
         while len(found) <= generation:
             found.append([])
-        found[generation].append(candidate(json.loads(text)))
+        found[generation].append(candidate(read_source(json.loads(text), artefacts)))
     return tuple(tuple(g) for g in found)

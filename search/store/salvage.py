@@ -23,7 +23,9 @@ from ir.errors import KernelError
 from search.core.candidate import candidate
 from search.core.evaluation import from_json
 from search.core.settings import settings
+from search.store.artefacts import is_reference
 from search.store.schema import (
+    ARTEFACTS,
     EDGES,
     EVALUATIONS,
     EVENTS,
@@ -45,15 +47,20 @@ def _run(row: Row) -> object:
     return settings(row["settings"]), json.loads(row["environment"]).items()
 
 
+def _exchange(row: Row) -> object:
+    return is_reference(row["request"]) or json.loads(row["request"]), row["seconds"] + 0.0
+
+
 # The tables in the order in which they are copied: a row's run comes before it.
 TABLES: tuple[tuple[sql.Table, Reads], ...] = (
     (SECRET, lambda row: row["text"] + ""),
+    (ARTEFACTS, lambda row: row["name"] + row["address"]),
     (RUNS, _run),
     (NODES, lambda row: candidate(json.loads(row["candidate"]))),
     (EDGES, lambda row: None),
     (EVALUATIONS, lambda row: from_json(row["outcome"])),
     (EVENTS, lambda row: row["seconds"] + 0.0),
-    (EXCHANGES, lambda row: (json.loads(row["request"]), row["seconds"] + 0.0)),
+    (EXCHANGES, _exchange),
     (JOBS, lambda row: (json.loads(row["text"])["searches"], row["started"] + 0.0)),
     (ROUNDS, lambda row: row["number"] + row["search"] + row["evaluations"]),
 )

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 
 from ir.errors import KernelError
 
-HEAD = "0004"  # the latest of migrations/versions
+HEAD = "0005"  # the latest of migrations/versions
 BASE = "0001"  # that of stores which say a format and no revision
 FORMAT = 2  # what such stores say; in those of format 1, texts have verbs under retired words
 
@@ -133,6 +133,13 @@ ROUNDS = sql.Table(
     sql.Column("run", sql.ForeignKey("runs.id"), nullable=True),
     sql.Column("ended", sql.Text, nullable=False),
     sql.Column("over", sql.Boolean, nullable=False),
+)
+# Where large texts lie instead of in rows: the address, and the name of this store's own folder there.
+ARTEFACTS = sql.Table(
+    "artefacts",
+    META,
+    sql.Column("name", sql.String, primary_key=True),
+    sql.Column("address", sql.Text, nullable=False),
 )
 
 

@@ -19,11 +19,13 @@ from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, from_json, to_json
 from search.core.settings import Settings, settings
 from search.core.stored import StoredEvent, StoredExchange, StoredRun
-from search.store.address import address_of
+from search.store.address import address_of, without_password
+from search.store.artefacts import Artefacts, artefacts_at, whole_row
 from search.store.database import database_at
 from search.store.holder import here, holder_of
 from search.store.rows import edge_rows, event_row, generations, node_row
 from search.store.schema import (
+    ARTEFACTS,
     CLAIMS,
     EDGES,
     EVALUATIONS,
@@ -49,9 +51,15 @@ class Store:
     once: the row of a run's claim, which each write of a run renews, has the time of the last one.
     """
 
-    def __init__(self, url: str, say: Callable[[str], None] = lambda text: None):
+    def __init__(
+        self,
+        url: str,
+        say: Callable[[str], None] = lambda text: None,
+        artefacts: str | None = None,
+    ):
         """url: of a database, or the path of an SQLite file, which is made where missing.  say: is
-        told of a server that is lost and found again."""
+        told of a server that is lost and found again.  artefacts: where large texts lie from now on,
+        a folder or URL; None for where the store has them, which is in its rows unless it was told."""
         address = address_of(url)
         self.url = address.shown
         self.database = database_at(address, say)
@@ -63,6 +71,7 @@ class Store:
         try:
             with self.transaction() as connection:
                 prepare(connection, self.url, self.database.alone)
+                self.artefacts = self._artefacts(connection, artefacts)
         except KernelError:
             self.database.close()
             raise
@@ -105,6 +114,9 @@ class Store:
         self, run: str, generation: int, candidates: Sequence[Candidate], seconds: float
     ) -> None:
         """A generation is about to be evaluated. One that was asked before is replaced."""
+        nodes = [
+            node_row(run, generation, rank, c, self.artefacts) for rank, c in enumerate(candidates)
+        ]
 
         def work(connection: Connection) -> None:
             here = (NODES.c.run == run) & (NODES.c.generation == generation)
@@ -117,7 +129,6 @@ class Store:
                 of_old = (EDGES.c.run == run) & EDGES.c.child.in_(old)
                 connection.execute(NODES.delete().where(here))
                 connection.execute(EDGES.delete().where(of_old))
-            nodes = [node_row(run, generation, rank, c) for rank, c in enumerate(candidates)]
             edges = [row for c in candidates for row in edge_rows(run, c)]
             said = [StoredEvent("asked", key, seconds, str(generation)) for key in new]
             said += [StoredEvent("withdrawn", key, seconds, str(generation)) for key in gone]
@@ -174,10 +185,13 @@ class Store:
     def exchanged(self, run: str, exchange: StoredExchange) -> None:
         """Keeps an exchange with a model; one of the same digest and rank is replaced."""
         same = (EXCHANGES.c.digest == exchange.digest) & (EXCHANGES.c.rank == exchange.rank)
+        row = asdict(exchange)
+        if self.artefacts is not None:
+            row |= {name: self.artefacts.kept(row[name]) for name in ("request", "reply")}
 
         def work(connection: Connection, again: bool) -> None:
             connection.execute(EXCHANGES.delete().where((EXCHANGES.c.run == run) & same))
-            connection.execute(EXCHANGES.insert().values(run=run, **asdict(exchange)))
+            connection.execute(EXCHANGES.insert().values(run=run, **row))
 
         self.database.write(work)
 
@@ -186,7 +200,11 @@ class Store:
         columns = [EXCHANGES.c[f.name] for f in fields(StoredExchange)]
         query = sql.select(*columns).where(EXCHANGES.c.run == run).order_by(EXCHANGES.c.id)
         rows = self.database.read(lambda connection: connection.execute(query).all())
-        return tuple(StoredExchange(*row) for row in rows)
+        try:
+            whole = [whole_row(row._mapping, self.artefacts) for row in rows]
+        except KernelError as error:
+            raise _of_run(run, error) from None
+        return tuple(StoredExchange(**row) for row in whole)
 
     def secret(self) -> str:
         """The store's own random text, made when it is first asked for."""
@@ -295,7 +313,7 @@ class Store:
             part = "environment"
             environment = json.loads(row.environment)
             part = "candidates"
-            found = _generations(connection, run)
+            found = self._generations(connection, run)
             part = "evaluations"
             outcomes = _outcomes(connection, run)
         except DAMAGE as error:
@@ -304,8 +322,32 @@ class Store:
                 where=self.url,
                 hint=self.database.remedy,
             ) from error
+        except KernelError as error:
+            raise _of_run(run, error) from None
         log = _log_of(connection, run)
         return StoredRun(run, chosen, environment, found, outcomes, log)
+
+    def _generations(self, connection: Connection, run: str) -> tuple[tuple[Candidate, ...], ...]:
+        query = sql.select(NODES.c.generation, NODES.c.candidate).where(NODES.c.run == run)
+        query = query.order_by(NODES.c.generation, NODES.c.rank)
+        return generations((tuple(row) for row in connection.execute(query)), self.artefacts)
+
+    def _artefacts(self, connection: Connection, given: str | None) -> Artefacts | None:
+        """Where large texts lie, which is noted where it is said."""
+        row = connection.execute(sql.select(ARTEFACTS)).first()
+        if given is None:
+            return None if row is None else artefacts_at(row.address, row.name)
+        shown = without_password(given)
+        if row is None:
+            self.database.alone(connection)  # another process may be told the same
+            row = connection.execute(sql.select(ARTEFACTS)).first()
+        if row is None:
+            name = secrets.token_hex(8)
+            connection.execute(ARTEFACTS.insert().values(name=name, address=shown))
+        else:
+            name = row.name
+            connection.execute(ARTEFACTS.update().values(address=shown))
+        return artefacts_at(given, name)
 
     def _unknown(self, run: str) -> KernelError:
         query = sql.select(JOBS.c.id).order_by(JOBS.c.started.desc()).limit(8)
@@ -354,10 +396,10 @@ def _log(connection: Connection, run: str, event: StoredEvent) -> None:
     connection.execute(EVENTS.insert().values(event_row(run, event)))
 
 
-def _generations(connection: Connection, run: str) -> tuple[tuple[Candidate, ...], ...]:
-    columns = (NODES.c.generation, NODES.c.candidate)
-    query = sql.select(*columns).where(NODES.c.run == run)
-    return generations(connection.execute(query.order_by(NODES.c.generation, NODES.c.rank)))
+def _of_run(run: str, error: KernelError) -> KernelError:
+    """A fault of an artefact, as one of the run that needs it."""
+    what = f"run `{run}` cannot be read: {error.what}"
+    return KernelError(what, where=error.where, allowed=error.allowed, hint=error.hint)
 
 
 def _outcomes(connection: Connection, run: str) -> dict[str, Evaluated]:
