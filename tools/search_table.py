@@ -55,9 +55,9 @@ def page(text: str, found: File, beds: Sequence[File] = ()) -> str:
 
 
 def testbed(beds: Sequence[File]) -> str:
-    """For each target where its searches are from, the policies and the kernels."""
+    """For each target where its searches are from, the policies, the kernels and the operators."""
     parts = (
-        "\n".join((f"On `{bed['rows'][0]['target']}`: {origin(bed)}", policies(bed), kernels(bed)))
+        "\n".join((f"On `{bed['rows'][0]['target']}`: {origin(bed)}", *(t(bed) for t in _OF_BED)))
         for bed in beds
     )
     return "\n".join(parts)
@@ -94,15 +94,14 @@ def policies(found: File) -> str:
         "mean rank",
         "area",
         "final time / best known",
+        "final time / `tpe`",
         "evaluations until 95%",
         "got there",
     )
-    lines = [line(head), line(["---", *["---:"] * 5])]
+    lines = [line(head), line(["---", *["---:"] * 6])]
+    forms = {"rank": ".2f", "area": ".4f", "final": ".4f", "over": ".3f", "near": ".0f"}
     for row in found["summary"]["policies"]["rows"]:
-        figures = (
-            _range(row[k], f)
-            for k, f in (("rank", ".2f"), ("area", ".4f"), ("final", ".4f"), ("near", ".0f"))
-        )
+        figures = (_range(row[k], f) if row[k] else "not run" for k, f in forms.items())
         lines.append(line((f"`{row['configuration']}`", *figures, f"{row['got_near']:.0%}")))
     return "\n".join(lines) + "\n" if len(lines) > 2 else ""
 
@@ -185,6 +184,7 @@ TABLES: Mapping[str, Callable[[File], str]] = {
     "kernels": kernels,
     "operators": operators,
 }
+_OF_BED = (policies, kernels, operators)
 
 
 def written(root: Path) -> Mapping[Path, str]:

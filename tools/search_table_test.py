@@ -62,7 +62,7 @@ def test_policies_are_in_order_with_their_intervals(found):
     lines = marked("policies", found).splitlines()
     assert lines[4].startswith("| `good` | 1.00 (1.00 to 1.00) |") and "| 100% |" in lines[4]
     assert lines[5].startswith("| `random` | 2.00 (2.00 to 2.00) |")
-    assert "| 2.0000 (2.0000 to 2.0000) | 5 (5 to 5) | 0% |" in lines[5]
+    assert "| 2.0000 (2.0000 to 2.0000) | not run | 5 (5 to 5) | 0% |" in lines[5]
 
 
 def test_who_beats_whom(found):

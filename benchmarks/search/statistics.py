@@ -22,6 +22,7 @@ Block = tuple[str, int]
 RESAMPLES = 2000
 SEED = 2026
 LEVEL = 95  # percent, of every interval
+BASELINE = "tpe"  # whose final times others are set beside
 NEAR = 0.95  # of the best known speed: when a search is said to have got there
 
 
@@ -106,7 +107,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
 
 def table(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
     """Configurations in order of their mean rank by area, with intervals; and in which share of
-    the blocks one beats another by area (a tie counts half)."""
+    the blocks one beats another by area (a tie counts half). over: the final time over `BASELINE`'s."""
     where, found = compared(rows, names)
     if not where or not names:
         return {"blocks": [], "rows": [], "wins": {}}
@@ -120,6 +121,7 @@ def table(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
                 "rank": _estimate(ranked[:, n], np.mean),
                 "area": _estimate(areas, np.mean),
                 "final": _estimate(finals, _geometric),
+                "over": _over(found, finals),
                 "near": _estimate(near, np.median),
                 "got_near": float(np.mean(near <= _most(rows))),
             }
@@ -163,6 +165,13 @@ def interval(values: np.ndarray, of: Callable[[np.ndarray], float]) -> tuple[flo
 def _estimate(values: np.ndarray, of: Callable[[np.ndarray], float]) -> dict[str, float]:
     low, high = interval(values, of)
     return {"value": float(of(values)), "low": low, "high": high}
+
+
+def _over(found: Mapping[str, np.ndarray], finals: np.ndarray) -> dict[str, float] | None:
+    """Final times over the baseline's in the same blocks; None where that was not run."""
+    if BASELINE not in found:
+        return None
+    return _estimate(finals / found[BASELINE][:, 1], _geometric)
 
 
 def _figures(row: Row, best: float) -> tuple[float, float, int]:

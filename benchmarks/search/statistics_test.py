@@ -69,6 +69,14 @@ def test_configurations_are_ranked_within_blocks():
     assert found["wins"]["good"]["bad"] == 1.0 and found["wins"]["bad"]["good"] == 0.0
 
 
+def test_final_times_stand_beside_those_of_the_baseline_in_the_same_blocks():
+    rows = [row("tpe", [[1, 8.0], [2, 4.0]]), row("tpe", [[1, 8.0]], "l")]
+    rows += [row("good", [[1, 8.0], [2, 2.0]]), row("good", [[1, 8.0], [3, 2.0]], "l")]
+    over = {r["configuration"]: r["over"]["value"] for r in table(rows, ["tpe", "good"])["rows"]}
+    assert over == pytest.approx({"tpe": 1.0, "good": (0.5 * 0.25) ** 0.5})
+    assert all(r["over"] is None for r in table(ROWS, ["bad", "good"])["rows"])
+
+
 def test_only_blocks_that_all_have_run_are_compared():
     alone = row("good", [[1, 1.0]], "k", 3)
     more = [*ROWS, alone, row("bad", [], "k", 4), row("good", [[1, 2.0]], "k", 4)]
