@@ -9,7 +9,7 @@ from typing import Any
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated
 from search.core.stored import Leases
-from search.loop.hooks import Evaluator
+from search.loop.hooks import Evaluator, Foresighted
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5  # seconds between looks, which double
 
@@ -34,8 +34,20 @@ class Shared:
         self.leases = leases
         self.contexts = evaluator.contexts
         self.environment: Mapping[str, Any] = evaluator.environment
+        self._begun: set[tuple[str, str]] = set()  # leased before a call asked for it
         self._clock = clock
         self._sleep = sleep
+
+    def ahead(self, asked: Candidate) -> None:
+        """See `Foresighted`; what another search evaluates is not begun."""
+        if not isinstance(self.evaluator, Foresighted):
+            return
+        work = self._work(asked)
+        if work is not None:
+            if not self.leases.claim([work]):
+                return
+            self._begun.add(work)
+        self.evaluator.ahead(asked)
 
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
@@ -44,10 +56,16 @@ class Shared:
         end = None if seconds is None else self._clock() + seconds
         waiting = list(range(len(candidates)))
         wait, first = FIRST_WAIT, True
+        begun, self._begun = self._begun, set()
+        self.leases.release(begun - {self._work(candidate) for candidate in candidates})
         while waiting:
             works = {at: self._work(candidates[at]) for at in waiting}
             wanted = [work for work in works.values() if work is not None]
-            mine = self.leases.claim(wanted if first else sorted(self.leases.free(wanted)))
+            if first:
+                others = [work for work in wanted if work not in begun]
+                mine = begun.intersection(wanted).union(self.leases.claim(others))
+            else:
+                mine = set(self.leases.claim(sorted(self.leases.free(wanted))))
             first = False
             taken = [at for at in waiting if works[at] is None or works[at] in mine]
             waiting = [at for at in waiting if at not in taken]

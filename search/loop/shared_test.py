@@ -100,3 +100,35 @@ def test_measured_times_are_each_search_s_own():
     inner, leases = Counting("measured"), Leases(WORKS)
     assert _found(Shared(inner, leases, sleep=_never)) == ALL
     assert leases.claimed == []
+
+
+class Foreseeing(Counting):
+    """Begins what it is told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.begun: list = []
+
+    def ahead(self, asked):
+        self.begun.append(asked)
+
+
+def test_what_is_begun_ahead_is_leased_once_and_not_what_another_search_has():
+    leases, inner = Leases(WORKS[1:2]), Foreseeing()
+    shared = Shared(inner, leases, sleep=lambda seconds: None)
+    for each in CANDIDATES[:3]:
+        shared.ahead(each)
+    assert inner.begun == [CANDIDATES[0], CANDIDATES[2]]
+    assert _found(shared) == {0: 1.0, 1: 2.0, 2: 3.0, 3: 4.0}
+    assert inner.asked[:3] == [CANDIDATES[0], CANDIDATES[2], CANDIDATES[3]], (
+        "the other's comes last"
+    )
+    assert sorted(leases.claimed) == sorted(WORKS) and not leases.released
+
+
+def test_what_is_begun_ahead_and_not_asked_for_is_given_back():
+    leases = Leases()
+    shared = Shared(Foreseeing(), leases)
+    shared.ahead(CANDIDATES[0])
+    assert dict(shared.evaluate(CANDIDATES[1:2]))
+    assert leases.released == WORKS[:1]
