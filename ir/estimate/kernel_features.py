@@ -73,7 +73,7 @@ class _Walk(Counter):
     def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
         super().__init__(launch, machine, sizes)
         self.times = launch.times(sizes)
-        self.tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
+        self.tiles = launch.grid_tiles(sizes)
         own = machine.model.block_per_tile and not launch.resident
         self.kept = frozenset(_reused(launch, 0 if own else -1))  # loaded values that are reused
         # Totals of the launch: bytes `asked` (requested) and `moved`; bytes `loaded`, and of these

@@ -44,7 +44,7 @@ class Traffic:
 def traffic(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Traffic:
     """The work of a launch, from its statements and how often each runs."""
     counter = Counter(launch, machine, sizes)
-    tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
+    tiles = launch.grid_tiles(sizes)
     counter.block(launch.body, 1)
     moved = counter.bytes * tiles
     compulsory = sum(

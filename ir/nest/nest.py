@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from math import ceil, prod
 from typing import cast
 
 from ir.memo import Keeping, kept
@@ -376,6 +377,10 @@ class Launch(Keeping):
     def times(self, sizes: Mapping[str, int]) -> int:
         """How many times it is launched."""
         return len(self.repeat.steps(sizes)) if self.repeat else 1
+
+    def grid_tiles(self, sizes: Mapping[str, int]) -> int:
+        """How many tiles its grid has."""
+        return prod(ceil(value(g.size, sizes) / g.tile) for g in self.grid)
 
     def statements(self) -> Iterator[Statement]:
         """Every statement, loops before their bodies."""

@@ -8,14 +8,14 @@ were measured on an H100 (docs/benchmarks.md).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil, prod
 
 from ir.edits.stages import copy, pipeline
-from ir.lower.lower import fits, lower
+from ir.errors import KernelError
+from ir.lower.lower import lower
 from ir.machine import Machine
+from ir.nest.nest import Dot
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
-from ir.sizes import value as number
 from ir.spec import DTYPES, Spec
 from ir.verify import facts
 from machines.gpu.index_roles import Roles, roles
@@ -44,9 +44,7 @@ def in_bulk(spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Sched
         return first
     for shape, least in ((WIDE, 1.0), (SQUARE, LEAST)):
         made = _tiled(spec, first, own, shape, machine)
-        if made is None or _tiles(spec, made, sizes) < least * machine.parallel:
-            continue
-        if fits(spec, made, machine, sizes) and _held(spec, made, machine, sizes):
+        if made is not None and _suits(spec, made, machine, sizes, least):
             return made
     return first
 
@@ -75,18 +73,16 @@ def _tiled(
     return changed(first, *made)
 
 
-def _tiles(spec: Spec, schedule: Schedule, sizes: Mapping[str, int]) -> int:
-    """How many tiles its grid has."""
-    ranges = facts(spec).ranges
-    grid = [d.subject for d in schedule.of("place") if d.option("level") == "grid"]
-    cut = {d.subject: d.number("size") for d in schedule.of("tile")}
-    names = (place.removesuffix(".outer") for place in grid)
-    return prod(ceil(number(ranges[i].high, sizes) / cut.get(i, 1)) for i in names)
-
-
-def _held(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> bool:
-    """Whether shared memory holds its tiles."""
-    nest = lower(spec, schedule, machine, sizes)
+def _suits(
+    spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int], least: float
+) -> bool:
+    """Whether it is legal, shared memory holds its tiles, and such a share of the multiprocessors has one."""
+    try:
+        nest = lower(spec, schedule, machine, sizes)
+    except KernelError:
+        return False
     bound = bind(spec, sizes)
     held = max(shared_bytes(launch, machine, bound) for launch in nest.launches)
-    return held <= machine.on_chip_bytes
+    matmuls = (n for n in nest.launches if any(isinstance(s, Dot) for s in n.statements()))
+    tiles = min((launch.grid_tiles(bound) for launch in matmuls), default=0)
+    return held <= machine.on_chip_bytes and tiles >= least * machine.parallel

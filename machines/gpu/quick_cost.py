@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil
 
 from ir.machine import Machine
 from ir.nest.nest import Launch, LoopNest
 from ir.sizes import bind
-from ir.sizes import value as number
 from machines.gpu.counter import ThreadsCounter
 from machines.gpu.live import live_bytes, too_deep
 from machines.gpu.shared_memory import shared_bytes
@@ -97,7 +96,7 @@ def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> LaunchWo
     counter = ThreadsCounter(launch, machine, sizes)
     counter.block(launch.once, 1.0)
     counter.block(launch.body, 1.0)
-    tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
+    tiles = launch.grid_tiles(sizes)
     taken = live_bytes(launch, machine, sizes), shared_bytes(launch, machine, sizes)
     deep = too_deep(launch, machine, sizes)
     return LaunchWork(counter, machine, taken, tiles, launch.resident, launch.registers, deep)
