@@ -21,7 +21,7 @@ def _python_site_impl(rctx):
     if result.return_code:
         fail("The packages of %s could not be installed: %s" % (rctx.attr.lock, result.stderr))
 
-    # A copy, not a link: what lies outside may go while Bazel has it in mind.
+    # A copy, not a link: the cache may be deleted while Bazel still refers to it.
     copied = rctx.execute(["cp", "-rL", result.stdout.strip(), "site"])
     if copied.return_code:
         fail("The packages of %s could not be copied: %s" % (rctx.attr.lock, copied.stderr))

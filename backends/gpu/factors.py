@@ -17,10 +17,9 @@ from backends.gpu.uses import tiles
 from ir.nest.nest import Launch, Map, Reduction, Tile
 from ir.nest.steps import scalar
 from ir.spec import Apply, Expr, Number
-from ir.variant.bounds import positive_scalar
+from ir.variant.bounds import positive_scalar, reaches_ends
 
 LOWEST = Number(-float("inf"))
-_ADDING = ("add", "sub", "minimum", "maximum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +59,7 @@ def near_ends(launch: Launch) -> frozenset[str]:
 
 def _is_near(expr: Expr, known: Collection[str]) -> bool:
     """Whether a part of an expression may be next to an end. known: values that may be."""
-    match expr:
-        case Tile(value):
-            return value in known
-        case Apply("where", (_, _, other)):
-            return other != LOWEST
-        case Apply(function):
-            return function in _ADDING
-    return False
+    return expr.value in known if isinstance(expr, Tile) else reaches_ends(expr)
 
 
 def _parts(expr: Expr) -> Hoisted | None:

@@ -7,14 +7,12 @@ is still finite in the unit of a power of two.
 
 from __future__ import annotations
 
-from math import inf
-
-from ir.spec import Apply, Cast, Equation, Expr, Number, Read, Spec
+from ir.spec import Apply, Cast, Equation, Expr, Read, Spec
+from ir.variant.bounds import reaches_ends
 from ir.variant.variant import pointwise
 
 LOWEST_F32 = -(2 - 2**-23) * 2.0**127
 LOWEST_SCALED = -1.0e38  # finite times log2(e)
-_ADDING = ("add", "sub", "minimum", "maximum")
 
 
 def lowest(spec: Spec, maximum: Equation) -> float:
@@ -25,12 +23,13 @@ def lowest(spec: Spec, maximum: Equation) -> float:
 def _near_end(spec: Spec, expr: Expr) -> bool:
     """Whether a value may be next to the lowest number: something is added to it or chosen in its place.
     What is read from memory alone counts as far from it, and -inf is not next to it."""
+    if reaches_ends(expr):
+        return True
     match expr:
-        case Apply("where", (_, chosen, other)):
-            far = other == Number(-inf)
-            return not far or _near_end(spec, chosen)
-        case Apply(function, args):
-            return function in _ADDING or any(_near_end(spec, a) for a in args)
+        case Apply("where", (_, chosen, _)):
+            return _near_end(spec, chosen)
+        case Apply(_, args):
+            return any(_near_end(spec, a) for a in args)
         case Cast(_, value):
             return _near_end(spec, value)
         case Read(tensor):

@@ -31,6 +31,7 @@ _OF_FUNCTION = {
     "square": (0.0, inf),
 }
 _ALWAYS_POSITIVE = ("exp", "exp2", "sigmoid", "rsqrt", "cosh")
+_ADDING = ("add", "sub", "minimum", "maximum")
 _KEEPS = ("add", "mul", "div", "minimum", "sqrt")  # positive where all operands are
 
 
@@ -46,6 +47,17 @@ def positive_scalar(expr: Expr) -> bool:
     Sizes (upper case) are at least 1; attributes (lower case) may have any sign.
     """
     return _positive_node(expr, str.isupper, positive_scalar)
+
+
+def reaches_ends(operation: Expr) -> bool:
+    """Whether an operation may bring far numbers next to the ends of f32: it adds, as a mask of the lowest
+    number is added, or chooses another number than -inf in a value's place."""
+    match operation:
+        case Apply("where", (_, _, other)):
+            return other != Number(-inf)
+        case Apply(function):
+            return function in _ADDING
+    return False
 
 
 def _positive_node(
