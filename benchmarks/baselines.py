@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 Function = Callable[..., Tensor]
 
@@ -69,6 +71,16 @@ def attention_causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)[0]
 
 
+def attention_by(backend: SDPBackend, causal: bool) -> Function:
+    """Attention by one of PyTorch's implementations."""
+
+    def call(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        with sdpa_kernel(backend):
+            return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0]
+
+    return call
+
+
 def conv1d(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
     return F.conv1d(x, w, bias, padding=1)
 
@@ -108,9 +120,33 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     return a @ b
 
 
-def matmul_f8(a: Tensor, b: Tensor) -> Tensor:
-    """A product of 8-bit floats takes scales and b by columns in PyTorch: here both are widened."""
-    return a @ b if a.itemsize > 1 else a.bfloat16() @ b.bfloat16()
+def matmul_tf32(a: Tensor, b: Tensor) -> Tensor:
+    """f32 operands are rounded to tf32, off the GPU by hand; float64 ones are not."""
+    if not a.is_cuda and a.dtype == torch.float32:
+        return _tf32(a) @ _tf32(b).t()
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        return a @ b.t()
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def _tf32(x: Tensor) -> Tensor:
+    """To the nearest number of 10 fraction bits, ties to even."""
+    bits = x.view(torch.int32)
+    return (bits + 0xFFF + (bits >> 13 & 1) & ~0x1FFF).view(torch.float32)
+
+
+def matmul_f8(a: Tensor, b: Tensor, fast: bool = False) -> Tensor:
+    """A product of 8-bit floats takes scales on a GPU; elsewhere both are widened. fast: its sums lose
+    bits along K."""
+    if a.itemsize > 1:
+        return a @ b.t()
+    if not a.is_cuda:
+        return a.bfloat16() @ b.bfloat16().t()
+    one = torch.ones((), device=a.device)
+    return torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=fast)
 
 
 def matmul_bias_gelu(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
@@ -155,9 +191,19 @@ def _last(x: Tensor, w: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return x.contiguous(**kept), w.contiguous(**kept), bias
 
 
+def _by_backend(causal: bool) -> dict[str, Form]:
+    """Attention by each of PyTorch's fused implementations."""
+    named = {
+        "flash": SDPBackend.FLASH_ATTENTION,
+        "cudnn": SDPBackend.CUDNN_ATTENTION,
+        "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    }
+    return {name: Form(attention_by(one, causal)) for name, one in named.items()}
+
+
 BASELINES: Mapping[str, Baseline] = {
-    "attention": Baseline(attention),
-    "attention_causal": Baseline(attention_causal),
+    "attention": Baseline(attention, forms=_by_backend(causal=False)),
+    "attention_causal": Baseline(attention_causal, forms=_by_backend(causal=True)),
     "conv1d": Baseline(
         conv1d,
         forms={
@@ -173,7 +219,8 @@ BASELINES: Mapping[str, Baseline] = {
     "matmul_f32": Baseline(matmul),
     "matmul_bf16": Baseline(matmul),
     "matmul_bias_gelu": Baseline(matmul_bias_gelu),
-    "matmul_f8": Baseline(matmul_f8),
+    "matmul_f8": Baseline(matmul_f8, forms={"fast": Form(partial(matmul_f8, fast=True))}),
+    "matmul_tf32": Baseline(matmul_tf32),
     "max_pool2d": Baseline(max_pool2d),
     "pairwise_dot": Baseline(pairwise_dot),
     "pffn": Baseline(pffn),

@@ -31,6 +31,7 @@ from backends.backend import Backend, BackendError, Carries
 from backends.measure import check
 from backends.registry import backend, served_by, target
 from benchmarks.built import BuiltFolder, read_built
+from benchmarks.candidates import Candidate
 from benchmarks.results import read, save
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
@@ -40,6 +41,7 @@ from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_workload
 from ir.parse.schedule import parse_schedule
 from ir.reference.inputs import random_inputs
+from ir.schedule import Schedule
 from ir.workload import LIBRARY, Sizes, Workload
 
 ROOT = Path(__file__).parent.parent
@@ -67,6 +69,7 @@ class Case:
     kernel: str
     sizes: Sizes = field(default_factory=dict)  # none: those that the kernel is tuned at
     library: str = ""  # PyTorch's function of the same inputs, in the module `torch`
+    more: tuple[Sizes, ...] = ()  # sizes beside those that it is tuned and checked at
 
     @property
     def name(self) -> str:
@@ -95,6 +98,7 @@ class Lowered:
     machine: Machine
     work: Workload
     nest: LoopNest
+    schedule: Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +122,18 @@ _LARGE = (
 CASES = {c.name: c for c in (*(Case(p.stem) for p in sorted(LIBRARY.glob("*.kir"))), *_LARGE)}
 
 
-def lowered(name: str, machine_name: str, language: str, schedules: str = "") -> Lowered:
+def lowered(
+    case: str | Case | Candidate, machine_name: str, language: str, schedules: str = ""
+) -> Lowered:
     """A case lowered by its schedule for a target, by default for its own."""
+    case = CASES[case] if isinstance(case, str) else case
     serving = backend(language)
     machine = served_by(target(machine_name), serving)
-    work = CASES[name].work()
-    record = CASES[name].schedule(schedules or machine_name, language)
+    work = case.work()
+    record = case.schedule(schedules or machine_name, language)
     if not record.is_file():
         raise KernelError(
-            f"`{name}` has no schedule for `{schedules or machine_name}`",
+            f"`{case.name}` has no schedule for `{schedules or machine_name}`",
             where=record.name,
             hint="--schedules names a target that has one",
         )
@@ -135,7 +142,8 @@ def lowered(name: str, machine_name: str, language: str, schedules: str = "") ->
     decided = replace(
         decided, decisions=tuple(d for d in decided.decisions if d.verb not in lacking)
     )
-    return Lowered(serving, machine, work, lower(work.spec, decided, machine, work.tune))
+    nest = lower(work.spec, decided, machine, work.tune)
+    return Lowered(serving, machine, work, nest, decided)
 
 
 def job(name: str, language: str, race: Race, folder: Path, stage: str) -> Row:

@@ -1,8 +1,9 @@
-"""Builds the kernels of `benchmarks.languages` where their GPU is not, for a race where it is.
+"""Builds kernels of `benchmarks.languages` or `benchmarks.contest` where their GPU is not, for a race
+where it is.
 
 The compiler of a backend may be missing where the GPU is. So this command compiles each kernel for its
-tuning and check sizes, and writes them with the digest of each file; `benchmarks.languages --built=FOLDER`
-checks and times exactly these files.
+tuning and check sizes, and writes them with the digest of each file. These commands check and time exactly
+these files with `--built=FOLDER`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from pathlib import Path
 from backends.backend import Carries
 from backends.registry import backend, target
 from benchmarks.built import INDEX, place, sha256
-from benchmarks.languages import Row, asked, figures_of, forked, lowered, waited
+from benchmarks.candidates import Candidate, asked_contests
+from benchmarks.languages import CASES, Case, Row, asked, figures_of, forked, lowered, waited
 from benchmarks.results import replace
 from ir.errors import KernelError
 
@@ -28,17 +30,20 @@ EXAMPLES = """
 examples:
   python3 -m benchmarks.prebuilt --target=h200 --out=built
   python3 -m benchmarks.languages --target=h200 --built=built --out=benchmarks/results/h200/cutedsl.json
+  python3 -m benchmarks.prebuilt --target=h200 --contests=all --backends=cutedsl --out=built
 """
 
 
-def built(kernel: str, machine_name: str, language: str, schedules: str, folder: Path) -> Row:
+def built(
+    case: Case | Candidate, machine_name: str, language: str, schedules: str, folder: Path
+) -> Row:
     """Builds a kernel for all its sizes into a folder; its figures and the digests of its files."""
-    one = lowered(kernel, machine_name, language, schedules)
+    one = lowered(case, machine_name, language, schedules)
     serving = one.serving
     assert isinstance(serving, Carries)
     folder.mkdir(parents=True)
     made = serving.build(serving.emit(one.nest, one.machine), one.nest, one.machine, folder)
-    serving.complete(made, one.nest, one.machine, [one.work.tune, *one.work.checks])
+    serving.complete(made, one.nest, one.machine, [one.work.tune, *case.more, *one.work.checks])
     return {
         "source": made.file.name,
         "figures": dict(made.figures),
@@ -64,24 +69,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made.add_argument("--target", required=True, help="the GPU that the kernels are for")
     made.add_argument("--out", required=True, type=Path, help="a folder that is not there yet")
     made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
+    made.add_argument(
+        "--contests", default="", help="candidates of these contests instead, or of `all`"
+    )
     made.add_argument("--backends", default="", help="some backends; else all that can")
     made.add_argument("--schedules", default="", help="build by the records of this target instead")
     given = made.parse_args(arguments)
-    names, can = asked(given.kernels), carrying(given.target)
+    can = carrying(given.target)
     languages = tuple(n for n in given.backends.split(",") if n) or can
     if unknown := [n for n in languages if n not in can]:
         raise KernelError(f"`{unknown[0]}` builds nothing to carry", allowed=", ".join(can))
     if given.out.exists():
         raise KernelError("the folder is there already", where=str(given.out))
     schedules = given.schedules or given.target
+    pairs: list[tuple[Case | Candidate, str]] = [
+        (c, b)
+        for x in asked_contests(given.contests)
+        for b in languages
+        for c in x.candidates(schedules, b)
+    ]
+    if not given.contests:
+        pairs = [(CASES[k], b) for k in asked(given.kernels) for b in languages]
     given.out.mkdir(parents=True)
     kernels: dict[str, Row] = {}
     with tempfile.TemporaryDirectory() as answers:
         children: dict[int, tuple[Path, float]] = {}
-        for kernel, language in ((k, b) for k in names for b in languages):
+        for case, language in pairs:
             waited(children, os.cpu_count() or 1)
-            name = place(kernel, language)
-            own = (kernel, given.target, language, schedules, given.out / name)
+            name = place(case.name, language)
+            own = (case, given.target, language, schedules, given.out / name)
             answer = Path(answers) / name
             children[forked(lambda o=own: built(*o), answer)] = answer, time.monotonic() + SECONDS
             kernels[name] = {"failure": "build: no answer in time"}

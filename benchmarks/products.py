@@ -50,6 +50,10 @@ def work(row: Row) -> int:
     s = row.sizes
     if row.kernel.startswith("matmul"):
         return 2 * s["M"] * s["N"] * s["K"]
+    if row.kernel == "conv1d":
+        return 2 * s["B"] * s["O"] * s["L"] * s["C"] * 3
+    if row.kernel == "conv2d":
+        return 2 * s["B"] * s["O"] * s["H"] * s["W"] * s["C"] * 9
     whole = 4 * s["H"] * s["M"] * s["N"] * s["D"]
     return whole // 2 if row.kernel == "attention_causal" else whole
 

@@ -38,9 +38,10 @@ class Reading:
     # Distance of the results from those of the kernel's first schedule, over their norm
     apart: float = 0.0
     reason: str = ""  # why there is none
+    row: Mapping[str, Any] = field(default_factory=dict)  # more, where the job gives more
 
 
-def _serve(pipe: Any, make: Callable[[], Callable[[TimingJob], Reading]]) -> None:
+def _serve(pipe: Any, make: Callable[[], Callable[[Any], Reading]]) -> None:
     """The process: answers jobs until the pipe closes."""
     bench = make()
     while True:
@@ -58,13 +59,13 @@ def _serve(pipe: Any, make: Callable[[], Callable[[TimingJob], Reading]]) -> Non
 class Stopwatch:
     """Times jobs in a process of its own, which is replaced when one breaks it."""
 
-    make: Callable[[], Callable[[TimingJob], Reading]]  # gives the process what times a job
+    make: Callable[[], Callable[[Any], Reading]]  # gives the process what times a job
     seconds: float = 60.0  # the most that a job may take
     _process: Any = field(default=None, init=False)
     _pipe: Any = field(default=None, init=False)
 
-    def __call__(self, job: TimingJob) -> Reading:
-        """The reading of a job; one with a reason where it fails, dies or takes too long."""
+    def __call__(self, job: Any) -> Reading:
+        """The reading of a job, as a `TimingJob`; one with a reason where it fails, dies or takes too long."""
         self._start()
         try:
             self._pipe.send(job)

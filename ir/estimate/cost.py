@@ -10,7 +10,7 @@ from ir.contraction import contraction
 from ir.machine import Machine
 from ir.sizes import bind, shape
 from ir.sizes import value as number
-from ir.spec import DTYPES, Read, Reduce, Spec
+from ir.spec import DTYPES, Read, Reduce, Spec, Tensor
 from ir.verify import facts as facts_of
 
 TF32_PRODUCTS = 3  # tf32 matmuls in one of f32 accuracy (3xTF32)
@@ -43,7 +43,7 @@ def roofline(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Roofline
             continue
         names = dict.fromkeys((*e.indices, *e.reduced))
         work = 2 * prod(number(facts.ranges[i].high, bound) for i in names)
-        time = 1e6 * work / product_peak(machine, _operand_dtype(spec, e.reduce))
+        time = 1e6 * work / product_peak(machine, _operand_dtype(spec, e.reduce, facts.tensors))
         if time > us:
             flops, us = work, time
     memory = 1e6 * moved / machine.bandwidth
@@ -60,8 +60,10 @@ def product_peak(machine: Machine, dtype: str) -> float:
     return peak
 
 
-def _operand_dtype(spec: Spec, value: Reduce) -> str:
-    """The narrowest dtype of the inputs."""
+def _operand_dtype(spec: Spec, value: Reduce, tensors: Mapping[str, Tensor]) -> str:
+    """tf32 where the spec rounds all operands to it; else the narrowest dtype of the inputs."""
+    if {tensors[n.tensor].dtype for n in value.walk() if isinstance(n, Read)} == {"tf32"}:
+        return "tf32"
     dtypes = [t.dtype for t in spec.inputs if t.dtype in DTYPES]
     return min(dtypes, key=lambda d: DTYPES[d])
 

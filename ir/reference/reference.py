@@ -59,7 +59,7 @@ def evaluate_storage(
     """The outputs by name, each equation's result rounded to the storage precision.
 
     The storage precision is the narrowest float dtype of the spec's inputs and outputs. With f32,
-    everything is computed in float32. With f16 and bf16 it is computed in float64 and rounded after
+    everything is computed in float32, and tensors of tf32 are rounded to it. With f16 and bf16 it is computed in float64 and rounded after
     each equation: to the dtype itself where the tensor has it, else (an f32 sum of squares) to as
     many bits. Tensors of 8-bit floats are rounded to them. Only f64 tensors have a larger range
     than f32.
@@ -165,6 +165,8 @@ class _Run:
         if array.dtype.kind == "i":
             return whole(array, dtype)
         array = self._off(array, BITS.get(self.storage, 53 if self.storage == "f64" else 24))
+        if dtype == "tf32" and self.storage == "f32":
+            return round_to(array, dtype).astype(self.real)
         if array.dtype.kind != "f" or self.storage not in BITS:
             return array
         if dtype == self.storage or dtype in EIGHT:

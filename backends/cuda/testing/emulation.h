@@ -128,7 +128,8 @@ MULTIPLY(mma_e5m2, float, 4, of_eight(u8(x), 2, 15))
 #undef MULTIPLY
 
 // The words of a tensor map are its own here: address, bytes of an element, dimensions, swizzle, then
-// elements and box of each dimension, the last one's first, and its steps, a byte each.
+// elements and box of each dimension, the last one's first, its steps, a byte each, and whether it rounds
+// f32 to tf32.
 struct Signal { u32 pending, arrivals; };  // in memory; the phase and the bytes are kept beside it
 inline emulated::Phase& phase_of(u32 at) {
   at &= 0xffffff;
@@ -223,8 +224,11 @@ inline void copied(u32 to, const void* map, u32 signal, const Given& given,
   const long long first[] = {std::get<N>(given)...};
   const u64 size = static_cast<const u64*>(map)[1];
   phase_of(signal).bytes -= each_of_box(map, first, sizeof...(N), [&](u64 offset, char* from) {
-    if (from) memcpy(place_of(map, to, offset), from, size);
-    else memset(place_of(map, to, offset), 0, size);
+    unsigned char* const place = place_of(map, to, offset);
+    if (from && static_cast<const u64*>(map)[15])
+      *reinterpret_cast<u32*>(place) = tf32_of(*reinterpret_cast<float*>(from)) & ~0x1fffu;
+    else if (from) memcpy(place, from, size);
+    else memset(place, 0, size);
   });
   settle(signal);
 }

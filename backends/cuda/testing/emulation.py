@@ -72,6 +72,7 @@ def _map(given: Map | None, held: Sequence[Fenced]) -> Any:
         words[:4] = array.ctypes.data, array.itemsize, len(sizes), given.swizzle
         words[4 : 4 + len(sizes)] = sizes
         words[9 : 9 + len(box)] = box
+        words[15] = given.dtype == "tf32"
         words[14] = sum(step << 8 * n for n, step in enumerate(given.steps[::-1]))
     return words
 

@@ -10,6 +10,7 @@ import numpy as np
 from backends.cutedsl.testing.machine import HERE
 from backends.cutedsl.testing.memory import SMEM, Pointer, Swizzle
 from backends.gpu.source.launches import Map
+from ir.reference.rounding import round_to
 
 _BITS = {0: 0, 32: 1, 64: 2, 128: 3}  # of a swizzle of so many bytes
 
@@ -31,6 +32,13 @@ class TensorMap:
             flat = int(np.ravel_multi_index(where, given.sizes)) if inside else 0
             yield first + n, self.pointer + flat if inside else None
 
+    def loaded(self, there: Pointer) -> Any:
+        """An element as the engine copies it."""
+        value = there.load()
+        if self.given.dtype != "tf32":
+            return value
+        return there.dtype(float(round_to(np.float32(value), "tf32")))
+
 
 def load_box(to: Pointer, tensor_map: TensorMap, at: Any, signal: Pointer, blocks: int = 1) -> None:
     """A box into shared memory, for one block or for all of a cluster; its bytes arrive at a signal."""
@@ -41,7 +49,7 @@ def load_box(to: Pointer, tensor_map: TensorMap, at: Any, signal: Pointer, block
         moved = 0
         own = Pointer(block.memory, to.offset, to.dtype, SMEM, to.swizzle)
         for here, there in tensor_map.elements(own, at):
-            here.store(there.load() if there is not None else here.dtype(0))
+            here.store(tensor_map.loaded(there) if there is not None else here.dtype(0))
             moved += here.size
         block.signals[signal.address()].received(moved)
 

@@ -58,6 +58,7 @@ CASES |= {
     "cluster(m, size=2)\npersistent(y, programs=1)",
     "pingpong": f"{_MATMUL}{_BULK}copy(y, by=bulk)\nthreads(y, count=128)\n"
     "persistent(y, programs=1)\npingpong(y)",
+    "rounded": f"{_MATMUL}{_BULK}threads(y, count=128)".replace("(acc", "(y"),
     "padded": f"{_MATMUL}precision(acc, dtype=tf32x3)\npipeline(x, stages=2)\n"
     "pipeline(w, stages=2)\nthreads(acc, count=128)\npad(x, bytes=32)",
     "stream_k": f"{_MATMUL}pipeline(x, stages=2)\npipeline(w, stages=2)\n{_SHARED}",
@@ -98,6 +99,7 @@ SIZES = {
     "overlapped": (dict(H=1, M=9, N=150, D=16),),
     "clustered": (dict(M=70, K=40, N=64),),
     "pingpong": (dict(M=70, K=40, N=200),),
+    "rounded": (dict(M=9, K=35, N=11), dict(M=9, K=40, N=24)),
     "padded": (dict(M=5, K=9, N=3), dict(M=10, K=16, N=24)),
     "stream_k": (dict(M=9, K=107, N=70),),
     "stream_k_by_roles": (dict(M=9, K=104, N=72),),

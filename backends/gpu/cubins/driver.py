@@ -18,18 +18,18 @@ _CLUSTER = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 _PLAIN_SHARED = 48 << 10  # bytes that a thread block may have without asking
 
 
-# CUtensorMapDataType, and the bytes of an element
+# CUtensorMapDataType, and the bytes of an element. Of tf32 the engine rounds f32 while it copies; what it
+# need not know goes as unsigned numbers of as many bytes.
 _KINDS = {
-    "u8": (0, 1),
-    "i8": (0, 1),
-    "i32": (4, 4),
+    **dict.fromkeys(("u8", "i8", "b8", "f8e4m3", "f8e5m2", "f8e8m0"), (0, 1)),
+    "i16": (1, 2),
+    "i32": (3, 4),
     "i64": (5, 8),
     "f16": (6, 2),
     "f32": (7, 4),
-    "tf32": (7, 4),
+    "f64": (8, 8),
     "bf16": (9, 2),
-    "b8": (0, 1),
-    "i16": (1, 2),
+    "tf32": (11, 4),
 }
 _SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}  # CUtensorMapSwizzle
 _PROMOTED = 3  # CU_TENSOR_MAP_L2_PROMOTION_L2_256B

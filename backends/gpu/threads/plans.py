@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log2, prod
 
 from backends.backend import BackendError
+from backends.gpu import tile as of
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.text import parse_layout
 from backends.gpu.products import summed_in
@@ -105,6 +106,26 @@ def stage_functions(facts: Facts, planned: Mapping[int, Plan]) -> None:
         if all(operands):
             facts.staged |= {load}
             facts.at_use |= {name: (load, value) for name, value in functions.items()}
+
+
+def rounded_by_engine(facts: Facts, planned: Mapping[int, Plan], boxed: Collection[Name]) -> None:
+    """Lets the DMA engine round loads of f32 to operands of tf32 while it copies them, where nothing else
+    reads them and instructions take the tile as it lies. boxed: the variables that it loads."""
+    for load, functions in facts.functions.items():
+        rounded = all(
+            value == of.Compute("round_tf32", (load,), floats=True) for value in functions.values()
+        )
+        alone = all(
+            planned[key].k_major and contiguous(facts.loads[load].place) in operand.k
+            for key, m in facts.matmuls.items()
+            for operand in m.operands
+            if bare(operand) in functions
+        )
+        dtype, axes = facts.typing.known[load]
+        if load in boxed and rounded and alone and dtype == "f32":
+            facts.staged |= {load}
+            facts.at_use |= {name: (load, value) for name, value in functions.items()}
+            facts.typing.known[load] = "tf32", axes
 
 
 def transposed_operands(facts: Facts, planned: Mapping[int, Plan]) -> frozenset[Name]:

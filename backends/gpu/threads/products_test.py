@@ -10,7 +10,15 @@ from backends.gpu.threads.testing.lowered_samples import (
     threads,
     tiles,
 )
-from backends.gpu.threads.thread import Each, Multiply, SharedLoad, SharedStore, WarpgroupMultiply
+from backends.gpu.threads.thread import (
+    Copy,
+    Each,
+    Multiply,
+    SharedLoad,
+    SharedStore,
+    WarpgroupMultiply,
+    statements,
+)
 from ir.spec import Number
 
 AHEAD = ("pipeline(x, stages=2)", "pipeline(w, stages=2)", "threads(y, count=128)")
@@ -53,6 +61,51 @@ def test_operands_of_warpgroups_are_stored_contiguous_along_k():
     (store,) = (s for s in of(SharedStore, launch) if s.tile == multiply.b)
     k = next(a for a in launch.fragment(store.name).axes if a.index == "k")
     assert str(k.register) == "4:1"  # 16 bytes
+
+
+ROUNDED = (
+    "xr[m, k] = tf32(x[m, k])",
+    "wr[n, k] = tf32(w[n, k])",
+    "y[m, n] = sum(f32(xr[m, k]) * f32(wr[n, k]), k)",
+)
+
+
+def of_engine(*equations, w="[N, K]", **given):
+    decided = (
+        *tiles(m=64, n=64, k=32),
+        *GRID,
+        "place(k.outer, level=loop)",
+        "compute(y, unit=matrix)",
+    )
+    decided += (*AHEAD, "copy(x, by=bulk)", "copy(w, by=bulk)")
+    given = dict(inputs=f"x: f32[M, K], w: f32{w}", result="f32[M, N]", table=WARPGROUPS) | given
+    return threads(*equations, decided=decided, sizes=SIZES, **given)
+
+
+def test_the_engine_rounds_what_it_copies_for_a_matmul_of_tf32():
+    launch = of_engine(*ROUNDED)
+    (multiply,) = of(WarpgroupMultiply, launch)
+    tiles = {t.name: t for t in launch.shared}
+    assert [tiles[n].dtype for n in (multiply.a, multiply.b)] == ["tf32", "tf32"]
+    assert [m.dtype for m in launch.maps] == ["tf32", "tf32"] and multiply.pending == 1
+    assert [s.name.stem for s in of(SharedStore, launch)] == ["y"]
+    assert "round_tf32" not in str(launch.body)
+
+
+def test_where_the_engine_takes_no_tensor_producers_round():
+    launch = of_engine(*ROUNDED)
+    every = list(statements(launch.producer.body))
+    stored = [s.name for s in every if isinstance(s, SharedStore)]
+    rounded = {s.name: s for s in every if isinstance(s, Each) and "round_tf32" in str(s.value)}
+    assert len(stored) == 2 and set(stored) == set(rounded)
+    assert not any(isinstance(s, Copy) for s in every)
+
+
+def test_consumers_round_what_is_not_contiguous_along_k():
+    other = ROUNDED[0], "wr[k, n] = tf32(w[k, n])", ROUNDED[2].replace("wr[n, k]", "wr[k, n]")
+    launch = of_engine(*other, w="[K, N]")
+    assert {m.tensor: m.dtype for m in launch.maps} == {"x": "tf32", "w": "f32"}
+    assert [s.name.stem for s in of(SharedStore, launch)] == ["wr", "y"]
 
 
 def test_matmuls_onto_the_same_result_are_in_flight_together():

@@ -20,7 +20,12 @@ from backends.gpu.threads.hoist import hoisted
 from backends.gpu.threads.inline import inlined
 from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.pingpong import GROUPS, taking_turns
-from backends.gpu.threads.plans import plans, stage_functions, transposed_operands
+from backends.gpu.threads.plans import (
+    plans,
+    rounded_by_engine,
+    stage_functions,
+    transposed_operands,
+)
 from backends.gpu.threads.producers import PRODUCERS, Producers
 from backends.gpu.threads.prune import pruned, reads
 from backends.gpu.threads.register_staging import RegisterStaging
@@ -80,6 +85,7 @@ def _launch(
     warp_bits = machine.warp.bit_length() - 1
     bits = warp_bits + launch.warps.bit_length() - 1
     planned = plans(known, widths, launch.warps, warp_bits, instructions, decided(source))
+    rounded_by_engine(known, planned, boxes.loads)
     known.staged -= transposed_operands(known, planned)
     owners = Owners(known, widths, bits, warp_bits, DTYPES)
     anchored = frozenset(

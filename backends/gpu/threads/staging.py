@@ -196,12 +196,32 @@ class Staging(Matmuls):
             condition = aligned(s.place, along, count, self.tiles, self.ends)
             if condition is not None:
                 vector = to.Vector(along, count, self.flag(s.place, condition))
-        copy = to.Copy(tile.name, place, axes, stage, vector, s.cache, self.direct(s.name))
+        copy: tuple[to.Statement, ...]
+        copy = (to.Copy(tile.name, place, axes, stage, vector, s.cache, self.direct(s.name)),)
+        if self.dtype_of(s.place) != tile.dtype:  # as the engine rounds where it copies
+            copy = self._rounded(s, tile.name, place, axes, stage, vector)
         busy = 1 << sum(len(bits_of(a)) for a in axes)  # threads: the first, as bits go in order
         if busy < 1 << self.copying_bits:
-            self.put(to.Guard(of.Check(to.Thread(), below=Number(busy)), (copy,)))
-        else:
-            self.put(copy)
+            copy = (to.Guard(of.Check(to.Thread(), below=Number(busy)), copy),)
+        self.found += copy
+
+    def _rounded(
+        self,
+        s: of.Load,
+        tile: Name,
+        place: of.Place,
+        axes: tuple[to.Axis, ...],
+        stage: Expr | None,
+        vector: to.Vector | None,
+    ) -> tuple[to.Statement, ...]:
+        """The copy of a region of f32 into a tile of tf32, through registers."""
+        held, short = (self.temporary(dtype, axes) for dtype in ("f32", "tf32"))
+        element = to.Element(held, tuple(a.index for a in axes))
+        return (
+            to.Load(held, place, s.other, vector, s.cache),
+            to.Each(short, of.Compute("round_tf32", (element,), floats=True)),
+            to.SharedStore(tile, short, stage),
+        )
 
     def direct(self, name: Name) -> int:
         """Bytes that a thread of a warp copies at once to the place after that of the thread before;
@@ -388,6 +408,7 @@ class Staging(Matmuls):
         joint: whether several axes may be one axis of it, for which its registers are regrouped."""
         work = [x for x in s.body if not isinstance(x, of.StepOrigin | of.Positions | of.Bounds)]
         work = [x for x in work if x not in ahead]
+        work = [x for x in work if not (isinstance(x, of.Assign) and x.name in self.facts.at_use)]
         work = [x for x in work if not (isinstance(x, of.Assign) and x.name.sort == "origin")]
         if len(work) != 1 or id(work[0]) not in self.facts.matmuls:
             return None

@@ -20,6 +20,7 @@ from backends.gpu.threads.interpreter.state import Block
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.threads.thread import Arrive, Await, BoxCopy, BoxStore
 from backends.gpu.tile import Name
+from ir.reference.rounding import round_to
 from ir.spec import DTYPES
 
 
@@ -283,6 +284,8 @@ def box_copy(
         flat, inside = boxes.places()
         values = np.zeros(len(inside), source.data.dtype)
         values[inside] = source.data[flat[inside]]
+        if boxes.map.dtype == "tf32":
+            values = round_to(values, "tf32")
         owners = np.full(len(inside), block.first + threads[0])
         own = int(block.alike(part.run())) if part is not None else 0
         for other in others:
