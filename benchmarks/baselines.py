@@ -7,6 +7,7 @@ It is the reference too: on float64 inputs it evaluates the kernel in float64.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -72,10 +73,10 @@ def attention_causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def attention_by(backend: SDPBackend, causal: bool) -> Function:
-    """Attention by one of PyTorch's implementations."""
+    """Attention by one of PyTorch's implementations for GPUs; elsewhere by the one that is there."""
 
     def call(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        with sdpa_kernel(backend):
+        with sdpa_kernel(backend) if q.is_cuda else nullcontext():
             return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0]
 
     return call
