@@ -28,6 +28,7 @@ from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
 from ir.partition.squeezed import squeezed
 from ir.partition.terms import Terms
+from ir.partition.unrounded import unrounded
 from ir.partition.views import root, through_views
 from ir.partition.weights import with_plain_weights
 from ir.recurrence import ordered, stepped
@@ -371,7 +372,7 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
     )
     equations = tuple(_spelled(e, names, tensors, known, ranges) for e in group.equations)
     title = "_".join(dict.fromkeys(stem(e.target) for e in group.equations if e.target in stored))
-    spec = merged(Spec("kernel", "kernel", given, made, equations))
+    spec = unrounded(merged(Spec("kernel", "kernel", given, made, equations)))
     names = _lettered(spec.equations, taken)
     spec = replace(spec, equations=tuple(_reindexed(e, names) for e in spec.equations))
     spec = _plain(spec)
