@@ -10,6 +10,8 @@ import numpy as np
 
 from backends.backend import Arrays, Backend, Built, Sizes, Warms
 from backends.parallel import on_all_cores
+from backends.served import Served
+from backends.shares import Share, shared
 from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.literal import literal
@@ -49,8 +51,8 @@ class Kernel:
     built: Built
     # At which it is the spec, where it is one for several.
     sizes: Sizes = field(default_factory=dict)
-    # That built it, where kernels of one network are of several; None: the network's.
-    backend: Backend | None = None
+    # What built it, where kernels of one network are of several backends; None: the network's.
+    served: Served | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +80,19 @@ class Compiled:
                 outside(step, calls[n], held)
                 continue
             kernel = self.kernels[step.spec]
+            by = self.served(kernel)
             given = {
                 t.name: seen(held[name], shape(t, {}))
                 for t, name in zip(step.spec.inputs, step.inputs, strict=True)
             }
-            backend = kernel.backend or self.backend
-            made = backend.run(kernel.built, kernel.nest, self.machine, kernel.sizes, given)
+            made = by.backend.run(kernel.built, kernel.nest, by.machine, kernel.sizes, given)
             for t, name in zip(step.spec.outputs, step.outputs, strict=True):
                 held[name] = made[t.name]
         return [seen(held[name], sizes) for name, sizes in self.network.outputs]
+
+    def served(self, kernel: Kernel) -> Served:
+        """The backend that built a kernel, and the machine as it serves it."""
+        return kernel.served or Served(self.backend, self.machine)
 
 
 def constant_inputs(network: Network, constants: Network) -> list[str]:
@@ -102,6 +108,7 @@ class Kernels:
     rounded to tf32, as some libraries do it in convolutions.  guessed: whether schedules are judged
     by the backend's own guess of their time, where it has one: better, and slower.  knows: tells
     how a kernel was made before, which is then made so; a KernelError where that is not possible.
+    others: backends that make kernels of some kinds (`backends/shares.py`).
     """
 
     def __init__(
@@ -111,10 +118,12 @@ class Kernels:
         rounded: Collection[str] = (),
         guessed: bool = False,
         knows: Knows | None = None,
+        others: Sequence[Served] = (),
     ):
         self.machine, self.backend, self.rounded = machine, backend, frozenset(rounded)
-        self.guessed, self.knows = guessed, knows
+        self.guessed, self.knows, self.others = guessed, knows, others
         self.emitted: dict[Spec, tuple[LoopNest, str]] = {}
+        self.served: dict[Spec, Served] = {}  # what emitted it
         self._schedules: dict[Spec, Schedule] = {}  # of kernels alike
         self._found: dict[Spec, Known | None] = {}  # what `knows` tells
 
@@ -127,13 +136,15 @@ class Kernels:
     def emit(self, spec: Spec) -> tuple[LoopNest, str]:
         """The nest and the source of a kernel; KernelError where there is none."""
         if spec not in self.emitted:
-            known = self._known(spec)
+            known, by = self._known(spec), Served(self.backend, self.machine)
             if known is None:
-                nest = self._lowered(spec)
+                made = shared(Share(by, self._lowered(spec)), self.others)
+                nest, by = made.nest, made.served
             else:
                 nest = lower(known.variant or spec, known.schedule, self.machine, {})
             own = known.source if known else None
-            self.emitted[spec] = nest, own or self.backend.emit(nest, self.machine)
+            self.emitted[spec] = nest, own or by.backend.emit(nest, by.machine)
+            self.served[spec] = by
         return self.emitted[spec]
 
     def takes(self, spec: Spec) -> float:
@@ -198,14 +209,15 @@ def compiled(
     calls: Sequence[Outside] = (),
     knows: Knows | None = None,
     fixed: Collection[str] = (),
+    others: Sequence[Served] = (),
 ) -> Compiled:
     """A spec of many equations as kernels for a target, built below a folder.
 
-    aliases, calls (`outside`): see `partition` of `ir.partition`.  guessed, knows: see `Kernels`.  fixed:
+    aliases, calls (`outside`): see `partition` of `ir.partition`.  guessed, knows, others: see `Kernels`.  fixed:
     inputs that stay the same between calls; what depends on them alone is `constants`.
     Raises KernelError for what no kernel can compute, and BackendError for what does not build.
     """
-    kernels = Kernels(machine, backend, guessed=guessed, knows=knows)
+    kernels = Kernels(machine, backend, guessed=guessed, knows=knows, others=others)
     network, constants = networks(spec, sizes, aliases, kernels, calls, fixed)
     return built(network, kernels, folder, progress, constants)
 
@@ -244,16 +256,18 @@ def built(
     for one, place in places.items():
         kernels.emit(one)
         place.mkdir(parents=True, exist_ok=True)
-    if isinstance(backend, Warms):
-        backend.warm(machine)
+    for by in {kernels.served[one].name: kernels.served[one] for one in wanted}.values():
+        if isinstance(by.backend, Warms):
+            by.backend.warm(by.machine)
 
     def build(one: Spec) -> Built:
         nest, source = kernels.emit(one)
-        return backend.build(source, nest, machine, places[one])
+        by = kernels.served[one]
+        return by.backend.build(source, nest, by.machine, places[one])
 
     building = on_all_cores(build, wanted)
     made = {}
     for n, one in enumerate(wanted):
         progress(n, len(wanted), one)
-        made[one] = Kernel(one, *kernels.emit(one), next(building))
+        made[one] = Kernel(one, *kernels.emit(one), next(building), served=kernels.served[one])
     return Compiled(network, machine, backend, made, constants)

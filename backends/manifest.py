@@ -43,8 +43,14 @@ _WORDS = (
     "tried_on",
     "hints_of",
     "engines",
+    "prefers",
 )  # fields that are lists
 STAGES_OF = ("tensor", "loop")
+KINDS = (
+    "recurrence",
+    "epilogue",
+    "window",
+)  # of kernels, that a backend makes in networks of another one
 _GUIDE = "docs/add_a_backend.md lists the fields of a backend.toml"
 
 
@@ -75,6 +81,9 @@ class Manifest:
     # used, and a compiler may move them.
     hoists: bool = False
     refuses: tuple[str, ...] = ()  # those of `FEATURES` that its `emit` refuses
+    # Kinds of kernels (`KINDS`) that it makes where the first backend of a target compiles a network, as they
+    # were measured faster (`backends/shares.py`).
+    prefers: tuple[str, ...] = ()
     # Targets that the language suite runs on, one of each kind; empty: all.
     tried_on: tuple[str, ...] = ()
     imported: bool = True  # sources in Python: whether a module of a user's calls them on tensors
@@ -106,6 +115,8 @@ class Manifest:
         _require_words(self, "engines", ENGINES)
         if self.refuses:
             _require_words(self, "refuses", FEATURES)
+        if self.prefers:
+            _require_words(self, "prefers", KINDS)
         for name in ("for_tests", "scales", "hoists"):
             if not isinstance(value := getattr(self, name), bool):
                 raise _fault(name, f"is {value!r}", "true or false")

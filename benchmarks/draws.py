@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from backends.backend import BackendError
+from backends.served import Served
 from ir.autoschedule.autoschedule import autoschedule
 from ir.digest import text_digest
 from ir.edits.edits import neighbours
@@ -17,7 +18,6 @@ from ir.parse.parse import parse_workload
 from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.workload import LIBRARY
-from search.evaluator.served import Served
 
 MOST_EDITS = 8  # of one walk
 MOST_WALKS = 40  # tries for each schedule that is wanted

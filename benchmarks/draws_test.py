@@ -3,10 +3,10 @@
 import pytest
 
 from backends.registry import backend, served_by, target
+from backends.served import Served
 from benchmarks.draws import LIBRARY, SIZES, draws, spec_of
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
-from search.evaluator.served import Served
 
 CHIP = target("h200")
 TRITON, CUDA = (Served(b, served_by(CHIP, b)) for b in map(backend, CHIP.backends[:2]))

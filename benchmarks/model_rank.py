@@ -22,6 +22,7 @@ from typing import Any
 
 from backends.backend import BackendError, ModelsTime, Warms
 from backends.registry import backend_for, served_by, target
+from backends.served import Served
 from benchmarks.draws import SIZES, Draw, draws
 from benchmarks.rank_table import Row, read, summary, write
 from benchmarks.remodel import remodel
@@ -31,7 +32,6 @@ from ir.errors import KernelError
 from ir.estimate.cost import roofline
 from ir.estimate.estimate import estimate
 from ir.machine import Machine
-from search.evaluator.served import Served
 
 EXAMPLES = """
 examples:

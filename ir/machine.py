@@ -225,6 +225,12 @@ class MachineClass(Protocol):
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
         """Schedules that a search starts from too, of other algorithms than that of `seed`."""
 
+    def seeds_like(
+        self, kind: str, spec: Spec, machine: Machine, sizes: Sizes, first: Schedule
+    ) -> tuple[Schedule, ...]:
+        """Schedules for a backend that makes kernels of a kind in networks of another one, like the
+        other's; none where the kernel is of another kind. kind: of `KINDS` of `backends/manifest.py`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:

@@ -13,6 +13,7 @@ from typing import Any
 
 from backends.compiled import Kernels
 from backends.registry import target as machine_of
+from backends.served import Served
 from frontends.compiled.module import CompiledModule
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
@@ -32,7 +33,6 @@ from search.cli.session import Ended, Session, SessionPlan
 from search.cli.suite import Problem, kernel_problem
 from search.core.workload import WeightedShape
 from search.display.display import display
-from search.evaluator.served import Served
 from search.llm.endpoint import endpoint
 from search.report.render import render
 from search.store.address import word_without_password

@@ -10,16 +10,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from backends.backend import Backend
 from backends.compiled import Compiled, Kernel
 from backends.parameters import parameters
 from backends.program.launcher import Launcher, launcher, takes_tensors
 from backends.program.linked import Contents, Linked, OwnFolder
 from backends.program.sealed import Sealed
 from backends.registry import backend_for, served_by, target
+from backends.served import Served
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.machine import Machine
 from ir.nest.nest import Parameter
 from ir.network import Buffer, Network, Pause, Step
 from ir.parse.parse import parse_schedule, parse_spec
@@ -34,10 +33,10 @@ FACTS = ("name", "target", "backend", "toolchain")
 
 def linked(run: Compiled, folder: OwnFolder | None = None) -> Linked:
     """A compiled network with its launchers. folder: of its builds, to be deleted with them."""
-    launchers = {
-        spec: launcher(run.backend, kernel.built, kernel.nest, run.machine)
-        for spec, kernel in run.kernels.items()
-    }
+    launchers = {}
+    for spec, kernel in run.kernels.items():
+        by = run.served(kernel)
+        launchers[spec] = launcher(by.backend, kernel.built, kernel.nest, by.machine)
     names = frozenset(la.name for k in run.kernels.values() for la in k.nest.launches)
     return Linked(
         run.network,
@@ -53,13 +52,13 @@ def linked(run: Compiled, folder: OwnFolder | None = None) -> Linked:
 
 def contents(run: Compiled) -> Contents:
     """The files and facts of a network to save; its kernels need not be built."""
-    extension = run.backend.manifest.extension
     table = _table(run.network) | {"kernels": _parameters(run.kernels)}
+    table["backends"] = {s.name: run.served(k).name for s, k in run.kernels.items()}
     if run.constants is not None:
         table["constants"] = _table(run.constants)
     made = {NETWORK: json.dumps(table, indent=1)}
     for spec, kernel in run.kernels.items():
-        here = f"kernels/{spec.name}"
+        here, extension = f"kernels/{spec.name}", run.served(kernel).backend.manifest.extension
         made[f"{here}/spec.kir"] = spec_text(spec)
         if kernel.nest.spec != spec:
             made[f"{here}/variant.kir"] = spec_text(kernel.nest.spec)
@@ -99,13 +98,16 @@ def saved_network(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
             where=str(sealed.folder / NETWORK),
         ) from error
     folder = OwnFolder("program-")
-    launchers = {
-        spec: built(spec) or _launcher(sealed, spec, tensors, machine, backend, folder.path)
-        for spec, tensors in wanted.items()
-    }
-    own = [n for n in sealed.files if n == NETWORK or n.startswith("kernels/")]
+    # Programs saved before kernels had backends of their own have none in their table.
+    own = {n: backend_for(machine, name) for n, name in table.get("backends", {}).items()}
+    launchers = {}
+    for spec, tensors in wanted.items():
+        one = own.get(spec.name, backend)
+        by = Served(one, served_by(machine, one))
+        launchers[spec] = built(spec) or _launcher(sealed, spec, tensors, by, folder.path)
+    files = [n for n in sealed.files if n == NETWORK or n.startswith("kernels/")]
     facts = {name: sealed.facts[name] for name in FACTS if name in sealed.facts}
-    kept = Contents({name: sealed.bytes(name) for name in own}, facts)
+    kept = Contents({name: sealed.bytes(name) for name in files}, facts)
     return Linked(
         network, launchers, machine, backend, lambda: kept, constants=constants, folder=folder
     )
@@ -122,10 +124,10 @@ def _launcher(
     sealed: Sealed,
     spec: Spec,
     tensors: tuple[Parameter, ...],
-    machine: Machine,
-    backend: Backend,
+    by: Served,
     folder: Path,
 ) -> Launcher:
+    backend, machine = by.backend, by.machine
     here, extension = f"kernels/{spec.name}", backend.manifest.extension
     source = sealed.text(f"{here}/kernel.{extension}")
     place = folder / spec.name

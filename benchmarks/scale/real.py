@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.registry import backend_for, served_by, target
+from backends.served import Served
 from benchmarks.search.kernels import named
 from ir.print import spec_text
 from search.core.candidate import Candidate
@@ -21,7 +22,6 @@ from search.core.settings import Settings
 from search.evaluator.cache import Cached
 from search.evaluator.identity import SourceIdentity
 from search.evaluator.local import LocalEvaluator
-from search.evaluator.served import Served
 from search.evaluator.stages import Bench
 from search.loop.run import Search
 from search.operator import local_operators, study, usual

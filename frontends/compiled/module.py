@@ -21,6 +21,7 @@ from backends.program.program import Program
 from backends.program.saved import linked
 from backends.registry import backend_for, served_by
 from backends.registry import target as machine_of
+from backends.shares import others
 from frontends.compiled.call import ModuleCall, require_call_apart
 from frontends.compiled.held import held_module
 from frontends.compiled.operator import registered, traced
@@ -126,8 +127,10 @@ class CompiledModule(torch.nn.Module):
     @property
     def source(self) -> str:
         """The texts of all kernels, one after another."""
-        comment = "#" if self.linked.backend.manifest.extension == "py" else "//"
-        return "\n".join(f"{comment} {name}\n{text}" for name, text in self.sources.items())
+        return "\n".join(
+            f"{'#' if file.endswith('.py') else '//'} {name}\n{text}"
+            for name, (file, text) in self._texts().items()
+        )
 
     def save(self, folder: str | Path, state: bool = True, overwrite: bool = False) -> None:
         """Writes it to a folder, which `load` reads (`frontends/compiled/saved.py`). state: with its
@@ -146,10 +149,16 @@ class CompiledModule(torch.nn.Module):
     @property
     def sources(self) -> dict[str, str]:
         """The text of each kernel of a call by its name, in the order of their first step."""
+        return {name: text for name, (_, text) in self._texts().items()}
+
+    def _texts(self) -> dict[str, tuple[str, str]]:
+        """The file of each kernel, which tells its language, and its text."""
         files = self.linked.contents().files
-        extension = self.linked.backend.manifest.extension
-        names = [spec.name for spec in self.linked.network.kernels()]
-        return {n: files[f"kernels/{n}/kernel.{extension}"].decode("utf-8") for n in names}
+        found = {}
+        for spec in self.linked.network.kernels():
+            file = next(f for f in files if f.startswith(f"kernels/{spec.name}/kernel."))
+            found[spec.name] = file, files[file].decode("utf-8")
+        return found
 
 
 def compile_module(
@@ -169,7 +178,8 @@ def compile_module(
 ) -> CompiledModule:
     """Imports a call of a module or function, and builds its kernels for a target.
 
-    backend: of those that the target lists, else the first.  folder: for what is built; else one
+    backend: of those that the target lists, for all kernels; else the first, and others for some kernels
+    (`backends/shares.py`).  folder: for what is built; else one
     that lasts as long as the result.  seed, reuse, graph: see `ModuleCall`.  allow_torch:
     operators that are left to PyTorch, named without overload, whether they have equations or not.
     knows: kernels that were found before (`Kernels`).  progress: told each kernel that is built.
@@ -198,5 +208,6 @@ def compile_module(
         calls=outside(made),
         knows=knows,
         fixed=made.fixed,
+        others=() if backend else others(machine),
     )
     return CompiledModule(made, linked(run, own), state, seed, reuse, graph, source)

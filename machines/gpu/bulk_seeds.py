@@ -7,51 +7,104 @@ were measured on an H100 (docs/benchmarks.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ir.edits.stages import copy, pipeline
 from ir.errors import KernelError
+from ir.functions import POINTWISE
 from ir.lower.lower import lower
+from ir.lower.verb_table import canonical
 from ir.machine import Machine
 from ir.nest.nest import Dot
 from ir.schedule import Decision, Schedule
-from ir.sizes import bind
-from ir.spec import DTYPES, Spec
+from ir.sizes import bind, power_of_two
+from ir.sizes import value as number
+from ir.spec import DTYPES, Apply, Spec
 from ir.verify import facts
 from machines.gpu.index_roles import Roles, roles
 from machines.gpu.role_seeds import changed, copied_alone
 from machines.gpu.shared_memory import shared_bytes
 
-WIDE, SQUARE = (128, 256, 3), (128, 128, 4)  # rows and columns of a tile, and stages
+Shape = tuple[int, int, int]  # rows and columns of a tile, and stages
+WIDE, SQUARE = (128, 256, 3), (128, 128, 4)
+OF_WINDOWS = ((256, 128, 3), (256, 64, 4), (128, 128, 4))  # of a convolution; rows are pixels
 STEP = 64  # of the summed index at a time: a line of 128 bytes
 NARROW = 2  # bytes of an element: wider operands were not measured
 THREADS = 256
+SHORT_SUM = 1024  # terms of a sum that takes no longer than special functions of its result
 LEAST = 0.75  # of the multiprocessors that have a tile to compute
+_KNOWN = ("tile", "place", "compute", "pipeline", "threads", "fuse", "rasterize")
 
 
 def in_bulk(spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule) -> Schedule:
     """The schedule with its one large matmul in bulk; as it is where it has none, or the machine no
     engine for that."""
+    return next(_matmuls(spec, machine, sizes, first, ((WIDE, 1.0), (SQUARE, LEAST))), first)
+
+
+def with_epilogue(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
+) -> tuple[Schedule, ...]:
+    """The schedule with its matmul in bulk, in square tiles, where special functions follow a short sum: threads
+    of one tile compute them while copies of the next are in flight. None for other kernels."""
+    special = any(
+        isinstance(node, Apply) and POINTWISE[node.function].unit == "special"
+        for e in spec.equations
+        for node in e.value.walk()
+    )
+    extents = {i: number(r.high, bind(spec, sizes)) for i, r in facts(spec).ranges.items()}
+    short = all(extents[i] <= SHORT_SUM for i in roles(spec).summed)
+    if not special or not short or not machine.renders("roles"):
+        return ()
+    return tuple(_matmuls(spec, machine, sizes, first, ((SQUARE, 1.0),)))
+
+
+def of_windows(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
+) -> tuple[Schedule, ...]:
+    """Schedules with the windows of a convolution in bulk, one tap of its filter after another. None for other
+    kernels."""
+    own = roles(spec)
+    if not own.taps or not machine.renders("roles") or not _moved(spec, machine, sizes, first, own):
+        return ()
+    tiled = (_windowed(spec, sizes, first, own, shape) for shape in OF_WINDOWS)
+    return tuple(s for s in tiled if s is not None and _suits(spec, s, machine, sizes, LEAST))
+
+
+def _matmuls(
+    spec: Spec,
+    machine: Machine,
+    sizes: Mapping[str, int],
+    first: Schedule,
+    shapes: Sequence[tuple[Shape, float]],
+) -> Iterator[Schedule]:
+    """With a large matmul in bulk, in each of these tiles that is legal and that so large a share of the
+    multiprocessors has one of."""
+    own = roles(spec)
+    if own.taps or not _moved(spec, machine, sizes, first, own):
+        return
+    for shape, least in shapes:
+        made = _tiled(first, own, shape, machine)
+        if made is not None and _suits(spec, made, machine, sizes, least):
+            yield made
+
+
+def _moved(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule, own: Roles
+) -> bool:
+    """Whether the schedule has one matmul, of short operands that are prefetched as they lie in memory."""
     if "bulk" not in machine.rendered_engines or len(first.of("compute")) != 1:
-        return first
-    own, moved = roles(spec), {d.subject for d in first.of("pipeline")}
+        return False
+    moved = {d.subject for d in first.of("pipeline")}
     if len(own.sides) != 1 or own.stepped or not moved or first.of("precision"):
-        return first
+        return False
     tensors = facts(spec).tensors
     if any(DTYPES[tensors[t].dtype] > NARROW for t in moved if t in tensors):
-        return first
-    if not copied_alone(lower(spec, first, machine, sizes), moved, spec):
-        return first
-    for shape, least in ((WIDE, 1.0), (SQUARE, LEAST)):
-        made = _tiled(spec, first, own, shape, machine)
-        if made is not None and _suits(spec, made, machine, sizes, least):
-            return made
-    return first
+        return False
+    return copied_alone(lower(spec, first, machine, sizes), moved, spec)
 
 
-def _tiled(
-    spec: Spec, first: Schedule, own: Roles, shape: tuple[int, int, int], machine: Machine
-) -> Schedule | None:
+def _tiled(first: Schedule, own: Roles, shape: Shape, machine: Machine) -> Schedule | None:
     """In such tiles; None where a side of the result is not cut in one dimension."""
     placed = {d.subject.removesuffix(".outer"): d.option("level") for d in first.of("place")}
     ((rows, columns),) = own.sides
@@ -60,17 +113,69 @@ def _tiled(
     if [len(side) for side in (*cut, steps)] != [1, 1, 1]:
         return None
     *tile, stages = shape
-    result = first.of("threads")[-1].subject
     made = [
         *(Decision("tile", i, (("size", n),)) for (i,), n in zip(cut, tile, strict=True)),
         Decision("tile", steps[0], (("size", STEP),)),
-        Decision("threads", result, (("count", THREADS),)),
+        *_copied(first, stages),
     ]
+    if machine.renders("roles"):
+        made.append(_persistent(first))
+    return changed(first, *made)
+
+
+def _windowed(
+    spec: Spec, sizes: Mapping[str, int], first: Schedule, own: Roles, shape: Shape
+) -> Schedule | None:
+    """In tiles of so many pixels, whole rows of images first; None where the schedule decides more than tiles, or
+    a side of the result has too few elements."""
+    ((rows, columns),) = own.sides
+    steps = own.summed - own.taps
+    if len(columns) != 1 or len(steps) != 1 or {d.verb for d in first.decisions} - {*_KNOWN}:
+        return None
+    extents = {i: number(r.high, bind(spec, sizes)) for i, r in facts(spec).ranges.items()}
+    pixels, width, stages = shape
+    (column,), (step,) = columns, steps
+    cut = {column: width}
+    for index in reversed(rows):
+        cut[index] = min(pixels, power_of_two(extents[index]))
+        pixels //= cut[index]
+    if pixels != 1 or extents[column] < width or extents[step] < STEP:
+        return None
+    kept = [
+        d
+        for d in first.decisions
+        if d.verb not in ("tile", "place", "rasterize")
+        or d.subject.removesuffix(".outer") in own.taps
+    ]
+    loop = [Decision("tile", step, (("size", STEP),)), _placed(step, "loop")]
+    grid = [
+        d
+        for index in (*rows, column)
+        if cut[index] < extents[index]
+        for d in (Decision("tile", index, (("size", cut[index]),)), _placed(index, "grid"))
+    ]
+    made = [*grid, *kept, *loop, *_copied(first, stages), _persistent(first)]
+    return canonical(Schedule(first.kernel, tuple({(d.verb, d.subject): d for d in made}.values())))
+
+
+def _placed(index: str, level: str) -> Decision:
+    return Decision("place", f"{index}.outer", (("level", level),))
+
+
+def _copied(first: Schedule, stages: int) -> Sequence[Decision]:
+    """What is prefetched, in bulk; and the threads."""
+    made = [Decision("threads", _result(first), (("count", THREADS),))]
     for tensor in sorted(d.subject for d in first.of("pipeline")):
         made += [pipeline(tensor, stages), copy(tensor, "bulk")]
-    if machine.renders("roles"):
-        made.append(Decision("persistent", result, (("programs", 1),)))
-    return changed(first, *made)
+    return made
+
+
+def _persistent(first: Schedule) -> Decision:
+    return Decision("persistent", _result(first), (("programs", 1),))
+
+
+def _result(first: Schedule) -> str:
+    return first.of("threads")[-1].subject
 
 
 def _suits(

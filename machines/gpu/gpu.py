@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ir.contraction import contraction
 from ir.lower.launches import Segment, Tiling
 from ir.machine import Cost, Machine
 from ir.nest.footprint import tables
@@ -24,7 +25,7 @@ from machines.gpu import (
     shared_memory,
     shared_rows,
 )
-from machines.gpu.bulk_seeds import in_bulk
+from machines.gpu.bulk_seeds import in_bulk, of_windows, with_epilogue
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
 from machines.gpu.role_seeds import with_roles
@@ -182,11 +183,22 @@ class Gpu:
     ) -> Schedule:
         """The best of a few hundred schedules by the quick cost, or by `cost`; a large matmul in
         bulk."""
+        if sum(contraction(e) is not None for e in spec.equations) > 1:
+            cost = None  # of fused matmuls the quick cost tells more: docs/benchmarks.md
         return in_bulk(spec, machine, sizes, seed(spec, machine, sizes, rounded, cost))
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
         """Those with roles; of other algorithms the seed is the best, by an estimate that tells them apart."""
         return with_roles(spec, machine, sizes)
 
+    def seeds_like(
+        self, kind: str, spec: Spec, machine: Machine, sizes: Sizes, first: Schedule
+    ) -> tuple[Schedule, ...]:
+        """Of a step of a recurrence the same; of matmuls and convolutions in bulk."""
+        if kind == "recurrence":
+            return (first,)
+        return _IN_BULK[kind](spec, machine, sizes, first)
 
+
+_IN_BULK = {"epilogue": with_epilogue, "window": of_windows}
 GPU = Gpu()

@@ -48,8 +48,8 @@ from machines.gpu.shared_memory import shared_bytes
 from machines.gpu.tile_choices import tile_choices
 from machines.gpu.two_pass import two_pass
 from machines.gpu.units import added, units
+from machines.gpu.windowed import depthwise, windowed
 from machines.gpu.windowed import rounded as rounded_copies
-from machines.gpu.windowed import windowed
 
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
 MOST_MAPPED = 1024  # launches whose mapping is kept
@@ -70,12 +70,19 @@ class _Found:
     us: float
     schedule: Schedule
     spilled: float = 0.0  # bytes that do not fit into registers, over those that do
+    quick_us: float = 0.0  # by the estimate, where `us` is by a better judge
 
     def beats(self, other: _Found) -> bool:
         """Whether it is better: its registers suffice where the other's do not, or it is faster
         by more than the doubt."""
         if bool(self.spilled) != bool(other.spilled):
             return not self.spilled and self.us < inf
+        if (
+            other.us < inf
+            and self.us <= other.us * (1 + DOUBT)
+            and other.us <= self.us * (1 + DOUBT)
+        ):
+            return self.quick_us * (1 + DOUBT) < other.quick_us
         return self.us * (1 + DOUBT) < other.us
 
 
@@ -238,6 +245,7 @@ class _Search:
             ),
             *(_plan(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
             *(_plan(spec, machine, made) for made in windowed(spec, self.bound)),
+            *(_plan(spec, machine, made) for made in depthwise(spec, self.bound)),
         ]
         if parts := two_pass(spec, machine, self.bound):
             self.plans.append(_two_pass_plan(spec, machine, parts))
@@ -268,7 +276,9 @@ class _Search:
             raise self.fault or KernelError(
                 f"`{self.spec.name}` has no schedule on `{self.machine.name}`"
             )
-        return next(f.schedule for f in found if f.us <= least * (1 + DOUBT))
+        alike = [f for f in found if f.us <= least * (1 + DOUBT)]
+        quick = min(f.quick_us for f in alike)
+        return next(f.schedule for f in alike if f.quick_us <= quick * (1 + DOUBT))
 
     def _found(self, plans: Sequence[_Plan]) -> list[_Found]:
         """What was tried under some plans: what fits registers, where anything does."""
@@ -328,7 +338,7 @@ class _Search:
         schedule = canonical(
             Schedule(nest.schedule.kernel, (*nest.schedule.decisions, *unique.values()))
         )
-        found = _Found(self._costs(schedule, us), schedule, spilled)
+        found = _Found(self._costs(schedule, us), schedule, spilled, us if self.cost else 0.0)
         return self._in_bulk(found, plan, us) if plan.apart else found
 
     def _mapped(self, launch: Launch, ahead: bool) -> _Mapped:

@@ -43,6 +43,22 @@ def windowed(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
     return tuple(dict.fromkeys(made for made in one.choices() if made))
 
 
+def depthwise(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
+    """The same for a depthwise convolution whose result has its channels last: what windows slide over with
+    channels last, as neighbouring threads would read what lies apart, once for each tap."""
+    found = [(e, product) for e in spec.equations if (product := contraction(e))]
+    if len(found) != 1 or fills(found[0][1], facts(spec).ranges):
+        return ()
+    one = _Convolution.of(spec, sizes, *found[0])
+    if one is None or len(one.taps) < 2 or one.channels:
+        return ()
+    names, last = dimensions(spec, one.x.tensor), one.e.indices[-1]
+    if last not in names[:-1] or Index(last) not in one.x.at:
+        return ()
+    order = sorted(names, key=lambda i: i == last)
+    return (one.copied(one.x.tensor, names, order, "", every=True),)
+
+
 def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tuple[Decisions, ...]:
     """The same for one of `sums`, whose operands may be rounded: channels last in copies that are
     rounded as they are made, so that nothing is left to do to what a product loads. Also for a
@@ -125,9 +141,10 @@ class _Convolution:
         return self.copied(self.x.tensor, names, order, dtype)
 
     def copied(
-        self, tensor: str, names: tuple[str, ...], order: list[str], dtype: str
+        self, tensor: str, names: tuple[str, ...], order: list[str], dtype: str, every: bool = False
     ) -> Decisions:
-        """A copy in another order, and tiles for it that run along memory in both."""
+        """A copy in another order, and tiles for it that run along memory in both. every: of dimensions that
+        are whole too, which else are cut as the result's."""
         if list(names) == order and not dtype:
             return ()
         rounding = (("dtype", dtype),) if dtype else ()
@@ -144,7 +161,7 @@ class _Convolution:
         cuts = (
             tiled(f"{copy_of(made)}_{i}", power_of_two(n), "grid")
             for i, n in tiles.items()
-            if n < extents[i]
+            if every or n < extents[i]
         )
         return (made, *(d for cut in cuts for d in cut))
 

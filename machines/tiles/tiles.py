@@ -128,5 +128,11 @@ class Tiles:
         """The best of other algorithms."""
         return alternatives(spec, machine, sizes)
 
+    def seeds_like(
+        self, kind: str, spec: Spec, machine: Machine, sizes: Sizes, first: Schedule
+    ) -> tuple[Schedule, ...]:
+        """None."""
+        return ()
+
 
 TILES = Tiles()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.registry import backend, backend_for, backend_names, served_by, target, target_names
+from backends.served import Served
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.parse.parse import parse_workload
@@ -26,7 +27,6 @@ from search.cli.tables import columns, summary_text
 from search.core import quantity
 from search.core.settings import Settings
 from search.core.stored import Keeper, StoredRun
-from search.evaluator.served import Served
 from search.loop.retold import ending, fastest, retold, told
 from search.record.specialization import Texts
 from search.store.address import is_url, without_password

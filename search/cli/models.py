@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
 from backends.backend import DescribesSources
+from backends.served import Served
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
 from search.cli.promote import source
@@ -21,7 +22,6 @@ from search.core.graph import Graph
 from search.core.lowered import spec_of
 from search.core.model_use import Meter, ModelUse, PromptUse, Spent
 from search.core.stored import Keeper
-from search.evaluator.served import Served
 from search.llm.costs import Price, prices
 from search.llm.endpoint import KEY, Endpoint
 from search.llm.ensemble import ensemble

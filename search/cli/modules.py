@@ -11,6 +11,7 @@ from typing import Any
 
 from backends.compiled import Kernels, constant_inputs, networks
 from backends.manifest import Manifest
+from backends.served import Served
 from frontends.kernelbench.apart import apart
 from frontends.kernelbench.solution import Constants, Solution
 from ir.errors import KernelError
@@ -22,7 +23,6 @@ from search.cli.files import require, require_writable
 from search.core import quantity
 from search.core.outcome import Outcome
 from search.core.workload import WeightedShape
-from search.evaluator.served import Served
 
 SECONDS = 300.0  # that reading a file may take
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from backends.registry import backend_for, target, target_names
+from backends.served import Served
 from ir.autoschedule.autoschedule import autoschedule
 from ir.digest import spec_digest, text_digest
 from ir.lower.lower import lower
@@ -18,7 +19,6 @@ from search.core.evaluation import Evaluation
 from search.core.graph import Graph
 from search.core.outcome import Outcome
 from search.core.settings import Settings
-from search.evaluator.served import Served
 from search.record.record import read_record
 
 (NAME,) = set(target_names(for_tests=True)) - set(target_names())

@@ -14,6 +14,7 @@ import pytest
 
 from backends.backend import ModelsTime
 from backends.registry import backend, served_by, target
+from backends.served import Served
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.estimate.cost import roofline
 from ir.estimate.estimate import intensity
@@ -28,7 +29,6 @@ from search.core.evaluation import Evaluation, Failure
 from search.core.graph import Graph
 from search.core.lowered import nest_of, spec_of
 from search.core.settings import Settings
-from search.evaluator.served import Served
 from search.llm.exchange import ModelError
 from search.loop.context import Context, GaveUp, Memory, Parent, Refused
 from search.operator.universal import Language, Universal

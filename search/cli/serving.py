@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from backends.manifest import Manifest
 from backends.registry import backend_for, served_by
+from backends.served import Served
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.provenance import TIME_KINDS
-from search.evaluator.served import Served
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backends.registry import backend_for, target
+from backends.served import Served
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
 from ir.guards import FALLBACK, chosen
@@ -37,7 +38,6 @@ from search.display.display import Display
 from search.evaluator.cache import Cached
 from search.evaluator.identity import SourceIdentity
 from search.evaluator.local import LocalEvaluator
-from search.evaluator.served import Served
 from search.evaluator.shapes import AFFORDABLE_BYTES, AFFORDABLE_FLOPS, SLOW
 from search.evaluator.stages import Bench
 from search.loop.context import Operator

@@ -12,6 +12,7 @@ from typing import Any
 
 from backends.manifest import Manifest
 from backends.registry import target
+from backends.served import Served
 from frontends.kernelbench.solution import Constants
 from ir.autoschedule.autoschedule import plain
 from ir.errors import KernelError
@@ -51,7 +52,6 @@ from search.core.settings import (
     Settings,
 )
 from search.core.workload import WeightedShape, heaviest
-from search.evaluator.served import Served
 from search.llm.costs import prices
 from search.llm.ensemble import ensemble
 from search.llm.ledger import Ledger

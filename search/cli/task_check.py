@@ -12,6 +12,7 @@ from pathlib import Path
 from backends.backend import Built
 from backends.compiled import Compiled, Kernel
 from backends.registry import backend_for
+from backends.served import Served
 from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
 from ir.machine import Machine
@@ -137,6 +138,7 @@ def _compiled(trial: TaskCheck, one: ShapedNetwork, built: Mapping[str, Built]) 
         winner, sizes = trial.winners[name], one.sizes[name]
         nest = _nest(trial, winner, sizes)
         backend = backend_for(trial.machines[winner.backend], winner.backend)
-        kernels[spec] = Kernel(spec, nest, winner.source, built[name], sizes, backend)
+        by = Served(backend, trial.machines[winner.backend])
+        kernels[spec] = Kernel(spec, nest, winner.source, built[name], sizes, by)
     machine = trial.machines[first]
     return Compiled(one.network, machine, backend_for(machine, first), kernels)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from backends.served import Served
 from ir.digest import text_digest
 from ir.nest.nest import LoopNest
 from search.core.candidate import Candidate
 from search.core.lowered import nest_of, spec_of
 from search.core.workload import WeightedShape, widest
-from search.evaluator.served import Served
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from backends.served import Served
 from ir.autoschedule.autoschedule import autoschedule
 from ir.digest import text_digest
 from ir.edits.edits import neighbours
@@ -12,7 +13,6 @@ from search.core.candidate import Candidate
 from search.core.testing import CHIP, SETTINGS, SIZES, SPEC
 from search.core.workload import WeightedShape
 from search.evaluator.identity import SourceIdentity
-from search.evaluator.served import Served
 
 FIRST = autoschedule(SPEC, CHIP, SIZES)
 

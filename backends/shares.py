@@ -1,0 +1,74 @@
+"""Which backend makes a kernel of a network, where several serve a chip.
+
+The first backend of a target makes a network's kernels. Another one makes kernels of the kinds that its manifest
+`prefers`, as they were measured faster (docs/benchmarks.md):
+
+    recurrence   a step of a recurrence, which is a launch of its own: the same schedule
+    epilogue     one matmul whose short sums special functions follow: in bulk, in square tiles
+    window       a convolution: its windows in bulk, where that takes much less time by the guess
+
+A backend that a user names makes all kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from backends.registry import REGISTRY, served_by
+from backends.served import Served
+from ir.errors import KernelError
+from ir.lower.lower import lower
+from ir.machine import Machine
+from ir.nest.nest import LoopNest
+from ir.schedule import Schedule
+from ir.spec import Spec
+
+GAIN = 0.9  # of the guess for the first backend, that another's may be at most
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A kernel's nest, and the backend that makes it."""
+
+    served: Served
+    nest: LoopNest
+
+
+def others(machine: Machine) -> tuple[Served, ...]:
+    """The backends of a target beside its first one that make kernels of some kind and can be built with here."""
+    names = [n for n in machine.backends[1:] if REGISTRY.manifest(n).prefers]
+    found = (Served(b, served_by(machine, b)) for b in map(REGISTRY.backend, names))
+    return tuple(one for one in found if one.backend.available(one.machine).get("toolchain"))
+
+
+def shared(first: Share, more: Sequence[Served]) -> Share:
+    """The kernel by the backend that it is left to: the first one's, or one of the others."""
+    return next((one for other in more for one in _made_by(other, first)), first)
+
+
+def _made_by(other: Served, first: Share) -> Iterator[Share]:
+    """By another backend, where it is of a kind that this one makes."""
+    for kind in other.backend.manifest.prefers:
+        if kind == "recurrence" and not any(launch.repeat for launch in first.nest.launches):
+            continue
+        spec, schedule = first.nest.spec, first.nest.schedule
+        found = other.machine.model.seeds_like(kind, spec, other.machine, {}, schedule)
+        made = [Share(other, nest) for s in found if (nest := _lowered(spec, s, other)) is not None]
+        if kind == "window":
+            made = [one for one in made if _guess(one) <= GAIN * _guess(first)]
+        if made:
+            yield min(made, key=_guess)
+
+
+def _lowered(spec: Spec, schedule: Schedule, other: Served) -> LoopNest | None:
+    try:
+        return lower(spec, schedule, other.machine, {})
+    except KernelError:
+        return None
+
+
+def _guess(one: Share) -> float:
+    """Microseconds."""
+    guess = getattr(one.served.backend, "guess", None)
+    return guess(one.nest, one.served.machine, {}) if guess else 0.0
