@@ -176,13 +176,60 @@ def test_parts_of_a_large_product_of_three_are_made_beforehand_and_moved_in_bulk
     )
     matrix = dataclasses.replace(WITH_THREADS.units["matrix"], flops={"tf32": 5e14, "f32": 6e13})
     machine = dataclasses.replace(WITH_THREADS, units=WITH_THREADS.units | {"matrix": matrix})
-    found = autoschedule(
-        spec, machine, {"M": 4096, "N": 4096, "K": 4096}, cost=lambda nest: 1 / len(nest.launches)
-    )
+
+    def cost(nest):
+        return (2 - bool(nest.schedule.of("copy"))) / len(nest.launches)
+
+    found = autoschedule(spec, machine, {"M": 4096, "N": 4096, "K": 4096}, cost=cost)
     assert {d.subject for d in found.of("kernel")} == {"y_al", "y_bl"}
     assert {d.subject for d in found.of("copy")} == {
         f"y_{part}" for part in ("ah", "al", "bh", "bl")
     }
+
+
+def test_of_schedules_that_a_judge_finds_alike_the_estimate_chooses():
+    spec = spec_of(
+        "y[m, n] = sum(x[m, k] * w[k, n], k)",
+        inputs="x: f16[M, K], w: f16[K, N]",
+        result="f32[M, N]",
+    )
+    sizes = {"M": 4096, "N": 4096, "K": 4096}
+    alike = autoschedule(spec, WITH_THREADS, sizes, cost=lambda _: 1.0)
+    assert alike == autoschedule(spec, WITH_THREADS, sizes)
+
+
+def test_fused_matmuls_are_chosen_by_the_estimate():
+    """Another judge saw little of what prefetching their operands hides."""
+    spec = spec_of(
+        "s[m, n] = sum(x[m, k] * w[k, n], k)",
+        "p[m, n] = exp(s[m, n])",
+        "y[m, o] = sum(p[m, n] * v[n, o], n)",
+        inputs="x: f16[M, K], w: f16[K, N], v: f16[N, O]",
+        result="f32[M, O]",
+    )
+    sizes = {"M": 1024, "N": 1024, "K": 64, "O": 64}
+    other = autoschedule(
+        spec, WITH_THREADS, sizes, cost=lambda nest: 1 / len(nest.schedule.decisions)
+    )
+    assert other == autoschedule(spec, WITH_THREADS, sizes)
+
+
+def test_a_depthwise_convolution_with_channels_last_copies_what_has_them_elsewhere():
+    line = "y[b, i, j, c] = sum(pad(x[b, {}], 0.0) * w[r, t, c], r, t)"
+    windows = "i + r - 3, j + t - 3"
+    found = [
+        autoschedule(
+            spec_of(
+                line.format(at),
+                inputs=f"x: f16[64, {shape}], w: f16[7, 7, 256]",
+                result="f32[64, 28, 28, 256]",
+            ),
+            WITH_THREADS,
+            {},
+        )
+        for at, shape in ((f"c, {windows}", "256, 28, 28"), (f"{windows}, c", "28, 28, 256"))
+    ]
+    assert [[d.subject for d in s.of("pack")] for s in found] == [["x"], []]
 
 
 def test_a_row_that_is_too_long_is_looped():
