@@ -11,6 +11,7 @@ from backends.program.linked import OwnFolder
 from backends.program.saved import linked
 from backends.registry import backend_for, served_by
 from backends.registry import target as machine_of
+from backends.shares import others
 from frontends.compiled.module import CompiledModule
 from frontends.compiled.saved import load as load_saved
 from speciate.here import target_here
@@ -36,7 +37,8 @@ def compile(
 
     named: a module or function of PyTorch, or a spec (`speciate.subject`).  args, kwargs: of a call
     like those to come: shapes, dtypes and devices are fixed.  target: a name or a file; by default
-    the one whose device the tensors are on.  backend: of those of the target; by default the first.
+    the one whose device the tensors are on.  backend: of those of the target, for all kernels; by default the
+    first, and others for some kernels (`backends/shares.py`).
     records: the folder that `evolve` wrote to; by default the user's.  seed, reuse, graph,
     allow_torch: as of `compile_module` (docs/pytorch.md).
 
@@ -70,7 +72,8 @@ def by_records(
     machine = served_by(machine, served)
     roots = [Path(records) if records is not None else records_folder(), LIBRARY]
     knows = Records(roots, machine, served, found.given)
-    kernels = Kernels(machine, served, guessed=True, knows=knows)
+    more = () if backend else others(machine)
+    kernels = Kernels(machine, served, guessed=True, knows=knows, others=more)
     folder = OwnFolder("compiled-")
     network, constants = found.networks(kernels)
     run = built(network, kernels, folder.path, progress, constants)
