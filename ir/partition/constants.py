@@ -18,6 +18,7 @@ from ir.intervals import ranged
 from ir.partition.channels_last import with_channels_last
 from ir.partition.empty import is_empty
 from ir.partition.repeated import once
+from ir.partition.shared_inputs import with_shared_inputs
 from ir.partition.views import through_views
 from ir.spec import Spec
 from ir.verify import facts
@@ -49,6 +50,7 @@ def divided(
     there = {e.target for e in spec.equations}
     aliases = {a: b for a, b in aliases.items() if a in there}
     flat = once(through_views(spec, aliases), aliases)
+    flat = with_shared_inputs(flat, aliases, fixed)
     if channels_last:
         flat = with_channels_last(flat, aliases, fixed)
     changing = _reading(flat, {t.name for t in flat.inputs} - set(fixed))
