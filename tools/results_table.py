@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks.results import settle, summary
 from tools.check_times_table import check_times
+from tools.contests_table import contests
 from tools.coverage_table import coverage
 from tools.device_table import device
 from tools.languages_table import languages
@@ -95,6 +96,8 @@ def table(result: Mapping[str, Any]) -> str:
         return "\n\n".join(languages(result)) + "\n"
     if "scale" in result:
         return "\n\n".join(scale(result)) + "\n"
+    if "candidates" in next(iter(result["rows"]), {}):
+        return "\n\n".join(contests(result)) + "\n"
     if "topic" in next(iter(result["rows"]), {}):
         return "\n\n".join(verbs(result)) + "\n"
     if "repeats" in result:

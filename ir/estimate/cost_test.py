@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from ir.estimate.cost import product_peak, roofline
+from ir.parse.parse import parse_spec
 from testing.samples.samples import SMALL, workload
 
 # SMALL: 1e9 bytes/s; matrix 8e9 flop/s in 16 bits, 1e9 in f32; 4 processors.
@@ -38,6 +39,23 @@ def test_a_product_in_f32_may_be_made_of_three_in_tf32():
     units = {**SMALL.units, "matrix": dataclasses.replace(matrix, flops=rates)}
     assert product_peak(dataclasses.replace(SMALL, units=units), "f32") == 1.5e9
     assert product_peak(SMALL, "f32") == 1e9
+
+
+def test_a_product_whose_operands_the_spec_rounds_to_tf32_has_its_rate():
+    matrix = SMALL.units["matrix"]
+    rates = {**matrix.flops, "tf32": 4 * matrix.flops["f32"]}
+    units = {**SMALL.units, "matrix": dataclasses.replace(matrix, flops=rates)}
+    machine = dataclasses.replace(SMALL, units=units)
+    text = 'def f(x: f32[M, K], w: f32[K, N]) -> f32[M, N]:\n    """Multiply."""\n'
+    rounded = "    r[m, k] = tf32(x[m, k])\n    s[k, n] = tf32(w[k, n])\n"
+    both = "    y[m, n] = sum(f32(r[m, k]) * f32(s[k, n]), k)\n    return y\n"
+    sizes = {"M": 512, "K": 512, "N": 512}
+    whole = roofline(parse_spec(text + rounded + both), machine, sizes)
+    half = roofline(
+        parse_spec(text + rounded + both.replace("f32(s[k, n])", "w[k, n]")), machine, sizes
+    )
+    assert whole.us == pytest.approx(1e6 * whole.flops / rates["tf32"])
+    assert half.us > 2 * whole.us
 
 
 def test_a_convolution_counts_its_window():

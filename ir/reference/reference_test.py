@@ -327,6 +327,19 @@ def test_storage_precision_rounds_after_each_equation():
     assert not np.array_equal(z, x.astype(np.float64) * 3)
 
 
+def test_tensors_of_tf32_are_rounded_to_it_at_storage_precision_alone():
+    spec = parse_spec(
+        'def f(x: f32[M]) -> f32[M]:\n    """Round."""\n    r[m] = tf32(x[m])\n'
+        "    y[m] = f32(r[m]) * 1.0\n    return y\n"
+    )
+    x = np.random.default_rng(0).normal(size=64).astype(np.float32)
+    sizes = {"M": 64}
+    np.testing.assert_array_equal(evaluate(spec, {"x": x}, sizes)["y"], x)
+    found = evaluate_storage(spec, {"x": x}, sizes)["y"]
+    np.testing.assert_array_equal(found, round_to(x, "tf32"))
+    assert (found != x).any()
+
+
 def test_a_wide_intermediate_keeps_its_range_at_storage_precision():
     lines = "s[()] = sum(f32(x[m]) ** 2, m); y[m] = x[m] * rsqrt(s[()])"
     spec = spec_of(lines, "x: f16[M]", "f16[M]")
