@@ -47,15 +47,13 @@ def test_a_product_whose_operands_the_spec_rounds_to_tf32_has_its_rate():
     units = {**SMALL.units, "matrix": dataclasses.replace(matrix, flops=rates)}
     machine = dataclasses.replace(SMALL, units=units)
     text = 'def f(x: f32[M, K], w: f32[K, N]) -> f32[M, N]:\n    """Multiply."""\n'
-    rounded = "    r[m, k] = tf32(x[m, k])\n    s[k, n] = tf32(w[k, n])\n"
-    both = "    y[m, n] = sum(f32(r[m, k]) * f32(s[k, n]), k)\n    return y\n"
+    one, other = "    r[m, k] = tf32(x[m, k])\n", "    s[k, n] = tf32(w[k, n])\n"
+    end = "    y[m, n] = sum(f32(r[m, k]) * {}, k)\n    return y\n"
     sizes = {"M": 512, "K": 512, "N": 512}
-    whole = roofline(parse_spec(text + rounded + both), machine, sizes)
-    half = roofline(
-        parse_spec(text + rounded + both.replace("f32(s[k, n])", "w[k, n]")), machine, sizes
-    )
+    whole = roofline(parse_spec(text + one + other + end.format("f32(s[k, n])")), machine, sizes)
+    half = roofline(parse_spec(text + one + end.format("w[k, n]")), machine, sizes)
     assert whole.us == pytest.approx(1e6 * whole.flops / rates["tf32"])
-    assert half.us > 2 * whole.us
+    assert half.us > 1.2 * whole.us
 
 
 def test_a_convolution_counts_its_window():
