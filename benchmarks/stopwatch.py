@@ -16,6 +16,8 @@ from typing import Any
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 
+START_SECONDS = 120.0  # until a process is ready: it imports much, and opens the device
+
 
 @dataclass(frozen=True, slots=True)
 class TimingJob:
@@ -44,6 +46,7 @@ class Reading:
 def _serve(pipe: Any, make: Callable[[], Callable[[Any], Reading]]) -> None:
     """The process: answers jobs until the pipe closes."""
     bench = make()
+    pipe.send(None)  # ready
     while True:
         try:
             job = pipe.recv()
@@ -66,8 +69,10 @@ class Stopwatch:
 
     def __call__(self, job: Any) -> Reading:
         """The reading of a job, as a `TimingJob`; one with a reason where it fails, dies or takes too long."""
-        self._start()
         try:
+            if not self._start():
+                self.close()
+                return Reading(reason=f"no process is ready in {START_SECONDS:g} s")
             self._pipe.send(job)
             if not self._pipe.poll(self.seconds):
                 self.close()
@@ -91,11 +96,16 @@ class Stopwatch:
         self._process.join()
         self._process = self._pipe = None
 
-    def _start(self) -> None:
+    def _start(self) -> bool:
+        """Starts a process where there is none; whether it is ready. Its start is no part of a job."""
         if self._process is not None:
-            return
+            return True
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, self.make), daemon=True)
         self._process.start()
         theirs.close()
+        if not self._pipe.poll(START_SECONDS):
+            return False
+        self._pipe.recv()
+        return True
