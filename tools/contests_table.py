@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.markdown import cut, line
 
-_WORDS = 3  # columns of words
+_HEAD = ("kernel", "sizes", "candidate")
 
 
 def contests(result: Mapping[str, Any]) -> list[str]:
@@ -17,9 +17,18 @@ def contests(result: Mapping[str, Any]) -> list[str]:
 
 
 def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
-    head = ("kernel", "sizes", "candidate", "us", "TFLOP/s", "fastest of PyTorch", "its us")
-    head += ("ratio", "aim", "error", "its error")
-    lines = [line(head), line(["---"] * _WORDS + ["---:"] * (len(head) - _WORDS))]
+    head = (
+        *_HEAD,
+        "us",
+        "TFLOP/s",
+        "fastest of PyTorch",
+        "its us",
+        "ratio",
+        "aim",
+        "error",
+        "its error",
+    )
+    lines = [line(head), line(["---"] * len(_HEAD) + ["---:"] * (len(head) - len(_HEAD)))]
     for row in rows:
         good, fastest = row["correct"], row["fastest"]
         lines.append(
