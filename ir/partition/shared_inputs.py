@@ -58,9 +58,9 @@ def _matmul(spec: Spec, known: Facts, e: Equation, fixed: Collection[str]) -> _M
     if product is None or not is_plain(e) or e.accumulate or len(product.over) != 1:
         return None
     *_, column = e.indices
-    sides = [_read(side) for side in (product.a, product.b)]
-    weights = [r for r in sides if r is not None and r.tensor in fixed]
-    if len(weights) != 1 or None in sides or product.batch:
+    sides = [r for side in (product.a, product.b) if (r := _read(side)) is not None]
+    weights = [r for r in sides if r.tensor in fixed]
+    if len(weights) != 1 or len(sides) != 2 or product.batch:
         return None
     (weight,), (over,) = weights, product.over
     if {weight.at[0], weight.at[-1]} != {Index(column), Index(over)} or len(weight.at) != 2:
@@ -148,7 +148,8 @@ def _beside(
     shape = [*known.tensors[parts[0]].shape]
     shape[at] = Number(sum(widths))
     places = [Index(f"{name}_{d}") for d in range(len(shape))]
-    start, value = sum(widths), None
+    start = sum(widths)
+    value: Expr | None = None
     for part, width in zip(reversed(parts), reversed(widths), strict=True):
         start -= width
         moved: list[Expr] = [*places]
