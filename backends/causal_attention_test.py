@@ -9,6 +9,7 @@ from backends.registry import REGISTRY, served_by, target
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from testing.samples.samples import spec_of
+from testing.slow import in_turn
 
 SERVED = [(name, chip) for chip in ("h200", "mi300") for name in target(chip).backends]
 MASKS = {"causal": "n <= m", "window": "(n <= m) & (n > m - 50)", "later": "n >= m + 3"}
@@ -28,9 +29,9 @@ def attention(mask):
     )
 
 
-@pytest.mark.parametrize(("name", "chip"), SERVED)
-@pytest.mark.parametrize("mask", MASKS)
-def test_tiles_that_are_masked_whole_are_skipped(mask, name, chip, tmp_path):
+@pytest.mark.parametrize(("served", "mask"), in_turn(SERVED, MASKS))
+def test_tiles_that_are_masked_whole_are_skipped(served, mask, tmp_path):
+    name, chip = served
     backend = REGISTRY.backend(name)
     machine = served_by(target(chip), backend)
     spec, tune = attention(MASKS[mask]), {"M": 2048, "N": 2048, "D": 64}

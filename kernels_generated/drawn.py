@@ -12,10 +12,9 @@ from search.record.record import RECORD, parse_record
 
 
 def drawn(folders: Sequence[Path]) -> set[Path]:
-    """Of each kernel's records one for every second backend, since the targets of a backend share its
-    code, and so do kernels.
+    """One of each kernel's records, since the targets of a backend share its code, and so do kernels.
 
-    The kernel's name draws the target and the backends, so that together the kernels have all.
+    The kernel's name draws the backend and the target, so that together the kernels have all.
     """
     kernels: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     for folder in sorted(folders):
@@ -23,10 +22,9 @@ def drawn(folders: Sequence[Path]) -> set[Path]:
     found = set()
     for kernel, by_backend in kernels.items():
         draw = crc32(kernel.encode())
-        half = draw // 128 % 2  # of the backends; other bits than those that draw the target
-        for number, records in enumerate(by_backend.values()):
-            if len(by_backend) == 1 or number % 2 == half:
-                found.add(records[draw % len(records)])
+        # Other bits draw the backend than the target.
+        records = list(by_backend.values())[draw // 128 % len(by_backend)]
+        found.add(records[draw % len(records)])
     return found
 
 

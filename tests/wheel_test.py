@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 
 import pytest
 
@@ -12,6 +13,7 @@ NAMES = re.compile(rf"({'|'.join((*FOLDERS, 'tools', 'testing', 'tests'))})\.[a-
 SAID = {"backends.cutedsl.kernel"}
 
 
+@cache
 def built():
     """The Python files of the wheel by the path of their module."""
     found = {str(inside): source for source, inside in wheel_files()}

@@ -6,6 +6,7 @@ anew each time, so that the same trials and seed give the same settings.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,13 +14,14 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from threading import Thread
+from threading import Thread, get_ident
 from types import ModuleType
 from typing import Any
 
 from ir.errors import KernelError
 
 TPE, CMA = "tpe", "cma"
+_UNUSED = "scipy.stats"  # of a sampler of `cmaes` that we do not use; it has a replacement
 PACKAGES = ("optuna", "cmaes")
 STARTUP = 10
 _FEWEST = 10  # trials of a warm start, which takes the best tenth
@@ -88,8 +90,26 @@ def load() -> Thread:
 
 def _imported() -> None:
     for name in PACKAGES:
-        with suppress(ImportError):  # who asks is told
+        with suppress(ImportError), _Hidden(_UNUSED):  # who asks is told
             import_module(name)
+
+
+class _Hidden:
+    """While it is entered, the imports of this thread do not find a module, unless it is imported
+    already."""
+
+    def __init__(self, name: str):
+        self.name, self.thread = name, get_ident()
+
+    def __enter__(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *_: object) -> None:
+        sys.meta_path.remove(self)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == self.name and get_ident() == self.thread:
+            raise ModuleNotFoundError(f"`{name}` is hidden", name=name)
 
 
 def lacking() -> str:
@@ -106,6 +126,8 @@ def _optuna() -> ModuleType:
         )
     import optuna
 
+    with _Hidden(_UNUSED):
+        import_module("cmaes")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
 

@@ -1,6 +1,8 @@
 """Tuning learns from the trials, and tells nothing to its study but times of one sort."""
 
+import os
 import random
+import subprocess
 import sys
 
 import pytest
@@ -159,3 +161,18 @@ def test_where_no_setting_of_all_parameters_is_legal_fewer_are_swept(monkeypatch
 def test_the_plain_one_has_no_estimate_sweeps_everything_and_no_budget_chooses_it():
     operator = local_operators()["tpe"]
     assert (operator.looks, operator.width, operator.by_name) == (1, 0, True)
+
+
+def test_half_a_second_of_imports_that_samplers_do_not_need_is_left_out():
+    """In a process of its own, as another test may have imported it."""
+    lines = (
+        "import sys",
+        "from search.operator import study",
+        "study.load().join()",
+        "assert {'optuna', 'cmaes'} <= set(sys.modules)",
+        "assert 'scipy.stats' not in sys.modules",
+        "import scipy.stats",  # who needs it finds it
+    )
+    found = os.pathsep.join(p or os.getcwd() for p in sys.path)
+    environment = {**os.environ, "PYTHONPATH": found}
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], env=environment, check=True)

@@ -21,7 +21,7 @@ ALIKE = (
     *("cummax of", "special rows", "gathers by", "a search in", "recurrence", "matmul of"),
     *("matmul,", "atomic", "windows"),
 )
-SHARE = 3  # one in so many cases of a family runs each time
+SHARE = 6  # one in so many cases of a family runs each time
 
 
 @cache

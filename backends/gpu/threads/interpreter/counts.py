@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,6 +17,7 @@ BANKS = Banks(32)
 SECTOR_BYTES = 32
 IDLE = -1  # the address of a thread that accesses nothing
 MEASURED = 16  # executions of an access to global memory whose sectors are counted
+_KEPT = 1 << 10  # accesses whose sectors are known
 
 
 @dataclass(slots=True)
@@ -108,13 +110,24 @@ def wavefronts(
 def sectors(addresses: np.ndarray, width: int) -> tuple[int, int]:
     """The sectors that accesses of global memory touch, and how few hold as many bytes.
 
-    addresses: [accesses, threads], first bytes, or IDLE. width: bytes of each thread.
+    addresses: [accesses, threads], first bytes, or IDLE. width: bytes of each thread. Blocks, and
+    runs of a kernel on other numbers, access alike: what differs by whole sectors is counted once.
     """
     used = addresses != IDLE
-    access = np.broadcast_to(np.arange(len(addresses))[:, None], addresses.shape)[used]
-    starts = addresses[used].astype(np.int64)
-    if not starts.size:
+    if not used.any():
         return 0, 0
+    first = int(addresses.min(where=used, initial=np.iinfo(np.int64).max))
+    alike = np.where(used, addresses - first // SECTOR_BYTES * SECTOR_BYTES, IDLE)
+    return _sectors(alike.astype(np.int64).tobytes(), addresses.shape, width)
+
+
+@lru_cache(_KEPT)
+def _sectors(alike: bytes, shape: tuple[int, int], width: int) -> tuple[int, int]:
+    """The same of addresses as bytes, of which a thread accesses some."""
+    addresses = np.frombuffer(alike, np.int64).reshape(shape)
+    used = addresses != IDLE
+    access = np.broadcast_to(np.arange(len(addresses))[:, None], addresses.shape)[used]
+    starts = addresses[used]
     span = int(starts.max()) + width + SECTOR_BYTES
     ends = (starts % SECTOR_BYTES + width - 1) // SECTOR_BYTES
     touched = [

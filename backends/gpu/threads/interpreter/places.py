@@ -98,6 +98,8 @@ class Accessor:
 
     def _require_inside(self, indices: np.ndarray, mask: np.ndarray | None) -> None:
         end = self.tensor.data.size
+        if not indices.size or indices.min() >= 0 and indices.max() < end:
+            return
         wrong = (indices < 0) | (indices >= end)
         if mask is not None:
             wrong &= mask
@@ -115,10 +117,14 @@ class Accessor:
         assert self.vector is not None, "asked before"
         dimension, count = self.vector
         runs = np.moveaxis(indices, dimension, -1).reshape(-1, count)
-        wrong = (runs != runs[:, :1] + np.arange(count)).any(axis=1) | (runs[:, 0] % count != 0)
+        apart, first = runs != runs[:, :1] + np.arange(count), runs[:, 0] % count
+        masks = None if mask is None else np.moveaxis(mask, dimension, -1).reshape(-1, count)
+        if not apart.any() and not first.any():
+            if masks is None or (masks == masks[:, :1]).all():
+                return
+        wrong = apart.any(axis=1) | (first != 0)
         what = f"{count} elements that are not consecutive, or not aligned"
-        if mask is not None:
-            masks = np.moveaxis(mask, dimension, -1).reshape(-1, count)
+        if masks is not None:
             wrong &= masks[:, 0]
             torn = (masks != masks[:, :1]).any(axis=1)
             if torn.any():
