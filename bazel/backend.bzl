@@ -11,7 +11,7 @@ def backend_folders():
     manifests = native.glob(["*" + _MANIFEST], allow_empty = True)
     return [manifest[:-len(_MANIFEST)] for manifest in manifests]
 
-def backends(name, deps, test_deps = [], slow_parts = []):
+def backends(name, deps, test_deps = [], slow_parts = [], most_files = 12):
     """For each backend B the library B, its tests, and what B/native/ holds.
 
     A backend sees the contract and not another backend: its deps are those here. Of other backends
@@ -23,6 +23,7 @@ def backends(name, deps, test_deps = [], slow_parts = []):
       deps: what every backend may import.
       test_deps: what only their tests may import.
       slow_parts: test files of backends with tests that are marked `slow`.
+      most_files: test files of one process.
     """
     tables = name + "_tables"
     py_library(
@@ -42,6 +43,7 @@ def backends(name, deps, test_deps = [], slow_parts = []):
             deps = deps + [":" + tables],
             test_deps = test_deps,
             slow_parts = [file for file in slow_parts if file.startswith(folder + "/")],
+            most_files = most_files,
         )
     py_library(
         name = name,

@@ -114,7 +114,8 @@ def python_folder(
         data = [],
         test_deps = [],
         test_data = [],
-        slow_parts = []):
+        slow_parts = [],
+        most_files = _MOST_FILES):
     """The library NAME over the files of a folder, and a target for the tests of each folder.
 
     Args:
@@ -126,6 +127,7 @@ def python_folder(
       test_deps: libraries that only the tests import.
       test_data: files that only the tests read, beside those in the folder.
       slow_parts: test files, relative to the BUILD file, with tests that are marked `slow`.
+      most_files: test files of one process; fewer where they take long.
     """
     sources = _files(folder, ["**/*.py"], exclude + _below(folder, _TESTS + _TEST_DATA))
     bytecode(
@@ -143,6 +145,7 @@ def python_folder(
         deps = [":" + name] + deps + test_deps,
         data = test_data + _files(folder, _TEST_DATA, exclude),
         slow_parts = slow_parts,
+        most_files = most_files,
     )
 
 def python_package(name, **kwargs):

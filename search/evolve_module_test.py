@@ -137,10 +137,10 @@ def test_the_winners_of_a_module_are_a_solution_file(written):
         timeout=GUARD,
     )
     assert used.returncode == 0, used.stderr
-    again = evolve(folder, *IMPORTED, *words)
+    again = evolve_here(folder, *IMPORTED, *words)
     assert again.returncode == 2 and "--overwrite" in again.stderr
     (folder / "new.py").write_text("another")
-    again = evolve(folder, *IMPORTED, *words, "--overwrite")
+    again = evolve_here(folder, *IMPORTED, *words, "--overwrite")
     assert again.returncode == 0 and (folder / "new.py").read_text() == text, again.stderr
 
 

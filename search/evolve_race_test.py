@@ -42,7 +42,7 @@ def test_a_race_has_one_budget_one_winner_and_a_row_for_each_backend(place):
 
 
 @pytest.mark.parametrize(
-    "names", [pytest.param(["cuda"], marks=pytest.mark.slow), ["cuda", "triton"]]
+    "names", [["cuda"], pytest.param(["cuda", "triton"], marks=pytest.mark.slow)]
 )
 def test_a_user_names_the_backends_that_race(place, names):
     options = [f"--backend={name}" for name in names]

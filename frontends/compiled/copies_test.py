@@ -75,9 +75,20 @@ def test_a_pickled_module_needs_no_module(compiled):
 
 
 def test_torch_compile_takes_it_whole(compiled):
+    compiled_by(compiled, "aot_eager")
+
+
+@pytest.mark.slow
+def test_its_own_compiler_takes_it_whole(compiled):
+    compiled_by(compiled, "inductor")
+
+
+def compiled_by(compiled, backend):
     module, x, run = compiled
-    agree(torch.compile(run, fullgraph=True), module, x)
-    around = torch.compile(lambda x: run(torch.sin(x))["y"].sum(1), fullgraph=True)
+    agree(torch.compile(run, fullgraph=True, backend=backend), module, x)
+    around = torch.compile(
+        lambda x: run(torch.sin(x))["y"].sum(1), fullgraph=True, backend=backend
+    )
     expected = module(torch.sin(x))["y"].sum(1)
     torch.testing.assert_close(around(x), expected, rtol=1e-4, atol=1e-4)
 
