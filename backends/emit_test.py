@@ -1,7 +1,11 @@
+import shutil
+
+import jinja2
 import pytest
 
+from backends import emit
 from backends.backend import BackendError
-from backends.emit import Templates, template_digest
+from backends.emit import Templates, compile_ahead, template_digest
 
 
 @pytest.fixture
@@ -124,3 +128,67 @@ def test_a_language_adds_nodes_to_those_that_are_shared(folder):
         '{% set expr = expr.add({"int": whole}) %}{{ expr(node) }}'
     )
     assert made(folder, text).render("t.j2", node=(1, (2, 3))) == "(i1, (i2, i3))"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "speciate" / "templates"
+
+
+def no_compiler(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("it is compiled")
+
+    monkeypatch.setattr(jinja2.Environment, "compile", refuse)
+
+
+def test_a_template_is_compiled_once_for_all_processes_of_a_user(folder, cache, monkeypatch):
+    assert Templates("x", {"shout": str.upper}, folder=folder).render("main.j2", names="a")
+    assert len(list(cache.iterdir())) == 1
+    no_compiler(monkeypatch)
+    again = Templates("x", {"shout": str.title}, folder=folder)
+    assert again.render("main.j2", names=["ab"]) == "Ab\nend\n"
+
+
+def test_a_template_that_changed_is_compiled_again(folder, cache):
+    assert made(folder, "one").render("t.j2") == "one"
+    assert made(folder, "two").render("t.j2") == "two"
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_a_compiled_template_calls_the_filters_of_its_backend_on_constants_too(folder, cache):
+    (folder / "x" / "t.j2").write_text("{{ 'a' | f }}")
+    for filter, text in ((str.upper, "A"), (ord, "97")):
+        assert Templates("x", {"f": filter}, folder=folder).render("t.j2") == text
+
+
+def test_a_fault_in_a_compiled_template_is_found_where_it_lies_now(folder, cache, monkeypatch):
+    assert fault(made(folder, "\n{{ two }}"))
+    moved = folder / "moved"
+    shutil.copytree(folder / "x", moved / "x")
+    no_compiler(monkeypatch)
+    reason = fault(Templates("x", folder=moved))
+    assert reason == "template x/t.j2, line 2: UndefinedError: 'two' is undefined"
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing(folder, cache):
+    cache.parent.parent.write_text("a file")
+    assert made(folder, "one").render("t.j2") == "one"
+
+
+def test_what_the_build_compiles_ahead_is_compiled_no_more(folder, cache, monkeypatch, tmp_path):
+    (folder / "c").mkdir()
+    (folder / "c" / "shared.j2").write_text("{% macro m(x) %}{{ x | shout }}{% endmacro %}")
+    (folder / "x" / "t.j2").write_text("{% from 'c/shared.j2' import m %}{{ m('a') }}")
+    monkeypatch.setattr(emit, "BUILT", tmp_path / "ahead")
+    compile_ahead(tmp_path / "ahead", folder)
+    no_compiler(monkeypatch)
+    assert Templates("x", {"shout": str.upper}, folder=folder).render("t.j2") == "A"
+    assert not cache.exists()
+
+
+def test_a_filter_that_code_is_made_for_otherwise_is_refused(folder):
+    for wrong in ({"join": str}, {"f": jinja2.pass_context(lambda *_: "")}):
+        with pytest.raises(ValueError, match="compiled templates"):
+            Templates("x", wrong, folder=folder)

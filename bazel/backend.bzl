@@ -11,7 +11,7 @@ def backend_folders():
     manifests = native.glob(["*" + _MANIFEST], allow_empty = True)
     return [manifest[:-len(_MANIFEST)] for manifest in manifests]
 
-def backends(name, deps, test_deps = [], slow_parts = [], most_files = 12):
+def backends(name, deps, data = [], test_deps = [], slow_parts = [], most_files = 12):
     """For each backend B the library B, its tests, and what B/native/ holds.
 
     A backend sees the contract and not another backend: its deps are those here. Of other backends
@@ -21,6 +21,7 @@ def backends(name, deps, test_deps = [], slow_parts = [], most_files = 12):
     Args:
       name: name of a library with all of them.
       deps: what every backend may import.
+      data: files that every backend reads.
       test_deps: what only their tests may import.
       slow_parts: test files of backends with tests that are marked `slow`.
       most_files: test files of one process.
@@ -39,7 +40,7 @@ def backends(name, deps, test_deps = [], slow_parts = [], most_files = 12):
         python_folder(
             name = folder,
             folder = folder,
-            data = modules,
+            data = modules + data,
             deps = deps + [":" + tables],
             test_deps = test_deps,
             slow_parts = [file for file in slow_parts if file.startswith(folder + "/")],

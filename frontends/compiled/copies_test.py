@@ -86,9 +86,7 @@ def test_its_own_compiler_takes_it_whole(compiled):
 def compiled_by(compiled, backend):
     module, x, run = compiled
     agree(torch.compile(run, fullgraph=True, backend=backend), module, x)
-    around = torch.compile(
-        lambda x: run(torch.sin(x))["y"].sum(1), fullgraph=True, backend=backend
-    )
+    around = torch.compile(lambda x: run(torch.sin(x))["y"].sum(1), fullgraph=True, backend=backend)
     expected = module(torch.sin(x))["y"].sum(1)
     torch.testing.assert_close(around(x), expected, rtol=1e-4, atol=1e-4)
 

@@ -1,0 +1,12 @@
+"""Compiles all templates into the folder of its only argument, for processes that cannot keep what they
+compile."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from backends.emit import compile_ahead
+
+if __name__ == "__main__":
+    compile_ahead(Path(sys.argv[1]))
