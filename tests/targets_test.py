@@ -13,7 +13,10 @@ import pytest
 
 from tests.source_tree import ROOT
 
-RULES = ("bytecode.bzl", "pybind.bzl", "code_object.bzl")  # whose rules make no tests
+RULES = (  # whose rules make no tests
+    *("bytecode.bzl", "pybind.bzl", "code_object.bzl"),
+    *("compiled_templates.bzl", "unicode_tables.bzl"),
+)
 DATA = ("testdata", "golden")
 SLOW = {"-m", "slow"}  # arguments of a target that runs the tests that have this mark
 MARK = re.compile(r"mark\.slow\b|from testing\.slow import")
