@@ -18,6 +18,7 @@ from ir.literal import literal
 from ir.network import Buffer, Network, Outside, Pause, Step
 from ir.parse.expression import RESERVED
 from ir.partition.chains import chains
+from ir.partition.concatenated import through_concatenations
 from ir.partition.empty import is_empty, with_empty, without_empty
 from ir.partition.gathers import through_gathers
 from ir.partition.groups import MAP, Group, begun, beside, joined, recurring, whole_chain
@@ -76,7 +77,8 @@ def partition(
     _require_elements(whole, outside)
     there = {e.target for e in spec.equations}
     aliases = {a: b for a, b in (aliases or {}).items() if a in there}
-    flat = squeezed(through_gathers(once(through_views(spec, aliases), aliases), aliases))
+    flat = through_gathers(once(through_views(spec, aliases), aliases), aliases)
+    flat = squeezed(through_concatenations(flat, aliases))
     flat, aliases = with_flat_epilogues(flat, aliases)
     # What an alias shows may be the same as an earlier tensor, which is then shown instead.
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
