@@ -490,6 +490,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       #pragma unroll
       for (int d_i = 0; d_i < d_n; ++d_i)
         o[m_i][d_i] += part_6[m_i][d_i];
+    fence_shared();
     arrive_warp(n_empty_2 + n_read_2);
     n_read_parity_2 = ((n_read_2 == 1) ? 1 - n_read_parity_2 : n_read_parity_2);
     n_read_2 = ((n_read_2 == 1) ? 0 : n_read_2 + 1);
@@ -570,6 +571,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
           y_ptr + h_at * M * D + offs_m[m_i] * D + offs_d[d_i],
           &y[m_i][d_i],
           mask_m[m_i] && mask_d[d_i]);
+  fence_shared();
   arrive_warp(q_empty_1);
   q_read_parity_1 = 1 - q_read_parity_1;
 }

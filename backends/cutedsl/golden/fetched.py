@@ -461,6 +461,7 @@ def causal_0(
             for m_i in cutlass.range(2, unroll_full=True):
                 for d_i in cutlass.range(d_n, unroll_full=True):
                     o[m_i, d_i] = Float32(o[m_i, d_i] + part_6[m_i, d_i])
+            cute.arch.fence_proxy("async.shared", space="cta")
             arrive_warp(n_empty_2 + n_read_2)
             n_read_parity_2 = Int32(where(n_read_2 == 1, 1 - n_read_parity_2, n_read_parity_2))
             n_read_2 = Int32(where(n_read_2 == 1, 0, n_read_2 + 1))
@@ -528,5 +529,6 @@ def causal_0(
                     vector(y, (m_i, d_i), wide(8, ALIGNED_Q)),
                     mask_m[m_i] & mask_d[d_i],
                 )
+        cute.arch.fence_proxy("async.shared", space="cta")
         arrive_warp(q_empty_1)
         q_read_parity_1 = Int32(1 - q_read_parity_1)

@@ -307,7 +307,8 @@ class Producers(Boxed):
         ring = self._ring(s.name.stem, (), [s], 1)
         self.fills += self._filled(ring, (s,), [s])
         self.put(to.Await(ring.full, ring.stage("read"), ring.parity("read")))
-        self.last += [ring.freed(ring.stage("read")), *ring.next("read")]
+        # Whether threads load from it is not known yet; where none does, the fence costs little.
+        self.last += [to.Fence(), ring.freed(ring.stage("read")), *ring.next("read")]
 
     def _consume(self, s: of.Loop, ring: Ring, ahead: list[of.Load], flies: Name | None) -> None:
         """The consumers' side of a loop."""
@@ -316,12 +317,20 @@ class Producers(Boxed):
         some = s.certain or low == Number(0) and _positive(high)  # it certainly has an iteration
         self.stages |= {x.name: stage for x in ahead}
         consumed = self.block(s.body)
-        free: tuple[to.Statement, ...] = (ring.freed(stage),)
-        over = ring.freed(ring.before("read"))
+        # A load to registers may be in flight when its thread arrives: seen on an H200, where the
+        # engine then overwrote what ldmatrix had not read.
+        loads = any(
+            isinstance(x, to.SharedLoad) and _in(x.tile, ring.tiles)
+            for x in to.statements(consumed)
+        )
+        fence: to.Block = (to.Fence(),) if loads else ()
+        free: to.Block = (*fence, ring.freed(stage))
+        over = (*fence, ring.freed(ring.before("read")))
         multiplies = [x for x in consumed if isinstance(x, to.WarpgroupMultiply)]
         if late := next((x.to for x in multiplies if x.to in self.later), None):
             self.later.remove(late)
-            self._overlapped(s, ring, overlap(consumed, late, self.fragments, ring.tiles), some)
+            parts = overlap(consumed, late, self.fragments, ring.tiles)
+            self._overlapped(s, ring, parts, some, over)
             return
         if any(x.a in self.fragments for x in multiplies):  # the next load would overwrite it
             flies = None
@@ -330,11 +339,11 @@ class Producers(Boxed):
             # Regroups are done before and after the loop: once.
             consumed = in_flight(tuple(x for x in consumed if x not in regroups))
             flies = next(x.to for x in consumed if isinstance(x, to.WarpgroupMultiply))
-            free = (to.Guard(of.Compute("gt", (to.Element(name), low)), (over,)),)
+            free = (to.Guard(of.Compute("gt", (to.Element(name), low)), over),)
         elif at := self._late(consumed, ring, some):
             first, last = at
             flies = consumed[last].to  # type: ignore[attr-defined]
-            begun = to.Guard(of.Compute("gt", (to.Element(name), low)), (over,))
+            begun = to.Guard(of.Compute("gt", (to.Element(name), low)), over)
             before = (*consumed[:first], to.WarpgroupWait(flies), begun, *consumed[first:last])
             consumed = (*before, replace(consumed[last], pending=1), *consumed[last + 1 :])  # type: ignore[call-arg]
             free = ()
@@ -344,11 +353,14 @@ class Producers(Boxed):
         self.put(to.Loop(name, low, high, s.tile, body, certain=some))
         if flies:
             self.put(to.WarpgroupWait(flies))
-            self.put(over if some else to.Guard(of.Compute("gt", (high, low)), (over,)))
+            self.found += over if some else (to.Guard(of.Compute("gt", (high, low)), over),)
         self.found += (x for x in regroups if x.source == flies)
 
-    def _overlapped(self, s: of.Loop, ring: Ring, parts: Overlap, certain: bool) -> None:
-        """The consumers' side of a loop whose last matmul is done one iteration later."""
+    def _overlapped(
+        self, s: of.Loop, ring: Ring, parts: Overlap, certain: bool, over: to.Block
+    ) -> None:
+        """The consumers' side of a loop whose last matmul is done one iteration later. over: what gives
+        back the stage of the iteration before."""
         if ring.stages < 2:
             raise BackendError("emit", "a matmul one iteration later needs two stages in flight")
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
@@ -356,12 +368,12 @@ class Producers(Boxed):
         before = ring.before("read")
         second = above(low, s.tile)
         once = (full, *parts.once(), *ring.next("read"))
-        again = (full, *parts.again(before, [ring.freed(before)]), *ring.next("read"))
+        again = (full, *parts.again(before, over), *ring.next("read"))
         made = (
             to.Loop(name, low, second, s.tile, once, certain=True),
             to.Loop(name, second, high, s.tile, again),
             replace(parts.later, b_stage=before),
-            ring.freed(before),
+            *over,
         )
         for x in made if certain else (to.Guard(of.Compute("gt", (high, low)), made),):
             self.put(x)
@@ -462,6 +474,11 @@ class Ring:
         first = of.Compute("eq", (stage, Number(0)))
         less = Apply("sub", (stage, Number(1)))
         return of.Compute("where", (first, Number(self.stages - 1), less))
+
+
+def _in(tile: Name, tiles: Iterable[Name]) -> bool:
+    """Whether a tile, or a view of the same memory, is one of some."""
+    return any((tile.stem, tile.copy) == (one.stem, one.copy) for one in tiles)
 
 
 def _positive(count: Expr) -> bool:

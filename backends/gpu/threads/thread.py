@@ -265,7 +265,8 @@ class Await(Statement):
 @dataclass(frozen=True, slots=True)
 class Fence(Statement):
     """What this thread wrote to shared memory is visible to instructions that read it past the
-    registers, once they are told of it."""
+    registers, once they are told of it; and what it loaded from there has arrived, before they are told
+    that they may write."""
 
 
 @dataclass(frozen=True, slots=True)

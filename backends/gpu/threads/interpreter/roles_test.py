@@ -99,6 +99,20 @@ def test_blocks_that_walk_through_tiles_keep_their_place_in_the_ring():
     assert np.allclose(got, wanted, rtol=1e-5, atol=1e-4)
 
 
+def test_a_stage_is_given_back_when_loads_from_it_have_arrived():
+    """The engine's copies are of another proxy: an arrival by itself does not order loads before them."""
+    by_warps = thread_program(NEST, WITH_INSTRUCTIONS, RULES, family("mma_sync"))
+    for sizes in (BOXED, COPIED):
+        got, wanted = run(by_warps, sizes)
+        assert np.allclose(got, wanted, rtol=1e-5, atol=1e-4)
+    (launch,) = by_warps.launches
+    loose = replace(launch, body=block(launch.body, without(to.Fence)))
+    assert loose != launch
+    with pytest.raises(ThreadFault, match="may not have arrived") as found:
+        run(replace(by_warps, groups=((None, (loose,)),)))
+    assert found.value.kind == faults.STAGE_IN_USE
+
+
 CASES = {
     "nothing is given back": (without(to.Arrive), "consumer", BOXED, faults.DEADLOCK),
     "bytes are not expected": (

@@ -115,6 +115,7 @@ class _Own:
     # By matmuls in flight, the oldest first.
     reading: list[list[tuple[Tile, Access]]] = field(default_factory=list)
     fenced: bool = True  # whether what threads copied is visible to instructions past registers
+    loading: set[str] = field(default_factory=set)  # regions that it loads from since a fence
     proxied: int = 1  # the epoch since the last barrier that is for the asynchronous proxy too
 
 
@@ -134,6 +135,7 @@ class SharedMemory:
         # How many barriers there were, and one: what signals order is of before all of them.
         self.epoch = 1
         self.roles: dict[int, _Own] = {}  # by the first thread of each
+        self.flown: set[str] = set()  # regions that the DMA engine copied to
         self.regions: dict[str, Region] = {}
         self.tiles: dict[Name, Tile] = {}
         self.dtypes = sorted({s.dtype for s in tiles.values()})
@@ -168,6 +170,7 @@ class SharedMemory:
     def barrier(self, proxy: bool) -> None:
         """Makes what threads wrote visible to all; proxy: to instructions that read it, too."""
         own = self.own
+        own.loading.clear()
         self.epoch += 1
         if proxy:
             own.proxied = self.epoch
@@ -198,6 +201,7 @@ class SharedMemory:
     def fence(self) -> None:
         """Makes what threads wrote visible to instructions that read it past the registers."""
         self.own.fenced = True
+        self.own.loading.clear()
 
     def passed(self, tile: Tile, stage: int, fenced: bool) -> None:
         """A stage of a tile is handed over by a signal: who accessed it does so no more.
@@ -222,6 +226,7 @@ class SharedMemory:
             (tile, access, tile.region.unread[access.units], None),
         )
         self._may_write(tile, access, values, faults.STAGE_IN_USE, "copies to")
+        self.flown.add(tile.shared.region)
         tile.region.written[access.units], tile.region.writer[access.units] = (
             _IN_FLIGHT,
             access.owners,
@@ -236,6 +241,7 @@ class SharedMemory:
 
     def read(self, tile: Tile, access: Access) -> np.ndarray:
         """The elements, in the order of the access."""
+        self.own.loading.add(tile.shared.region)
         region, units, now = tile.region, access.units, self.epoch
         written = region.written[units]
         if written.size and written.max() >= now:

@@ -144,6 +144,13 @@ def arrive(block: Block, signals: Signals, s: Arrive, stage: Code) -> Run:
         if s.warps:
             block.require_groups("an arrival of warps")
             count //= block.warp
+        held = {memory.tiles[n].shared.region for n in signals.guarded[s.signal]}
+        if loading := sorted(held & memory.own.loading & memory.flown):
+            raise block.fault(
+                faults.STAGE_IN_USE,
+                f"a stage of `{loading[0]}` is given back while loads from it may not have arrived",
+                "put a fence for the asynchronous proxy before the arrival",
+            )
         for other in signals.cluster if s.everywhere else (signals,):
             _, one = stage_of(block, other, s.signal, stage)
             signals.reached(other, one, block)
