@@ -317,8 +317,8 @@ class Producers(Boxed):
         some = s.certain or low == Number(0) and _positive(high)  # it certainly has an iteration
         self.stages |= {x.name: stage for x in ahead}
         consumed = self.block(s.body)
-        # A load to registers may be in flight when its thread arrives: seen on an H200, where the
-        # engine then overwrote what ldmatrix had not read.
+        # A load to registers may be in flight when its thread arrives (ptxas lets nothing wait between
+        # them), and the engine may overwrite what it has not read.
         loads = any(
             isinstance(x, to.SharedLoad) and _in(x.tile, ring.tiles)
             for x in to.statements(consumed)
