@@ -7,7 +7,7 @@ after:  w[j, k] = where(j < 64, a[j, k], b[j - 64, k]), v[j] = where(j < 64, c[j
         p[m, j] = t[m, j], s[m, j] = t[m, j + 64]
 
 The input is read once, and tiles fill the chip where those of one alone would not. Weights and vectors are
-computed before calls, as they are fixed; p and s move no data. So are queries, keys and values of attention. Results that
+computed before calls, as they are fixed; p and s move no data. So are queries, keys and values of a transformer. Results that
 pointwise equations read stay apart: those are epilogues of one of the matmuls (gate and up of SwiGLU), or would
 read a part of each row (rotary embedding).
 """
