@@ -14,14 +14,17 @@ from backends.served import Served
 from backends.shares import Share, shared
 from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
+from ir.estimate.estimate import estimate
 from ir.literal import literal
 from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.network import Network, Outside, Pause
 from ir.partition.alike import first_parts
+from ir.partition.canonical import stem
+from ir.partition.choices import CHANNELS_LAST, Choices
 from ir.partition.constants import divided
-from ir.partition.partition import partition, stem
+from ir.partition.partition import partition
 from ir.reference.stepwise import Calls, empty_outputs, outside, require_calls, seen
 from ir.schedule import Schedule
 from ir.sizes import shape
@@ -152,6 +155,18 @@ class Kernels:
         nest, _ = self.emit(spec)
         return self.machine.model.quick_us(nest, self.machine, {})
 
+    def expected_us(self, spec: Spec) -> float:
+        """Microseconds of a kernel by the backend's own guess, where it is asked for and has one, else
+        by the estimate; KernelError where there is none."""
+        nest, _ = self.emit(spec)
+        by = self.served[spec]
+        guess = getattr(by.backend, "guess", None) if self.guessed else None
+        return guess(nest, by.machine, {}) if guess else estimate(nest, by.machine, {})
+
+    def rounds(self, spec: Spec) -> bool:
+        """Whether a kernel has a sum whose operands may be rounded."""
+        return any(stem(e.target) in self.rounded for e in spec.equations)
+
     def ahead(self, specs: Sequence[Spec]) -> None:
         """Schedules several kernels at a time, as far as that can be done, before they are asked
         for. Of kernels alike it is the first."""
@@ -229,16 +244,21 @@ def networks(
     kernels: Kernels,
     calls: Sequence[Outside] = (),
     fixed: Collection[str] = (),
+    choices: Choices | None = None,
 ) -> tuple[Network, Network | None]:
-    """The network of a call, and what is computed before calls; see `compiled`."""
-    last = kernels.machine.model.channels_last
+    """The network of a call, and what is computed before calls; see `compiled`. choices: which way the
+    partition of the call goes where there are two."""
+    choices = choices or Choices()
+    last = bool(fixed) and kernels.machine.model.channels_last
+    last = last and choices(CHANNELS_LAST, lambda: True)
     parts = divided(literal(spec, sizes), aliases, fixed, last) if fixed else None
     if parts is None:
-        network = partition(spec, sizes, aliases, kernels.emit, calls, kernels.ahead, kernels.takes)
-        return network, None
+        choices.made.pop(CHANNELS_LAST, None)
+        emit, takes = kernels.emit, kernels.takes
+        return partition(spec, sizes, aliases, emit, calls, kernels.ahead, takes, choices), None
     emit, ahead = kernels.emit, kernels.ahead
     before = partition(parts.before, {}, parts.aliases, emit, ahead=ahead)
-    call = partition(parts.call, {}, parts.aliases, emit, calls, ahead, kernels.takes)
+    call = partition(parts.call, {}, parts.aliases, emit, calls, ahead, kernels.takes, choices)
     return call, before
 
 

@@ -96,7 +96,8 @@ def _evolve(asked: Arguments, around: Invocation) -> int:
     if asked.job is not None:
         return _job(asked, around)
     stored = asked.resume or asked.replay
-    found = Suite() if stored is not None else suite(asked, around.path)
+    goes_on = asked.resume is not None and (asked.problem or asked.task)  # whose kernels are stored
+    found = suite(asked, around.path) if stored is None or goes_on else Suite()
     destination(asked, around, found.problems)
     if asked.cluster in (None, LOCAL):
         require_memory(found.problems, asked.workers or around.workers, asked.trace is not None)

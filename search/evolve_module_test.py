@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -95,6 +96,7 @@ def test_each_kernel_of_a_module_is_evolved(written):
         "left_to_torch": [],
         "first_us": run["first_us"],
         "best_us": run["best_us"],
+        "whole": dict.fromkeys(("first_us", "first_graph_us", "us", "graph_us")),
     }
 
 
@@ -246,3 +248,38 @@ def test_wrong_use_is_told(written, words, said):
 def test_a_file_without_a_model_is_told(written):
     done = evolve_here(written(text="import torch\n"), NULL, "--problem=model.py")
     assert done.returncode == 2 and "Model" in done.stderr
+
+
+CHAIN = "return torch.softmax(torch.relu(x + y) * self.factor, dim=1) @ torch.exp(y)"
+
+
+def test_the_budget_of_a_call_goes_on_and_its_program_is_recorded(written):
+    folder = written(CHAIN)
+    words = (NULL, "--problem=model.py", "--store=s.db", "--json", "--out=records")
+    done = evolve_here(folder, *words, "--evaluations=2")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    job, (row,) = found["job"], found["problem"]["targets"]
+    assert (
+        job["evaluations"] == 2 * row["kernels"]
+        and job["budget"]["evaluations"] == 2 * row["kernels"]
+    )
+    assert all(r["network"] == "null" and not r["timed"] for r in job["searches"])
+    (file,) = (folder / "records" / "programs").glob("*/null.null.toml")
+    program = tomllib.loads(file.read_text())
+    assert {k["name"] for k in program["kernels"]} == {r["kernel"] for r in found["runs"]}
+    assert program["sum_us"] == row["best_us"] and program["first_sum_us"] == row["first_us"]
+    more = evolve_here(
+        folder,
+        *words,
+        "--overwrite",
+        f"--resume={job['job']}",
+        "--evaluations=9",
+        "--report=r.html",
+    )
+    assert more.returncode == 0, more.stderr
+    again = json.loads(more.stdout)
+    assert again["job"]["evaluations"] == 9 and again["problem"]["targets"][0]["best_us"]
+    other = written(GOOD)
+    refused = evolve_here(other, *words, "--overwrite", f"--resume={job['job']}")
+    assert refused.returncode == 2 and "which is no kernel of this file" in refused.stderr

@@ -14,8 +14,9 @@ from backends.registry import target as machine_of
 from backends.shares import others
 from frontends.compiled.module import CompiledModule
 from frontends.compiled.saved import load as load_saved
+from ir.partition.choices import Choices
 from speciate.here import target_here
-from speciate.records import LIBRARY, Records, records_folder
+from speciate.records import LIBRARY, Records, known_program, records_folder
 from speciate.subject import Named, Subject, subject
 
 
@@ -66,7 +67,8 @@ def by_records(
     progress: Progress = lambda *_: None,
     **options: Any,
 ) -> CompiledModule:
-    """A subject by the best known kernels. options: seed, reuse, graph."""
+    """A subject by the best known kernels, in the partition that they were found in. options: seed,
+    reuse, graph."""
     machine = machine_of(target)
     served = backend_for(machine, backend)
     machine = served_by(machine, served)
@@ -75,7 +77,8 @@ def by_records(
     more = () if backend else others(machine)
     kernels = Kernels(machine, served, guessed=True, knows=knows, others=more)
     folder = OwnFolder("compiled-")
-    network, constants = found.networks(kernels)
+    program = known_program(roots, found.digest, machine.name, served.manifest.name)
+    network, constants = found.networks(kernels, Choices(program.choices if program else {}))
     run = built(network, kernels, folder.path, progress, constants)
     return CompiledModule(
         found.made, linked(run, folder), found.state, source=found.source, **options

@@ -21,6 +21,7 @@ from ir.machine import Machine
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.spec import Spec
 from search.cli.invocation import current_invocation
+from search.record.program import ProgramRecord, program_file, read_program
 from search.record.record import RECORD, SCHEDULE, VARIANT, Stored, read_record
 from speciate.subject import OpenSpec
 
@@ -30,6 +31,15 @@ LIBRARY = Path(kernels_generated.__file__).parent
 def records_folder() -> Path:
     """The user's folder, beside the store of runs ($XDG_DATA_HOME/speciate/records)."""
     return Path(current_invocation().store).with_name("records")
+
+
+def known_program(
+    folders: Sequence[Path], network: str, target: str, backend: str
+) -> ProgramRecord | None:
+    """What is known of a network (`network_digest`) in some folders, the first before the others; None
+    where there is nothing. A KernelError for what cannot be read, or was edited by hand."""
+    found = (read_program(program_file(root, network, target, backend)) for root in folders)
+    return next((each for each in found if each is not None), None)
 
 
 class Records:

@@ -23,10 +23,12 @@ from ir.errors import KernelError
 from ir.literal import literal
 from ir.network import Buffer, Network, Step
 from ir.parse.parse import parse_workload
+from ir.partition.choices import Choices
 from ir.sizes import shape
 from ir.source import near
 from ir.spec import Spec
 from ir.workload import LIBRARY, Sizes
+from search.record.program import network_digest
 
 Named: TypeAlias = torch.nn.Module | Callable[..., Any] | Spec | Path | str
 ENDING = ".kir"
@@ -49,12 +51,21 @@ class Subject:
     source: ModuleSource | None  # the module that they are of
     given: OpenSpec | None = None  # of a spec
 
-    def networks(self, kernels: Kernels) -> tuple[Network, Network | None]:
+    @property
+    def digest(self) -> str:
+        """That of its program records."""
+        names = [each.name for each in outside(self.made)]
+        return network_digest(self.made.spec, self.made.aliases, self.made.fixed, names)
+
+    def networks(
+        self, kernels: Kernels, choices: Choices | None = None
+    ) -> tuple[Network, Network | None]:
         """Its kernels: those of a partition, but of a spec the one that it says. Then those that
-        compute constants before calls."""
+        compute constants before calls. choices: which way the partition goes where there are two."""
         if self.given is None:
             made = self.made
-            return networks(made.spec, {}, made.aliases, kernels, outside(made), made.fixed)
+            calls = outside(made)
+            return networks(made.spec, {}, made.aliases, kernels, calls, made.fixed, choices)
         spec = self.made.spec
         buffers = [Buffer(t.name, t.dtype, shape(t, {}), "input") for t in spec.inputs]
         buffers += [Buffer(t.name, t.dtype, shape(t, {}), "output") for t in spec.outputs]

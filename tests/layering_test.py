@@ -174,6 +174,13 @@ TABLE = {
     "search/store/migrations/versions": ((), None),
     "search/display": (("ir", "search/core", "search/warm_start"), ("rich",)),
     "search/record": (("ir", "search/core"), ()),
+    "search/whole": (
+        (
+            *("ir", "backends", "backends/program", "backends/gpu/device"),
+            *("search/core", "search/evaluator"),
+        ),
+        ("torch", "numpy"),
+    ),
     "search/policy": (("ir", "machines/tiles", "search/core", "search/loop"), ("ribs",)),
     "search/operator": (
         (
@@ -195,6 +202,7 @@ TABLE = {
         ("ir", "search/core", "search/loop", "search/operator", "search/prompt", "search/llm"),
         None,
     ),
+    "search/whole/testing": (("ir", "backends", "search/whole"), None),
     "search/evaluator/testing": (
         ("ir", "backends", "machines/tiles", "search/core", "search/evaluator"),
         None,
@@ -264,6 +272,7 @@ FOR_TESTS = (
     "search/evaluator/testing",
     "search/loop/testing",
     "search/operator/testing",
+    "search/whole/testing",
     "testing",
     "testing/conformance",
     "testing/samples",

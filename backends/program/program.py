@@ -41,7 +41,7 @@ class _Open:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class Launch:
     """A launch."""
 
     launch: LaunchFunction
@@ -159,7 +159,7 @@ class Program:
     def _empty(self, b: Buffer) -> torch.Tensor:
         return torch.empty(b.shape, dtype=TORCH[b.dtype], device=self.place)
 
-    def _call(self, n: int, step: Step) -> _Call:
+    def _call(self, n: int, step: Step) -> Launch:
         launcher = self.launchers[step.spec]
         arguments: list[torch.Tensor | None] = []
         opened: list[_Open] = []
@@ -172,7 +172,7 @@ class Program:
             else:
                 arguments.append(None)
                 opened.append(_Open(at, buffer, sizes))
-        return _Call(launcher.launch, tuple(arguments), tuple(opened))
+        return Launch(launcher.launch, tuple(arguments), tuple(opened))
 
 
 def step_buffers(n: int, step: Step, launcher: Launcher) -> list[tuple[Parameter, str]]:

@@ -40,6 +40,7 @@ class KernelBuild:
     source: str
     target: str
     folder: Path  # its own
+    variant: str = ""  # the equations that the schedule is for; empty: the spec's own
 
 
 def jobs(sealed: Sealed, folder: Path) -> Iterator[KernelBuild]:
@@ -54,6 +55,7 @@ def jobs(sealed: Sealed, folder: Path) -> Iterator[KernelBuild]:
             source,
             sealed.facts["target"],
             folder / f"{here.rpartition('/')[2]}_{text_digest(source)}",
+            sealed.text(f"{here}/variant.kir") if f"{here}/variant.kir" in sealed.files else "",
         )
 
 
@@ -79,7 +81,8 @@ def build(job: KernelBuild) -> str:
 def _tries(job: KernelBuild, spec: Spec, machine: Machine) -> Iterator[tuple[str, Any]]:
     """The ways to build a kernel, by name: the nest of each."""
     schedule = parse_schedule(job.schedule)
-    yield "scheduled", lambda: lower(spec, schedule, machine, {})
+    variant = parse_spec(job.variant) if job.variant else spec
+    yield "scheduled", lambda: lower(variant, schedule, machine, {})
     yield "plain", lambda: lower(spec, plain(spec, machine, {}), machine, {})
 
 

@@ -27,9 +27,13 @@ from frontends.kernelbench.scaled import scaled
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
-from ir.partition.partition import partition, stem
+from ir.partition.canonical import stem
+from ir.partition.choices import Choices
+from ir.partition.partition import partition
 from ir.spec import DTYPES
 from ir.variant.derived import copy_of
+from search.record.program import network_digest
+from speciate.records import Records, known_program
 
 ROUNDED = (SUM,)  # the sums whose operands may be rounded
 RECORD, PROBLEM, FACTS = "record", "problem.py", "facts.json"
@@ -46,21 +50,28 @@ class Wanted:
     # Whether operands of convolutions may be rounded to it, as PyTorch does it where its flags
     # stand as they come
     tf32: bool = True
+    records: Path | None = None  # of kernels that a search found; None: all have seed schedules
 
 
 def prepare(wanted: Wanted) -> dict[str, Any]:
     """Saves the program, the problem's text and its facts; returns the facts. KernelError names
     what cannot be had."""
     began = time.perf_counter()
-    problem = Problem.read(wanted.path)
-    if wanted.reduced:
-        problem = scaled(problem)
-    given, made = _imported(problem)
+    problem = read_problem(wanted.path, wanted.reduced)
+    given, made = imported_problem(problem)
     imported_at = time.perf_counter()
     machine = target(wanted.target)
+    backend = backend_for(machine)
     rounded = ROUNDED if wanted.tf32 else ()
-    kernels = Kernels(machine, backend_for(machine), rounded, guessed=True)
-    network = partition(made.spec, {}, made.aliases, kernels.emit, takes=kernels.takes)
+    knows, choices = None, Choices()
+    if wanted.records is not None:
+        knows = Records([wanted.records], machine, backend)
+        name, digest = backend.manifest.name, network_digest(made.spec, made.aliases, ())
+        program = known_program([wanted.records], digest, machine.name, name)
+        choices = Choices(program.choices if program else {})
+    kernels = Kernels(machine, backend, rounded, guessed=True, knows=knows)
+    emit, takes = kernels.emit, kernels.takes
+    network = partition(made.spec, {}, made.aliases, emit, takes=takes, choices=choices)
     emitted = {s: Kernel(s, *kernels.emit(s), Built(Path())) for s in network.kernels()}
     run = Compiled(network, machine, kernels.backend, emitted)
     write(made, contents(run), wanted.folder / RECORD, {}, overwrite=True)
@@ -78,6 +89,7 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
         "parameters": sum(t.numel() for t in held if isinstance(t, torch.nn.Parameter)),
         "rounded": sorted(_precisions(run)),
         "imported_by": f"torch {torch.__version__}",
+        "by_records": len(knows.used) if knows else 0,
     }
     (wanted.folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
     return facts
@@ -94,7 +106,13 @@ def _precisions(run: Compiled) -> set[str]:
     return found
 
 
-def _imported(problem: Problem) -> tuple[ProblemRun, Imported]:
+def read_problem(path: Path, reduced: bool) -> Problem:
+    """A problem of a file, at its own sizes or at reduced ones."""
+    problem = Problem.read(path)
+    return scaled(problem) if reduced else problem
+
+
+def imported_problem(problem: Problem) -> tuple[ProblemRun, Imported]:
     """The problem's call, without values where that suffices."""
     given = problem.made(fake=True)
     try:

@@ -12,6 +12,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -32,6 +33,7 @@ from benchmarks.kernelbench.prepared import RECORD, Wanted, known_facts, prepare
 from benchmarks.kernelbench.problems import COLLAPSES, ProblemFile, entries
 from benchmarks.kernelbench.race_rows import write
 from benchmarks.kernelbench.rows import Row, put
+from benchmarks.kernelbench.searches import SEARCHED, ProblemSearch, searched_words
 from benchmarks.results import read
 from frontends.aten.convolution import SUM
 from frontends.kernelbench.apart import apart
@@ -98,11 +100,14 @@ class _Race:
         with Interrupt(), ThreadPoolExecutor(threads) as pool:
             try:
                 finished = list(pool.map(self.one, todo))
+                if self.asked.seconds_each and self.asked.until == "race":
+                    finished += self.all_searched(pool, chosen)
             except KeyboardInterrupt:
                 self.stop()
         self.builders.shutdown(wait=False, cancel_futures=True)
-        print(f"{sum(finished)} of {len(todo)} done", file=sys.stderr)
-        return int(not all(finished) or any(not r["correct"] for r in self.rows))
+        print(f"{sum(finished)} of {len(finished)} done", file=sys.stderr)
+        right = all(map(_good, self.rows))
+        return int(not all(finished) or not right)
 
     def late(self) -> bool:
         return time.monotonic() - self.start > self.asked.seconds
@@ -134,12 +139,56 @@ class _Race:
             self.put(row)
         return row is not None
 
-    def tried(self, entry: ProblemFile, known: Row, tf32: bool) -> Row | None:
-        """The row of a problem; None where there is no time left for it."""
-        folder = self.asked.work / f"level{entry.level}{'' if tf32 else '_f32'}" / entry.name
+    def all_searched(self, pool: ThreadPoolExecutor, chosen: Sequence[ProblemFile]) -> list[bool]:
+        """Searches for the problems whose rows are right, some at a time, which take turns on the device.
+        Then these are raced, while nobody searches. False for those for which there is no time left."""
+        known, most = {(r["level"], r["problem"]): r for r in self.rows}, self.asked.searches
+        rows = [(e, row) for e in chosen if (row := known.get((e.level, e.name)))]
+        todo = [(e, row) for e, row in rows if row["correct"] and self.unsearched(row)]
+        finished: list[bool] = []
+        with ThreadPoolExecutor(most) as searching:
+            for first in range(0, len(todo), 2 * most):
+                batch = todo[first : first + 2 * most]
+                if self.late():
+                    return finished + [False] * (len(todo) - first)
+                searches = [self.search(*each) for each in batch]
+                found = list(searching.map(ProblemSearch.run, searches))
+                finished += pool.map(self.searched, searches, (row for _, row in batch), found)
+        return finished
+
+    def unsearched(self, row: Row) -> bool:
+        return "searched" not in row or self.asked.again
+
+    def search(self, entry: ProblemFile, row: Row) -> ProblemSearch:
+        tf32 = not (self.asked.f32 or self.asked.rehearse or "in_tf32" in row)
+        return ProblemSearch(self.asked, entry, tf32)
+
+    def searched(self, search: ProblemSearch, row: Row, found: Row) -> bool:
+        """Races a problem with the kernels that a search found; False where there is no time left for it."""
+        after = dict(found)
+        if "reason" not in after:
+            raced = self.tried(search.entry, {"correct": False}, search.tf32, search.records)
+            if raced is None:
+                return False
+            after |= {name: raced[name] for name in SEARCHED if name in raced}
+        if after["correct"]:
+            after["speedup"] = row["baselines_us"][row["fastest"]] / after["us"]
+            after.pop("stage", None)
+        self.put({**row, "searched": after})
+        return True
+
+    def tried(
+        self, entry: ProblemFile, known: Row, tf32: bool, records: Path | None = None
+    ) -> Row | None:
+        """The row of a problem; None where there is no time left for it. records: of a search; PyTorch's
+        modes are not raced again then."""
+        level = f"level{entry.level}{'' if tf32 else '_f32'}{'_searched' if records else ''}"
+        folder = self.asked.work / level / entry.name
+        if records:
+            shutil.rmtree(folder, ignore_errors=True)  # it is of an earlier search
         row = dict(known)
         try:
-            row |= self.prepared(entry, folder, tf32) | {"stage": "build"}
+            row |= self.prepared(entry, folder, tf32, records) | {"stage": "build"}
             if self.late():
                 return None
             if self.asked.until == "prepare":
@@ -152,9 +201,10 @@ class _Race:
             return row | {"correct": True}
         with self.memory.taken(max(LEAST_BYTES, PER_BYTE * row["bytes"])):
             strict = tf32 and bool(ROUNDED & set(row.get("rounded", ())))  # else it is tried again
-            return None if self.late() else row | self.contested(folder, strict)
+            modes = () if records else tuple(m for m in self.asked.baselines.split(",") if m)
+            return None if self.late() else row | self.contested(folder, strict, modes)
 
-    def prepared(self, entry: ProblemFile, folder: Path, tf32: bool) -> Row:
+    def prepared(self, entry: ProblemFile, folder: Path, tf32: bool, records: Path | None) -> Row:
         """What is known of a prepared problem, which it is now at the latest."""
         with self.preparing:
             if found := known_facts(folder):
@@ -162,7 +212,8 @@ class _Race:
             if self.late():
                 return {}
             folder.mkdir(parents=True, exist_ok=True)
-            wanted = Wanted(entry.path, self.asked.target, self.asked.reduced, folder, tf32)
+            target, reduced = self.asked.target, self.asked.reduced
+            wanted = Wanted(entry.path, target, reduced, folder, tf32, records)
             return apart(prepare, wanted, seconds=PREPARE_SECONDS, gigabytes=64.0)
 
     def built(self, folder: Path) -> str:
@@ -180,8 +231,9 @@ class _Race:
                 self.say(f"{folder.name}: {len(found)} kernels")
         return f"{len(failed)} kernels do not build; {failed[0]}" if failed else ""
 
-    def contested(self, folder: Path, strict: bool) -> Row:
-        """The row of a contest; what is known of it where its process ended. strict: see `ContestJob`."""
+    def contested(self, folder: Path, strict: bool, modes: tuple[str, ...]) -> Row:
+        """The row of a contest; what is known of it where its process ended. strict, modes: see
+        `ContestJob`."""
         with tempfile.TemporaryDirectory(prefix="notes-") as place:
             notes = Path(place) / "row.json"
             task = ContestJob(
@@ -190,7 +242,7 @@ class _Race:
                 self.asked.work,
                 notes,
                 self.asked.rehearse,
-                tuple(m for m in self.asked.baselines.split(",") if m),
+                modes,
                 self.asked.compile_seconds,
                 strict,
             )
@@ -225,6 +277,8 @@ class _Race:
         options = "".join(
             f" --{name}" for name in ("reduced", "f32", "rehearse") if getattr(self.asked, name)
         )
+        if self.asked.seconds_each:
+            options += f" --seconds-each={self.asked.seconds_each:g}"
         return {
             "command": "python3 -m benchmarks.kernelbench.race --problems=DIR "
             f"--target={self.asked.target} --out=FILE{options}",
@@ -275,6 +329,10 @@ def _build(job: KernelBuild) -> str:
         return f"{type(error).__name__}: {error}"[:400]
 
 
+def _good(row: Row) -> bool:
+    return row["correct"] and row.get("searched", {}).get("correct", True)
+
+
 def line(row: Row) -> str:
     """A row in one line, for a person who waits."""
     name = f"level {row['level']} {row['problem']}"
@@ -284,7 +342,7 @@ def line(row: Row) -> str:
         return f"{name}: FAILED at {row.get('stage')}: {str(row.get('reason'))[:300]}"
     times = ", ".join(f"{n} {s:.2f}" for n, s in row["speedups"].items())
     wrong = "" if row["correct"] else f"; WRONG: {row.get('reason')}"
-    return f"{name}: {row['us']:.1f} us; over {times}; {by}{wrong}"
+    return f"{name}: {row['us']:.1f} us; over {times}; {by}{wrong}{searched_words(row)}"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -317,6 +375,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--baselines", default="compile,reduce_overhead", help="beside eager")
     made.add_argument("--compile-seconds", type=float, default=60, help="for one baseline")
+    made.add_argument(
+        "--seconds-each", type=float, default=0.0, help="of search, after the seed schedules"
+    )
+    made.add_argument(
+        "--searches", type=int, default=max(1, cores // 4), help="at a time, each with its cores"
+    )
     made.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")
     made.add_argument("--problem-seconds", type=float, default=150, help="for one contest")
     made.add_argument("--workers", type=int, default=max(1, cores - 4), help="that build")

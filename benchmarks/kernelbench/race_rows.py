@@ -30,7 +30,13 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _summed(rows: Sequence[Row]) -> dict[str, Any]:
     right = [r for r in rows if r["correct"]]
-    return {
+    found = [r["searched"] for r in right if "searched" in r]
+    after = {
+        "searched": len(found),
+        "correct_after_search": sum(f["correct"] for f in found),
+        "after_search": over([f["speedup"] for f in found if f["correct"]]),
+    }
+    return (after if found else {}) | {
         "problems": len(rows),
         "correct": len(right),
         "suite_passed": sum(bool(r.get("suite_passed")) for r in rows),

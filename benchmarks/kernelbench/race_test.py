@@ -13,6 +13,7 @@ from benchmarks.kernelbench.contest import ContestJob, contest
 from benchmarks.kernelbench.prepared import PROBLEM, known_facts
 from benchmarks.kernelbench.race import _Memory, main
 from benchmarks.kernelbench.race_rows import summary
+from benchmarks.kernelbench.searches import ProblemSearch
 from benchmarks.kernelbench.venue import MODES
 
 GUARD = 1800.0  # seconds: only what hangs waits so long
@@ -122,6 +123,36 @@ def test_problems_are_prepared_built_checked_and_timed(options, tmp_path, capsys
     assert table["summary"]["all"]["correct"] == 3 and table["suite"] == "kernelbench"
     assert table["summary"]["all"]["over"]["eager"]["geometric_mean"] == 1.0
     assert main(options) == 1 and "0 of 0 done" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_problem_is_searched_for_after_its_race(options, tmp_path, capsys):
+    words = [*options, "--only=1", "--baselines=", "--searches=1"]
+    assert main(words) == 0
+    (before,) = result(tmp_path)["rows"]
+    words.append("--seconds-each=4")
+    assert main(words) == 0
+    table = result(tmp_path)
+    (row,) = table["rows"]
+    found = row.pop("searched")
+    assert row == before and found["correct"] and found["speedup"] == 1.0, found
+    assert found["asked_s"] == 4.0 and found["baselines_us"] == {"eager": 100.0}
+    assert found["whole_us"] is None and "stage" not in found  # nothing is measured here
+    assert table["summary"]["all"]["correct_after_search"] == 1
+    assert table["command"].endswith("--rehearse --seconds-each=4")
+    capsys.readouterr()
+    assert main(words) == 0 and "0 of 0 done" in capsys.readouterr().err
+
+
+def test_a_search_that_fails_is_told_in_its_row(options, tmp_path, monkeypatch):
+    monkeypatch.setattr(ProblemSearch, "_command", lambda *_: [sys.executable, "-c", "1 / 0"])
+    known = {"level": 1, "problem": "1_Product", "number": 1, "degenerate": "", "correct": True}
+    known |= {"us": 1.0, "speedup": 1.0, "speedups": {}}
+    (tmp_path / "out.json").write_text(json.dumps({"rows": [known]}))
+    assert main([*options, "--only=1", "--seconds-each=1"]) == 1
+    (row,) = result(tmp_path)["rows"]
+    assert row["correct"] and not row["searched"]["correct"]
+    assert "ZeroDivisionError" in row["searched"]["reason"] and row["searched"]["stage"] == "search"
 
 
 def test_what_needs_no_device_can_be_done_before(options, tmp_path, capsys):

@@ -46,6 +46,21 @@ def test_a_module_is_compiled_checked_and_timed_once(options, tmp_path, capsys):
     assert result(tmp_path)["rows"] == [row]
 
 
+@pytest.mark.slow
+def test_a_module_is_searched_for_and_its_row_has_both_figures(options, tmp_path, capsys):
+    options += ["--only=swiglu_rmsnorm", "--seconds-each=6"]
+    assert command.main(options) == 0
+    table = result(tmp_path)
+    (row,) = table["rows"]
+    found = row["searched"]
+    assert row["correct"] and found["correct"] and found["asked_s"] == 6.0
+    assert (row["speedup"], found["speedup"]) == (1.0, 1.0) and found["us"] == row["us"]
+    assert table["summary"]["correct_after_search"] == 1
+    capsys.readouterr()
+    assert command.main(options) == 0  # there is nothing left to do
+    assert "a search of" not in capsys.readouterr().err and result(tmp_path)["rows"] == [row]
+
+
 def test_a_module_whose_package_is_missing_is_named(options, tmp_path, capsys, monkeypatch):
     absent = replace(ENTRIES["lstm"], package="no_such_package")
     monkeypatch.setattr(catalogue, "ENTRIES", {**ENTRIES, "lstm": absent})

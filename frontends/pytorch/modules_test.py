@@ -9,7 +9,8 @@ from frontends.pytorch.against import checked
 from frontends.pytorch.module import imported
 from frontends.pytorch.reference import answer
 from ir.autoschedule.seeds import launch_ends
-from ir.partition.partition import partition, stem
+from ir.partition.canonical import stem
+from ir.partition.partition import partition
 from ir.recurrence import recurrences
 
 

@@ -7,50 +7,50 @@ are one pass. A kernel that a machine cannot lower is divided.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from functools import partial
 
-from ir.digest import spec_digest
 from ir.errors import KernelError
 from ir.intervals import ranged
 from ir.literal import literal
 from ir.network import Buffer, Network, Outside, Pause, Step
-from ir.parse.expression import RESERVED
+from ir.partition.canonical import canonical
 from ir.partition.chains import chains
+from ir.partition.choices import ONE, Choices
 from ir.partition.concatenated import through_concatenations
 from ir.partition.empty import is_empty, with_empty, without_empty
 from ir.partition.gathers import through_gathers
-from ir.partition.groups import MAP, Group, begun, beside, joined, recurring, whole_chain
+from ir.partition.groups import (
+    HEAVY,
+    MAP,
+    Group,
+    begun,
+    beside,
+    joined,
+    kind_of,
+    recurring,
+    whole_chain,
+)
 from ir.partition.heads import with_split_heads
-from ir.partition.merged import merged
 from ir.partition.positions import with_plain_positions
 from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
 from ir.partition.squeezed import squeezed
 from ir.partition.terms import Terms
-from ir.partition.unrounded import unrounded
 from ir.partition.views import root, through_views
 from ir.partition.weights import with_plain_weights
 from ir.recurrence import ordered, stepped
 from ir.sizes import shape
 from ir.spec import (
     Equation,
-    Expr,
-    Facts,
-    Index,
-    Number,
-    Range,
     Read,
-    Reduce,
     Spec,
 )
 from ir.verify import facts
-from ir.visit import reindexed, rereading
 
 Lowers = Callable[[Spec], object]  # raises KernelError for a kernel that cannot be lowered
 Takes = Callable[[Spec], float]  # microseconds of a kernel that can be lowered, by an estimate
-_LETTERS = "ijklmnpqrstuvwbcdfgh"
 
 
 def partition(
@@ -61,6 +61,7 @@ def partition(
     outside: Sequence[Outside] = (),
     ahead: Callable[[Sequence[Spec]], object] = lambda _: None,
     takes: Takes | None = None,
+    choices: Choices | None = None,
 ) -> Network:
     """A network that computes a spec at one set of sizes.
 
@@ -70,7 +71,8 @@ def partition(
     makes, each after those that it needs. No kernel has equations both from before and from after
     such a call. ahead: told the kernels that `lowers` is called with, all at once, before it is; those
     of divided kernels are not among them. takes: the time of a kernel; two contractions with exponentials
-    between share one where that takes less time than several kernels. Without it they do not.
+    between share one where that takes less time than several kernels. Without it they do not. choices:
+    which way it goes where there are two; those that came up are noted in it.
     """
     whole = literal(spec, sizes)
     spec = without_empty(whole)
@@ -85,7 +87,7 @@ def partition(
     flat, aliases = with_split_heads(flat, aliases | shown)
     flat = with_plain_positions(with_plain_weights(flat, aliases))
     made = _Partition(spec, flat, aliases | _copies(flat), lowers, outside)
-    network = made.network(ahead, takes)
+    network = made.network(ahead, takes, choices or Choices())
     return network if spec is whole else with_empty(network, whole)
 
 
@@ -142,7 +144,7 @@ class _Partition:
                 self.readers.setdefault(self.root(source), set()).add(e.target)
 
     def network(
-        self, ahead: Callable[[Sequence[Spec]], object], takes: Takes | None = None
+        self, ahead: Callable[[Sequence[Spec]], object], takes: Takes | None, choices: Choices
     ) -> Network:
         """The network: groups whose kernels are refused divided, and all of them in order of
         stage."""
@@ -152,12 +154,15 @@ class _Partition:
         tried = (*wanted, *(group for _, group in whole))
         ahead(tuple(dict.fromkeys(self.kernel(group).spec for group in tried)))
         for members, group in whole:
-            if takes and self.faster(group, [wanted[n] for n in members], takes):
-                for n in members:
-                    wanted[n] = Group(MAP)
-                wanted[members[-1]] = group
+            parts = [wanted[n] for n in members]
+            if takes and self.had(group) and all(map(self.had, parts)):
+                faster = partial(self.faster, group, parts, takes)
+                if choices(self.choice(group), faster):
+                    for n in members:
+                        wanted[n] = Group(MAP)
+                    wanted[members[-1]] = group
         for group in (g for g in wanted if g.equations):
-            groups += [group] if self.had(group) else self.parts(group)
+            groups += self.chosen(group, choices) if self.had(group) else self.parts(group)
         return self.assembled(sorted(groups, key=self.stage))
 
     def whole_chains(self, groups: Sequence[Group]) -> list[tuple[list[int], Group]]:
@@ -182,9 +187,31 @@ class _Partition:
 
     def faster(self, whole: Group, parts: Sequence[Group], takes: Takes) -> bool:
         """Whether one kernel takes less time than several."""
-        if not self.had(whole) or not all(map(self.had, parts)):
-            return False
         return takes(self.kernel(whole).spec) < sum(takes(self.kernel(g).spec) for g in parts)
+
+    def choice(self, group: Group) -> str:
+        """The name of the choice whether a group is one kernel."""
+        return ONE + self.kernel(group).spec.name
+
+    def chosen(self, group: Group, choices: Choices) -> list[Group]:
+        """A group, or where that is chosen its heavy equation and its epilogue by themselves."""
+        parts = self.without_epilogue(group)
+        return [group] if not parts or choices(self.choice(group), lambda: True) else parts
+
+    def without_epilogue(self, group: Group) -> list[Group]:
+        """A group as what computes its heavy equation, and then its epilogue; empty where it has no
+        such parts, or where they cannot be lowered."""
+        if group.kind != HEAVY:
+            return []
+        equations = [self.flat.equation(e.target) for e in group.equations]
+        heavy = [n for n, e in enumerate(equations) if kind_of(e, self.facts) == HEAVY]
+        if len(heavy) != 1 or heavy[0] == len(equations) - 1:
+            return []
+        parts: list[Group] = []
+        for n, e in enumerate(equations):
+            if n in (0, heavy[0] + 1) or not self.join(parts[-1], e):
+                parts.append(begun(e, self.facts))
+        return parts if all(map(self.had, parts)) else []
 
     def root(self, tensor: str) -> str:
         """The tensor in memory whose elements an alias shows; a tensor that is no alias itself."""
@@ -358,118 +385,3 @@ def stages(spec: Spec, outside: Sequence[Outside]) -> dict[str, int]:
 def _after(call: Outside, found: Mapping[str, int]) -> int:
     """The stage of the tensors that an outside call fills."""
     return 1 + max((found[name] for name in call.inputs), default=-1)
-
-
-def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequence[str]) -> Spec:
-    """A group's spec, with names that depend on its equations alone."""
-    tensors = {name: f"x{n}" if len(inputs) > 1 else "x" for n, name in enumerate(inputs)}
-    for e in group.equations:
-        tensors[e.target] = _fresh(stem(e.target), tensors.values())
-    taken = {*tensors.values(), *RESERVED}
-    names = _lettered(group.equations, taken)
-    ranges = {i: Range(i, Number(0), size) for i, size in group.ranges.items()}
-    given = tuple(replace(known.tensors[name], name=tensors[name], place=None) for name in inputs)
-    made = tuple(
-        replace(known.tensors[name], name=tensors[name], place=None, range=()) for name in stored
-    )
-    equations = tuple(_spelled(e, names, tensors, known, ranges) for e in group.equations)
-    title = "_".join(dict.fromkeys(stem(e.target) for e in group.equations if e.target in stored))
-    spec = unrounded(merged(Spec("kernel", "kernel", given, made, equations)))
-    names = _lettered(spec.equations, taken)
-    spec = replace(spec, equations=tuple(_reindexed(e, names) for e in spec.equations))
-    spec = _plain(spec)
-    name = f"{title[:40]}_{spec_digest(spec)[:8]}"
-    return replace(spec, name=name, doc=f"{title}.")
-
-
-def _plain(spec: Spec) -> Spec:
-    """The spec without the sizes and ranges that can be inferred from the rest."""
-    bare = replace(
-        spec,
-        equations=tuple(
-            replace(
-                e,
-                sizes=(),
-                value=replace(e.value, ranges=()) if isinstance(e.value, Reduce) else e.value,
-            )
-            for e in spec.equations
-        ),
-    )
-    try:
-        return bare if facts(bare).ranges == facts(spec).ranges else spec
-    except KernelError:
-        return spec
-
-
-def _lettered(equations: Sequence[Equation], taken: Collection[str]) -> dict[str, str]:
-    """Letters for the indices of some equations, in order of first use, without names that are taken."""
-    names: dict[str, str] = {}
-    letters = (name for name in map(_letter, count()) if name not in taken)
-    for e in equations:
-        for node in (n for p in (*e.at, e.value) for n in p.walk()):
-            for index in _indices(node):
-                if index not in names:
-                    names[index] = next(letters)
-    return names
-
-
-def _reindexed(e: Equation, names: Mapping[str, str]) -> Equation:
-    def named(expr: Expr) -> Expr:
-        return reindexed(expr, names.__getitem__)
-
-    return replace(e, at=tuple(map(named, e.at)), value=named(e.value))
-
-
-def _indices(node: Expr) -> tuple[str, ...]:
-    match node:
-        case Index(name) | Range(name):
-            return (name,)
-        case Reduce(_, _, over):
-            return over
-    return ()
-
-
-def stem(name: str) -> str:
-    """A tensor's name without its trailing number."""
-    return name.rstrip("0123456789").rstrip("_") or "t"
-
-
-def _fresh(stem: str, taken: Collection[str]) -> str:
-    name, n = stem, 0
-    while name in taken or name in RESERVED:
-        n += 1
-        name = f"{stem}_{n}"
-    return name
-
-
-def _letter(n: int) -> str:
-    turn, at = divmod(n, len(_LETTERS))
-    return f"{_LETTERS[at]}{turn or ''}"
-
-
-def _spelled(
-    e: Equation,
-    indices: Mapping[str, str],
-    tensors: Mapping[str, str],
-    known: Facts,
-    ranges: Mapping[str, Range],
-) -> Equation:
-    def spelled(expr: Expr) -> Expr:
-        return reindexed(rereading(expr, tensors), indices.__getitem__)
-
-    value = spelled(e.value)
-    if isinstance(value, Reduce):
-        written = {r.index: r for r in value.ranges}
-        spans = (
-            written.get(indices[i]) or replace(ranges[i], index=indices[i]) for i in e.reduce.over
-        )
-        value = replace(value, ranges=tuple(spans))
-    sizes = known.tensors[e.target].shape
-    return replace(
-        e,
-        target=tensors[e.target],
-        at=tuple(map(spelled, e.at)),
-        value=value,
-        sizes=sizes,
-        place=None,
-    )

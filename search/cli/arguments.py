@@ -328,7 +328,7 @@ def _how(group: argparse._ArgumentGroup) -> None:
         metavar="N",
         help=f"candidates to try for each kernel (default: {EVALUATIONS})",
     )
-    group.add_argument("--seconds", metavar="S", help="time for each kernel (default: no limit)")
+    group.add_argument("--seconds", metavar="S", help="time for each kernel, or a whole --problem")
     group.add_argument(
         "--policy",
         metavar="NAME[,parameter=value,...]",

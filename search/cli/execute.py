@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack, closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,9 @@ from search.prompt.lessons import Folder, InStore, Lessons, beside
 from search.store.address import SQLITE, address_of
 
 if TYPE_CHECKING:  # they are loaded for a job alone
+    from search.cli.job import JobInStore
     from search.cli.job_file import Job
+    from search.evaluator.local import Starts
 
 DONE, INCOMPLETE, FAULTY, INTERRUPTED = 0, 1, 2, 130
 FIXED = {  # what a stored run has decided, and the option that says it
@@ -57,28 +60,18 @@ def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None 
     found: what to search for; nothing where a stored run is to go on, which knows it.  job: that
     the searches are of; None for none, or where a stored one is to go on.
     """
-    problems = found.problems
     shown = display(sys.stderr, around.quiet)
     with ExitStack() as stack:
         cluster = None
         if asked.cluster is not None:
             from search.cli.clusters import reached
 
-            cluster = stack.enter_context(reached(asked.cluster, asked.workers, problems))
+            cluster = stack.enter_context(reached(asked.cluster, asked.workers, found.problems))
         store = stack.enter_context(closing(keeper(asked, around, shown.say)))
-        of_job = None
-        if job is not None or (asked.resume is not None and is_job(asked.resume, store)):
-            from search.cli.job import JobInStore
-
-            of_job = JobInStore(asked, around.path, store, job)
-            asked, problems = of_job.asked, tuple(of_job.problems)
-        elif asked.resume is not None:
-            problems = (_resumed(asked, asked.resume, around, store),)
-        elif asked.replay is not None:
-            found_run = _resumed(asked, asked.replay, around, store)
-            problems = (replace(found_run, run="", replays=asked.replay),)
+        known = bool(found.problems)
+        found, asked, problems, of_job = _begun(asked, around, found, job, store, shown.say)
         wanted = destination(asked, around, problems)
-        if not found.problems and asked.cluster in (None, LOCAL):
+        if not known and asked.cluster in (None, LOCAL):
             require_memory(problems, asked.workers or around.workers, asked.trace is not None)
         plan = SessionPlan(
             store=store,
@@ -90,6 +83,7 @@ def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None 
             memory=asked.memory,
             lessons=_lessons(asked, store),
             cluster=cluster,
+            starts=stack.enter_context(_nursery()) if of_job and cluster is None else None,
         )
         for note in found.notes:
             shown.say(note)
@@ -101,6 +95,48 @@ def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None 
     right = conclude(asked, around, session, found, of_job.table if of_job else None)
     for line in how_to_go_on(asked, around, session, of_job):
         print(line, file=sys.stderr)
+    return _exit_code(session, right)
+
+
+def _begun(
+    asked: Arguments,
+    around: Invocation,
+    found: Suite,
+    job: Job | None,
+    store: Keeper,
+    say: Callable[[str], None],
+) -> tuple[Suite, Arguments, tuple[Problem, ...], JobInStore | None]:
+    """What is searched for, as it is stored where it goes on, with the job that it is of; the arguments
+    without what the job says."""
+    if found.module is not None:
+        from search.cli.network import begun, measured, require_same
+
+        found = measured(found, say)
+        if asked.resume is None:
+            job, asked = begun(found, asked)
+    if job is not None or (asked.resume is not None and is_job(asked.resume, store)):
+        from search.cli.job import JobInStore
+
+        of_job = JobInStore(asked, around.path, store, job, found.module is not None)
+        if job is None and found.module is not None:
+            require_same(found, of_job.problems, of_job.name)
+        return found, of_job.asked, tuple(of_job.problems), of_job
+    if asked.resume is not None:
+        return found, asked, (_resumed(asked, asked.resume, around, store),), None
+    if asked.replay is not None:
+        one = _resumed(asked, asked.replay, around, store)
+        return found, asked, (replace(one, run="", replays=asked.replay),), None
+    return found, asked, found.problems, None
+
+
+def _nursery() -> AbstractContextManager[Starts]:
+    from search.evaluator.nursery import Nursery  # for jobs alone
+
+    return Nursery()
+
+
+def _exit_code(session: Session, right: bool) -> int:
+    """right: what was concluded holds."""
     if session.interrupt.came:
         return INTERRUPTED
     faults = {str(e.outcome.fault) for e in session.ended if e.outcome.fault}

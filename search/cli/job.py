@@ -7,7 +7,7 @@ noted before it begins. One that was interrupted is made again: its run goes on.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,32 @@ from search.cli.job_file import REFUSED, Job
 from search.cli.job_stored import JobPlan, job_plan, job_table, job_text
 from search.cli.session import Ended, Session, secret_of
 from search.cli.suite import Problem, machine, resumed
+from search.core import quantity
 from search.core.evaluation import Evaluation
 from search.core.lowered import spec_of
 from search.core.outcome import Outcome
 from search.core.settings import Settings
 from search.core.stored import Keeper
+from search.core.stored_job import JobKeeper, StoredJob, StoredRound
 from search.core.workload import bound_us
 from search.loop.retold import retold, told
-from search.loop.rounds import JobBudget, JobStanding, next_round, spent
+from search.loop.rounds import JobBudget, JobStanding, next_round, shares, spent
 from search.loop.termination import Progress, first_reason, rules_of
-from search.store.jobs import StoredJob, StoredJobs, StoredRound
-from search.store.store import Store
+from search.store.forgetful import Forgetful, ForgetfulJobs
 
 
-def started(job: Job, jobs: StoredJobs, store: Keeper) -> tuple[StoredJob, list[Problem]]:
+def job_keeper(store: Keeper) -> JobKeeper:
+    """Who keeps the jobs of a store's runs."""
+    if isinstance(store, Forgetful):
+        return ForgetfulJobs(store)
+    from search.store.jobs import StoredJobs  # a database takes long to import
+    from search.store.store import Store
+
+    assert isinstance(store, Store), "there are no others"
+    return StoredJobs(store)
+
+
+def started(job: Job, jobs: JobKeeper, store: Keeper) -> tuple[StoredJob, list[Problem]]:
     """A new job in the store, which this process works on, and its searches."""
     problems = [
         replace(each.problem, settings=_drawn(each.problem.settings, job.seed, store))
@@ -50,20 +62,25 @@ def _drawn(settings: Settings, seed: int, store: Keeper) -> Settings:
 class JobInStore:
     """A job of a command: a new one, or one that goes on.
 
-    asked: as the command's arguments, with what the job says in their place.
+    asked: as the command's arguments, with what the job says in their place.  of_module: they name the
+    module whose kernels one that goes on is of.
     """
 
     def __init__(
-        self, asked: Arguments, path: Callable[[str], Path], store: Keeper, job: Job | None
+        self,
+        asked: Arguments,
+        path: Callable[[str], Path],
+        store: Keeper,
+        job: Job | None,
+        of_module: bool = False,
     ):
-        assert isinstance(store, Store), "nothing goes on without a store"
-        self._jobs = StoredJobs(store)
+        self._jobs = job_keeper(store)
         self._store = store
         if job is not None:
             self.stored, self.problems = started(job, self._jobs, store)
             self.target_files = job.target_files
         else:
-            _require_unsaid(asked)
+            _require_unsaid(asked, OF_MODULE if of_module else FREE)
             self.stored = self._jobs.resume(asked.resume or "")
             self.problems = problems_of(self.stored, asked, path, store)
             self.target_files = asked.targets
@@ -84,11 +101,15 @@ class JobInStore:
         self.table = job_table(self._jobs.load(self.name), self._store)
 
 
-def _require_unsaid(asked: Arguments) -> None:
+# What may be said of a job that goes on; `targets` of one that is for files of targets
+FREE = ("targets", "evaluations", "seconds")
+OF_MODULE = (*FREE, "problem", "task", "reduced", "allow_torch", "backends")
+
+
+def _require_unsaid(asked: Arguments, free: Collection[str]) -> None:
     """KernelError where an option says again what a job that goes on was started with."""
     for name, option in REFUSED.items():
-        free = name in ("targets", "evaluations", "seconds")
-        if not free and getattr(asked, name) not in (None, (), False):
+        if name not in free and getattr(asked, name) not in (None, (), False):
             raise KernelError(
                 "a job that goes on keeps what it was started with",
                 where=option,
@@ -106,7 +127,7 @@ class Rounds:
     def __init__(
         self,
         session: Session,
-        jobs: StoredJobs,
+        jobs: JobKeeper,
         stored: StoredJob,
         asked: Arguments,
         problems: Sequence[Problem],
@@ -276,8 +297,13 @@ class Rounds:
         over = sum(not s.open for s in self.standings)
         parts.append(f"{over} of {len(self.standings)} searches over")
         more = begun.evaluations - self.standings[begun.search].evaluations
+        words = f"up to {more} evaluations"
+        if self.shares[begun.search].network:
+            words += (
+                f" of what takes {quantity.share(shares(self.standings)[begun.search])} of a call"
+            )
         self.session.display.say(
-            f"job {self.job}, round {begun.number + 1}, up to {more} evaluations: {', '.join(parts)}"
+            f"job {self.job}, round {begun.number + 1}, {words}: {', '.join(parts)}"
         )
 
 

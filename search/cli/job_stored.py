@@ -13,11 +13,14 @@ from search.cli.tables import columns, filled
 from search.core import quantity
 from search.core.settings import Settings, settings
 from search.core.stored import Keeper
+from search.core.stored_job import StoredJob
 from search.loop.retold import ending, fastest, told
 from search.loop.rounds import JobBudget, Share
-from search.store.jobs import StoredJob
 
 TITLES = ("kernel", "target", "run", "priority", "weight", "rounds", "evaluations", "best", "state")
+OF_NETWORK = (
+    *("kernel", "target", "calls", "before", "best", "of a call", "rounds", "evaluations", "state"),
+)
 NOT_BEGUN, OPEN = "not begun", "open"
 
 
@@ -100,6 +103,8 @@ def job_table(stored: StoredJob, store: Keeper) -> dict[str, Any]:
 
 def job_words(table: Mapping[str, Any], width: int | None = None) -> str:
     """How a job stands, for a person."""
+    if any(row["network"] for row in table["searches"]):
+        return _network_words(table, width)
     cells = [
         (
             row["kernel"],
@@ -115,6 +120,29 @@ def job_words(table: Mapping[str, Any], width: int | None = None) -> str:
         for row in table["searches"]
     ]
     return columns([TITLES, *cells], "<<<>>>>><", width) + filled(job_sentence(table), width)
+
+
+def _network_words(table: Mapping[str, Any], width: int | None) -> str:
+    """How the searches for the kernels of networks stand: the kernels that take most of a call first."""
+    rows = table["searches"]
+    times = [row["calls"] * (row["best_us"] or row["estimate_us"]) for row in rows]
+    cells = []
+    for row, us in sorted(zip(rows, times, strict=True), key=lambda each: -each[1]):
+        whole = sum(t for r, t in zip(rows, times, strict=True) if r["network"] == row["network"])
+        cells.append(
+            (
+                row["kernel"],
+                row["target"],
+                str(row["calls"]),
+                quantity.time(row["estimate_us"]) + ("" if row["timed"] else " estimated"),
+                quantity.time(row["best_us"]),
+                quantity.share(us / whole if whole else 0.0),
+                str(row["rounds"]),
+                str(row["made"]),
+                row["state"],
+            )
+        )
+    return columns([OF_NETWORK, *cells], "<<>>>>>><", width) + filled(job_sentence(table), width)
 
 
 def job_sentence(table: Mapping[str, Any]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from backends.compiled import Kernels, constant_inputs, networks
@@ -16,6 +17,7 @@ from frontends.kernelbench.apart import apart
 from frontends.kernelbench.solution import Constants, Solution
 from ir.errors import KernelError
 from ir.network import Network, Outside
+from ir.partition.choices import Choices
 from ir.partition.unify import unified
 from ir.spec import Spec
 from ir.workload import Sizes
@@ -23,6 +25,8 @@ from search.cli.files import require, require_writable
 from search.core import quantity
 from search.core.outcome import Outcome
 from search.core.workload import WeightedShape
+from search.whole.times import MEASURED, WholeTimes
+from search.whole.ways import Way
 
 SECONDS = 300.0  # that reading a file may take
 
@@ -59,33 +63,35 @@ class Module:
         """The heaviest shape of a task; None for a problem."""
         return self.sized[0].shape if self.sized else None
 
-    def parts(self, served: Served) -> Parts:
-        """Its steps on a machine, as `speciate.compile` has them; KernelError where they cannot be
-        lowered."""
-        kernels = Kernels(served.machine, served.backend)
-        texts = self.sized or (self,)
+    def networks(self, kernels: Kernels, choices: Choices) -> tuple[Network, Network | None]:
+        """A problem's steps, as `speciate.compile` has them, and what is computed before calls;
+        KernelError where they cannot be lowered."""
+        with self._named():
+            return networks(self.spec, {}, self.aliases, kernels, self.outside, self.fixed, choices)
+
+    def shaped(self, served: Served) -> tuple[Network, ...]:
+        """A task's steps at each of its shapes; KernelError where they cannot be lowered."""
+        kernels = Kernels(served.machine, served.backend, guessed=True)
+        with self._named():
+            return tuple(
+                networks(one.spec, {}, one.aliases, kernels, one.outside)[0] for one in self.sized
+            )
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors are of its file."""
         try:
-            found = [
-                networks(one.spec, {}, one.aliases, kernels, one.outside, self.fixed)
-                for one in texts
-            ]
+            yield
         except KernelError as error:
             raise _within(self.file, error) from None
-        call, before = found[0]
-        if before is None:
-            return Parts(tuple(network for network, _ in found))
-        sources = {k.name: kernels.emit(k)[1] for k in before.kernels()}
-        constants = Constants(before, tuple(constant_inputs(call, before)), sources)
-        return Parts((call,), constants)
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A module's steps on a machine."""
-
-    calls: tuple[Network, ...]  # of a call, at each shape
-    # Before calls, by seed schedules. A task has none, as it is compared as a whole.
-    constants: Constants | None = None
+def constants_of(one: Way, kernels: Kernels) -> Constants | None:
+    """What `ModelNew` computes before calls, by seed schedules; None where there is nothing."""
+    if one.before is None:
+        return None
+    sources = {k.name: kernels.emit(k)[1] for k in one.before.kernels()}
+    return Constants(one.before, tuple(constant_inputs(one.call, one.before)), sources)
 
 
 def read(file: Path, reduced: bool, solution: bool, allow_torch: tuple[str, ...] = ()) -> Module:
@@ -292,6 +298,9 @@ class Total:
     time_kind: str  # of the best; several are joined by "and"
     # Operators that PyTorch computes between kernels; the sums do not include their time
     left: tuple[str, ...] = ()
+    # Measured calls, before the search and after it; None where nothing is measured
+    before: WholeTimes | None = None
+    after: WholeTimes | None = None
 
     def table(self) -> dict[str, Any]:
         """As plain data."""
@@ -304,6 +313,12 @@ class Total:
             "first_us": self.first_us,
             "best_us": self.best_us,
             "time_kind": self.time_kind or None,
+            "whole": {
+                "first_us": self.before.us if self.before else None,
+                "first_graph_us": self.before.graph_us if self.before else None,
+                "us": self.after.us if self.after else None,
+                "graph_us": self.after.graph_us if self.after else None,
+            },
         }
 
     def text(self) -> str:
@@ -316,18 +331,42 @@ class Total:
         if self.best_us is None:
             return f"{head}; no sum of times, without a correct {', '.join(self.lacking)}"
         first = f" (first: {quantity.time(self.first_us)})" if self.first_us is not None else ""
-        return f"{head}; sum of best times {quantity.time(self.best_us)}, {self.time_kind}{first}"
+        text = f"{head}; sum of best times {quantity.time(self.best_us)}, {self.time_kind}{first}"
+        return text + self._whole_text()
+
+    def _whole_text(self) -> str:
+        if self.after is None:
+            return ""
+        before = f" (before: {quantity.time(self.before.us)})" if self.before else ""
+        text = f"; a call takes {quantity.time(self.after.us)}{before}"
+        if self.after.graph_us is None:
+            return text
+        first = self.before.graph_us if self.before else None
+        before = f" (before: {quantity.time(first)})" if first is not None else ""
+        return f"{text}, as a graph {quantity.time(self.after.graph_us)}{before}"
 
 
 def total(
-    target: str, network: Network, outcomes: Sequence[Outcome], left: Sequence[str] = ()
+    target: str,
+    network: Network,
+    outcomes: Sequence[Outcome],
+    left: Sequence[str] = (),
+    seeds: Mapping[str, float] = MappingProxyType({}),
+    before: WholeTimes | None = None,
+    after: WholeTimes | None = None,
 ) -> Total:
     """The total of a network. outcomes: of searches, some perhaps for other targets.  left:
-    operators that are left to PyTorch."""
-    best, first, kinds = {}, {}, set()
+    operators that are left to PyTorch.  seeds: measured times of kernels that were not searched."""
+    best, kinds = dict(seeds), set()
+    first: dict[str, float | None] = dict(seeds)
+    if any(step.spec.name in seeds for step in network.steps):
+        kinds.add(MEASURED)
     for outcome in outcomes:
         name = outcome.settings.kernel
-        if outcome.settings.target != target or outcome.evaluation is None:
+        if outcome.settings.target != target:
+            continue
+        best.pop(name, None)
+        if outcome.evaluation is None:
             continue
         best[name] = outcome.evaluation.us
         first[name] = outcome.first_us
@@ -343,6 +382,8 @@ def total(
         best_us=_sum(best.get(name) for name in names),
         time_kind=" and ".join(sorted(kinds)),
         left=tuple(left),
+        before=before,
+        after=after,
     )
 
 

@@ -15,7 +15,7 @@ from ir.errors import KernelError
 from search.cli.arguments import Arguments
 from search.cli.files import write
 from search.cli.invocation import Invocation
-from search.cli.modules import MODEL_NEW, Total, total
+from search.cli.modules import MODEL_NEW, Total, constants_of, total
 from search.cli.promote import dispatch_texts, winner_source
 from search.cli.session import Ended, Session
 from search.cli.suite import Problem, Suite
@@ -26,8 +26,9 @@ from search.core.outcome import Outcome
 from search.report.collect import result
 from search.report.page import Page, RunReport, Text
 
-if TYPE_CHECKING:  # it is loaded for a job alone
+if TYPE_CHECKING:  # they are loaded for a job alone
     from search.cli.job import JobInStore
+    from search.cli.network import FoundCall
 
 
 def conclude(
@@ -44,7 +45,8 @@ def conclude(
     lines = [ended.line for ended in session.ended]
     outcomes = [ended.outcome for ended in session.ended]
     left = suite.module.left if suite.module is not None else ()
-    totals = [total(name, network, outcomes, left) for name, network in suite.networks.items()]
+    found_calls = _found_calls(suite, session)
+    totals = [_total(suite, found_calls, name, outcomes, left) for name in suite.networks]
     results = _results(session, suite, totals)
     if asked.json:
         found: dict[str, Any] = {"runs": [ended.table() for ended in session.ended]}
@@ -56,17 +58,18 @@ def conclude(
         print(json.dumps(found))
     elif lines:
         print(summary_text(lines, around.width), end="")
+        if job is not None:
+            print(_job_text(job, around), end="")
         for each in totals:
             print(filled(each.text(), around.width), end="")
             if each.target in results and suite.module is not None:
                 print(_task_text(suite, each.target, results[each.target]))
-    if job is not None and not asked.json:
-        from search.cli.job_stored import job_words
-
-        print(job_words(job, around.width), end="")
+    elif job is not None:
+        print(_job_text(job, around), end="")
     sys.stdout.flush()
     if asked.model_new is not None:
-        _model_new(asked.model_new, around, session, suite, totals[0])
+        call = found_calls[totals[0].target]
+        _model_new(asked.model_new, around, session, suite, totals[0], call)
     if asked.report is not None and session.ended:
         _report(asked.report, around, session)
     for line in _unwritten(asked, session):
@@ -81,6 +84,51 @@ def conclude(
         kind = f", {best.time_kind}," if best else ""
         print(f"evolve: the timeline{kind} is in {asked.trace}", file=sys.stderr)
     return not any(fault for found in results.values() for _, fault in found)
+
+
+def _found_calls(suite: Suite, session: Session) -> dict[str, FoundCall]:
+    """What the searches came to for each call of a problem, by target; nothing for a task. Their
+    records are written where winners are."""
+    module = suite.module
+    if module is None or module.sized:
+        return {}
+    from search.cli.network import found_call, program_record
+    from search.record.program import network_digest, write_program
+
+    found, say = {}, session.display.say
+    for target, call in suite.calls.items():
+        found[target] = one = found_call(call.plan, session.ended, say)
+        folder = session.plan.destination.out
+        if folder is None or not one.kernels or session.interrupt.came:
+            continue
+        digest = network_digest(
+            module.spec, module.aliases, module.fixed, [each.name for each in module.outside]
+        )
+        given = [t for t in module.spec.inputs if t.name not in module.fixed]
+        command = session.plan.command
+        record = program_record(one, module.spec.name, digest, given, command)
+        say(f"  the program is recorded in {write_program(folder, record)}")
+    return found
+
+
+def _total(
+    suite: Suite,
+    found: Mapping[str, FoundCall],
+    target: str,
+    outcomes: Sequence[Outcome],
+    left: Sequence[str],
+) -> Total:
+    call = found.get(target)
+    if call is None:
+        return total(target, suite.networks[target], outcomes, left)
+    seeds = call.plan.times if call.plan.measured else {}
+    return total(target, call.way.call, outcomes, left, seeds, call.before, call.after)
+
+
+def _job_text(job: Mapping[str, Any], around: Invocation) -> str:
+    from search.cli.job_stored import job_words
+
+    return job_words(job, around.width)
 
 
 def _unwritten(asked: Arguments, session: Session) -> Iterator[str]:
@@ -117,7 +165,8 @@ def how_to_go_on(
     if asked.cluster is not None:
         same.append(f"--cluster={asked.cluster}")
     if job is not None:
-        words = [f"--resume={job.name}", *same, *(f"--target={name}" for name in job.target_files)]
+        words = [f"--resume={job.name}", *same, *_of_module(asked)]
+        words += [f"--target={name}" for name in job.target_files if name not in asked.targets]
         yield f"evolve: interrupted; everything is stored. To go on:\n  {around.command(words)}"
         return
     started = session.unfinished
@@ -131,6 +180,18 @@ def how_to_go_on(
     if session.left and started is not None:
         names = ", ".join(dict.fromkeys(p.title for p in session.left))
         yield f"evolve: not begun: {names}"
+
+
+def _of_module(asked: Arguments) -> list[str]:
+    """The words that name a module, and what is to be written of it, for a job that goes on."""
+    if asked.problem is None and asked.task is None:
+        return []
+    options = {"problem": asked.problem, "task": asked.task, "model-new": asked.model_new}
+    options |= {"out": asked.out, "allow-torch": ",".join(asked.allow_torch) or None}
+    words = [f"--target={name}" for name in asked.targets]
+    words += [f"--backend={name}" for name in asked.backends]
+    words += [f"--{name}={value}" for name, value in options.items() if value is not None]
+    return words + ["--reduced"] * asked.reduced + ["--overwrite"] * asked.overwrite
 
 
 def _results(session: Session, suite: Suite, totals: Sequence[Total]) -> dict[str, Results]:
@@ -160,7 +221,12 @@ def _task_text(suite: Suite, target: str, results: Results) -> str:
 
 
 def _model_new(
-    given: str, around: Invocation, session: Session, suite: Suite, found: Total
+    given: str,
+    around: Invocation,
+    session: Session,
+    suite: Suite,
+    found: Total,
+    call: FoundCall,
 ) -> None:
     """The solution file; not where a kernel has no correct candidate, as the exit code says too."""
     if found.lacking:
@@ -171,10 +237,13 @@ def _model_new(
         )
         return
     assert suite.module is not None and suite.module.solution is not None, "it was asked for"
-    best = {e.outcome.settings.kernel: winner_source(e.problem, e.outcome) for e in session.ended}
-    constants = suite.constants[found.target]
-    task_text = suite.module.solution.text(suite.networks[found.target], best, constants)
-    write(MODEL_NEW, around.path(given), task_text.encode())
+    best = {spec.name: call.plan.texts(spec).source for spec in call.way.call.kernels()}
+    for e in session.ended:
+        if e.outcome.best is not None:
+            best[e.outcome.settings.kernel] = winner_source(e.problem, e.outcome)
+    constants = constants_of(call.way, call.plan.kernels)
+    text = suite.module.solution.text(call.way.call, best, constants)
+    write(MODEL_NEW, around.path(given), text.encode())
     print(f"evolve: ModelNew is in {shlex.quote(given)}", file=sys.stderr)
 
 

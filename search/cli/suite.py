@@ -13,7 +13,6 @@ from typing import Any
 from backends.manifest import Manifest
 from backends.registry import target
 from backends.served import Served
-from frontends.kernelbench.solution import Constants
 from ir.autoschedule.autoschedule import plain
 from ir.errors import KernelError
 from ir.lower.lower import lower
@@ -37,7 +36,7 @@ from search.cli.modules import (
     require_imported,
     require_own,
 )
-from search.cli.serving import serving, usable
+from search.cli.serving import Serving, serving, usable
 from search.cli.shapes import in_order
 from search.cli.shapes import workload as shapes_of
 from search.core.lowered import spec_of
@@ -59,6 +58,7 @@ from search.loop.weighing import OPTION as WEIGHING
 from search.loop.weighing import weighing
 from search.operator import MODEL_OPERATORS, local_operators
 from search.policy import policy
+from search.whole.plan import CallPlan, networks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ class Suite:
     networks: Mapping[str, Network] = field(default_factory=dict)  # the module's steps, by target
     # The same at each shape of a task
     shaped: Mapping[str, tuple[ShapedNetwork, ...]] = field(default_factory=dict)
-    # What is computed from the module's parameters before calls, by target
-    constants: Mapping[str, Constants | None] = field(default_factory=dict)
+    # The module's call by target, with the kernels of its partitions
+    calls: Mapping[str, CallSearch] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # for a person: which backends are left out, and why
 
 
@@ -203,25 +203,69 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
         module = read(
             path(asked.problem or ""), asked.reduced, asked.model_new is not None, asked.allow_torch
         )
-    parts = {name: module.parts(each.served[0]) for name, each in every.items()}
-    found = {name: module_kernels(module, each.calls) for name, each in parts.items()}
-    if not any(each.kernels for each in found.values()):
+    calls = {m.name: _call(asked, module, every[m.name], ours) for m, ours in machines}
+    if not any(each.kernels for each in calls.values()):
         raise KernelError(
             "there is no kernel to evolve: "
             + ("PyTorch computes all of it" if module.left else "nothing is computed"),
             where=str(module.file),
         )
-    problems, notes = [], dict.fromkeys(note for each in every.values() for note in each.notes)
-    for m, ours in machines:
-        for kernel in found[m.name].kernels:
-            able = every[m.name].narrowed(partial(_lacks, kernel.spec))
-            notes |= dict.fromkeys(able.notes)
-            workload = _workload_of(kernel)
-            problems.append(kernel_problem(asked, workload, able.served, ours, None, kernel.shapes))
-    networks = {name: each.shaped[0].network for name, each in found.items()}
-    shaped = {name: each.shaped for name, each in found.items()}
-    constants = {name: each.constants for name, each in parts.items()}
-    return Suite(tuple(problems), module, networks, shaped, constants, tuple(notes))
+    notes = dict.fromkeys(note for each in calls.values() for note in each.notes)
+    return Suite(
+        tuple(problem for each in calls.values() for problem in each.problems()),
+        module,
+        {name: each.shaped[0].network for name, each in calls.items()},
+        {name: each.shaped for name, each in calls.items()},
+        calls,
+        tuple(notes),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CallSearch:
+    """A module's call on a target, with what a search for each of its kernels needs."""
+
+    asked: Arguments
+    serving: Serving  # all backends that race
+    ours: bool  # the target is the project's
+    plan: CallPlan
+    kernels: Mapping[str, ShapedKernel]  # of the usual partition, by name
+    shaped: tuple[
+        ShapedNetwork, ...
+    ]  # of the usual partition, at the shapes that they are tuned for
+
+    def problem(self, spec: Spec) -> Problem:
+        """The search for a kernel; KernelError where it cannot be lowered."""
+        kernel = self.kernels.get(spec.name) or ShapedKernel(spec, (WeightedShape({}),))
+        served = self.able(kernel.spec).served
+        workload = _workload_of(kernel)
+        return kernel_problem(self.asked, workload, served, self.ours, None, kernel.shapes)
+
+    def problems(self) -> list[Problem]:
+        """The searches for the kernels of all its partitions."""
+        return [self.problem(seed.spec) for seed in self.plan.seeds()]
+
+    def able(self, spec: Spec) -> Serving:
+        """The backends that can hold a kernel's tensors."""
+        return self.serving.narrowed(partial(_lacks, spec))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """For a person: which backends are left out, and why."""
+        able = (note for k in self.kernels.values() for note in self.able(k.spec).notes)
+        return tuple(dict.fromkeys((*self.serving.notes, *able)))
+
+
+def _call(asked: Arguments, module: Module, serving: Serving, ours: bool) -> CallSearch:
+    if module.sized:
+        networks = module.shaped(serving.served[0])
+        plan = CallPlan.of(networks_of(networks[0]), serving.served)
+    else:
+        plan = CallPlan.of(module.networks, serving.served)
+        networks = (plan.ways[0].call,)
+    found = module_kernels(module, networks)
+    kernels = {kernel.spec.name: kernel for kernel in found.kernels}
+    return CallSearch(asked, serving, ours, plan, kernels, found.shaped)
 
 
 def _workload_of(kernel: ShapedKernel) -> Workload:

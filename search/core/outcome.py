@@ -38,7 +38,7 @@ class Outcome:
     evaluations: int  # number of candidates with an outcome
     failures: Mapping[str, int]  # by stage
     first: Candidate
-    # Of the autoschedule and of the untiled schedule; None: it failed.
+    # Of the first schedule and of the untiled one; None: it failed, or was not tried.
     first_us: float | None
     plain_us: float | None
     # The fastest correct candidate; None: there is none.

@@ -42,6 +42,9 @@ class Settings:
     measures: tuple[str, ...] = ("on_chip", "traffic")
     # Text of an additional seed schedule; empty: none.
     schedule: str = ""
+    # Text of the schedule that is first in place of the autoschedule, for the first backend. The untiled
+    # schedule is not tried then. Empty: the autoschedule.
+    seed_schedule: str = ""
     # Operators that may make children; empty: the default ones.
     operators: tuple[str, ...] = ()
     # Shapes that are timed instead of `sizes`, which are then those of the largest weight; empty:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,6 +11,8 @@ from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated
 from search.core.graph import Graph
 from search.core.settings import Settings
+
+_OF_NETWORK = re.compile(r"(\w+)_[0-9a-f]{8}")  # as `ir/partition/canonical.py` names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,12 @@ class StoredRun:
             for c in generation:
                 graph.add(c)
         return graph
+
+
+def stem_of(kernel: str) -> str:
+    """The name of a network's kernel without its digest; empty where it has none."""
+    found = _OF_NETWORK.fullmatch(kernel)
+    return found[1] if found else ""
 
 
 class Leases(Protocol):
@@ -133,6 +142,10 @@ class Keeper(Protocol):
 
     def runs_of(self, kernel: str) -> tuple[str, ...]:
         """The names of the runs of a kernel, the latest first."""
+
+    def runs_alike(self, kernel: str) -> tuple[str, ...]:
+        """The names of the runs of other kernels of networks that store tensors of the same names, the
+        latest first (`stem_of`)."""
 
     def started(self) -> Mapping[str, float]:
         """When each run was started, in seconds since 1970, by its name; the latest first."""

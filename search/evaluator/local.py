@@ -13,12 +13,12 @@ import tempfile
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import search
 from ir.errors import KernelError
@@ -41,17 +41,37 @@ _BOOT = (
 )
 
 
+class Process(Protocol):
+    """A worker's process: a child of this one (`subprocess.Popen`), or what is used so."""
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def kill(self) -> None: ...
+
+
+class Starts(Protocol):
+    """Starts workers in another way than each by itself."""
+
+    def start(self, benches: Sequence[Bench]) -> Worker:
+        """A worker, which may not be ready yet."""
+
+    def failed(self) -> None:
+        """A worker ended before it was ready."""
+
+
 @dataclass(slots=True)
-class _Worker:
+class Worker:
     """A worker process, with a folder of its own."""
 
-    process: subprocess.Popen
+    process: Process
     connection: Connection
     home: Path
     doing: int | None = None  # the position of the candidate that it has, None while it has none
+    # Waits until there is a process; False where it ended before
+    born: Callable[[], bool] = lambda: True
 
 
-def _end(workers: Sequence[_Worker]) -> None:
+def _end(workers: Sequence[Worker]) -> None:
     """Hangs up, at which workers kill their children and end; all at once, as a child that uses a device
     takes seconds to end."""
     for worker in workers:
@@ -80,16 +100,20 @@ class LocalEvaluator:
 
     benches: one for each backend, alike in all else; each worker serves them all.  workers: how many
     at a time, by default as many as cores. What becomes of a candidate does not depend on it, as
-    long as times are simulated or modelled.
+    long as times are simulated or modelled.  starts: who starts workers; None: each is a program of its
+    own.
     """
 
-    def __init__(self, benches: Sequence[Bench], workers: int | None = None):
+    def __init__(
+        self, benches: Sequence[Bench], workers: int | None = None, starts: Starts | None = None
+    ):
         self.benches = tuple(benches)
+        self._starts = starts
         self.workers = workers or os.cpu_count() or 1
-        self._pool: list[_Worker] = []
+        self._pool: list[Worker] = []
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
-        self._ahead: dict[str, _Worker] = {}  # by the key of the candidate that each has begun
+        self._ahead: dict[str, Worker] = {}  # by the key of the candidate that each has begun
         self._polling = 0  # calls that wait for workers, whose connections must stay open
         setups = self._fill()[0]
         self.contexts: Mapping[str, str] = {
@@ -144,7 +168,7 @@ class LocalEvaluator:
         end = None if seconds is None else time.monotonic() + seconds
         todo = deque(enumerate(candidates))
         tried: Counter[int] = Counter()
-        busy: list[_Worker] = []
+        busy: list[Worker] = []
         try:
             self._take_over(todo, busy)
             self._hand_out(todo, busy)
@@ -167,7 +191,7 @@ class LocalEvaluator:
         finally:
             self._drop(*busy)
 
-    def _answered(self, busy: Sequence[_Worker], end: float | None) -> list[Any] | None:
+    def _answered(self, busy: Sequence[Worker], end: float | None) -> list[Any] | None:
         """The connections of workers that have answered; none where another call has all workers
         and one may be free by now; None where time is over, or all is closed."""
         if not busy:
@@ -198,13 +222,16 @@ class LocalEvaluator:
         """Starts the workers that are lacking; what they say of themselves."""
         said: list[Mapping[str, Setup]] = []
         for tried in range(1, TRIES + 1):
-            fresh = [_start(self.benches) for _ in range(self.workers - len(self._pool))]
+            start = self._starts.start if self._starts else _start
+            fresh = [start(self.benches) for _ in range(self.workers - len(self._pool))]
             self._pool += fresh
             try:
                 for worker in fresh:
                     try:
                         said.append(_ready(worker))
                     except WorkerEnded:  # something else may have ended it
+                        if self._starts:
+                            self._starts.failed()
                         if tried == TRIES:
                             raise
                         self._drop(worker)
@@ -213,14 +240,14 @@ class LocalEvaluator:
                 raise
         return said
 
-    def _drop(self, *workers: _Worker) -> None:
+    def _drop(self, *workers: Worker) -> None:
         with self._changed:
             dropped = [w for w in workers if w in self._pool]  # none where all is closed
             self._pool = [w for w in self._pool if w not in dropped]
             _end(dropped)
             self._changed.notify_all()
 
-    def _hand_out(self, todo: deque[tuple[int, Candidate]], busy: list[_Worker]) -> None:
+    def _hand_out(self, todo: deque[tuple[int, Candidate]], busy: list[Worker]) -> None:
         """Gives what is to be done to workers that have nothing to do, which are then busy."""
         with self._changed:
             if not todo or self._closed:
@@ -233,13 +260,13 @@ class LocalEvaluator:
                 busy.append(worker)
                 self._give(worker, position, asked)
 
-    def _give(self, worker: _Worker, position: int, asked: Candidate) -> None:
+    def _give(self, worker: Worker, position: int, asked: Candidate) -> None:
         worker.doing = position
         # Where it is gone, that will be seen when it is read from.
         with suppress(OSError):
             worker.connection.send_bytes(json.dumps(asked.table()).encode())
 
-    def _take_over(self, todo: deque[tuple[int, Candidate]], busy: list[_Worker]) -> None:
+    def _take_over(self, todo: deque[tuple[int, Candidate]], busy: list[Worker]) -> None:
         """What was begun for this call is its own; what else was begun is given up."""
         with self._changed:
             begun, self._ahead = self._ahead, {}
@@ -251,7 +278,7 @@ class LocalEvaluator:
                     busy.append(worker)
             self._drop(*begun.values())
 
-    def _take(self, worker: _Worker) -> tuple[int, Evaluated]:
+    def _take(self, worker: Worker) -> tuple[int, Evaluated]:
         """What a worker found out; where it died, that is a fault of the machine."""
         position = worker.doing
         assert position is not None, "a worker without a candidate has answered"
@@ -271,7 +298,7 @@ def _left(end: float | None) -> float | None:
     return None if end is None else max(0.0, end - time.monotonic())
 
 
-def _start(benches: Sequence[Bench]) -> _Worker:
+def _start(benches: Sequence[Bench]) -> Worker:
     home = Path(tempfile.mkdtemp(prefix="speciate-"))
     here, there = socket.socketpair()
     with there:
@@ -287,7 +314,7 @@ def _start(benches: Sequence[Bench]) -> _Worker:
     connection = Connection(here.detach())
     with suppress(OSError):  # it has ended already, as will be seen when it is read from
         connection.send_bytes(pickle.dumps((benches, str(home))))
-    return _Worker(process, connection, home)
+    return Worker(process, connection, home)
 
 
 def module_path() -> list[str]:
@@ -297,9 +324,11 @@ def module_path() -> list[str]:
     return [p or os.getcwd() for p in sys.path if Path(p).absolute() != own]
 
 
-def _ready(worker: _Worker) -> Mapping[str, Setup]:
+def _ready(worker: Worker) -> Mapping[str, Setup]:
     """What a worker says of itself by backend, once it is set up; KernelError where it cannot be."""
     try:
+        if not worker.born():
+            raise EOFError
         said = pickle.loads(worker.connection.recv_bytes())
     except (EOFError, OSError) as error:
         raise WorkerEnded(

@@ -24,14 +24,13 @@ from ir.reference.drawn_shapes import drawn_shapes
 from ir.spec import Spec
 from ir.variant.narrow import require_range
 from ir.workload import Sizes
-from search import evaluator
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure, ShapeError, Timed
 from search.core.workload import WeightedShape, mean
 from search.evaluator.sandbox import Limits
 from search.evaluator.shapes import TimedShape, compared, sampled, slowly
 from search.evaluator.tuned import SLOW_RUNS, TUNED_SECONDS, tuning_shape
-from search.evaluator.turns import ByTurns, Turns
+from search.evaluator.turns import ByTurns, Turns, device_turns
 
 CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
 SAID = ("correct_by", "time_kind", "device", "driver", "clocks", "toolchain")
@@ -400,11 +399,8 @@ def _warm(backend: Backend, spec: Spec, bench: Bench) -> None:
 
 
 def _turns(can: Mapping[str, Any]) -> Turns:
-    """Turns where what others do on the device disturbs a measured time.
-
-    The locks are on files of ours: on a device's own a backend may have a lock too.
-    """
-    return Turns(__file__, evaluator.__file__) if can["time_kind"] == "measured" else Turns()
+    """Turns where what others do on the device disturbs a measured time."""
+    return device_turns() if can["time_kind"] == "measured" else Turns()
 
 
 def _require_possible(timing: Timing, least_us: float) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from backends.backend import Arrays, Backend, Built, Sizes
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
+from search import evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,12 @@ class Turns:
         finally:
             if place is not None:
                 os.close(place)
+
+
+def device_turns() -> Turns:
+    """Turns of all processes of this user on the devices of this machine. The locks are on files of
+    ours: on a device's own a backend may have a lock too."""
+    return Turns(__file__, evaluator.__file__)
 
 
 @dataclass(frozen=True, slots=True)

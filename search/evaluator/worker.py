@@ -47,24 +47,34 @@ def main(socket: int) -> None:
     of it. The folder goes when the worker does.
     """
     connection = Connection(socket)
+    benches, folder = pickle.loads(connection.recv_bytes())
+    serve(connection, Path(folder), set_up(benches))
+
+
+def set_up(benches: Sequence[Bench]) -> dict[str, Stages] | KernelError:
+    """The benches by backend, or what is wrong."""
+    try:
+        return _served(benches)
+    except KernelError as error:
+        return error
+
+
+def serve(connection: Connection, home: Path, made: dict[str, Stages] | KernelError) -> None:
+    """Answers candidates until the other end closes the connection. made: of `set_up`."""
     become_reaper()
     sweep()
-    benches, folder = pickle.loads(connection.recv_bytes())
-    home = Path(folder)
     try:
-        try:
-            served = _served(benches)
-        except KernelError as error:
-            connection.send_bytes(pickle.dumps(error))
+        if isinstance(made, KernelError):
+            connection.send_bytes(pickle.dumps(made))
             return
         setups = {
             name: replace(one.setup, sandbox=sandbox.applied(home, one.setup.limits))
-            for name, one in served.items()
+            for name, one in made.items()
         }
         connection.send_bytes(pickle.dumps(setups))
         while True:
             asked = candidate(json.loads(connection.recv_bytes()))
-            outcome = attempt(served[asked.backend], asked, home, connection)
+            outcome = attempt(made[asked.backend], asked, home, connection)
             connection.send_bytes(to_json(outcome).encode())
     except (EOFError, OSError, Gone):
         return

@@ -242,7 +242,7 @@ class Book:
         self, reason: str, fault: KernelError | None = None, models: ModelUse | None = None
     ) -> Outcome:
         """What was found. fault: that ended the run early.  models: what they were asked."""
-        plain = next((c for c in self.roots if c.origin.operator == PLAIN), self.roots[0])
+        plain = next((c for c in self.roots if c.origin.operator == PLAIN), None)
         failures: dict[str, int] = {}
         for found in self.outcomes.values():
             if isinstance(found, Failure):
@@ -254,7 +254,7 @@ class Book:
             failures=failures,
             first=self.roots[0],
             first_us=self._us(self.roots[0]),
-            plain_us=self._us(plain),
+            plain_us=self._us(plain) if plain else None,
             best=self.best[0] if self.best else None,
             evaluation=self.best[1] if self.best else None,
             roofline_us=self.roofline_us,

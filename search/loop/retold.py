@@ -48,7 +48,7 @@ def retold(record: StoredRun, machine: Machine) -> Outcome:
         )
     settings, outcomes, graph = record.settings, told(record), record.graph()
     spec, roots = spec_of(settings.spec), record.generations[0]
-    plain = next((c for c in roots if c.origin.operator == PLAIN), roots[0])
+    plain = next((c for c in roots if c.origin.operator == PLAIN), None)
     found = fastest(outcomes)
     failures: dict[str, int] = {}
     for outcome in outcomes.values():
@@ -63,7 +63,7 @@ def retold(record: StoredRun, machine: Machine) -> Outcome:
         failures=failures,
         first=roots[0],
         first_us=_us(outcomes, roots[0]),
-        plain_us=_us(outcomes, plain),
+        plain_us=_us(outcomes, plain) if plain else None,
         best=best,
         evaluation=found[1] if found else None,
         roofline_us=bound_us(spec, machine, settings.shapes),

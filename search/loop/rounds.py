@@ -3,6 +3,9 @@
 First each search gets an opening round. After that the next round goes to the search with the highest
 expected gain per cost, times its weight. A gain is a logarithm of times; how much a search lately
 gained with each evaluation is expected to go on, but not beyond the roofline.
+
+Of the kernels of a network a gain is the share of the network's time that it saves. Opening rounds
+have one evaluation there, and those have none whose time in a call is measured already.
 """
 
 from __future__ import annotations
@@ -29,6 +32,13 @@ class Share:
     # Limits of its own; None: none but the job's.
     evaluations: int | None = None
     seconds: float | None = None
+    # The name of the network that the kernel is of, how often a call of that runs it, and the
+    # microseconds that its seed schedule takes there, measured (`timed`) or by the estimate. Empty: it
+    # is of none.
+    network: str = ""
+    calls: int = 1
+    estimate_us: float = 0.0
+    timed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +94,13 @@ class JobStanding:
         late = self.share.seconds is not None and self.seconds >= self.share.seconds
         return not self.over and not late and self.left != 0
 
-    def gain(self, evaluations: int) -> float:
-        """What so many evaluations are expected to gain: at most what is left to the roofline."""
+    def gain(self, evaluations: int, us: float) -> float:
+        """What so many evaluations are expected to gain: at most what is left to the roofline. us: its
+        best time; infinite where nothing is known."""
         expected = evaluations * self.rate
-        if math.isinf(self.best_us):
+        if math.isinf(us):
             return expected
-        return min(expected, max(0.0, math.log(self.best_us / self.roofline_us)))
+        return min(expected, max(0.0, math.log(us / self.roofline_us)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +109,7 @@ class Round:
 
     search: int  # its number in the job, from 0
     evaluations: int  # of it
-    gain: float  # that is expected of it, weighted
+    gain: float  # that is expected of it, weighted; of a network, the share of its time
     cost: float  # that is expected: evaluations, or seconds where the job has a budget of seconds
 
 
@@ -119,23 +130,68 @@ def next_round(standings: Sequence[JobStanding], budget: JobBudget) -> Round | N
         return None
     first = max(standings[n].share.priority for n in able)
     able = [n for n in able if standings[n].share.priority == first]
-    new = [n for n in able if not standings[n].evaluations]
-    rounds = [_round(n, standings, budget, left) for n in (new[:1] or able)]
-    return max(rounds, key=lambda r: (r.gain / r.cost, -r.search))
+    new = [n for n in able if not standings[n].evaluations and not standings[n].share.timed]
+    times = _times(standings)
+    if new:
+        return _round(_opened_next(new, standings), standings, times, budget, left)
+    rounds = [_round(n, standings, times, budget, left) for n in able]
+    found = max(rounds, key=lambda r: (r.gain / r.cost, -r.search))
+    of_network = standings[found.search].share.network
+    return None if of_network and found.gain <= 0.0 else found
+
+
+def _opened_next(new: Sequence[int], standings: Sequence[JobStanding]) -> int:
+    """Which search is opened next: the first, but of those for a network the one that takes most of a
+    call."""
+    network = standings[new[0]].share.network
+    if not network:
+        return new[0]
+    alike = [n for n in new if standings[n].share.network == network]
+    return max(alike, key=lambda n: (standings[n].share.calls * standings[n].share.estimate_us, -n))
+
+
+def _times(standings: Sequence[JobStanding]) -> list[float]:
+    """Of each search its best time, or where it has none that of its seed schedule in a call; infinite
+    where nothing is known."""
+    return [
+        s.best_us if s.best_us < math.inf else s.share.estimate_us or math.inf for s in standings
+    ]
+
+
+def shares(standings: Sequence[JobStanding]) -> list[float]:
+    """The part of the time of a call of its network that each search's kernel takes; 0 for one of whose
+    time nothing is known."""
+    whole: dict[str, float] = {}
+    times = []
+    for s, us in zip(standings, _times(standings), strict=True):
+        times.append(s.share.calls * us if us < math.inf else 0.0)
+        whole[s.share.network] = whole.get(s.share.network, 0.0) + times[-1]
+    return [
+        us / whole[s.share.network] if us else 0.0 for s, us in zip(standings, times, strict=True)
+    ]
 
 
 def _round(
-    number: int, standings: Sequence[JobStanding], budget: JobBudget, left: int | None
+    number: int,
+    standings: Sequence[JobStanding],
+    times: Sequence[float],
+    budget: JobBudget,
+    left: int | None,
 ) -> Round:
-    """The round that a search would get."""
+    """The round that a search would get. times: of `_times`."""
     standing = standings[number]
     size = max(budget.round, int(GROWTH * standing.evaluations))
-    if not standing.evaluations and budget.evaluations is not None:
+    if standing.share.network and not standing.evaluations and not standing.share.timed:
+        size = 1
+    elif not standing.evaluations and budget.evaluations is not None:
         # A small budget opens all searches.
         size = max(1, min(size, budget.evaluations // len(standings)))
     size = min(n for n in (size, left, standing.left) if n is not None)
     cost = float(size) if budget.seconds is None else size * _seconds_each(standing, standings)
-    return Round(number, size, standing.share.weight * standing.gain(size), cost)
+    gain = standing.gain(size, times[number])
+    if standing.share.network and times[number] < math.inf:
+        gain = shares(standings)[number] * (1.0 - math.exp(-gain))
+    return Round(number, size, standing.share.weight * gain, cost)
 
 
 def _seconds_each(standing: JobStanding, standings: Sequence[JobStanding]) -> float:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.loop.rounds import ROUND, JobBudget, JobStanding, Share, next_round, spent
+from search.loop.rounds import ROUND, JobBudget, JobStanding, Share, next_round, shares, spent
 
 GAINING = tuple(100.0 * 0.9**n for n in range(8))
 FLAT = (100.0,) * 8
@@ -109,3 +109,50 @@ def test_a_budget_is_used_up_to_the_last_evaluation(count):
         one = standings[found.search]
         standings[found.search] = replace(one, times=one.times + (7.0,) * found.evaluations)
     assert spent(standings)[0] == 50
+
+
+def kernel(times=(), *, calls=1, us=100.0, timed=True, **more):
+    """A search for a kernel of a network, whose seed schedule takes so many us in a call."""
+    share = Share(network="chip", calls=calls, estimate_us=us, timed=timed)
+    return JobStanding(share, tuple(times), roofline_us=more.pop("roofline_us", 1.0), **more)
+
+
+def test_of_a_network_the_kernel_that_takes_most_of_a_call_goes_first():
+    rare, often = kernel(us=100.0), kernel(calls=12, us=20.0)
+    assert next_round([rare, often], JobBudget()).search == 1
+    assert shares([rare, often]) == pytest.approx([100 / 340, 240 / 340])
+    found = next_round([kernel(us=300.0), often], JobBudget())
+    assert (found.search, found.evaluations) == (0, ROUND)
+
+
+def test_a_kernel_at_its_roofline_gets_nothing():
+    there, near = kernel(us=500.0, roofline_us=500.0), kernel(us=2.0, roofline_us=1.9)
+    assert next_round([there, near], JobBudget()).search == 1
+    assert next_round([there], JobBudget()) is None
+
+
+def test_shares_are_weighed_again_as_results_come_in():
+    before = [kernel(us=100.0), kernel(us=60.0)]
+    assert next_round(before, JobBudget()).search == 0
+    faster = [kernel((100.0, 20.0), us=100.0), kernel(us=60.0)]
+    assert next_round(faster, JobBudget()).search == 1
+    in_vain = [kernel((100.0,) * 60, us=100.0), kernel(us=60.0)]
+    assert next_round(in_vain, JobBudget()).search == 1
+
+
+def test_kernels_of_whose_times_there_are_estimates_only_are_tried_once_each():
+    standings = [kernel(us=5.0, timed=False), kernel(us=9.0, timed=False, roofline_us=9.0)]
+    opened = []
+    while len(opened) < 2:
+        found = next_round(standings, JobBudget())
+        opened.append((found.search, found.evaluations))
+        one = standings[found.search]
+        standings[found.search] = replace(one, times=(one.share.estimate_us,))
+    assert opened == [(1, 1), (0, 1)]
+    assert next_round(standings, JobBudget()).search == 0
+
+
+def test_networks_of_several_targets_are_weighed_each_for_itself():
+    slow = kernel(us=9000.0)
+    other = JobStanding(Share(network="other", estimate_us=1.0, timed=True), (), roofline_us=0.5)
+    assert shares([slow, other]) == [1.0, 1.0]

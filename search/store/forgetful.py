@@ -1,4 +1,4 @@
-"""A keeper that forgets: runs are held in memory, and gone with the process."""
+"""A keeper that forgets: runs and jobs are held in memory, and gone with the process."""
 
 from __future__ import annotations
 
@@ -6,23 +6,37 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated
 from search.core.settings import Settings
-from search.core.stored import StoredEvent, StoredExchange, StoredRun
+from search.core.stored import StoredEvent, StoredExchange, StoredRun, stem_of
+from search.core.stored_job import StoredJob, StoredRound
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run of this process."""
+
+    settings: Settings
+    environment: Mapping[str, Any]
+    generations: dict[int, tuple[Candidate, ...]] = field(default_factory=dict)
+    outcomes: dict[str, Evaluated] = field(default_factory=dict)
+    events: list[StoredEvent] = field(default_factory=list)
 
 
 class Forgetful:
-    """Names runs and remembers outcomes; see `stored.Keeper`. Nothing can go on later."""
+    """Keeps runs for as long as the process lives; see `stored.Keeper`. Nothing can go on later."""
 
     url = ""
     leases = None
 
     def __init__(self) -> None:
-        self._runs: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
+        self._runs: dict[str, _Run] = {}
         self._secret = secrets.token_hex(16)
         self._started: dict[str, float] = {}
         self._outcomes: dict[tuple[str, str], Evaluated] = {}
@@ -31,31 +45,35 @@ class Forgetful:
     def start(self, chosen: Settings, environment: Mapping[str, Any]) -> str:
         """A new run; its name."""
         stem = f"{chosen.kernel}-{chosen.target}"
-        self._runs[stem] += 1
-        run = f"{stem}-{self._runs[stem]}"
+        self._counts[stem] += 1
+        run = f"{stem}-{self._counts[stem]}"
+        self._runs[run] = _Run(chosen, dict(environment))
         self._started = {run: time.time(), **self._started}
         return run
 
     def asked(
         self, run: str, generation: int, candidates: Sequence[Candidate], seconds: float
     ) -> None:
-        """Nothing of it is kept."""
+        """Keeps a generation in place of an earlier one of its number."""
+        self._runs[run].generations[generation] = tuple(candidates)
 
     def evaluated(
         self, run: str, key: str, context: str, outcome: Evaluated, seconds: float
     ) -> None:
-        """Keeps what became of a candidate, for as long as the process lives."""
+        """Keeps what became of a candidate."""
         self._outcomes[key, context] = outcome
+        self._runs[run].outcomes[key] = outcome
 
     def log(self, run: str, event: StoredEvent) -> None:
-        """Nothing of it is kept."""
+        """Keeps a line of a run's log."""
+        self._runs[run].events.append(event)
 
     def cached(self, key: str, context: str) -> Evaluated | None:
         """What became of a candidate in the same context; the latest."""
         return self._outcomes.get((key, context))
 
     def exchanged(self, run: str, exchange: StoredExchange) -> None:
-        """Keeps an exchange, for as long as the process lives."""
+        """Keeps an exchange."""
         of_run = self._exchanges.setdefault(run, {})
         of_run.pop((exchange.digest, exchange.rank), None)
         of_run[exchange.digest, exchange.rank] = exchange
@@ -76,20 +94,78 @@ class Forgetful:
         """Nothing of it is kept."""
 
     def runs_of(self, kernel: str) -> tuple[str, ...]:
-        """None is kept."""
-        return ()
+        """The runs of a kernel, the latest first."""
+        return tuple(r for r in self._started if self._runs[r].settings.kernel == kernel)
+
+    def runs_alike(self, kernel: str) -> tuple[str, ...]:
+        """The runs of other kernels of networks that store the same, the latest first."""
+        stem, names = stem_of(kernel), {r: self._runs[r].settings.kernel for r in self._started}
+        return tuple(r for r, n in names.items() if stem and n != kernel and stem_of(n) == stem)
 
     def started(self) -> dict[str, float]:
         """When each run of this process was started, by its name; the latest first."""
         return dict(self._started)
 
     def load(self, run: str) -> StoredRun:
-        """KernelError: no run can go on."""
-        raise KernelError(
-            f"run `{run}` is not kept", where="--no-store", hint="leave --no-store out"
+        """A run of this process; KernelError for another."""
+        if run not in self._runs:
+            raise KernelError(
+                f"run `{run}` is not kept", where="--no-store", hint="leave --no-store out"
+            )
+        found = self._runs[run]
+        generations = tuple(found.generations[n] for n in sorted(found.generations))
+        return StoredRun(
+            run,
+            found.settings,
+            found.environment,
+            generations,
+            dict(found.outcomes),
+            tuple(found.events),
         )
 
     resume = load
 
     def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class ForgetfulJobs:
+    """Keeps jobs for as long as the process lives; see `stored_job.JobKeeper`."""
+
+    def __init__(self, store: Forgetful) -> None:
+        self._store = store
+        self._jobs: dict[str, tuple[str, float]] = {}
+        self._rounds: dict[str, dict[int, StoredRound]] = {}
+
+    def add(self, stem: str, text: str) -> str:
+        """A new job; its name."""
+        job = f"{stem}-{len(self._jobs) + 1}"
+        self._jobs[job], self._rounds[job] = (text, time.time()), {}
+        return job
+
+    def load(self, job: str) -> StoredJob:
+        """A job of this process; KernelError for another."""
+        if job not in self._jobs:
+            raise KernelError(
+                f"job `{job}` is not kept", where="--no-store", hint="leave --no-store out"
+            )
+        rounds = self._rounds[job]
+        # A run says of which round it was begun, which only then has its name.
+        begun = {self._store.load(run).settings.job: run for run in self._store.started()}
+        found = (
+            replace(r, run=r.run or begun.get(f"{job}/{n}", "")) for n, r in sorted(rounds.items())
+        )
+        return StoredJob(job, *self._jobs[job], tuple(found))
+
+    resume = load
+
+    def begin(self, job: str, begun: StoredRound) -> None:
+        """A round is about to begin."""
+        self._rounds[job][begun.number] = begun
+
+    def end(self, job: str, number: int, ended: str, over: bool) -> None:
+        """A round has ended."""
+        self._rounds[job][number] = replace(self._rounds[job][number], ended=ended, over=over)
+
+    def let_go(self, job: str) -> None:
         """There is nothing to let go of."""

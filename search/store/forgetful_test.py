@@ -1,12 +1,14 @@
-"""What forgets names runs and knows outcomes, and no run can go on."""
+"""What forgets knows runs, outcomes and jobs as long as it lives, and no other process's."""
 
 import pytest
 
 from ir.errors import KernelError
+from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation
 from search.core.settings import Settings
-from search.core.stored import StoredExchange
-from search.store.forgetful import Forgetful
+from search.core.stored import StoredEvent, StoredExchange
+from search.core.stored_job import StoredRound
+from search.store.forgetful import Forgetful, ForgetfulJobs
 
 
 def test_outcomes_are_known_in_their_context_as_long_as_it_lives():
@@ -18,8 +20,42 @@ def test_outcomes_are_known_in_their_context_as_long_as_it_lives():
     kept.evaluated("rows-chip-1", "key", "here", good, 0.0)
     assert kept.cached("key", "here") == good
     assert kept.cached("key", "there") is None
+    assert kept.runs_of("rows") == ("rows-chip-2", "rows-chip-1")
     with pytest.raises(KernelError, match="is not kept"):
-        kept.load("rows-chip-1")
+        kept.load("rows-chip-3")
+
+
+def test_a_run_is_loaded_as_it_was_told():
+    kept, good = Forgetful(), Evaluation(1.0, "simulated", "simulator")
+    settings = Settings("rows", "", "chip", ("tongue",), {})
+    one, two = (Candidate("v", schedule, "chip", "tongue") for schedule in ("a", "b"))
+    run = kept.start(settings, {"workers": 2})
+    kept.asked(run, 0, [two], 0.0)
+    kept.asked(run, 0, [one], 0.0)
+    kept.asked(run, 1, [two], 0.0)
+    kept.evaluated(run, one.key, "here", good, 0.0)
+    kept.log(run, StoredEvent("told", one.key, 3.0, ""))
+    found = kept.load(run)
+    assert found.generations == ((one,), (two,)) and found.outcomes == {one.key: good}
+    assert (found.settings, found.environment, found.seconds) == (settings, {"workers": 2}, 3.0)
+
+
+def test_a_job_is_loaded_with_its_rounds():
+    store = Forgetful()
+    kept = ForgetfulJobs(store)
+    job = kept.add("night", "text")
+    kept.begin(job, StoredRound(0, 4, 8))
+    kept.begin(job, StoredRound(1, 2, 8))
+    run = store.start(Settings("rows", "", "chip", ("tongue",), {}, job=f"{job}/1"), {})
+    kept.end(job, 0, "8 evaluations", True)
+    found = kept.resume(job)
+    assert (found.job, found.text) == ("night-1", "text") and kept.add("night", "") != job
+    assert found.rounds == (
+        StoredRound(0, 4, 8, "", "8 evaluations", True),
+        StoredRound(1, 2, 8, run),
+    )
+    with pytest.raises(KernelError, match="job `other-1` is not kept"):
+        kept.load("other-1")
 
 
 def test_exchanges_are_known_as_long_as_it_lives():

@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import sqlalchemy as sql
 from sqlalchemy.engine import Connection
 
 from ir.errors import KernelError
+from search.core.stored_job import StoredJob, StoredRound
 from search.store.holder import here, holder_of
 from search.store.schema import JOB_CLAIMS, JOBS, ROUNDS, RUNS
 from search.store.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRound:
-    """A round of a job: one search goes on."""
-
-    number: int  # in the job, from 0
-    search: int  # its number in the job, from 0
-    evaluations: int  # that the search has in all when the round ends
-    run: str = ""  # of the search; empty where it had not started
-    ended: str = ""  # why the round ended; empty where it did not
-    over: bool = False  # nothing more comes of the search
-
-
-@dataclass(frozen=True, slots=True)
-class StoredJob:
-    """A job as it is stored."""
-
-    job: str
-    text: str  # JSON of whoever made it
-    started: float  # seconds since 1970
-    rounds: tuple[StoredRound, ...]
 
 
 class StoredJobs:

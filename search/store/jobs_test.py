@@ -8,9 +8,10 @@ import sqlalchemy as sql
 
 from ir.errors import KernelError
 from search.core.settings import Settings
+from search.core.stored_job import StoredRound
 from search.store.copying import copy_store
 from search.store.holder import here
-from search.store.jobs import StoredJobs, StoredRound
+from search.store.jobs import StoredJobs
 from search.store.salvage import salvage
 from search.store.schema import JOB_CLAIMS
 from search.store.store import Store

@@ -18,9 +18,10 @@ from search.core.candidate import Candidate, Origin
 from search.core.evaluation import Evaluation, Failure
 from search.core.settings import Settings
 from search.core.stored import StoredEvent, StoredExchange
+from search.core.stored_job import StoredRound
 from search.store import copying, leases, postgres
 from search.store.copying import copy_store
-from search.store.jobs import StoredJobs, StoredRound
+from search.store.jobs import StoredJobs
 from search.store.schema import CLAIMS, EVALUATIONS, EVENTS, LEASES, META
 from search.store.store import Store
 from testing.postgres.server import PASSWORD, QUOTED, running

@@ -18,7 +18,7 @@ from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, from_json, to_json
 from search.core.settings import Settings, settings
-from search.core.stored import StoredEvent, StoredExchange, StoredRun
+from search.core.stored import StoredEvent, StoredExchange, StoredRun, stem_of
 from search.store.address import address_of, without_password
 from search.store.artefacts import Artefacts, artefacts_at, whole_row
 from search.store.database import database_at
@@ -234,6 +234,18 @@ class Store:
         query = sql.select(RUNS.c.id).where(RUNS.c.kernel == kernel)
         query = query.order_by(RUNS.c.started.desc())
         return tuple(self.database.read(lambda connection: connection.scalars(query).all()))
+
+    def runs_alike(self, kernel: str) -> tuple[str, ...]:
+        """The names of the runs of other kernels of networks that store tensors of the same names, the
+        latest first."""
+        if not (stem := stem_of(kernel)):
+            return ()
+        query = sql.select(RUNS.c.id, RUNS.c.kernel).where(
+            RUNS.c.kernel.startswith(stem, autoescape=True)
+        )
+        query = query.where(RUNS.c.kernel != kernel).order_by(RUNS.c.started.desc())
+        rows = self.database.read(lambda connection: connection.execute(query).all())
+        return tuple(row.id for row in rows if stem_of(row.kernel) == stem)
 
     def load(self, run: str) -> StoredRun:
         """A run; KernelError where there is none of that name, or its rows are damaged."""

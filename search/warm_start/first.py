@@ -49,9 +49,12 @@ def _first_of(
         and not fits_at(variant, given, machine, settings.sizes)
     ):
         given = schedule_text(adapted(spec, schedule_of(given), machine, settings.sizes))
+    seed = settings.seed_schedule if backend == settings.backends[0] else ""
+    untiled = "" if settings.seed_schedule else schedule_text(plain(spec, machine, settings.sizes))
     schedules = [
-        (FIRST, "", schedule_text(scheduled(spec, machine, sizes))),
-        (PLAIN, "", schedule_text(plain(spec, machine, settings.sizes))),
+        (FIRST, "", seed),
+        (ALTERNATIVE if seed else FIRST, "", schedule_text(scheduled(spec, machine, sizes))),
+        (PLAIN, "", untiled),
         (GIVEN, "", given),
     ]
     for another in alternatives(spec, machine, sizes):

@@ -1,26 +1,32 @@
-"""Recall: what earlier runs in a store found for the same operation, to start a search from."""
+"""Recall: what earlier runs in a store found for the same operation, to start a search from.
+
+A kernel of a network is named after what it stores and a digest of its equations with their sizes. So
+the same operation at other sizes is another kernel: it is found by its structure.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ir.errors import KernelError
+from ir.partition.unify import unified
 from ir.workload import Sizes
 from search.core.evaluation import Evaluation
+from search.core.lowered import schedule_of, schedule_text, spec_of
 from search.core.settings import Settings
 from search.core.stored import Keeper, StoredRun
 from search.core.transferred import Transferred
 
-RUNS = 24  # the latest of a kernel that are looked at
+RUNS = 24  # the latest of a kernel that are looked at, and of those alike
 MOST = 3  # elites that a search starts from
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
     transferred: Transferred
-    distance: tuple[int, float, int]
+    distance: tuple[bool, int, float, int]
 
 
 def recalled(
@@ -29,25 +35,54 @@ def recalled(
     backends: Callable[[str], Collection[str]],
     most: int = MOST,
 ) -> tuple[Transferred, ...]:
-    """The elites of earlier runs of the kernel of the same name, the likeliest first.
+    """The elites of earlier runs of the kernel of the same name, the likeliest first; then those of
+    kernels with the same structure at other sizes.
 
     Likelier is what was found for the same target, then for one that shares a backend with it,
     then for any; among these, at sizes nearer in their logarithms; then the later run. backends:
     of a target, by name.
     """
-    found = []
+    found = _alike(store, settings, backends)
     for age, run in enumerate(store.runs_of(settings.kernel)[:RUNS]):
         record = store.load(run)
         transferred = elite(record)
         if transferred is None:
             continue
         apart = _apart(settings.sizes, record.settings.sizes)
-        found.append(_Found(transferred, (_machines(settings, transferred, backends), apart, age)))
+        machines = _machines(settings, transferred, backends)
+        found.append(_Found(transferred, (False, machines, apart, age)))
     found.sort(key=lambda f: f.distance)
     distinct = {f.transferred.schedule: f.transferred for f in reversed(found)}
     return tuple(f.transferred for f in found if distinct[f.transferred.schedule] is f.transferred)[
         :most
     ]
+
+
+def _alike(
+    store: Keeper, settings: Settings, backends: Callable[[str], Collection[str]]
+) -> list[_Found]:
+    """What was found for the kernels whose specs differ in sizes alone, by schedules for their own
+    equations, as schedules for this one's."""
+    runs = store.runs_alike(settings.kernel)[:RUNS]
+    if not runs:
+        return []
+    spec, found = spec_of(settings.spec), []
+    for age, run in enumerate(runs):
+        record = store.load(run)
+        other, transferred = record.settings.spec, elite(record)
+        if transferred is None or transferred.edited or transferred.variant != other:
+            continue
+        try:
+            both = unified((spec, spec_of(other)))
+            schedule = replace(schedule_of(transferred.schedule), kernel=spec.name)
+        except KernelError:
+            continue  # what an earlier version wrote
+        if both is None:
+            continue
+        moved = replace(transferred, variant=settings.spec, schedule=schedule_text(schedule))
+        machines = _machines(settings, transferred, backends)
+        found.append(_Found(moved, (True, machines, _apart(*both.sizes), age)))
+    return found
 
 
 def elite(record: StoredRun) -> Transferred | None:

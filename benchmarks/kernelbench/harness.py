@@ -1,0 +1,306 @@
+"""KernelBench's own verdicts: writes `ModelNew` files, and has its harness judge and time them.
+
+Each problem is judged by `eval_kernel_against_ref` of a checkout of KernelBench, in a process of its
+own: with PyTorch's flags as they are, and with TF32 off for the reference. The harness decides what is
+right and measures both sides; nothing of it is copied or changed. What runs is code of others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from backends.registry import backend_for, target
+from benchmarks import device as machine_room
+from benchmarks.kernelbench.contest import machine_facts
+from benchmarks.kernelbench.judged import AS_IS, MODES, TF32_OFF
+from benchmarks.kernelbench.model_new import ModelNewJob, write_model_new
+from benchmarks.kernelbench.problems import ProblemFile, entries
+from benchmarks.kernelbench.rows import Row, put
+from benchmarks.results import over, read, save
+from frontends.kernelbench.apart import apart
+from ir.errors import KernelError
+from search.cli.invocation import Interrupt
+
+WRITE_SECONDS = 900.0  # that writing a file may take
+EVAL = Path("src") / "kernelbench" / "eval.py"
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.kernelbench.harness --kernelbench=KernelBench --target=h200 \\
+      --out=benchmarks/results/h200/kernelbench_harness.json --level=1 --only=1-20
+  python3 -m benchmarks.kernelbench.harness --kernelbench=KernelBench --target=h200 --out=r.json \\
+      --until=write --work=work     # without the device
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use, 1 where a problem failed or is left, 130 where it was
+    interrupted."""
+    asked = _parser().parse_args(arguments)
+    try:
+        _require_checkout(asked.kernelbench)
+        problems = asked.kernelbench / "KernelBench"
+        levels = asked.level or (1, 2, 3)
+        chosen = [e for n in levels for e in entries(problems, n, asked.only)]
+        machine = target(asked.target)
+        if backend_for(machine).manifest.extension != "py":
+            raise KernelError(
+                f"kernels for `{machine.name}` are {backend_for(machine).manifest.language}",
+                where="--target",
+                allowed="a target whose sources Python imports",
+            )
+        if asked.until == "judge" and not asked.rehearse:
+            hint = "--until=write does what needs no device"
+            machine_room.require(machine, hint)
+    except KernelError as error:
+        print(f"harness: {error}", file=sys.stderr)
+        return 2
+    asked.work.mkdir(parents=True, exist_ok=True)
+    return _Harness(asked).all(chosen)
+
+
+def _require_checkout(folder: Path) -> None:
+    if not (folder / EVAL).is_file():
+        raise KernelError(
+            f"`{folder}` is no checkout of KernelBench: it has no {EVAL}",
+            where="--kernelbench",
+            hint="git clone https://github.com/ScalingIntelligence/KernelBench",
+        )
+
+
+class _Harness:
+    """One run of the command."""
+
+    def __init__(self, asked: argparse.Namespace):
+        self.asked = asked
+        self.rows: list[Row] = read(asked.out)["rows"] if asked.until == "judge" else []
+        self.start, self.lock = time.monotonic(), threading.Lock()
+        self.facts: dict[str, Any] = {}
+        if asked.until == "judge":
+            self.facts = apart(machine_facts, asked.rehearse, gigabytes=None)
+
+    def all(self, chosen: Sequence[ProblemFile]) -> int:
+        """Files are written ahead of the device, several at a time; problems are judged one at a
+        time."""
+        done = {(r["level"], r["problem"]) for r in self.rows if "reason" not in r}
+        todo = [e for e in chosen if self.asked.again or (e.level, e.name) not in done]
+        finished = 0
+        with Interrupt(), ThreadPoolExecutor(self.asked.workers) as pool:
+            written = [(entry, pool.submit(self.written, entry)) for entry in todo]
+            try:
+                for entry, file in written:
+                    if self.late():
+                        break
+                    finished += self.one(entry, file)
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                print("stopped; the same command goes on", file=sys.stderr, flush=True)
+                return 130
+            pool.shutdown(wait=True, cancel_futures=True)
+        print(f"{finished} of {len(todo)} done", file=sys.stderr)
+        right = all(r.get(AS_IS, {}).get("correctness") for r in self.rows)
+        return int(finished < len(todo) or not right)
+
+    def late(self) -> bool:
+        return time.monotonic() - self.start > self.asked.seconds
+
+    def written(self, entry: ProblemFile) -> Row:
+        """Writes a problem's file, unless that was done before; what is known of it, or the reason why
+        there is none."""
+        file = self.file(entry)
+        facts = file.with_suffix(".json")
+        if facts.is_file():
+            return json.loads(facts.read_text("utf-8"))
+        if self.late():
+            return {"reason": "there was no time left"}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        records = self.records(entry)
+        asked = self.asked
+        job = ModelNewJob(entry.path, asked.target, asked.reduced, file, asked.tf32, records)
+        try:
+            found = apart(write_model_new, job, seconds=WRITE_SECONDS, gigabytes=64.0)
+        except KernelError as error:
+            return {"reason": f"no file: {error}"[:400]}
+        facts.write_text(json.dumps(found), encoding="utf-8")
+        return found
+
+    def one(self, entry: ProblemFile, written: Future[Row]) -> bool:
+        """Judges a problem, and writes its row; False where there is no time left for it."""
+        row = {
+            "level": entry.level,
+            "problem": entry.name,
+            "number": entry.number,
+            "degenerate": entry.degenerate,
+            **written.result(),
+        }
+        if "reason" not in row and self.asked.until == "write":
+            self.say(f"{entry.name}: {row['kernels']} kernels")
+            return True
+        if "reason" not in row:
+            row |= self.judged(entry)
+        if self.asked.until == "judge":
+            put(self.rows, row)
+            self.save()
+        self.say(line(row))
+        return True
+
+    def judged(self, entry: ProblemFile) -> Row:
+        """The verdicts of a problem, of a process of its own; what is known where that ended."""
+        said = self.file(entry).with_suffix(".verdict.json")
+        said.unlink(missing_ok=True)
+        command = [sys.executable, "-m", f"{__package__}.judged"]
+        command += [f"--kernelbench={self.asked.kernelbench.resolve()}", f"--said={said.resolve()}"]
+        command += [f"--problem={entry.path.resolve()}", f"--new={self.file(entry).resolve()}"]
+        around = {**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)}
+        log = self.file(entry).with_suffix(".log")
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                command,
+                env=around,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
+            try:
+                code = process.wait(self.asked.problem_seconds)
+                why = f"its process ended with {code}" if code else ""
+            except subprocess.TimeoutExpired:
+                why = f"it took longer than {self.asked.problem_seconds:g} s"
+            finally:
+                with suppress(ProcessLookupError):  # what it started, too
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        found: Row = json.loads(said.read_text("utf-8")) if said.is_file() else {}
+        if why:
+            last = log.read_text("utf-8", "replace").strip().splitlines()[-1:]
+            found["reason"] = f"{why}: {''.join(last)}"[:400]
+        return found
+
+    def file(self, entry: ProblemFile) -> Path:
+        return self.asked.work / f"level{entry.level}" / f"{entry.name}.py"
+
+    def records(self, entry: ProblemFile) -> Path | None:
+        """Those of a search for the problem (`race --seconds-each`), where there are some."""
+        if self.asked.searched is None:
+            return None
+        folder = self.asked.searched / "search" / f"level{entry.level}" / entry.name / "records"
+        return folder if folder.is_dir() else None
+
+    def save(self) -> None:
+        ordered = sorted(self.rows, key=lambda r: (r["level"], r["number"]))
+        with self.lock:
+            save(self.asked.out, {**self.head(), "summary": summary(ordered), "rows": ordered})
+
+    def head(self) -> dict[str, Any]:
+        asked = self.asked
+        options = "".join(f" --{n}" for n in ("reduced", "tf32", "rehearse") if getattr(asked, n))
+        return {
+            "command": "python3 -m benchmarks.kernelbench.harness --kernelbench=DIR "
+            f"--target={asked.target} --out=FILE{options}",
+            "date": date.today().isoformat(),
+            "suite": "kernelbench_harness",
+            "harness": commit(asked.kernelbench),
+            **self.facts,
+        }
+
+    def say(self, text: str) -> None:
+        print(f"{time.monotonic() - self.start:6.1f} s  {text}", file=sys.stderr, flush=True)
+
+
+def commit(folder: Path) -> str:
+    """What the checkout is of: its commit, else the digest of its judge."""
+    from ir.digest import text_digest
+
+    found = subprocess.run(
+        ["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True
+    )
+    if found.returncode == 0 and (folder / ".git").exists():
+        return f"commit {found.stdout.strip()}"
+    return f"eval.py {text_digest((folder / EVAL).read_text('utf-8'))}"
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Any]:
+    """What the verdicts of each level come to, and of all."""
+    levels = sorted({r["level"] for r in rows})
+    groups = {f"level {n}": [r for r in rows if r["level"] == n] for n in levels}
+    return {name: _summed(group) for name, group in {**groups, "all": list(rows)}.items()}
+
+
+def _summed(rows: Sequence[Row]) -> dict[str, Any]:
+    return {"problems": len(rows), **{mode: _mode(rows, mode) for mode in MODES}}
+
+
+def _mode(rows: Sequence[Row], mode: str) -> dict[str, Any]:
+    found = [r[mode] for r in rows if mode in r]
+    right = [f for f in found if f.get("correctness")]
+    times = [(f["ref_runtime"], f["runtime"]) for f in right if f.get("runtime", -1.0) > 0.0]
+    return {
+        "judged": len(found),
+        "compiled": sum(bool(f.get("compiled")) for f in found),
+        "correct": len(right),
+        "speedup": over([theirs / ours for theirs, ours in times]),
+    }
+
+
+def line(row: Row) -> str:
+    """A row in one line, for a person who waits."""
+    name = f"level {row['level']} {row['problem']}"
+    parts = [f"{mode}: {_verdict(row[mode])}" for mode in (AS_IS, TF32_OFF) if mode in row]
+    return f"{name}: {'; '.join([*parts, *([row['reason']] if 'reason' in row else [])])}"
+
+
+def _verdict(found: Mapping[str, Any]) -> str:
+    if not found.get("correctness"):
+        return f"WRONG: {found.get('why', 'no reason is given')}"[:200]
+    return f"right, {found['runtime']:.4g} against {found['ref_runtime']:.4g} {found['unit']}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="kernelbench.harness",
+        description=__doc__.splitlines()[0],
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--kernelbench", required=True, type=Path, help="a checkout of KernelBench")
+    made.add_argument("--target", required=True, help="the chip")
+    made.add_argument("--out", required=True, type=Path, help="the result file")
+    made.add_argument("--level", type=int, action="append", help="all of 1 to 3 without it")
+    made.add_argument("--only", default="", help="numbers of problems, such as 1,5-9")
+    made.add_argument("--searched", type=Path, help="the --work of a race that searched")
+    made.add_argument("--tf32", action="store_true", help="convolutions may be rounded to tf32")
+    made.add_argument("--reduced", action="store_true", help="at sizes that can be simulated")
+    made.add_argument("--until", choices=("write", "judge"), default="judge")
+    made.add_argument(
+        "--rehearse", action="store_true", help="with a checkout that needs no device"
+    )
+    made.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")
+    made.add_argument("--problem-seconds", type=float, default=180, help="for one problem")
+    cores = os.cpu_count() or 1
+    made.add_argument("--workers", type=int, default=max(1, cores - 4), help="that write files")
+    made.add_argument("--again", action="store_true", help="judge problems that are done, too")
+    made.add_argument(
+        "--work",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "kernelbench_harness",
+        help="where `ModelNew` files stay",
+    )
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""A problem's `ModelNew`: its solution file, by seed schedules or by what a search found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backends.compiled import Kernels, networks
+from backends.registry import backend_for, target
+from benchmarks.kernelbench.prepared import ROUNDED, imported_problem, read_problem
+from frontends.kernelbench.model_new import solution
+from frontends.pytorch.external import outside
+from ir.partition.choices import Choices
+from search.cli.modules import constants_of
+from search.record.program import network_digest
+from search.whole.ways import way
+from speciate.records import Records, known_program
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNewJob:
+    """What is to be written."""
+
+    path: Path  # of the problem
+    target: str
+    reduced: bool
+    file: Path  # a new one
+    tf32: bool  # whether operands of convolutions may be rounded to it
+    records: Path | None = None  # of a search; None: all kernels have seed schedules
+
+
+def write_model_new(job: ModelNewJob) -> dict[str, Any]:
+    """Writes a solution file, and tells its facts. KernelError names what cannot be had."""
+    problem = read_problem(job.path, job.reduced)
+    _, made = imported_problem(problem)
+    machine = target(job.target)
+    backend = backend_for(machine)
+    knows, choices = None, Choices()
+    if job.records is not None:
+        knows = Records([job.records], machine, backend)
+        digest, name = network_digest(made.spec, made.aliases, made.fixed), backend.manifest.name
+        program = known_program([job.records], digest, machine.name, name)
+        choices = Choices(program.choices if program else {})
+    rounded = ROUNDED if job.tf32 else ()
+    kernels = Kernels(machine, backend, rounded, guessed=True, knows=knows)
+    found = way(
+        lambda k, c: networks(made.spec, {}, made.aliases, k, outside(made), made.fixed, c),
+        kernels,
+        choices,
+    )
+    sources = {spec.name: kernels.emit(spec)[1] for spec in found.call.kernels()}
+    text = solution(problem, made).text(found.call, sources, constants_of(found, kernels))
+    job.file.write_text(text, encoding="utf-8")
+    return {
+        "steps": len(found.call.steps),
+        "kernels": len(sources),
+        "by_records": len(knows.used) if knows else 0,
+    }

@@ -1,0 +1,124 @@
+"""A search for the kernels of one problem, which `benchmarks.kernelbench.race` starts as a program.
+
+The network is the race's own: a module in training mode, whose constants are computed at each call.
+Kernels whose operands may be rounded keep their seed schedules, as the judge of a search compares
+with arithmetic that is not rounded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from backends.compiled import Kernels
+from backends.registry import target as machine_of
+from benchmarks.kernelbench.prepared import ROUNDED, imported_problem, read_problem
+from frontends.pytorch.imported import Imported
+from ir.errors import KernelError
+from ir.network import Network
+from ir.partition.choices import Choices
+from ir.partition.partition import partition
+from search.cli.arguments import arguments
+from search.cli.network import FoundCall, found_call, program_record
+from search.cli.searched import searched, words_of
+from search.cli.serving import serving
+from search.display.display import display
+from search.record.program import network_digest, write_program
+from search.whole.plan import CallPlan
+from search.whole.ways import Networks
+
+_SET_PDEATHSIG = 1
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """The program: writes records, and a file that says what was found. Exit code 2 with the reason for
+    what cannot be searched for."""
+    asked = _parser().parse_args(given)
+    ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if asked.parent is not None and os.getppid() != asked.parent:
+        return 1
+    try:
+        found = _found(asked)
+    except KernelError as error:
+        print(f"search: {error}", file=sys.stderr)
+        return 2
+    asked.notes.write_text(json.dumps(found), encoding="utf-8")
+    return 0
+
+
+def _found(asked: argparse.Namespace) -> dict[str, object]:
+    problem = read_problem(asked.problem, asked.reduced)
+    _, made = imported_problem(problem)
+    networks, shown = networks_of(made), display(sys.stderr, True)
+    served = serving(machine_of(asked.target), ()).served[0]
+    rounded = () if asked.f32 else ROUNDED
+    plan = CallPlan.of(networks, [served], rounded).timed(networks, shown.say)
+    said = [f"--target={asked.target}", f"--store={asked.store}", "--memory"]
+    if asked.seconds is not None:
+        said.append(f"--seconds={asked.seconds:g}")
+    if asked.evaluations is not None:
+        said.append(f"--evaluations={asked.evaluations}")
+    if asked.workers is not None:
+        said.append(f"--workers={asked.workers}")
+    command = words_of(said, "benchmarks.kernelbench.search")
+    call = FoundCall(plan, plan.ways[0], plan.measured.get(0), ())
+    evaluations = 0
+    if plan.seeds():
+        wanted = arguments(said, asked.target, "")
+        session = searched(wanted, problem.name, plan, asked.records, command, shown)
+        call = found_call(plan, session.ended, shown.say)
+        evaluations = sum(each.outcome.evaluations for each in session.ended)
+    if call.kernels:
+        digest, inputs = digest_of(made), made.spec.inputs
+        record = program_record(call, problem.name, digest, inputs, command)
+        write_program(asked.records, record)
+    return {
+        "evaluations": evaluations,
+        "searched_kernels": len(plan.seeds()),
+        "whole_us": call.after and call.after.us,
+        "whole_before_us": call.before and call.before.us,
+        "choices": {n: v for n, v in call.way.choices.items() if plan.ways[0].choices.get(n) != v},
+    }
+
+
+def networks_of(made: Imported) -> Networks:
+    """The partitions of a problem, as the race has them."""
+
+    def networks(kernels: Kernels, choices: Choices) -> tuple[Network, None]:
+        emit, takes = kernels.emit, kernels.takes
+        return partition(made.spec, {}, made.aliases, emit, takes=takes, choices=choices), None
+
+    return networks
+
+
+def digest_of(made: Imported) -> str:
+    """That of a problem's program records."""
+    return network_digest(made.spec, made.aliases, ())
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="benchmarks.kernelbench.search")
+    made.add_argument("--problem", required=True, type=Path, help="its file")
+    made.add_argument("--target", required=True)
+    made.add_argument("--records", required=True, type=Path, help="the folder for winners")
+    made.add_argument("--store", required=True, type=Path, help="where runs are kept")
+    made.add_argument("--notes", required=True, type=Path, help="the file that says what was found")
+    made.add_argument("--seconds", type=float, help="of search")
+    made.add_argument("--evaluations", type=int, help="of each kernel, all of them shared")
+    made.add_argument("--workers", type=int, help="candidates at a time")
+    made.add_argument(
+        "--parent", type=int, help="the process that started this, with which it ends"
+    )
+    made.add_argument("--reduced", action="store_true")
+    made.add_argument("--f32", action="store_true", help="convolutions without tf32")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

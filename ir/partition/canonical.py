@@ -1,0 +1,135 @@
+"""The canonical spec of a group: names that depend on its equations alone, so that equal groups are
+equal specs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+
+from ir.digest import spec_digest
+from ir.errors import KernelError
+from ir.parse.expression import RESERVED
+from ir.partition.groups import Group
+from ir.partition.merged import merged
+from ir.partition.unrounded import unrounded
+from ir.spec import Equation, Expr, Facts, Index, Number, Range, Reduce, Spec
+from ir.verify import facts
+from ir.visit import reindexed, rereading
+
+_LETTERS = "ijklmnpqrstuvwbcdfgh"
+
+
+def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequence[str]) -> Spec:
+    """A group's spec, with names that depend on its equations alone."""
+    tensors = {name: f"x{n}" if len(inputs) > 1 else "x" for n, name in enumerate(inputs)}
+    for e in group.equations:
+        tensors[e.target] = _fresh(stem(e.target), tensors.values())
+    taken = {*tensors.values(), *RESERVED}
+    names = _lettered(group.equations, taken)
+    ranges = {i: Range(i, Number(0), size) for i, size in group.ranges.items()}
+    given = tuple(replace(known.tensors[name], name=tensors[name], place=None) for name in inputs)
+    made = tuple(
+        replace(known.tensors[name], name=tensors[name], place=None, range=()) for name in stored
+    )
+    equations = tuple(_spelled(e, names, tensors, known, ranges) for e in group.equations)
+    title = "_".join(dict.fromkeys(stem(e.target) for e in group.equations if e.target in stored))
+    spec = unrounded(merged(Spec("kernel", "kernel", given, made, equations)))
+    names = _lettered(spec.equations, taken)
+    spec = replace(spec, equations=tuple(_reindexed(e, names) for e in spec.equations))
+    spec = _plain(spec)
+    name = f"{title[:40]}_{spec_digest(spec)[:8]}"
+    return replace(spec, name=name, doc=f"{title}.")
+
+
+def _plain(spec: Spec) -> Spec:
+    """The spec without the sizes and ranges that can be inferred from the rest."""
+    bare = replace(
+        spec,
+        equations=tuple(
+            replace(
+                e,
+                sizes=(),
+                value=replace(e.value, ranges=()) if isinstance(e.value, Reduce) else e.value,
+            )
+            for e in spec.equations
+        ),
+    )
+    try:
+        return bare if facts(bare).ranges == facts(spec).ranges else spec
+    except KernelError:
+        return spec
+
+
+def _lettered(equations: Sequence[Equation], taken: Collection[str]) -> dict[str, str]:
+    """Letters for the indices of some equations, in order of first use, without names that are taken."""
+    names: dict[str, str] = {}
+    letters = (name for name in map(_letter, count()) if name not in taken)
+    for e in equations:
+        for node in (n for p in (*e.at, e.value) for n in p.walk()):
+            for index in _indices(node):
+                if index not in names:
+                    names[index] = next(letters)
+    return names
+
+
+def _reindexed(e: Equation, names: Mapping[str, str]) -> Equation:
+    def named(expr: Expr) -> Expr:
+        return reindexed(expr, names.__getitem__)
+
+    return replace(e, at=tuple(map(named, e.at)), value=named(e.value))
+
+
+def _indices(node: Expr) -> tuple[str, ...]:
+    match node:
+        case Index(name) | Range(name):
+            return (name,)
+        case Reduce(_, _, over):
+            return over
+    return ()
+
+
+def stem(name: str) -> str:
+    """A tensor's name without its trailing number."""
+    return name.rstrip("0123456789").rstrip("_") or "t"
+
+
+def _fresh(stem: str, taken: Collection[str]) -> str:
+    name, n = stem, 0
+    while name in taken or name in RESERVED:
+        n += 1
+        name = f"{stem}_{n}"
+    return name
+
+
+def _letter(n: int) -> str:
+    turn, at = divmod(n, len(_LETTERS))
+    return f"{_LETTERS[at]}{turn or ''}"
+
+
+def _spelled(
+    e: Equation,
+    indices: Mapping[str, str],
+    tensors: Mapping[str, str],
+    known: Facts,
+    ranges: Mapping[str, Range],
+) -> Equation:
+    def spelled(expr: Expr) -> Expr:
+        return reindexed(rereading(expr, tensors), indices.__getitem__)
+
+    value = spelled(e.value)
+    if isinstance(value, Reduce):
+        written = {r.index: r for r in value.ranges}
+        spans = (
+            written.get(indices[i]) or replace(ranges[i], index=indices[i]) for i in e.reduce.over
+        )
+        value = replace(value, ranges=tuple(spans))
+    sizes = known.tensors[e.target].shape
+    return replace(
+        e,
+        target=tensors[e.target],
+        at=tuple(map(spelled, e.at)),
+        value=value,
+        sizes=sizes,
+        place=None,
+    )

@@ -1,0 +1,36 @@
+"""Choices: where a partition can go two ways, which it goes, each by a name.
+
+    one:KERNEL      whether equations are one kernel, of that name, or several
+    channels_last   whether convolutions have the channels of their tensors last
+
+A name depends on the equations alone, so equal parts of a network go the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+ONE, CHANNELS_LAST = "one:", "channels_last"
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Which way a partition goes.
+
+    given: by name; what is not among it goes the usual way, and a name that never comes up is of no
+    effect.  made: those that came up, as they went.
+    """
+
+    given: Mapping[str, bool] = field(default_factory=dict)
+    made: dict[str, bool] = field(default_factory=dict)
+
+    def __call__(self, name: str, usual: Callable[[], bool]) -> bool:
+        """Which way a choice goes."""
+        self.made[name] = self.given[name] if name in self.given else usual()
+        return self.made[name]
+
+
+def flipped(made: Mapping[str, bool], name: str) -> Choices:
+    """All of a partition's choices as they went, but for one."""
+    return Choices({**made, name: not made[name]})

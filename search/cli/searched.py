@@ -1,0 +1,88 @@
+"""The kernels of a call, searched for in the process that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from ir.errors import KernelError
+from ir.workload import Workload
+from search.cli.arguments import Arguments
+from search.cli.files import keeper, require_engine
+from search.cli.invocation import Interrupt, current_invocation
+from search.cli.job import JobInStore
+from search.cli.models import sources
+from search.cli.network import kernel_search, network_job
+from search.cli.promote import Destination
+from search.cli.session import Session, SessionPlan
+from search.cli.suite import kernel_problem
+from search.core.workload import WeightedShape
+from search.display.display import Display
+from search.evaluator.nursery import Nursery
+from search.llm.endpoint import endpoint
+from search.store.address import word_without_password
+from search.whole.plan import CallPlan
+
+
+def searched(
+    asked: Arguments, name: str, plan: CallPlan, records: Path, command: str, shown: Display
+) -> Session:
+    """The searches, whose winners are in a folder of records then.
+
+    name: of the module.  command: what the user said, for the records. KernelError where no candidate
+    of a kernel is correct, KeyboardInterrupt where the user ended the search.
+    """
+    around, served = current_invocation(), plan.served
+    ours, fixed = not asked.targets[0].endswith(".toml"), (WeightedShape({}),)
+    searches = [
+        kernel_search(
+            kernel_problem(asked, Workload(each.spec, {}, ({},)), served, ours, None, fixed), each
+        )
+        for each in plan.seeds()
+    ]
+    job, asked = network_job(name, searches, asked)
+    with ExitStack() as stack:
+        on = None
+        if asked.cluster is not None:
+            require_engine()
+            from search.cli.clusters import reached
+
+            on = stack.enter_context(reached(asked.cluster, asked.workers, job.problems))
+        kept = stack.enter_context(closing(keeper(asked, around, shown.say)))
+        rounds = JobInStore(asked, around.path, kept, job)
+        session_plan = SessionPlan(
+            store=kept,
+            workers=asked.workers or around.workers,
+            destination=Destination(out=records),
+            command=command,
+            sources=sources((), endpoint(around.variables), shown.say),
+            memory=asked.memory,
+            cluster=on,
+            starts=stack.enter_context(Nursery()) if on is None else None,
+        )
+        session = Session(session_plan, shown, Interrupt())
+        rounds.run(session)
+    _require_found(session)
+    return session
+
+
+def _require_found(session: Session) -> None:
+    """A kernel for which there was no time to try a candidate keeps its seed schedule."""
+    if session.interrupt.came:
+        raise KeyboardInterrupt
+    for fault in session.faults.values():
+        raise fault
+    for ended in session.ended:
+        if ended.outcome.fault is not None:
+            raise ended.outcome.fault
+        if ended.outcome.best is None and ended.outcome.evaluations:
+            raise KernelError(
+                f"no candidate of `{ended.problem.title}` is correct",
+                hint=f"the run is stored: --show={ended.outcome.run}",
+            )
+
+
+def words_of(said: Sequence[str], function: str) -> str:
+    """What the caller of a function said, as a command has it; without a store's password."""
+    return f"{function}: {' '.join(map(word_without_password, said))}"

@@ -1,0 +1,222 @@
+"""A nursery: a process that has loaded what workers load, and forks them for one search after another.
+
+A worker that is started by itself imports its backends and draws inputs and references for its
+kernel. Here a template imports once; a stem, forked of it, is set up for the benches of a kernel; and
+the workers are forked of the stem, whose memory they share. A stem is kept for a while, as the same
+kernel is often searched for again.
+
+Everything is told over sockets whose messages carry a descriptor: the template is told where the
+benches of a stem lie, a stem is told the folder of a worker. Who closes a socket ends who reads it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from backends.backend import Warms
+from ir.digest import text_digest
+from ir.errors import KernelError
+from search.evaluator.local import Worker, module_path
+from search.evaluator.sandbox import environment
+from search.evaluator.stages import Bench, Stages
+from search.evaluator.worker import serve, set_up
+
+KEPT = 3  # stems: each holds the inputs and references of a kernel
+BORN = b"b"  # what a worker says first, with a descriptor of its process
+_LONGEST = 4096  # bytes of a message
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    f"from {__package__}.nursery import template; template(int(sys.argv[1]))"
+)
+
+
+class Forked:
+    """A worker that is not a child of this process, used as a `subprocess.Popen` is."""
+
+    def __init__(self, connection: Connection):
+        self._connection = connection
+        self._process: int | None = None  # a descriptor; None before it is born, and after it ended
+
+    def born(self) -> bool:
+        """Waits until it is born; False where it ended before."""
+        with socket.socket(fileno=os.dup(self._connection.fileno())) as stream:
+            word, found, _, _ = socket.recv_fds(stream, len(BORN), 1)
+        if found:
+            self._process = found[0]
+        return word == BORN
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Returns when it has ended; TimeoutExpired where that takes longer."""
+        if self._process is not None:
+            if not select.select([self._process], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a worker", timeout or 0.0)
+            os.close(self._process)
+            self._process = None
+        return 0
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
+
+
+class Nursery:
+    """Starts workers; a context. Its processes end with it, and with this process."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="speciate-")
+        self._control: socket.socket | None = None  # of the template
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stems: OrderedDict[str, socket.socket] = OrderedDict()
+
+    def __enter__(self) -> Nursery:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends its processes, but no worker, which ends when its own connection does."""
+        self._drop()
+        self._folder.cleanup()
+
+    def start(self, benches: Sequence[Bench]) -> Worker:
+        """A worker; see `LocalEvaluator`. One that ends before it is ready may have done so because the
+        template or the stem did: the next has others."""
+        home = Path(tempfile.mkdtemp(prefix="speciate-"))
+        here, there = socket.socketpair()
+        with there:
+            try:
+                stem = self._stem(benches)
+                socket.send_fds(stem, [str(home).encode()], [there.fileno()])
+            except OSError:
+                self._drop()
+        connection = Connection(here.detach())
+        process = Forked(connection)
+        return Worker(process, connection, home, born=process.born)
+
+    def failed(self) -> None:
+        """A worker ended before it was ready: what is kept is not used again."""
+        self._drop()
+
+    def _stem(self, benches: Sequence[Bench]) -> socket.socket:
+        data = pickle.dumps(benches)
+        key = text_digest(data.hex())
+        if key not in self._stems:
+            while len(self._stems) >= KEPT:
+                self._stems.popitem(last=False)[1].close()
+            file = Path(self._folder.name) / key
+            file.write_bytes(data)
+            here, there = _pair()
+            with there:
+                socket.send_fds(self._template(), [str(file).encode()], [there.fileno()])
+            self._stems[key] = here
+        self._stems.move_to_end(key)
+        return self._stems[key]
+
+    def _template(self) -> socket.socket:
+        if self._control is None:
+            here, there = _pair()
+            with there:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", _BOOT, str(there.fileno()), *module_path()],
+                    cwd=self._folder.name,
+                    env=environment(os.environ),
+                    pass_fds=[there.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C is for the search, which then ends it
+                )
+            self._control = here
+        return self._control
+
+    def _drop(self) -> None:
+        for stem in self._stems.values():
+            stem.close()
+        self._stems.clear()
+        if self._control is not None and self._process is not None:
+            self._control.close()
+            self._control = None
+            self._process.kill()
+            self._process.wait()
+
+
+def _pair() -> tuple[socket.socket, socket.socket]:
+    """Two ends that keep messages apart."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def template(control: int) -> None:
+    """The template: forks a stem at each message, which names the file of its benches."""
+    for end, file in _messages(control):
+        benches: Sequence[Bench] = pickle.loads(Path(file).read_bytes())
+        for bench in benches:  # for all stems to come
+            with suppress(KernelError):
+                backend = bench.open()
+                if isinstance(backend, Warms):
+                    backend.warm(bench.machine)
+        if _forked(control, end):
+            _stem(end, benches)
+
+
+def _stem(control: int, benches: Sequence[Bench]) -> None:
+    """A stem: forks a worker at each message, which names its folder. Does not return."""
+    made = set_up(benches)
+    for end, home in _messages(control):
+        if _forked(control, end):
+            _worker(end, Path(home), made)
+    os._exit(0)
+
+
+def _worker(end: int, home: Path, made: dict[str, Stages] | KernelError) -> None:
+    """A worker. Does not return."""
+    try:
+        os.setsid()
+        os.chdir(home)
+        own = os.pidfd_open(os.getpid())
+        with socket.socket(fileno=os.dup(end)) as stream:
+            socket.send_fds(stream, [BORN], [own])
+        os.close(own)
+        serve(Connection(end), home, made)
+    finally:
+        os._exit(0)
+
+
+def _messages(control: int) -> Iterator[tuple[int, str]]:
+    """The descriptor and the text of each message, until the other end is closed."""
+    with socket.socket(fileno=control) as stream:
+        while True:
+            said, found, _, _ = socket.recv_fds(stream, _LONGEST, 1)
+            if not said or not found:
+                return
+            _reap()
+            yield found[0], said.decode()
+
+
+def _reap() -> None:
+    """Takes what has ended of what was forked here; nobody else waits for it."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG) != (0, 0):
+            pass
+
+
+def _forked(control: int, end: int) -> bool:
+    """Forks; whether this is the child, which has the end and not the control."""
+    if os.fork():
+        os.close(end)
+        return False
+    os.close(control)
+    return True

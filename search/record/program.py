@@ -1,0 +1,139 @@
+"""A program record: how a network was computed best, so that another process computes it so again.
+
+It lies beside the records of kernels, in `programs/NETWORK/TARGET.BACKEND.toml`, and names them by
+their digests. NETWORK is a digest of the network before its partition: its equations with their
+shapes, what is seen under another shape, and what stays the same between calls.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ir.digest import text_digest
+from ir.errors import KernelError
+from ir.print import spec_text
+from ir.spec import Spec
+from search.core.toml_text import toml_text
+
+FOLDER = "programs"
+_HINT = "evolve the module again, or remove the file"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelUse:
+    """A kernel of a program."""
+
+    name: str
+    calls: int  # of a call of the program
+    # Digests of its equations, of its schedule and of its source
+    spec: str
+    schedule: str
+    source: str
+    backend: str
+    us: float  # of one launch
+    first_us: float  # of its seed schedule
+    evaluations: int  # of the search for it; 0: it has its seed schedule
+    time_kind: str
+    correct_by: str  # how a search found it correct; empty where there was none
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRecord:
+    """What is known of a network on a target."""
+
+    name: str  # of the module, for a person
+    network: str  # digest; see the module
+    target: str
+    backend: str
+    command: str  # what made it
+    device: str  # that times were measured on; empty where none was
+    toolchain: str
+    inputs: tuple[str, ...]  # that a call is given: `NAME: DTYPE[SIZES]`
+    choices: Mapping[str, bool]  # of the partition (`ir/partition/choices.py`)
+    kernels: tuple[KernelUse, ...]  # in the order of their first step
+    # Microseconds of a call. `sum_us` adds the kernels' own times. `us` and `graph_us` are those of the
+    # whole, launch by launch and as a device graph, and the first two of before the search; None where
+    # a call is not measured as a whole.
+    sum_us: float
+    first_sum_us: float
+    time_kind: str  # of these sums
+    us: float | None = None
+    graph_us: float | None = None
+    first_us: float | None = None
+    first_graph_us: float | None = None
+    seal: str = field(default="", compare=False)  # digest of all of the above as it was written
+
+    @property
+    def best_us(self) -> float:
+        """Of a call as it is fastest; the sum of its kernels where it was not measured."""
+        return min((t for t in (self.us, self.graph_us) if t is not None), default=self.sum_us)
+
+    def text(self) -> str:
+        """What its file holds; `read_program` gives an equal record back."""
+        return toml_text({"seal": self.sealed(), **self._table()})
+
+    def sealed(self) -> str:
+        """The digest of everything that it claims."""
+        return text_digest(toml_text(self._table()))
+
+    def _table(self) -> dict[str, Any]:
+        table = asdict(self)
+        del table["seal"]
+        # A table of its own comes last in the file.
+        return {k: v for k, v in table.items() if k != "choices"} | {"choices": table["choices"]}
+
+
+def network_digest(
+    spec: Spec, aliases: Mapping[str, str], fixed: Collection[str], outside: Collection[str] = ()
+) -> str:
+    """The digest of a network before its partition. fixed: inputs that stay the same between calls.
+    outside: calls that no kernel makes."""
+    plain = spec_text(replace(spec, name="network", doc="network"))
+    return text_digest(json.dumps([plain, sorted(aliases.items()), sorted(fixed), list(outside)]))
+
+
+def program_file(root: Path, network: str, target: str, backend: str) -> Path:
+    """Where a record lies below a folder of records."""
+    return root / FOLDER / network / f"{target}.{backend}.toml"
+
+
+def write_program(root: Path, record: ProgramRecord) -> Path:
+    """Keeps a record in place of an earlier one of the same network, whole or not at all; its file.
+    KernelError where the folder cannot be written."""
+    file = program_file(root, record.network, record.target, record.backend)
+    part = file.with_suffix(".part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(record.text(), encoding="utf-8")
+        part.replace(file)
+    except OSError as error:
+        raise KernelError(
+            f"the program's record cannot be written: {error.strerror}",
+            where=str(file),
+            hint="give a folder that you may write to",
+        ) from error
+    return file
+
+
+def read_program(file: Path) -> ProgramRecord | None:
+    """The record in a file; None where there is none. KernelError where it cannot be read, or was
+    edited by hand."""
+    if not file.is_file():
+        return None
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        table["kernels"] = tuple(KernelUse(**each) for each in table["kernels"])
+        table["inputs"] = tuple(table["inputs"])
+        found = ProgramRecord(**{"choices": {}, **table})
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise KernelError(
+            f"this is no record of a program: {error}", where=str(file), hint=_HINT
+        ) from None
+    if found.seal != found.sealed():
+        raise KernelError("it was edited by hand", where=str(file), hint=_HINT)
+    return found

@@ -1,0 +1,1 @@
+"""For tests: a call whose partition can go two ways."""

@@ -1,0 +1,38 @@
+"""Networks are built and timed in a process of their own, whose faults are told."""
+
+from dataclasses import replace
+
+import pytest
+
+from backends.registry import backend_for, served_by, target
+from backends.served import Served
+from search.whole.plan import CallPlan
+from search.whole.testing.two_ways import of_spec
+from search.whole.timed import times_of
+from search.whole.times import WholeTimes
+
+
+@pytest.fixture(scope="module")
+def plan():
+    machine = target("cpu")
+    backend = backend_for(machine)
+    return CallPlan.of(of_spec, [Served(backend, served_by(machine, backend))])
+
+
+def test_a_call_and_each_of_its_kernels_is_timed_and_a_fault_is_told(plan):
+    good = plan.network(plan.ways[0], {})
+    (name,) = good.kernels
+    wrong = replace(good.kernels[name], source="int main( {")
+    bad = replace(good, kernels={name: wrong})
+    found, fault = times_of([good, bad])
+    assert isinstance(found, WholeTimes) and found.us > 0.0 and found.graph_us is None
+    assert found.best_us == found.us and set(found.kernels) == {name}
+    assert isinstance(fault, str) and fault.startswith("build: ")
+
+
+def test_where_nothing_is_measured_there_are_no_times():
+    machine = target("null")
+    backend = backend_for(machine)
+    plan = CallPlan.of(of_spec, [Served(backend, served_by(machine, backend))])
+    assert not plan.measures
+    assert times_of([plan.network(plan.ways[0], {})]) == ["no time is measured here"]
