@@ -14,6 +14,7 @@ import numpy as np
 
 from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.compare import Errors, Form, Reference, compare_output, fault, same_bits
+from backends.parallel import on_all_cores
 from backends.tolerance import FEW
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
@@ -76,16 +77,29 @@ class References:
 
     def get(self, spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference:
         """The reference for the inputs that a seed draws: a pure function of its arguments."""
-        key = (spec, tuple(sorted(sizes.items())), seed, draw)
-        if key in self.kept:
-            self.kept.move_to_end(key)
-            return self.kept[key]
-        self.kept[key] = made = _reference(spec, sizes, seed, draw)
+        key = _key(spec, sizes, seed, draw)
+        if key not in self.kept:
+            self._keep(key, _reference(spec, sizes, seed, draw))
+        self.kept.move_to_end(key)
+        return self.kept[key]
+
+    def add(self, spec: Spec, wanted: Sequence[tuple[Sizes, int, str]]) -> None:
+        """Adds references of a spec by sizes, seed and draw, several at a time."""
+        lacking = {k: each for each in wanted if (k := _key(spec, *each)) not in self.kept}
+        found = on_all_cores(lambda each: _reference(spec, *each), list(lacking.values()))
+        for key, made in zip(lacking, found, strict=True):
+            self._keep(key, made)
+
+    def _keep(self, key: tuple, made: Reference) -> None:
+        self.kept[key] = made
         self.bytes += made.bytes
         while self.bytes > self.most and len(self.kept) > 1:
             _, oldest = self.kept.popitem(last=False)
             self.bytes -= oldest.bytes
-        return made
+
+
+def _key(spec: Spec, sizes: Sizes, seed: int, draw: str) -> tuple:
+    return spec, tuple(sorted(sizes.items())), seed, draw
 
 
 _REFERENCES = References(CACHED_BYTES)
@@ -97,18 +111,24 @@ def reference(spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference:
 
 
 def prepare(
-    spec: Spec, checks: Sequence[Sizes], drawn_at: Sizes, seed: int, once: Sequence[Sizes] = ()
+    spec: Spec,
+    checks: Sequence[Sizes],
+    drawn_at: Sizes,
+    seed: int,
+    once: Sequence[Sizes] = (),
+    all_cores: bool = False,
 ) -> None:
     """Computes the references of `check` at some sizes and of `check_draws` at one, so that processes
-    forked afterwards share them, however large they are. once: sizes of `check_once`."""
+    forked afterwards share them, however large they are. once: sizes of `check_once`.  all_cores:
+    several at a time, where nobody else prepares."""
+    wanted = [(sizes, number, "") for sizes in checks for number in (seed, seed + OTHER)]
+    wanted += [(sizes, seed, "") for sizes in once]
+    wanted += [(drawn_at, seed, draw) for draw in _made(spec, drawn_at)]
     with _REFERENCES.unlimited():
-        for sizes in checks:
-            reference(spec, sizes, seed)
-            reference(spec, sizes, seed + OTHER)
-        for sizes in once:
-            reference(spec, sizes, seed)
-        for draw in _made(spec, drawn_at):
-            reference(spec, drawn_at, seed, draw)
+        if all_cores:
+            _REFERENCES.add(spec, wanted)
+        for sizes, number, draw in wanted:
+            reference(spec, sizes, number, draw)
 
 
 def check(

@@ -316,3 +316,17 @@ def test_a_wrong_row_is_named_by_its_place_in_the_output(by_rows):
 
     with pytest.raises(BackendError, match=r"`y`\[64, 31\] at \[63, 5\]"):
         verdict(MATMUL, spoil, WIDE)
+
+
+def test_references_that_are_made_several_at_a_time_are_those_made_one_by_one(monkeypatch):
+    spec, sizes = MATMUL, SIZES
+    kept = []
+    for all_cores in (False, True):
+        monkeypatch.setattr(measure, "_REFERENCES", measure.References(measure.CACHED_BYTES))
+        measure.prepare(spec, [sizes], sizes, 3, all_cores=all_cores)
+        kept.append(measure._REFERENCES.kept)
+    one, other = kept
+    assert one.keys() == other.keys() and len(one) > 5
+    for key, known in one.items():
+        for name, array in known.exact.items():
+            np.testing.assert_array_equal(array, other[key].exact[name])

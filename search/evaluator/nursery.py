@@ -174,7 +174,7 @@ def template(control: int) -> None:
 
 def _stem(control: int, benches: Sequence[Bench]) -> None:
     """A stem: forks a worker at each message, which names its folder. Does not return."""
-    made = set_up(benches)
+    made = set_up(benches, all_cores=True)
     for end, home in _messages(control):
         if _forked(control, end):
             _worker(end, Path(home), made)

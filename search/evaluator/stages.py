@@ -119,10 +119,11 @@ class Stages:
     own_cores: bool = False
 
     @staticmethod
-    def of(bench: Bench, timed: tuple[TimedShape, ...] = ()) -> Stages:
+    def of(bench: Bench, timed: tuple[TimedShape, ...] = (), all_cores: bool = False) -> Stages:
         """Opens the backend and computes the references; KernelError where it cannot run here.
 
-        timed: the timed shapes, where another backend's bench has drawn their inputs.
+        timed: the timed shapes, where another backend's bench has drawn their inputs.  all_cores: no
+        other process sets up the same.
         """
         backend = bench.open()
         spec = parse_spec(bench.spec)
@@ -151,7 +152,7 @@ class Stages:
         drawn_at = draw_sizes(spec, bench.checks or shapes)
         # Now, so that the children share them: what timed calls give is compared, too.
         given = [t.shape.sizes for t in timed if can["time_kind"] == "measured"]
-        prepare(spec, shapes, drawn_at, bench.seed, (*once, *slow, *given))
+        prepare(spec, shapes, drawn_at, bench.seed, (*once, *slow, *given), all_cores)
         if can["time_kind"] != "modelled":
             for one in timed:
                 one.inputs.drawn()

@@ -51,10 +51,10 @@ def main(socket: int) -> None:
     serve(connection, Path(folder), set_up(benches))
 
 
-def set_up(benches: Sequence[Bench]) -> dict[str, Stages] | KernelError:
-    """The benches by backend, or what is wrong."""
+def set_up(benches: Sequence[Bench], all_cores: bool = False) -> dict[str, Stages] | KernelError:
+    """The benches by backend, or what is wrong. all_cores: no other process sets up the same."""
     try:
-        return _served(benches)
+        return _served(benches, all_cores)
     except KernelError as error:
         return error
 
@@ -87,12 +87,12 @@ def become_reaper() -> None:
     ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)
 
 
-def _served(benches: Sequence[Bench]) -> dict[str, Stages]:
+def _served(benches: Sequence[Bench], all_cores: bool) -> dict[str, Stages]:
     """By the name of its backend, each bench set up; the inputs that are timed are the same."""
     found: dict[str, Stages] = {}
     for bench in benches:
         others = next(iter(found.values()), None)
-        stages = Stages.of(bench, others.timed if others else ())
+        stages = Stages.of(bench, others.timed if others else (), all_cores)
         found[stages.backend.manifest.name] = stages
     return found
 
