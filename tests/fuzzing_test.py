@@ -2,7 +2,7 @@
 
 from tests.fuzzing import fuzzed, readers
 
-COUNT = 25_000
+COUNT = 50_000
 
 
 def test_spoiled_texts_give_documented_errors_only():
