@@ -248,7 +248,7 @@ def networks(
 ) -> tuple[Network, Network | None]:
     """The network of a call, and what is computed before calls; see `compiled`. choices: which way the
     partition of the call goes where there are two."""
-    choices = choices or Choices()
+    choices = choices or Choices(asked=False)
     last = bool(fixed) and kernels.machine.model.channels_last
     last = last and choices(CHANNELS_LAST, lambda: True)
     parts = divided(literal(spec, sizes), aliases, fixed, last) if fixed else None

@@ -36,12 +36,12 @@ def write_model_new(job: ModelNewJob) -> dict[str, Any]:
     _, made = imported_problem(problem)
     machine = target(job.target)
     backend = backend_for(machine)
-    knows, choices = None, Choices()
+    knows, choices = None, Choices(asked=False)
     if job.records is not None:
         knows = Records([job.records], machine, backend)
         digest, name = network_digest(made.spec, made.aliases, made.fixed), backend.manifest.name
         program = known_program([job.records], digest, machine.name, name)
-        choices = Choices(program.choices if program else {})
+        choices = Choices(program.choices if program else {}, asked=False)
     rounded = ROUNDED if job.tf32 else ()
     kernels = Kernels(machine, backend, rounded, guessed=True, knows=knows)
     found = way(

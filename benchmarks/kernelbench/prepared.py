@@ -63,12 +63,12 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
     machine = target(wanted.target)
     backend = backend_for(machine)
     rounded = ROUNDED if wanted.tf32 else ()
-    knows, choices = None, Choices()
+    knows, choices = None, Choices(asked=False)
     if wanted.records is not None:
         knows = Records([wanted.records], machine, backend)
         name, digest = backend.manifest.name, network_digest(made.spec, made.aliases, ())
         program = known_program([wanted.records], digest, machine.name, name)
-        choices = Choices(program.choices if program else {})
+        choices = Choices(program.choices if program else {}, asked=False)
     kernels = Kernels(machine, backend, rounded, guessed=True, knows=knows)
     emit, takes = kernels.emit, kernels.takes
     network = partition(made.spec, {}, made.aliases, emit, takes=takes, choices=choices)

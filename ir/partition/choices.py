@@ -19,10 +19,12 @@ class Choices:
     """Which way a partition goes.
 
     given: by name; what is not among it goes the usual way, and a name that never comes up is of no
-    effect.  made: those that came up, as they went.
+    effect.  asked: whether others are to come up, too. What a choice is about is scheduled for that, which takes time.
+    made: those that came up, as they went.
     """
 
     given: Mapping[str, bool] = field(default_factory=dict)
+    asked: bool = True
     made: dict[str, bool] = field(default_factory=dict)
 
     def __call__(self, name: str, usual: Callable[[], bool]) -> bool:

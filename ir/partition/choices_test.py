@@ -98,3 +98,10 @@ def test_all_ways_compute_the_same(data, spec):
     agree(spec, sizes, choices=usual)
     chosen = {name: data.draw(st.booleans()) for name in usual.made}
     agree(spec, sizes, choices=Choices(chosen))
+
+
+def test_what_nobody_asks_for_is_not_scheduled():
+    tried = []
+    spec, usual = spec_of(GIVEN, "f32[6, 10]", *EPILOGUE), Choices(asked=False)
+    made = partition(spec, {}, lowers=tried.append, choices=usual)
+    assert len(tried) == len(made.steps) == 1 and not usual.made

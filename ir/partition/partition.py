@@ -87,7 +87,7 @@ def partition(
     flat, aliases = with_split_heads(flat, aliases | shown)
     flat = with_plain_positions(with_plain_weights(flat, aliases))
     made = _Partition(spec, flat, aliases | _copies(flat), lowers, outside)
-    network = made.network(ahead, takes, choices or Choices())
+    network = made.network(ahead, takes, choices or Choices(asked=False))
     return network if spec is whole else with_empty(network, whole)
 
 
@@ -195,8 +195,11 @@ class _Partition:
 
     def chosen(self, group: Group, choices: Choices) -> list[Group]:
         """A group, or where that is chosen its heavy equation and its epilogue by themselves."""
+        name = self.choice(group)
+        if choices.given.get(name, not choices.asked):
+            return [group]
         parts = self.without_epilogue(group)
-        return [group] if not parts or choices(self.choice(group), lambda: True) else parts
+        return [group] if not parts or choices(name, lambda: True) else parts
 
     def without_epilogue(self, group: Group) -> list[Group]:
         """A group as what computes its heavy equation, and then its epilogue; empty where it has no
