@@ -14,7 +14,9 @@ from testing.model_server.server import ModelServer
 ANSWERS = Path(__file__).parent / "testdata" / "sizes"
 RUN = "rows-null-1"
 WORDS = ("--kernel=rows.kir", "--target=null", "--model=tiny", "--seed=2", "--requests=2")
-WORDS += ("--operators=universal,mutate", "--evaluations=24", "--store=runs.db", "--json")
+# On a busy machine some evaluations pass before the model's second answer is there.
+COUNT = 48
+WORDS += ("--operators=universal,mutate", f"--evaluations={COUNT}", "--store=runs.db", "--json")
 
 
 def at(server):
@@ -90,7 +92,7 @@ def test_every_combination_that_is_legal_is_evaluated_and_says_which_it_is(whole
     assert models["parameterised"] == len(groups)
     tried = [c.key for g in groups.values() for c in g if c.key in record.outcomes]
     assert models["combinations"] == len(tried) > len(groups)
-    assert whole.found["evaluations"] == 24 == len(record.outcomes)
+    assert whole.found["evaluations"] == COUNT == len(record.outcomes)
     by_name = {row["operator"]: row["children"] for row in whole.found["operators"]}
     assert by_name["universal"] >= len(tried), "each is an evaluation of the operator"
 
@@ -105,7 +107,7 @@ def test_what_was_tried_before_the_kill_is_not_tried_again(whole):
     before, after = answers(whole.before), answers(load(whole.place))
     assert before and any(len(group) > 1 for group in after.values())
     assert all(after[n][: len(g)] == g for n, g in before.items())
-    assert whole.place.evaluated("runs.db") == 24, "what was stored is not evaluated again"
+    assert whole.place.evaluated("runs.db") == COUNT, "what was stored is not evaluated again"
     assert all("PARAMETER size in (64, 32, 128)" in seen.prompt for seen in whole.seen)
 
 
