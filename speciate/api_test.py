@@ -38,7 +38,8 @@ def evolved(tmp_path_factory):
     return folder, run
 
 
-def test_a_search_on_a_cluster_finds_what_one_here_finds(evolved, tmp_path, monkeypatch):
+def test_a_search_can_be_on_a_cluster(tmp_path, monkeypatch):
+    """What it finds is for `search/evolve_cluster_test.py`: times are measured here, and differ."""
     cluster = FakeCluster(node("n0"), making=lambda resources, without: ThreadSlot("n0"))
     engage(monkeypatch, cluster)
     run = speciate.evolve(
@@ -51,7 +52,8 @@ def test_a_search_on_a_cluster_finds_what_one_here_finds(evolved, tmp_path, monk
         records=tmp_path / "records",
         store=str(tmp_path / "store.db"),
     )
-    assert cluster.slots and run.source == evolved[1].source
+    assert cluster.slots
+    torch.testing.assert_close(run(X, G), X * G)
     with pytest.raises(KernelError, match="--cluster"):
         speciate.evolve(SCALED, (X, G), cluster="lab")
 
