@@ -78,7 +78,9 @@ def by_records(
     kernels = Kernels(machine, served, guessed=True, knows=knows, others=more)
     folder = OwnFolder("compiled-")
     program = known_program(roots, found.digest, machine.name, served.manifest.name)
-    network, constants = found.networks(kernels, Choices(program.choices if program else {}, asked=False))
+    network, constants = found.networks(
+        kernels, Choices(program.choices if program else {}, asked=False)
+    )
     run = built(network, kernels, folder.path, progress, constants)
     return CompiledModule(
         found.made, linked(run, folder), found.state, source=found.source, **options
