@@ -20,7 +20,7 @@ from ir.spec import Apply, Equation, Expr, Index, Number, Read, Spec
 from ir.verify import Facts, facts
 from ir.visit import pruned, rebuilt, renamed
 
-LARGEST = 12  # nodes of an expression that is computed for what lies outside of the part, too
+LARGEST = 12  # nodes of an expression that is also computed outside of the part
 
 
 def through_concatenations(spec: Spec, aliases: Collection[str] = ()) -> Spec:

@@ -108,7 +108,9 @@ def _contracted(spec: Spec, aliases: Mapping[str, str], group: Sequence[_Matmul]
 
 def _joined(spec: Spec, known: Facts, group: Sequence[_Matmul]) -> Spec:
     """The spec with a group as one matmul, in the place of its first one."""
-    first, taken = group[0], {*known.tensors}
+    # A weight may be in several groups, so names of those that are joined already count, too.
+    first = group[0]
+    taken = {*(t.name for t in spec.inputs), *(e.target for e in spec.equations)}
     widths = [number(known.tensors[m.last.target].shape[-1], {}) for m in group]
     at = first.weight.at.index(Index(first.sum.indices[-1]))
     weight = fresh(f"{first.weight.tensor}_beside", taken)

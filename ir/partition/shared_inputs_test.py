@@ -96,3 +96,25 @@ def test_other_matmuls_stay(last, options):
 def test_weights_that_change_between_calls_stay():
     spec = spec_of("y[m, n] = sum(p[m, e] * s[n, e], e)")
     assert with_shared_inputs(spec, {}, ("a", "c")) == spec
+
+
+def test_weights_can_be_shared_by_several_matmuls():
+    """As those of a layer that is called twice."""
+    again = tuple(
+        line.replace("q[", "q2[").replace("p[", "p2[").replace("r[", "r2[").replace("s[", "s2[")
+        for line in SUMS
+    )
+    again = tuple(
+        line.replace("x[", "z[").replace("m,", "u,").replace("n,", "v,") for line in again
+    )
+    spec = spec_of(
+        "o[m, n] = sum(p[m, e] * s[n, e], e)",
+        "z[u, k] = tanh(x[u, k])",
+        *again,
+        "t[u, v] = sum(p2[u, e] * s2[v, e], e)",
+        "y[m, n] = o[m, n] + t[m, n]",
+    )
+    made = with_shared_inputs(spec, {}, FIXED)
+    assert sum(isinstance(e.value, Reduce) for e in spec.equations) == 6
+    assert sum(isinstance(e.value, Reduce) for e in made.equations) == 4
+    same(spec, made)

@@ -45,7 +45,7 @@ def windowed(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
 
 def depthwise(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
     """The same for a depthwise convolution whose result has its channels last: what windows slide over with
-    channels last, as neighbouring threads would read what lies apart, once for each tap."""
+    channels last. Otherwise neighbouring threads read scattered elements, once for each tap."""
     found = [(e, product) for e in spec.equations if (product := contraction(e))]
     if len(found) != 1 or fills(found[0][1], facts(spec).ranges):
         return ()
