@@ -35,9 +35,10 @@ class Share:
     nest: LoopNest
 
 
-def others(machine: Machine) -> tuple[Served, ...]:
-    """The backends of a target beside its first one that make kernels of some kind and can be built with here."""
-    names = [n for n in machine.backends[1:] if REGISTRY.manifest(n).prefers]
+def others(machine: Machine, named: str | None = None) -> tuple[Served, ...]:
+    """The backends of a target beside its first one that make kernels of some kind and can be built with here;
+    none where the user named one."""
+    names = [n for n in machine.backends[1:] if not named and REGISTRY.manifest(n).prefers]
     found = (Served(b, served_by(machine, b)) for b in map(REGISTRY.backend, names))
     return tuple(one for one in found if one.backend.available(one.machine).get("toolchain"))
 

@@ -74,7 +74,7 @@ def by_records(
     machine = served_by(machine, served)
     roots = [Path(records) if records is not None else records_folder(), LIBRARY]
     knows = Records(roots, machine, served, found.given)
-    more = () if backend else others(machine)
+    more = others(machine, backend)
     kernels = Kernels(machine, served, guessed=True, knows=knows, others=more)
     folder = OwnFolder("compiled-")
     program = known_program(roots, found.digest, machine.name, served.manifest.name)

@@ -95,7 +95,7 @@ def evolve(
     said = [f"--{option}={value}" for option, value in words.items() if value is not None]
     asked = arguments([*said, "--memory"], name, "")
     served = serving(machine_of(name), (backend,) if backend else ()).served[0]
-    more = () if backend else others(served.machine)
+    more = others(served.machine, backend)
     shown = display(sys.stderr, quiet)
     plan = CallPlan.of(found.networks, [served], others=more).timed(found.networks, shown.say)
     root = Path(records) if records is not None else records_folder()

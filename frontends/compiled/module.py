@@ -179,8 +179,8 @@ def compile_module(
     """Imports a call of a module or function, and builds its kernels for a target.
 
     backend: of those that the target lists, for all kernels; else the first, and others for some kernels
-    (`backends/shares.py`).  folder: for what is built; else one
-    that lasts as long as the result.  seed, reuse, graph: see `ModuleCall`.  allow_torch:
+    (`backends/shares.py`).  folder: for what is built; else one that lasts as long as the result.
+    seed, reuse, graph: see `ModuleCall`.  allow_torch:
     operators that are left to PyTorch, named without overload, whether they have equations or not.
     knows: kernels that were found before (`Kernels`).  progress: told each kernel that is built.
     Raises KernelError for what cannot be imported or computed, and where an operator that is named
@@ -208,6 +208,6 @@ def compile_module(
         calls=outside(made),
         knows=knows,
         fixed=made.fixed,
-        others=() if backend else others(machine),
+        others=others(machine, backend),
     )
     return CompiledModule(made, linked(run, own), state, seed, reuse, graph, source)
