@@ -71,6 +71,12 @@ def test_words_are_not_ordinal():
     assert not Tunable("pack", "a", both).ordinal
 
 
+def test_a_number_that_only_some_values_have_is_not_ordinal():
+    whole = Decision("epilogue", "y", (("by", "shared"),))
+    parts = Decision("epilogue", "y", (("by", "shared"), ("columns", 64)))
+    assert not Tunable("epilogue", "y", (whole, parts)).ordinal
+
+
 def test_a_loop_comes_first():
     base = parse_schedule(
         "schedule(product)\ntile(m, size=8)\ntile(n, size=8)\nplace(m.outer, level=grid)\n"
