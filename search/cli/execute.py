@@ -83,7 +83,7 @@ def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None 
             memory=asked.memory,
             lessons=_lessons(asked, store),
             cluster=cluster,
-            starts=stack.enter_context(_nursery()) if of_job and cluster is None else None,
+            starts=stack.enter_context(_nursery()) if cluster is None else None,
         )
         for note in found.notes:
             shown.say(note)
@@ -130,7 +130,7 @@ def _begun(
 
 
 def _nursery() -> AbstractContextManager[Starts]:
-    from search.evaluator.nursery import Nursery  # for jobs alone
+    from search.evaluator.nursery import Nursery  # not where a cluster evaluates
 
     return Nursery()
 
