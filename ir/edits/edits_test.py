@@ -115,6 +115,25 @@ def test_every_number_of_stages_is_offered_and_in_loops_a_load_at_the_grid():
     assert "+ pipeline(x, stages=1)" not in found
 
 
+def test_what_a_launch_makes_beside_its_last_tensor_has_stages_too():
+    spec = spec_of(
+        "h[m, k] = x[m, k] * 2.0",
+        "l[m, k] = x[m, k] - h[m, k]",
+        "y[m, n] = sum((h[m, k] + l[m, k]) * w[k, n], k)",
+        inputs="x: f32[M, K], w: f32[K, N]",
+        result="f32[M, N]",
+    )
+    start = decisions(spec, "kernel(l)", "tile(k, size=8)")
+    edits = neighbours(spec, start, WITH_THREADS, {"M": 8, "K": 16, "N": 8})
+    assert {"h", "l", "x", "w"} <= {
+        e.decision.subject for e in edits if e.decision.verb == "pipeline"
+    }
+    alone = neighbours(
+        spec, decisions(spec, "tile(k, size=8)"), WITH_THREADS, {"M": 8, "K": 16, "N": 8}
+    )
+    assert not {"h", "l"} & {e.decision.subject for e in alone if e.decision.verb == "pipeline"}
+
+
 def rendered(machine, *verbs, stages_of="tensor"):
     return dataclasses.replace(machine, rendering=Rendering("other", verbs, stages_of))
 

@@ -53,7 +53,7 @@ def stage_changes(
             yield from _among(schedule, "load", name, (load(name, "grid"),))
     else:
         loops = looped | set(tiles) & reduced
-        loaded = [*inputs, *(e.target for e in spec.equations if e.target in ends)]
+        loaded = [*inputs, *_left(spec, ends)]
         buffered = loaded if loops else []
         counts = range(min(STAGES), MOST_STAGES + 1)
         for name in dict.fromkeys((*loaded, *(t.name for t in spec.outputs))):
@@ -91,6 +91,19 @@ def direct_loads(
         contiguous = all(isinstance(at, Index) and at.name in looped for at in last)
         if names and stages and contiguous and ends.issuperset(names):
             yield names
+
+
+def _left(spec: Spec, ends: Set[str]) -> Iterator[str]:
+    """The tensors that launches end with, and what such a launch makes for others beside them."""
+    last = {e.target: n for n, e in enumerate(spec.equations)}
+    at = sorted(last[name] for name in ends if name in last)
+    readers = {
+        read.tensor: n for n, e in enumerate(spec.equations) for read in e.reads()
+    }  # by tensor, the last that reads it
+    for n, e in enumerate(spec.equations):
+        launch = next((end for end in at if end >= n), None)
+        if launch is not None and readers.get(e.target, -1) > launch:
+            yield e.target
 
 
 def _along(read: Read) -> set[str]:
