@@ -30,6 +30,7 @@ from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
 from machines.gpu.role_seeds import with_roles
 from machines.gpu.seed import seed
+from machines.gpu.warpgroup_seeds import for_warpgroups
 
 VERBS = frozenset(
     {
@@ -189,7 +190,8 @@ class Gpu:
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
         """Those with roles; of other algorithms the seed is the best, by an estimate that tells them apart."""
-        return with_roles(spec, machine, sizes)
+        made = (*with_roles(spec, machine, sizes), *for_warpgroups(spec, machine, sizes))
+        return tuple(dict.fromkeys(made))
 
     def seeds_like(
         self, kind: str, spec: Spec, machine: Machine, sizes: Sizes, first: Schedule

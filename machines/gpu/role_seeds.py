@@ -6,6 +6,7 @@ nor what is in flight with what. So a search tries these beside the seed:
     boxes    the seed; all that is prefetched is copied in bulk
     wide     and the result's tile has 256 columns; it is stored in bulk, by blocks that stay
     later    and of two matmuls in a loop, the second one is done one iteration later
+    rows     and two warpgroups have 64 rows each
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ir.machine import Machine
 from ir.nest.nest import Load, Loop, LoopNest
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
+from machines.gpu.index_roles import roles
 from machines.gpu.seed import seed
 
 COLUMNS = 256  # the most of one instruction of a warpgroup
@@ -37,7 +39,8 @@ def with_roles(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[
     if not moved or not copied_alone(lower(spec, first, machine, sizes), moved, spec):
         return ()
     boxes = changed(first, *(copy(tensor, "bulk") for tensor in sorted(moved)))
-    kinds = [[boxes], _wide(spec, boxes), _later(boxes, machine)]
+    later = tuple(_later(boxes, machine))
+    kinds = [[boxes], _wide(spec, boxes), later, [_two_warpgroups(spec, s) for s in later]]
     found = (next((s for s in kind if fits(spec, s, machine, sizes)), None) for kind in kinds)
     return tuple(dict.fromkeys(s for s in found if s is not None))
 
@@ -86,6 +89,16 @@ def _later(schedule: Schedule, machine: Machine) -> Iterator[Schedule]:
     for stages in STAGES:
         deep = [pipeline(d.subject, stages) for d in schedule.of("pipeline")]
         yield changed(schedule, step, *deep, Decision("overlap", products[-1]))
+
+
+def _two_warpgroups(spec: Spec, schedule: Schedule) -> Schedule:
+    """With two warpgroups, and as many rows of the results of its matmuls as these have."""
+    sides = {i for rows, _ in roles(spec).sides for i in rows}
+    rows = [i for d in schedule.of("place") if (i := d.subject.removesuffix(".outer")) in sides]
+    threads = [
+        Decision("threads", d.subject, (("count", 2 * STEP),)) for d in schedule.of("threads")
+    ]
+    return changed(schedule, *(Decision("tile", i, (("size", STEP),)) for i in rows), *threads)
 
 
 def changed(schedule: Schedule, *decisions: Decision) -> Schedule:

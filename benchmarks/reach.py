@@ -1,0 +1,139 @@
+"""Says how far the candidates that won contests are from the seed schedules of a search: the edits between.
+
+For each contest of a result file: the seed that is nearest to the winner, the edits that lead from it there, each a
+legal schedule, and the quick cost of both. A contest whose winner no edits lead to is named as such, with
+what is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from backends.registry import backend, served_by, target
+from benchmarks.candidates import CONTESTS, Contest, asked_contests
+from benchmarks.results import read
+from ir.autoschedule.autoschedule import alternatives
+from ir.edits.edits import Edit, neighbours
+from ir.errors import KernelError
+from ir.lower.lower import lower
+from ir.lower.verb_table import canonical
+from ir.machine import Machine
+from ir.parse.parse import parse_schedule
+from ir.schedule import Decision, Schedule
+from ir.spec import Spec
+from search.warm_start.autoscheduled import scheduled
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The way from a seed to a winner."""
+
+    contest: str
+    winner: str  # its label
+    edits: tuple[Edit, ...]
+    left: frozenset[Decision]  # in one of the two alone after these edits; empty: they lead there
+    seed_us: float  # by the quick cost
+    winner_us: float
+
+    @property
+    def line(self) -> str:
+        """In words."""
+        cost = f"seed {self.seed_us:.0f} us, winner {self.winner_us:.0f} us by the quick cost"
+        made = "; ".join(map(str, self.edits)) or "it is a seed"
+        left = f"; NOT REACHED: {', '.join(sorted(map(str, self.left)))}" if self.left else ""
+        return f"{self.contest} {self.winner}: {len(self.edits)} edits ({cost}): {made}{left}"
+
+
+def winners(rows: Sequence[Mapping[str, object]]) -> dict[str, str]:
+    """The label of the fastest right candidate at a contest's own sizes, by the contest's name on the
+    command line."""
+    keys = {c.rows[0].key: name for name, c in CONTESTS.items()}
+    found = {}
+    for row in rows:
+        sizes = "_".join(f"{n}{v}" for n, v in dict(row["shape"]).items())  # type: ignore[call-overload]
+        name = keys.get(f"{row['kernel']}__{sizes}__{row['dtype']}")
+        if name and row.get("candidate"):
+            found[name] = str(row["candidate"])
+    return found
+
+
+def reach(contest: Contest, name: str, label: str, machine_name: str, language: str) -> Reach:
+    """The way to a candidate."""
+    machine = served_by(target(machine_name), backend(language))
+    work = contest.work()
+    spec, sizes = work.spec, contest.sizes
+    file = next(c for c in contest.candidates(machine_name, language) if c.label == label)
+    text = file.schedule(machine_name, language).read_text(encoding="utf-8")
+    goal = canonical(parse_schedule(text))
+    seeds = (scheduled(spec, machine, sizes), *alternatives(spec, machine, sizes))
+    first = min(map(canonical, seeds), key=lambda s: len(_apart(s, goal)))
+    edits, last = path(spec, first, goal, machine, sizes)
+    costs = (
+        machine.model.quick_us(lower(spec, s, machine, sizes), machine, sizes)
+        for s in (first, goal)
+    )
+    return Reach(name, label, edits, _apart(last, goal), *costs)
+
+
+def path(
+    spec: Spec, first: Schedule, goal: Schedule, machine: Machine, sizes: Mapping[str, int]
+) -> tuple[tuple[Edit, ...], Schedule]:
+    """Edits that each bring a schedule nearer to a goal and are legal, until there are no more; and the
+    last schedule."""
+    edits, here = [], first
+    while left := len(_apart(here, goal)):
+        made = [(edit, edit.apply(here)) for edit in neighbours(spec, here, machine, sizes)]
+        nearer = sorted(
+            (
+                (len(_apart(s, goal)), n)
+                for n, (_, s) in enumerate(made)
+                if len(_apart(s, goal)) < left
+            )
+        )
+        best = next((made[n] for _, n in nearer if _legal(spec, made[n][1], machine, sizes)), None)
+        if best is None:
+            break
+        edits.append(best[0])
+        here = best[1]
+    return tuple(edits), here
+
+
+def _apart(a: Schedule, b: Schedule) -> frozenset[Decision]:
+    return frozenset(a.decisions) ^ frozenset(b.decisions)
+
+
+def _legal(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> bool:
+    try:
+        lower(spec, schedule, machine, sizes)
+    except KernelError:
+        return False
+    return True
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 1 where no edits lead to a winner."""
+    made = argparse.ArgumentParser(prog="benchmarks.reach", description=__doc__)
+    made.add_argument("--target", required=True, help="whose candidates")
+    made.add_argument("--results", required=True, type=Path, help="what benchmarks.contest wrote")
+    made.add_argument("--contests", default="all", help="some, with commas between; else all")
+    made.add_argument("--backend", default="cutedsl", help="whose candidates")
+    given = made.parse_args(arguments)
+    try:
+        won = winners(read(given.results)["rows"])
+        asked = asked_contests(given.contests)
+        names = [name for name, c in CONTESTS.items() if c in asked and name in won]
+        found = [reach(CONTESTS[n], n, won[n], given.target, given.backend) for n in names]
+    except KernelError as error:
+        print(f"reach: {error}", file=sys.stderr)
+        return 2
+    for one in found:
+        print(one.line)
+    return int(any(one.left for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+"""Seeds of one large matmul for warpgroups: operands in boxes, persistent blocks, results in boxes.
+
+The estimate that chooses the seed counts operations and bytes, so it tells none of these apart. A search tries
+each that is legal beside the seed:
+
+    wide      tiles of 256 columns, one line of 128 bytes of each operand at a time
+    square    tiles of 128 columns and more stages
+    long      8-bit operands: two lines at a time, as sums are promoted once a step
+    parts     3xTF32: the parts of the operands are made by launches of their own
+    turns     special functions after a short sum: warpgroups with a tile each take turns
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from math import inf
+
+from ir.contraction import contraction
+from ir.edits.stages import copy, pipeline
+from ir.errors import KernelError
+from ir.functions import POINTWISE
+from ir.lower.lower import lower
+from ir.lower.verb_table import canonical
+from ir.machine import Machine
+from ir.schedule import Decision, Schedule
+from ir.sizes import bind
+from ir.sizes import value as number
+from ir.spec import DTYPES, Apply, Spec
+from ir.variant.derived import TRIPLE, names
+from ir.verify import facts
+from machines.gpu.index_roles import roles
+from machines.gpu.seed import seed
+from machines.gpu.shared_memory import shared_bytes
+
+ROWS, LINE = 128, 128  # rows of a tile; bytes of a line of an operand
+WARPGROUP = 128  # threads
+STAGES = (5, 4, 3, 2)
+LEAST = 3  # stages, below which the result leaves in parts instead
+COLUMNS = (0, 64, 32)  # of the result that leave together; 0: the whole tile
+SURE = 0.9  # of shared memory, which leaves a backend enough for barriers and alignment
+GROUPS = (
+    8,
+    16,
+)  # rows of tiles that blocks walk through together, in small grids and in large ones
+SHORT_SUM = 1024  # terms of a sum that takes no longer than special functions of its result
+KNOWN = (
+    "tile",
+    "place",
+    "compute",
+    "precision",
+    "pipeline",
+    "threads",
+    "fuse",
+    "rasterize",
+    "copy",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How a tile of the result is made."""
+
+    columns: int
+    lines: int  # of each operand in a step
+    turns: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Matmul:
+    """The one matmul of a spec, and the schedule that cuts it."""
+
+    first: Schedule
+    result: str  # what leaves
+    row: str
+    column: str
+    step: str
+    bytes: int  # of an element of the widest operand, as it is loaded
+    operands: tuple[str, ...]  # what is loaded for it
+    ends: tuple[str, ...]  # of these, what launches end with that make them
+    extents: Mapping[str, int]
+    special: bool  # functions of its result take the special function unit
+
+
+def for_warpgroups(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
+    """Schedules with roles for the one matmul of a spec that are legal at some sizes; none where it has no
+    such matmul, the backend no roles, or the chip no engine that copies in bulk."""
+    if not machine.renders("roles") or "bulk" not in machine.rendered_engines:
+        return ()
+    found = _matmul(spec, seed(spec, machine, sizes), sizes)
+    if found is None:
+        return ()
+    made = (_fitting(spec, machine, sizes, found, shape) for shape in _shapes(found))
+    return tuple(dict.fromkeys(chain.from_iterable(made)))
+
+
+def _matmul(spec: Spec, first: Schedule, sizes: Mapping[str, int]) -> _Matmul | None:
+    """None where there are several, or it is none of plain operands, each side cut along one index."""
+    own = roles(spec)
+    products = [e for e in spec.equations if contraction(e) is not None]
+    if len(products) != 1 or len(own.sides) != 1 or own.taps or own.stepped or own.jagged:
+        return None
+    if {d.verb for d in first.decisions} - {*KNOWN} or len(first.of("compute")) != 1:
+        return None
+    placed = {d.subject.removesuffix(".outer"): d.option("level") for d in first.of("place")}
+    ((rows, columns),) = own.sides
+    cut = [[i for i in side if placed.get(i) == "grid"] for side in (rows, columns)]
+    steps = [i for i in own.summed if placed.get(i) == "loop"]
+    if [len(side) for side in (*cut, steps)] != [1, 1, 1]:
+        return None
+    target = products[0].target
+    triple = [d for d in first.of("precision") if d.option("dtype") == TRIPLE]
+    inputs = _loaded(spec, target)
+    tensors = facts(spec).tensors
+    widest = max(DTYPES[tensors[name].dtype] for name in inputs)
+    operands = tuple(sorted(names(triple[0]))) if triple else inputs
+    return _Matmul(
+        first=first,
+        result=first.of("threads")[-1].subject,
+        row=cut[0][0],
+        column=cut[1][0],
+        step=steps[0],
+        bytes=widest,
+        operands=operands,
+        ends=tuple(f"{d.subject}_{part}" for d in triple for part in ("al", "bl")),
+        extents={i: number(r.high, bind(spec, sizes)) for i, r in facts(spec).ranges.items()},
+        special=any(
+            isinstance(node, Apply) and POINTWISE[node.function].unit == "special"
+            for e in spec.equations
+            for node in e.value.walk()
+        ),
+    )
+
+
+def _loaded(spec: Spec, target: str) -> tuple[str, ...]:
+    """The inputs of several dimensions that a tensor is computed from."""
+    made = {e.target: e for e in spec.equations}
+    inputs = {t.name for t in spec.inputs if len(t.shape) > 1}
+    found: dict[str, None] = {}
+    todo = [target]
+    while todo:
+        for read in made[todo.pop()].reads():
+            if read.tensor in made:
+                todo.append(read.tensor)
+            elif read.tensor in inputs:
+                found[read.tensor] = None
+    return tuple(found)
+
+
+def _shapes(found: _Matmul) -> Iterator[_Shape]:
+    parts = len(found.operands) > 2
+    if not parts:
+        yield _Shape(256, 1)
+    yield _Shape(128, 1)
+    if found.bytes == 1:
+        yield _Shape(128, 2)
+    if found.special and found.extents[found.step] <= SHORT_SUM:
+        yield _Shape(128, 1, turns=True)
+
+
+def _fitting(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], found: _Matmul, shape: _Shape
+) -> Iterator[Schedule]:
+    """In such tiles with the most stages that shared memory holds, and with one less where a backend may have
+    no room for its own; the result leaves in parts where that is what lets a loop have enough of them."""
+    for columns in COLUMNS:
+        for stages in STAGES:
+            made = _tiled(found, shape, stages, columns)
+            held = _shared_bytes(spec, machine, sizes, made)
+            if held > machine.on_chip_bytes:
+                continue
+            if stages < LEAST and columns != COLUMNS[-1]:
+                break
+            yield made
+            if stages > STAGES[-1] and held > SURE * machine.on_chip_bytes:
+                yield _tiled(found, shape, stages - 1, columns)
+            return
+
+
+def _tiled(found: _Matmul, shape: _Shape, stages: int, columns: int) -> Schedule:
+    rows = -(-found.extents[found.row] // ROWS)
+    group = GROUPS[rows >= 4 * GROUPS[1]]
+    threads = WARPGROUP if shape.turns else 2 * WARPGROUP
+    made = [
+        Decision("tile", found.row, (("size", ROWS),)),
+        Decision("tile", found.column, (("size", shape.columns),)),
+        Decision("tile", found.step, (("size", shape.lines * LINE // found.bytes),)),
+        Decision("threads", found.result, (("count", threads),)),
+        Decision("persistent", found.result, (("programs", 1),)),
+        Decision("rasterize", found.row, (("size", group), ("over", found.column))),
+        *(pipeline(name, stages) for name in found.operands),
+        *(copy(name, "bulk") for name in (*found.operands, found.result)),
+    ]
+    made += [Decision("kernel", name) for name in found.ends]
+    if columns:
+        made.append(Decision("epilogue", found.result, (("by", "shared"), ("columns", columns))))
+    if shape.turns:
+        made.append(Decision("pingpong", found.result))
+    kept = [d for d in found.first.decisions if d.verb not in ("pipeline", "copy", "rasterize")]
+    table = {(d.verb, d.subject): d for d in (*kept, *made)}
+    return canonical(Schedule(found.first.kernel, tuple(table.values())))
+
+
+def _shared_bytes(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], schedule: Schedule
+) -> float:
+    """What its tiles take of shared memory; inf where it is not legal."""
+    try:
+        nest = lower(spec, schedule, machine, sizes)
+    except KernelError:
+        return inf
+    bound = bind(spec, sizes)
+    return max(shared_bytes(launch, machine, bound) for launch in nest.launches)
