@@ -12,7 +12,7 @@ from ir.errors import KernelError
 from search.cli.arguments import LOCAL, Arguments
 from search.cli.files import keeper
 from search.cli.invocation import Interrupt, Invocation
-from search.cli.memory_limit import require_memory
+from search.cli.memory_limit import are_large, require_memory
 from search.cli.models import sources
 from search.cli.promote import destination
 from search.cli.results import conclude, how_to_go_on
@@ -71,6 +71,7 @@ def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None 
         known = bool(found.problems)
         found, asked, problems, of_job = _begun(asked, around, found, job, store, shown.say)
         wanted = destination(asked, around, problems)
+        shared = of_job is not None or are_large(problems)
         if not known and asked.cluster in (None, LOCAL):
             require_memory(problems, asked.workers or around.workers, asked.trace is not None)
         plan = SessionPlan(
@@ -83,7 +84,7 @@ def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None 
             memory=asked.memory,
             lessons=_lessons(asked, store),
             cluster=cluster,
-            starts=stack.enter_context(_nursery()) if cluster is None else None,
+            starts=stack.enter_context(_nursery()) if shared and cluster is None else None,
         )
         for note in found.notes:
             shown.say(note)
@@ -130,7 +131,7 @@ def _begun(
 
 
 def _nursery() -> AbstractContextManager[Starts]:
-    from search.evaluator.nursery import Nursery  # not where a cluster evaluates
+    from search.evaluator.nursery import Nursery  # not every search needs it
 
     return Nursery()
 

@@ -19,6 +19,7 @@ from search.cli.suite import Problem
 from search.core import quantity
 from search.core.lowered import spec_of
 
+LARGE = 1 << 26  # bytes of inputs
 SEEDS = 2  # of the inputs that results are compared for
 LIMITS = (  # of the memory of a group of processes, versions 2 and 1
     Path("/sys/fs/cgroup/memory.max"),
@@ -48,6 +49,17 @@ def require_memory(
             each = workers if drawn else 1
             for sizes in shapes:
                 _require(problem, sizes, timed_bytes(spec, shapes, sizes), each, there, "tuning")
+
+
+def are_large(problems: Sequence[Problem]) -> bool:
+    """Whether processes that evaluate should share the inputs of a shape that is timed: each of its own would
+    draw them, and compute their references, for seconds."""
+    return any(
+        timed_bytes(spec_of(p.settings.spec), [one.sizes], one.sizes) >= LARGE
+        for p in problems
+        if _draws(p)
+        for one in p.settings.shapes
+    )
 
 
 def timed_bytes(spec: Spec, shapes: Sequence[Sizes], at: Sizes) -> int:

@@ -9,7 +9,13 @@ from ir.errors import KernelError
 from ir.parse.parse import parse_spec
 from ir.reference.inputs import random_inputs
 from search.cli import memory_limit
-from search.cli.memory_limit import available, compared_bytes, require_memory, timed_bytes
+from search.cli.memory_limit import (
+    are_large,
+    available,
+    compared_bytes,
+    require_memory,
+    timed_bytes,
+)
 from search.core.workload import WeightedShape
 
 TEXT = '''def scale(x: bf16[M, K], g: f32[K]) -> f16[M, K]:
@@ -51,6 +57,14 @@ def test_each_worker_has_inputs_of_its_own(kind):
     assert fault.value.where == "--shape" and "--workers=2" in fault.value.hint
     with pytest.raises(KernelError, match=r"M=1024, K=1024: .* of memory are needed .* available"):
         require_memory(asked, 1, False, room=needed - 1)
+
+
+def test_inputs_of_many_bytes_are_shared_where_times_take_them(monkeypatch):
+    monkeypatch.setattr(memory_limit, "LARGE", timed_bytes(SPEC, [BIG], BIG))
+    small = {"M": 1024, "K": 1023}
+    assert are_large([problem("measured", small), problem("measured", small, BIG)])
+    assert not are_large([problem("measured", small)])
+    assert not are_large([problem("modelled", BIG)])
 
 
 def test_a_modelled_time_takes_inputs_only_for_a_timeline():

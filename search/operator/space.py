@@ -39,7 +39,9 @@ class Tunable:
         differing = {
             name for one in made for name in one if any(o.get(name) != one[name] for o in made)
         }
-        return len(differing) == 1 and all(isinstance(o.get(n), int) for o in made for n in differing)
+        return len(differing) == 1 and all(
+            isinstance(o.get(n), int) for o in made for n in differing
+        )
 
 
 @dataclass(frozen=True, slots=True)
