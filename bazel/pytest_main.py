@@ -5,6 +5,7 @@ environment: where the XML report goes, which shard this is, which tests were
 asked for with --test_filter.
 """
 
+import gc
 import os
 import pathlib
 import sys
@@ -33,6 +34,22 @@ class Shard:
         mine = self.owned({name(item) for item in items})
         config.hook.pytest_deselected(items=[item for item in items if name(item) not in mine])
         items[:] = [item for item in items if name(item) in mine]
+
+
+class Garbage:
+    """Has garbage collected rarely, and what was imported left out of it: a collection walks through
+    all objects of the process, of which packages as large as PyTorch have a million.
+    """
+
+    THRESHOLDS = (50_000, 20, 50)
+
+    def __init__(self) -> None:
+        gc.set_threshold(*self.THRESHOLDS)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Called by pytest when all test files are imported."""
+        gc.collect()
+        gc.freeze()
 
 
 def _file(item: pytest.Item) -> str:
@@ -76,7 +93,7 @@ def main() -> int:
         index=int(os.environ.get("TEST_SHARD_INDEX") or 0),
         total=int(os.environ.get("TEST_TOTAL_SHARDS") or 1),
     )
-    code = pytest.main(arguments(os.environ) + sys.argv[1:], plugins=[shard])
+    code = pytest.main(arguments(os.environ) + sys.argv[1:], plugins=[shard, Garbage()])
     if code == pytest.ExitCode.NO_TESTS_COLLECTED and shard.total > 1:
         return 0
     return int(code)

@@ -1,5 +1,8 @@
 """What Bazel asks for must reach pytest."""
 
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -58,3 +61,13 @@ def test_the_tests_of_a_single_file_are_divided():
     ran = list(shards(tests, 3))
     assert sorted(sum(ran, [])) == sorted(tests)
     assert sorted(map(len, ran)) == [2, 3, 3]
+
+
+def test_what_was_imported_is_no_garbage():
+    code = (
+        "import gc\nfrom bazel.pytest_main import Garbage\n"
+        "Garbage().pytest_collection_finish(None)\n"
+        "assert gc.get_freeze_count() > 1000 and gc.get_threshold() == Garbage.THRESHOLDS"
+    )
+    path = os.pathsep.join(p or os.getcwd() for p in sys.path)
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, check=True)

@@ -31,11 +31,24 @@ with LocalEvaluator([bench], workers=1) as evaluator:
 """
 
 
-def test_a_candidate_is_evaluated_without_what_only_the_command_needs():
-    done = subprocess.run(
-        [sys.executable, "-c", HIDING + USE],
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)},
         capture_output=True,
         text=True,
     )
+
+
+def test_a_candidate_is_evaluated_without_what_only_the_command_needs():
+    done = run(HIDING + USE)
     assert (done.stdout, done.returncode) == ("modelled\n", 0), done.stderr
+
+
+def test_a_search_does_not_import_pytorch():
+    """It takes longer than all else that the command and its workers import."""
+    done = run(
+        "import sys, search.cli.execute, search.cli.suite, search.evaluator.nursery\n"
+        "print('search.whole.plan' in sys.modules, 'torch' in sys.modules)"
+    )
+    assert (done.stdout, done.returncode) == ("True False\n", 0), done.stderr
