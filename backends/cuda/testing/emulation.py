@@ -17,11 +17,13 @@ from backends.gpu.source.names import known_sizes
 from backends.parameters import parameters
 from backends.registry import REGISTRY
 from backends.shared.arrays import Fenced, from_device, poisoned, to_device
+from backends.shared.precompiled import precompiled
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
 HERE = Path(__file__).parent
+EMULATION = "emulation.h"
 FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off")
 
 
@@ -85,11 +87,12 @@ def _library(source: str, names: set[str], set_to: Mapping[str, int], folder: Pa
     )
     file = folder / "emulated.cc"
     file.write_text(f"{source}\n{entries}\n", encoding="utf-8")
+    ahead = precompiled("g++", FLAGS, (HERE,), EMULATION)  # most of a compilation is this header
     options = [
         *FLAGS,
-        *(f"-I{f.parent}" for f in HEADERS.values()),
+        *(f"-I{f}" for f in (*ahead, *(h.parent for h in HEADERS.values()))),
         "-include",
-        str(HERE / "emulation.h"),
+        EMULATION,
     ]
     options += [f"-D{n}={v}" for n, v in set_to.items()]
     number = len(list(folder.glob("*.so")))  # a library is loaded once for each path
