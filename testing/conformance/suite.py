@@ -21,8 +21,8 @@ ALIKE = (
     *("cummax of", "special rows", "gathers by", "a search in", "recurrence", "matmul of"),
     *("matmul,", "atomic", "windows"),
 )
-SHARE = 6  # at one in so many of its places a case of a family runs each time
-OWN_SHARE = 2  # and any other case
+SHARE = 12  # at one in so many of its places a case of a family runs each time
+OWN_SHARE = 4  # and any other case
 
 
 @cache
