@@ -13,8 +13,8 @@ from bazel import golden as golden_texts
 ROOT = pathlib.Path(__file__).parent
 DEVICE_TESTS = "_device_test.py"
 
-# The same examples each time, and half as many as usual: there are many properties.
-settings.register_profile("tree", settings.get_profile("ci"), max_examples=50)
+# The same examples each time, and fewer than usual: there are many properties.
+settings.register_profile("tree", settings.get_profile("ci"), max_examples=30)
 
 
 def pytest_addoption(parser) -> None:
