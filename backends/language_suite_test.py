@@ -26,7 +26,7 @@ from testing.conformance.verbs import verb_problems
 from testing.samples.random_specs import sizes_for, specs
 
 SLOW = pytest.mark.slow
-SHARE_OF_NAMES = 2  # one in so many of the specs with names is tried each time
+SHARE_OF_NAMES = 3  # one in so many of the specs with names is tried each time
 
 
 def _tried() -> Iterator[ParameterSet]:

@@ -55,6 +55,23 @@ def too_deep(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> floa
     return most / DEEPEST - 1
 
 
+def warp_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
+    """Bytes of registers in which each warp holds the operands of a matmul that are computed, not loaded: all
+    of K, for the fewest rows or columns that the matrix unit takes, whatever number of warps there are."""
+    values = {v.name: v for v in launch.values}
+    dots = [s for s in launch.statements() if isinstance(s, Dot)]
+    most = 0.0
+    for dot in dots if "matrix" in machine.units else ():
+        depth = prod(
+            power_of_two(number(a.extent, sizes))
+            for a in values[dot.a.value].axes
+            if a.name in dot.over
+        )
+        made = {t.value for t in (dot.a, dot.b) if not values[t.value].loaded}
+        most = max(most, sum(LEAST_SIDE * depth * DTYPES[values[n].dtype] for n in made))
+    return most
+
+
 class _Live:
     """Walks blocks from their ends."""
 

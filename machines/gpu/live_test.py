@@ -6,7 +6,18 @@ import pytest
 
 from ir.nest.footprint import register_bytes
 from ir.sizes import bind
-from machines.gpu.live import ADDRESSES, ALONE, DEEPEST, SHARED, STAGED, live_bytes, too_deep
+from ir.spec import DTYPES
+from machines.gpu.live import (
+    ADDRESSES,
+    ALONE,
+    DEEPEST,
+    SHARED,
+    STAGED,
+    live_bytes,
+    too_deep,
+    warp_bytes,
+)
+from machines.gpu.shared_memory import LEAST_SIDE
 from testing.samples.samples import WITH_THREADS, lowered, spec_of
 
 REGISTERS = replace(
@@ -106,6 +117,22 @@ def test_products_that_threads_compute_can_be_too_deep(dtype, tile, found):
     lines = (*PRODUCT, f"tile(k, size={tile})", "place(k.outer, level=loop)")
     (launch,) = lowered(spec, *lines, sizes=SIZES, machine=WITH_THREADS).launches
     assert too_deep(launch, WITH_THREADS, SIZES) == found
+
+
+@pytest.mark.parametrize("depth", [32, 128])
+def test_each_warp_holds_all_of_k_of_operands_that_are_computed(depth):
+    spec = spec_of(
+        "e[m, k] = bf16(exp(f32(x[m, k])))",
+        "acc[m, n] = sum(f32(e[m, k]) * f32(w[k, n]), k)",
+        "y[m, n] = acc[m, n] + 1.0",
+        inputs="x: bf16[M, K], w: bf16[K, N]",
+        result="f32[M, N]",
+    )
+    sizes = {**SIZES, "K": depth}
+    (launch,) = lowered(spec, *PRODUCT, sizes=sizes, machine=WITH_THREADS).launches
+    assert warp_bytes(launch, WITH_THREADS, sizes) == 2 * LEAST_SIDE * depth * DTYPES["f32"]
+    nest = lowered("matmul_bias_gelu", *PRODUCT, *LOOP, sizes=SIZES, machine=WITH_THREADS)
+    assert warp_bytes(nest.launches[0], WITH_THREADS, SIZES) == 0
 
 
 @pytest.mark.parametrize("kernel", ["softmax", "cumsum"])

@@ -14,7 +14,7 @@ from ir.machine import Machine
 from ir.nest.nest import Launch, LoopNest
 from ir.sizes import bind
 from machines.gpu.counter import ThreadsCounter
-from machines.gpu.live import live_bytes, too_deep
+from machines.gpu.live import live_bytes, too_deep, warp_bytes
 from machines.gpu.shared_memory import shared_bytes
 
 # Round figures of current machines with registers, to rank schedules by.
@@ -51,6 +51,7 @@ class LaunchWork:
     resident: int
     limit: int = 0  # registers of a thread, 0: as many as it wants
     deep: float = 0.0  # how far matmul tiles of its threads exceed the K that is fast
+    fragments: float = 0.0  # bytes that each warp holds of operands that are computed
 
     def us(self, threads: int) -> float:
         """A first estimate of the launch's time in microseconds, 0 threads: the usual number."""
@@ -80,7 +81,10 @@ class LaunchWork:
         registers, shared = self.taken
         own = room * min(1.0, threads / FEWEST_AT_FULL_USE)
         own = min(own, REGISTER_BYTES * self.limit * threads) if self.limit else own
-        spilled = max(0.0, self.deep, registers / (USED * own) - 1)
+        warps = threads / max(self.machine.warp, 32)
+        spilled = max(
+            0.0, self.deep, registers / (USED * own) - 1, self.fragments * warps / (USED * own) - 1
+        )
         held = min(BESIDE * registers, own) + 4 * 32 * threads
         programs = min(
             room // int(held),
@@ -99,7 +103,8 @@ def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> LaunchWo
     tiles = launch.grid_tiles(sizes)
     taken = live_bytes(launch, machine, sizes), shared_bytes(launch, machine, sizes)
     deep = too_deep(launch, machine, sizes)
-    return LaunchWork(counter, machine, taken, tiles, launch.resident, launch.registers, deep)
+    held = warp_bytes(launch, machine, sizes)
+    return LaunchWork(counter, machine, taken, tiles, launch.resident, launch.registers, deep, held)
 
 
 def quick_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> float:
