@@ -257,7 +257,8 @@ def test_streams_that_break_off_are_asked_for_again_and_counted(tmp_path):
     assert code == 0 and again.replace("rows-null-2", RUN) == said
 
 
-@pytest.mark.parametrize("shape", [pytest.param((), marks=pytest.mark.slow), ("--shape=B=16,U=8",)])
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(), ("--shape=B=16,U=8",)])
 def test_sizes_in_another_order_than_the_signature_are_replayed_and_go_on(shape, tmp_path):
     place = Place(tmp_path, "null")
     words = ("--kernel=map_id", *shape, "--model=tiny", "--operators=universal,mutate")

@@ -75,7 +75,7 @@ def test_an_emitted_kernel_is_right_thread_by_thread(name, machine, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", slow_but(lambda name: name in ("produced", "fetched", "windowed"), BULK_CASES)
+    "name", slow_but(lambda name: name in ("produced", "windowed"), BULK_CASES)
 )
 def test_a_kernel_with_roles_is_right_thread_by_thread(name, tmp_path):
     machine, nest = machine_of("h200"), nest_of(name)

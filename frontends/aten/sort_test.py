@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontends.aten.against import agree, results
+from testing.slow import slow
 
 ATEN = torch.ops.aten
 SEEDS = st.integers(0, 2**31)
@@ -67,7 +68,9 @@ def test_medians(shape, dim, keepdim, seed):
     agree(ATEN.median.default, x.nan_to_num().long())
 
 
-@pytest.mark.parametrize("kind", ["linear", "lower", "higher", "nearest", "midpoint"])
+@pytest.mark.parametrize(
+    "kind", ["linear", *map(slow, ["lower", "higher"]), "nearest", slow("midpoint")]
+)
 @given(SHAPES, DIMS, st.booleans(), st.integers(0, 3), SEEDS)
 def test_quantiles(kind, shape, dim, keepdim, count, seed):
     dim = of(shape, dim) if seed % 4 else None

@@ -41,7 +41,7 @@ def some(data, found: list[Spec]) -> list[Spec]:
 
 
 @pytest.mark.parametrize("rewrite", REWRITES)
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data(), seed=SEEDS)
 def test_rewrites_of_the_library_keep_the_values(rewrite, data, seed):
     workload = WORKLOADS[data.draw(st.sampled_from(sorted(WORKLOADS)))]
@@ -51,7 +51,7 @@ def test_rewrites_of_the_library_keep_the_values(rewrite, data, seed):
 
 
 @pytest.mark.parametrize("rewrite", REWRITES)
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data(), spec=SMOOTH, seed=SEEDS)
 def test_rewrites_of_any_smooth_spec_keep_the_values(rewrite, data, spec, seed):
     sizes = data.draw(sizes_for(spec))
@@ -60,7 +60,7 @@ def test_rewrites_of_any_smooth_spec_keep_the_values(rewrite, data, spec, seed):
 
 
 @pytest.mark.parametrize("rewrite", ["split_reduction", "merge_deviations"])
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data(), spec=themed_specs(), length=st.integers(120, 400), seed=SEEDS)
 def test_what_has_several_parts_keeps_the_values(rewrite, data, spec, length, seed):
     sizes = {size: length if size == "K" else 2 for size in free_sizes(spec)}
@@ -99,7 +99,7 @@ EXACT = (
 
 
 @pytest.mark.parametrize("rewrite", EXACT)
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data(), spec=specs(), seed=SEEDS)
 def test_what_moves_no_arithmetic_keeps_every_value_of_any_spec(rewrite, data, spec, seed):
     sizes = data.draw(sizes_for(spec))
