@@ -22,6 +22,8 @@ from frontends.dtypes import NAMES
 MOST_HEADER = 1 << 20  # bytes
 _LENGTH = struct.Struct("<Q")
 _DTYPES = {str(dtype): dtype for dtype in NAMES}
+# No subclass: it may hold nothing, and compute when it is read, after the clock has stopped.
+_TENSORS = (torch.Tensor, torch.nn.Parameter)
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -111,7 +113,7 @@ def _tensor(data: bytearray, dtype: torch.dtype, shape: Sequence[int]) -> torch.
 
 def _packed(value: Any, tensors: list[torch.Tensor]) -> Any:
     """A structure as JSON, in which tensors are numbers in a list."""
-    if isinstance(value, torch.Tensor):
+    if type(value) in _TENSORS:
         if str(value.dtype) not in _DTYPES or value.layout != torch.strided:
             return {"other": f"a tensor of {value.dtype}"}
         tensors.append(value)

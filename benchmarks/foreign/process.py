@@ -28,6 +28,7 @@ from search.evaluator.worker import become_reaper, end_all
 START_SECONDS = 300.0  # for the process to import PyTorch and shut itself in
 GRACE = 5.0  # seconds between the end of its line and its own
 _OUTPUT = "output.txt"
+_COMPILERS = ("CUDA_HOME",)  # variables that say where an inline extension finds its compiler
 _TAIL = 300  # characters of a dead process's last words
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[3:]; "
@@ -80,6 +81,7 @@ class SolutionProcess:
         folder = self.home / "own"
         folder.mkdir()
         own = {"TRITON_INTERPRET": "1"} if self.place == "cpu" else {}
+        own |= {name: os.environ[name] for name in _COMPILERS if name in os.environ}
         with there, (self.home / _OUTPUT).open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", _BOOT, str(there.fileno()), str(folder), *module_path()],

@@ -158,6 +158,13 @@ CHEATS = {
         "Any",
         [LISTED],
     ),
+    "a tensor that computes when it is read": (
+        "class Lazy(torch.Tensor):\n            detach = lambda self: right\n"
+        "        return torch.empty(0).as_subclass(Lazy)",
+        "form",
+        "the result is Lazy",
+        [LISTED],
+    ),
     "a connection": (
         "import socket\n        socket.create_connection(('127.0.0.1', 80), 2)",
         "raises",

@@ -1,0 +1,140 @@
+"""Judges cheats that others published: each has to be refused for its own reason.
+
+    python3 -m benchmarks.published_cheats --kernelbench DIR --cuda-l1 DIR --out FILE.json
+
+DIR are checkouts of KernelBench and CUDA-L1. Each cheat goes through `benchmarks.judge` in a process of
+its own. Results are kept as they come: the same command goes on where it was stopped.
+
+Without a GPU sizes are smaller, two extensions that only call ATen are compiled as C++, and what needs
+a GPU is left out by name. Exit codes: 0 all refused as expected, 1 not so, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.foreign.published import CHEATS, CUDA_L1, KERNELBENCH, Cheat, as_expected, texts
+from benchmarks.results import replace
+from ir.errors import KernelError
+
+SECONDS = 600  # for each answer: the first has to compile
+JUDGED, NOT_SO, BAD_INPUT = 0, 1, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    asked = _parser().parse_args(argv)
+    place = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    folders = {KERNELBENCH: asked.kernelbench, CUDA_L1: asked.cuda_l1}
+    chosen = [
+        c for c in CHEATS if folders[c.collection] and (place != "cpu" or c.on_cpu is not None)
+    ]
+    try:
+        if not chosen:
+            raise KernelError(
+                "no cheat to judge", allowed="--kernelbench DIR, --cuda-l1 DIR: one of them or both"
+            )
+        rows = _kept(asked.out, place)
+        for cheat in chosen:
+            if cheat.name not in rows:
+                rows[cheat.name] = judged(cheat, folders, place)
+                _keep(asked.out, rows, place)
+            print(line(rows[cheat.name]), flush=True)
+    except KernelError as error:
+        print(f"published_cheats: {error}", file=sys.stderr)
+        return BAD_INPUT
+    for cheat in CHEATS:
+        if cheat not in chosen:
+            print(f"left out: {cheat.name} ({cheat.collection})")
+    return JUDGED if all(rows[c.name]["as_expected"] for c in chosen) else NOT_SO
+
+
+def judged(cheat: Cheat, folders: Mapping[str, Path], place: str) -> dict[str, Any]:
+    """What the judge says of a cheat, as a row."""
+    found = texts(cheat, folders, place == "cpu")
+    with tempfile.TemporaryDirectory(prefix="speciate-") as name:
+        files = {"problem": found.problem, "solution": found.solution}
+        for role, text in files.items():
+            Path(name, f"{role}.py").write_text(text, encoding="utf-8")
+        command = [sys.executable, "-m", "benchmarks.judge", "--json", "--device", place]
+        command += [f"--seconds={SECONDS}", "--listed-shape"]
+        command += [word for role in files for word in (f"--{role}", str(Path(name, f"{role}.py")))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        said = _said(done)
+        reason = str(said["reason"]).replace(f"{name}/", "")
+    return {
+        "name": cheat.name,
+        "collection": cheat.collection,
+        "place": cheat.place,
+        "why": cheat.why,
+        "kind": said["kind"],
+        "reason": reason,
+        "as_expected": as_expected(cheat, said["kind"], reason),
+    }
+
+
+def line(row: Mapping[str, Any]) -> str:
+    """A row in one line."""
+    verdict = "refused" if row["as_expected"] else "NOT AS EXPECTED"
+    return f"{verdict}: {row['name']} ({row['collection']}): {row['kind']}: {row['reason']}"
+
+
+def _said(done: subprocess.CompletedProcess[str]) -> Mapping[str, Any]:
+    try:
+        said = json.loads(done.stdout)
+    except ValueError:
+        return {"kind": "no answer", "reason": f"exit code {done.returncode}: {done.stderr[-400:]}"}
+    return said if said["reason"] else {"kind": "accepted", "reason": json.dumps(said["time"])}
+
+
+def _kept(out: Path | None, place: str) -> dict[str, Any]:
+    """Rows of an earlier call, by name."""
+    if out is None or not out.is_file():
+        return {}
+    try:
+        found = json.loads(out.read_text(encoding="utf-8"))
+        if found["device"] != _device(place):
+            raise KernelError(
+                f"its rows are of `{found['device']}`, this is `{_device(place)}`", where=str(out)
+            )
+        return {row["name"]: row for row in found["rows"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise KernelError(
+            f"it is no result file of this command: {error}", where=str(out)
+        ) from None
+
+
+def _keep(out: Path | None, rows: Mapping[str, Any], place: str) -> None:
+    if out is not None:
+        found = {"device": _device(place), "torch": torch.__version__, "rows": list(rows.values())}
+        replace(out, json.dumps(found, indent=1) + "\n")
+
+
+def _device(place: str) -> str:
+    return "cpu" if place == "cpu" else torch.cuda.get_device_name(0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="published_cheats",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--kernelbench", type=Path, help="a checkout of KernelBench")
+    parser.add_argument("--cuda-l1", type=Path, help="a checkout of CUDA-L1")
+    parser.add_argument("--out", type=Path, help="a JSON file that rows are kept in")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="the GPU, where there is one")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
