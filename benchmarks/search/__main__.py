@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import date
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -92,9 +92,8 @@ class _Run:
 
     def _made(self, todo: Sequence[SearchAttempt]) -> Iterator[Row]:
         asked = self.asked
-        places = StorePaths(
-            str(asked.store), *(str(p or "") for p in (asked.memory, asked.lessons, asked.learn))
-        )
+        given = (str(p or "") for p in (asked.memory, asked.lessons, asked.learn))
+        places = StorePaths(str(asked.store), *given, apart=asked.processes > 1)
         if asked.processes == 1:
             desk = Desk(places)
             try:
@@ -102,7 +101,8 @@ class _Run:
             finally:
                 desk.close()
             return
-        Store(places.store).close()  # made once, before several want to make it
+        for store in {places.store_of(task) for task in todo}:
+            Store(store).close()  # made once, before several want to make it
         spawn = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(asked.processes, spawn, sit_down, (places,)) as pool:
             waiting = [pool.submit(at_desk, task) for task in todo]
@@ -127,8 +127,16 @@ def _head(asked: argparse.Namespace) -> dict[str, Any]:
         "--configurations ...",
         "date": date.today().isoformat(),
         "machine": target(asked.target).title,
-        "versions": {"python": platform.python_version(), **{p: version(p) for p in PACKAGES}},
+        "versions": {"python": platform.python_version(), **{p: _version(p) for p in PACKAGES}},
     }
+
+
+def _version(package: str) -> str:
+    """That of a package; policies that need one that is not there say so themselves."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -163,7 +171,13 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--memory", type=Path, help="a store of earlier runs, for +memory")
     made.add_argument("--lessons", type=Path, help="a folder of lessons, for +lessons")
     made.add_argument("--learn", type=Path, help="a folder that lessons are written to")
-    made.add_argument("--processes", type=_positive, default=1, help="searches at a time")
+    made.add_argument(
+        "--processes",
+        type=_positive,
+        default=1,
+        help="searches at a time; with several each "
+        "kernel and seed has a store of its own beside --store",
+    )
     made.add_argument("--out", required=True, type=Path, help="the result file")
     return made
 

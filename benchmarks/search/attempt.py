@@ -52,11 +52,23 @@ class SearchAttempt:
 class StorePaths:
     """Where attempts keep and find what they learn."""
 
-    store: str  # where runs and outcomes are kept, shared by all attempts
+    store: str  # where runs and outcomes are kept
     # A store of earlier runs, and the folder of their lessons, for the configurations that use them
     memory: str = ""
     lessons: str = ""
     learn: str = ""  # a folder that what the attempts teach is written to; empty for nowhere
+    # Whether each block, a kernel with a seed, has a store of its own beside the named one: searches that
+    # write to one file wait for each other.
+    apart: bool = False
+
+    def store_of(self, task: SearchAttempt) -> str:
+        """The store of an attempt."""
+        if not self.apart:
+            return self.store
+        file = Path(self.store)
+        return str(
+            file.with_name(f"{file.stem}-{task.target}-{task.kernel}-{task.seed}{file.suffix}")
+        )
 
 
 class Desk:
@@ -64,7 +76,8 @@ class Desk:
 
     def __init__(self, places: StorePaths):
         self.places = places
-        self.store = Store(places.store)
+        self._store: Store | None = None
+        self._store_of = ""
         self._of = ("", "", False)
         self._local: LocalEvaluator | TimeModel | None = None
 
@@ -72,7 +85,8 @@ class Desk:
         """Ends the workers, lets go of the store."""
         if self._local is not None:
             self._local.close()
-        self.store.close()
+        if self._store is not None:
+            self._store.close()
 
     def attempt(self, task: SearchAttempt) -> Row:
         """The row of a search; KeyboardInterrupt where the user stopped it."""
@@ -81,11 +95,11 @@ class Desk:
         settings = self._settings(task)
         for extra in chosen.extras:
             settings = self._taught(extra, settings)
-        local = self._evaluator(task, settings)
+        local, store = self._evaluator(task, settings), self._opened(task)
         running = Search(
             settings,
-            Cached(local, self.store),
-            self.store,
+            Cached(local, store),
+            store,
             machines=dict.fromkeys(
                 settings.backends, served_by(machine, backend_for(machine, settings.backends[0]))
             ),
@@ -103,6 +117,15 @@ class Desk:
         made_by = {"context": local.contexts[settings.backends[0]], "sources": sources_digest()}
         row = {**known(task), **made_by, **figures(told, outcome)}
         return {**row, "correct_by": UNCHECKED} if task.modelled else row
+
+    def _opened(self, task: SearchAttempt) -> Store:
+        """The store of an attempt; the one before is closed where it is another."""
+        of = self.places.store_of(task)
+        if self._store is None or self._store_of != of:
+            if self._store is not None:
+                self._store.close()
+            self._store, self._store_of = Store(of), of
+        return self._store
 
     def _settings(self, task: SearchAttempt) -> Settings:
         workload = named(task.kernel)
