@@ -23,6 +23,9 @@ Entry = Callable[..., None]
 
 def main(control: socket.socket, entry: Entry, threads: bool) -> None:
     """Forks a runner for each message, until there are no more."""
+    from backends.caged.cage import prepare
+
+    prepare(threads)
     while True:
         said, places, _, _ = socket.recv_fds(control, 1 << 16, 1)
         if not said:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from backends.caged.linux import LIBC, call
@@ -63,7 +65,7 @@ def restrict(files: int, tcp: int, inside: int, allowed: Iterable[tuple[Path, in
     rules = call(LIBC.syscall(_CREATE_RULESET, attributes, size, ctypes.c_uint32(0)))
     try:
         for place, rights in allowed:
-            if place.exists():
+            with suppress(FileNotFoundError, NotADirectoryError):
                 _allow(rules, place, files & rights)
         call(LIBC.syscall(_RESTRICT_SELF, rules, ctypes.c_uint32(0)))
     finally:
@@ -71,10 +73,10 @@ def restrict(files: int, tcp: int, inside: int, allowed: Iterable[tuple[Path, in
 
 
 def _allow(rules: int, path: Path, rights: int) -> None:
-    if not path.is_dir():
-        rights &= _OF_FILES
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
+        if not stat.S_ISDIR(os.fstat(place).st_mode):
+            rights &= _OF_FILES
         rule = struct.pack("=Qi", rights, place)
         call(LIBC.syscall(_ADD_RULE, rules, 1, rule, ctypes.c_uint32(0)))
     finally:

@@ -12,6 +12,7 @@ import platform
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from backends.caged.linux import LIBC, call
 
@@ -107,7 +108,14 @@ def computing(machine: Architecture, process: int, threads: bool = False) -> byt
 
     threads: whether it may start threads and read the clock.
     """
-    refuse, allow = step(RETURN, REFUSED), step(RETURN, ALLOW)
+    own = where(machine.tgkill, 0, [step(EQUAL, process, 0, 1), _ALLOWED, _REFUSED])
+    return b"".join([_for_all(machine, threads), *own, _REFUSED])
+
+
+@cache
+def _for_all(machine: Architecture, threads: bool) -> bytes:
+    """What does not depend on the process."""
+    refuse, allow = _REFUSED, _ALLOWED
     made = [step(LOAD, ARCHITECTURE), step(EQUAL, machine.audit, 1, 0), refuse, step(LOAD, NUMBER)]
     allowed = [*_COMPUTES.values(), *(_IN_THREADS.values() if threads else ())]
     for numbers in allowed:
@@ -115,8 +123,7 @@ def computing(machine: Architecture, process: int, threads: bool = False) -> byt
     if threads:
         made += [step(EQUAL, _CLONE3[machine.column], 0, 1), step(RETURN, ABSENT)]
         made += where(machine.clone, 0, [step(ANY_BIT, _ONE_OF_PROCESS, 0, 1), allow, refuse])
-    made += where(machine.tgkill, 0, [step(EQUAL, process, 0, 1), allow, refuse])
-    return b"".join([*made, refuse])
+    return b"".join(made)
 
 
 def where(number: int, argument: int, steps: Sequence[bytes]) -> list[bytes]:
@@ -128,3 +135,6 @@ def where(number: int, argument: int, steps: Sequence[bytes]) -> list[bytes]:
 def step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     """One instruction; the last two are how many it skips."""
     return struct.pack("=HBBI", code, if_true, if_false, value)
+
+
+_REFUSED, _ALLOWED = step(RETURN, REFUSED), step(RETURN, ALLOW)

@@ -21,13 +21,20 @@
 
 namespace sim {
 
-// Commands come from here and go back when they are complete.
+// Commands come from here and go back when they are complete. A thread keeps some for its next simulation:
+// they are large, and to make them takes as long as a short simulation.
 class CommandPool {
  public:
+  CommandPool() = default;
+  CommandPool(const CommandPool&) = delete;
+  ~CommandPool() {
+    if (kept().size() > kMostKept) kept().resize(kMostKept);
+  }
+
   Command* take() {
     if (free_.empty()) {
-      all_.emplace_back();
-      free_.push_back(&all_.back());
+      if (used_ == kept().size()) kept().emplace_back();
+      free_.push_back(&kept()[used_++]);
     }
     Command* command = free_.back();
     free_.pop_back();
@@ -37,7 +44,14 @@ class CommandPool {
   void give_back(Command* command) { free_.push_back(command); }
 
  private:
-  std::deque<Command> all_;
+  static constexpr std::size_t kMostKept = 512;
+
+  static std::deque<Command>& kept() {
+    thread_local std::deque<Command> all;
+    return all;
+  }
+
+  std::size_t used_ = 0;  // of those that are kept, the first, by this simulation
   std::vector<Command*> free_;
 };
 

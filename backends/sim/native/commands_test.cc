@@ -26,16 +26,33 @@ class Hostile final : public Programs {
  public:
   Hostile(Random& random, const std::vector<TensorInfo>& tensors, Index wild)
       : random_(random), tensors_(tensors), wild_(wild) {}
-  std::vector<Bytes> launch(const LaunchCall&, const Shape& shape) override {
-    std::vector<Bytes> all;
+  std::vector<Portion> launch(const LaunchCall&, const Shape& shape) override {
+    std::vector<Portion> all;
     const bool alike = random_.one_in(2);  // so that sends meet receives, and barriers are passed
     for (Index i = 0; i < shape.count; ++i)
-      all.push_back(alike && i > 0 ? all[0] : Program(random_, tensors_, wild_).made());
+      all.push_back(alike && i > 0 ? all[0] : portion());
     return all;
   }
-  Bytes more(Index, Index) override { return {}; }
+  std::vector<Portion> more(const std::vector<Going>& programs) override {
+    std::vector<Portion> all(programs.size());
+    for (Portion& next : all)
+      if (random_.one_in(4)) next = portion();
+    return all;
+  }
 
  private:
+  // What it says that it waits for has nothing to do with what its commands ask for.
+  Portion portion() {
+    Portion made;
+    made.commands.replace(Program(random_, tensors_, wild_).made());
+    made.asked.waits = random_.one_in(8);
+    made.asked.from.id = static_cast<std::uint32_t>(
+        random_.below(static_cast<Index>(tensors_.size()) + 2));
+    made.asked.position.size = static_cast<int>(random_.below(device::kMaxRank + 1));
+    for (Index& at : made.asked.position.at) at = random_.below(6) - 1;
+    return made;
+  }
+
   Random& random_;
   const std::vector<TensorInfo>& tensors_;
   Index wild_;

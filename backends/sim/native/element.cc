@@ -20,8 +20,9 @@ Element::Element(Chip& chip, Index id, const std::vector<const TensorInfo*>& ten
     engines_.push_back(std::make_unique<Engine>(chip, *this, static_cast<Unit>(unit)));
 }
 
-void Element::run(std::vector<std::byte> first) {
-  stream_.replace(std::move(first));
+void Element::run(Portion first) {
+  stream_ = std::move(first.commands);
+  asked_ = first.asked;
   core_time_ = chip_.events.now();
   for (const auto& engine : engines_) {
     switch (engine->unit()) {
@@ -146,22 +147,26 @@ void Element::number() {
   try {
     step_core();
     const TensorInfo& source = tensor(from);
-    if (!is_index(source.dtype))
-      fail("'", source.name, "' is ", name_of(source.dtype), "; a number is i32 or i64");
-    if (position.size != source.rank)
-      fail("the position has ", position.size, " dimensions, '", source.name, "' has ",
-           source.rank);
-    number_element_ = 0;
-    for (int d = 0; d < source.rank; ++d) {
-      if (position.at[d] < 0 || position.at[d] >= source.extent[d])
-        fail("position ", position.at[d], " along dimension ", d, " of '", source.name,
-             "' is out of range; its extent is ", source.extent[d]);
-      number_element_ += position.at[d] * source.stride[d];
-    }
+    number_element_ = element_at(source, position);
     number_tensor_ = &source;
   } catch (const SimulationError& error) {
     throw SimulationError(place(id_, core_time_, "number: ") + error.what());
   }
+}
+
+Index Element::element_at(const TensorInfo& tensor, const device::List<Index>& position) const {
+  if (!is_index(tensor.dtype))
+    fail("'", tensor.name, "' is ", name_of(tensor.dtype), "; a number is i32 or i64");
+  if (position.size != tensor.rank)
+    fail("the position has ", position.size, " dimensions, '", tensor.name, "' has ", tensor.rank);
+  Index element = 0;
+  for (int d = 0; d < tensor.rank; ++d) {
+    if (position.at[d] < 0 || position.at[d] >= tensor.extent[d])
+      fail("position ", position.at[d], " along dimension ", d, " of '", tensor.name,
+           "' is out of range; its extent is ", tensor.extent[d]);
+    element += position.at[d] * tensor.stride[d];
+  }
+  return element;
 }
 
 void Element::await_number() {
@@ -196,7 +201,52 @@ void Element::number_ready(void* what) {
   }
   read_integers(tensor.dtype, tensor.data + element.number_element_ * size_of(tensor.dtype), 1, 1,
                 &element.number_);
+  element.number_last_ = true;
   element.advance();
+}
+
+// --- numbers ahead ---
+
+bool Element::tell_ahead(Index& number) {
+  if (ahead_ || !asked_.waits || asked_.from.id >= tensors_.size()) return false;
+  const TensorInfo& source = *tensors_[asked_.from.id];
+  if (!source.input) return false;
+  try {
+    told_.element = element_at(source, asked_.position);
+  } catch (const SimulationError&) {
+    return false;  // and said in the cycle in which the program asks for it
+  }
+  told_from_ = &source;
+  read_integers(source.dtype, source.data + told_.element * size_of(source.dtype), 1, 1,
+                &told_.number);
+  number = told_.number;
+  return true;
+}
+
+void Element::refill() {
+  if (ahead_) return use_ahead();
+  // One question for all programs that can go on: each takes the way between the processes.
+  std::vector<Element*> asking{this};
+  std::vector<Going> going{{id_, number_}};
+  for (const auto& other : chip_.elements) {
+    Index number = 0;
+    if (other.get() == this || !other->tell_ahead(number)) continue;
+    asking.push_back(other.get());
+    going.push_back({other->id_, number});
+  }
+  std::vector<Portion> next = chip_.programs.more(going);
+  for (std::size_t i = 1; i < asking.size(); ++i) asking[i]->ahead_ = std::move(next[i]);
+  stream_ = std::move(next[0].commands);
+  asked_ = next[0].asked;
+}
+
+void Element::use_ahead() {
+  const bool kept = number_last_ && number_tensor_ == told_from_ &&
+                    number_element_ == told_.element && number_ == told_.number;
+  if (!kept) fail("the program does not wait for the number that it says it waits for");
+  stream_ = std::move(ahead_->commands);
+  asked_ = ahead_->asked;
+  ahead_.reset();
 }
 
 void Element::barrier() {

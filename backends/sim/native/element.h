@@ -3,6 +3,7 @@
 #define BACKENDS_SIM_NATIVE_ELEMENT_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ class Element final {
   // `tensors` are those of the launch, in the order of its arguments.
   Element(Chip& chip, Index id, const std::vector<const TensorInfo*>& tensors);
   // Starts a program, by the first of its commands; it begins in this cycle.
-  void run(std::vector<std::byte> first);
+  void run(Portion first);
 
   Index id() const { return id_; }
   Index count() const { return chip_.spec.rows * chip_.spec.columns; }
@@ -65,6 +66,12 @@ class Element final {
   void check_peer(Index peer) const;
   // Takes commands from the stream until the program waits for one, or ends.
   void replay();
+  void refill();
+  // The number that the program will wait for, where nothing can change it any more: an input's, which is
+  // told once. The program goes on ahead then, and `use_ahead` holds it to its word.
+  bool tell_ahead(Index& number);
+  void use_ahead();
+  Index element_at(const TensorInfo& tensor, const device::List<Index>& position) const;
   void replay_command(Record record);
   void buffer();
   void load();
@@ -110,6 +117,11 @@ class Element final {
   const TensorInfo* number_tensor_ = nullptr;
   Index number_element_ = 0;
   Index number_ = 0;  // the last that was read
+  bool number_last_ = false;  // nothing has come since
+  Asked asked_;                // behind the commands of the stream
+  std::optional<Portion> ahead_;  // what follows, if the program was told that number
+  Going told_{};                // the element of the tensor, and the number
+  const TensorInfo* told_from_ = nullptr;
   Counters counters_;
 };
 

@@ -352,7 +352,8 @@ void Element::matmul() {
 
 void Element::replay() {
   while (true) {
-    if (stream_.empty()) stream_.replace(chip_.programs.more(id_, number_));
+    if (stream_.empty()) refill();
+    number_last_ = false;
     const Record record = stream_.record();
     switch (record) {
       case Record::awaited:

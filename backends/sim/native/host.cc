@@ -16,7 +16,9 @@ using device::Index;
 
 class Host {
  public:
-  explicit Host(int socket) : socket_(socket) {}
+  explicit Host(int socket) : line_(socket) {}
+
+  bool get(std::vector<std::byte>& request) { return line_.get(request); }
 
   // Loads the library, and says what is wrong with it.
   bool open(const std::string& path) {
@@ -40,7 +42,7 @@ class Host {
   bool say(const std::string& wrong) {
     Writer said;
     if (!wrong.empty()) said.put(std::string_view(wrong));
-    return send_frame(socket_, said.data(), said.size());
+    return line_.put(said, {}) && line_.flush();
   }
 
   bool launch(Reader& request) {
@@ -65,21 +67,26 @@ class Host {
           *recorders_.back(), device::Args{sizes_.data(), static_cast<Index>(sizes_.size())}));
       if (!proceed(i, 0)) return false;
     }
-    return true;
+    return line_.flush();
   }
 
   bool more(Reader& request) {
-    const auto element = request.number<Index>();
-    return proceed(element, request.number<Index>());
+    while (!request.empty()) {
+      const auto element = request.number<Index>();
+      if (!proceed(element, request.number<Index>())) return false;
+    }
+    return line_.flush();
   }
 
   bool proceed(Index element, Index number) {
     Recorder& recorder = *recorders_[static_cast<std::size_t>(element)];
     recorder.run(number);
-    return send_frame(socket_, recorder.written().data(), recorder.written().size());
+    Writer head;
+    recorder.put_asked(head);
+    return line_.put(head, recorder.written());
   }
 
-  int socket_;
+  Line line_;
   std::optional<Library> library_;  // outlives the programs
   std::vector<Index> sizes_;
   Shape shape_{};
@@ -103,7 +110,7 @@ void serve_kernel(int socket, const std::string& library) {
   Host host(socket);
   if (!host.open(library)) return;
   std::vector<std::byte> received;
-  while (receive_frame(socket, received)) {
+  while (host.get(received)) {
     Reader request;
     request.replace(std::move(received));
     if (!host.serve(request)) return;

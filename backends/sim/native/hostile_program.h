@@ -57,7 +57,7 @@ class Program {
   Program(Random& random, const std::vector<TensorInfo>& tensors, Index wild)
       : random_(random), tensors_(tensors), wild_(wild) {}
 
-  Bytes made() {
+  std::vector<std::byte> made() {
     for (Index& extent : extents_) extent = 1 + random_.below(5);
     for (Dtype& dtype : liked_) dtype = random_.of(kTypes);
     const Index buffers = 3 + random_.below(6);
@@ -65,7 +65,7 @@ class Program {
     const Index commands = random_.below(random_.one_in(3) ? kCommands : 6);
     for (Index i = 0; i < commands; ++i) command();
     out_.put(Record::ended);
-    Bytes bytes(out_.data(), out_.data() + out_.size());
+    std::vector<std::byte> bytes(out_.data(), out_.data() + out_.size());
     if (wild())  // a stream that is none
       for (Index i = 0; i < 1 + random_.below(8); ++i)
         bytes[static_cast<std::size_t>(random_.below(static_cast<Index>(bytes.size())))] =

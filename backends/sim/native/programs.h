@@ -20,16 +20,26 @@ struct LaunchCall {
   std::vector<Index> sizes;
 };
 
-using Bytes = std::vector<std::byte>;
+// Commands of a program, and what it waits for behind them.
+struct Portion {
+  Reader commands;
+  Asked asked;
+};
+
+// That a program goes on. `number`: what it waited for, if it did.
+struct Going {
+  Index element;
+  Index number;
+};
 
 class Programs {
  public:
   virtual ~Programs() = default;
 
   // Starts a program for each processing element; gives the first commands of each.
-  virtual std::vector<Bytes> launch(const LaunchCall& call, const Shape& shape) = 0;
-  // The next commands of a program. `number`: what it waited for, if it did.
-  virtual Bytes more(Index element, Index number) = 0;
+  virtual std::vector<Portion> launch(const LaunchCall& call, const Shape& shape) = 0;
+  // The next commands of some programs, in their order.
+  virtual std::vector<Portion> more(const std::vector<Going>& programs) = 0;
 };
 
 // The process that runs a kernel's code has ended, or says what is no answer.

@@ -106,7 +106,16 @@ device::Number Recorder::number(device::Tensor from, device::List<device::Index>
   out_.put(from.id);
   out_.put(static_cast<std::uint8_t>(position.size));
   for (const device::Index at : position) out_.put(at);
+  asked_from_ = from;
+  asked_at_ = position;
   return {this};
+}
+
+void Recorder::put_asked(Writer& into) const {
+  into.put(waited_ != nullptr);
+  if (waited_ == nullptr) return;
+  into.put(asked_from_.id);
+  into.put(asked_at_);
 }
 
 device::Issued Recorder::store(device::Tensor to, const device::Region& region,

@@ -28,6 +28,8 @@ class Recorder final : public device::Pe {
   // `number`: what it waited for.
   void run(device::Index number);
   const Writer& written() const { return out_; }
+  // Adds the number that the program waits for, which `Reader::asked` reads.
+  void put_asked(Writer& into) const;
 
   device::Index id() const override { return id_; }
   device::Index count() const override { return shape_.count; }
@@ -91,6 +93,8 @@ class Recorder final : public device::Pe {
   std::uint32_t buffers_ = 0;
   std::uint32_t slots_ = 0;
   device::Number* waited_ = nullptr;
+  device::Tensor asked_from_{};  // of the last number
+  device::List<device::Index> asked_at_;
   bool ended_ = false;
 };
 

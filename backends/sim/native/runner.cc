@@ -1,14 +1,13 @@
 #include "backends/sim/native/runner.h"
 
 #include "backends/sim/native/error.h"
-#include "backends/sim/native/frames.h"
 #include "backends/sim/native/host.h"
 
 namespace sim {
 
-Runner::Runner(int socket) : socket_(socket) { require_good(); }
+Runner::Runner(int socket) : line_(socket) { require_good(); }
 
-std::vector<Bytes> Runner::launch(const LaunchCall& call, const Shape& shape) {
+std::vector<Portion> Runner::launch(const LaunchCall& call, const Shape& shape) {
   Writer request;
   request.put(Request::launch);
   put_long(request, call.kernel);
@@ -20,37 +19,47 @@ std::vector<Bytes> Runner::launch(const LaunchCall& call, const Shape& shape) {
   request.put(shape.most_scalars);
   ask(request);
   require_good();
-  std::vector<Bytes> first;
-  for (Index i = 0; i < shape.count; ++i) first.push_back(answer());
+  std::vector<Portion> first;
+  for (Index i = 0; i < shape.count; ++i) first.push_back(portion());
   return first;
 }
 
-Bytes Runner::more(Index element, Index number) {
+std::vector<Portion> Runner::more(const std::vector<Going>& programs) {
   Writer request;
   request.put(Request::more);
-  request.put(element);
-  request.put(number);
+  for (const Going& program : programs) {
+    request.put(program.element);
+    request.put(program.number);
+  }
   ask(request);
-  return answer();
+  std::vector<Portion> next;
+  for (std::size_t i = 0; i < programs.size(); ++i) next.push_back(portion());
+  return next;
 }
 
 void Runner::ask(const Writer& request) {
-  if (!send_frame(socket_, request.data(), request.size()))
+  if (!line_.put(request, {}) || !line_.flush())
     throw KernelEnded("the process that runs the kernel has ended");
 }
 
-Bytes Runner::answer() {
-  Bytes found;
-  if (!receive_frame(socket_, found))
-    throw KernelEnded("the process that runs the kernel has ended");
+std::vector<std::byte> Runner::answer() {
+  std::vector<std::byte> found;
+  if (!line_.get(found)) throw KernelEnded("the process that runs the kernel has ended");
+  return found;
+}
+
+Portion Runner::portion() {
+  Portion found;
+  found.commands.replace(answer());
+  found.asked = found.commands.asked();
   return found;
 }
 
 void Runner::require_good() {
-  const Bytes said = answer();
+  std::vector<std::byte> said = answer();
   if (said.empty()) return;
   Reader reader;
-  reader.replace(said);
+  reader.replace(std::move(said));
   fail(reader.text());
 }
 

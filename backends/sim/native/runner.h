@@ -2,6 +2,7 @@
 #ifndef BACKENDS_SIM_NATIVE_RUNNER_H_
 #define BACKENDS_SIM_NATIVE_RUNNER_H_
 
+#include "backends/sim/native/frames.h"
 #include "backends/sim/native/programs.h"
 
 namespace sim {
@@ -13,15 +14,16 @@ class Runner final : public Programs {
   explicit Runner(int socket);
 
   // Throws SimulationError where the library lacks the kernel.
-  std::vector<Bytes> launch(const LaunchCall& call, const Shape& shape) override;
-  Bytes more(Index element, Index number) override;
+  std::vector<Portion> launch(const LaunchCall& call, const Shape& shape) override;
+  std::vector<Portion> more(const std::vector<Going>& programs) override;
 
  private:
   void ask(const Writer& request);
-  Bytes answer();
+  std::vector<std::byte> answer();
+  Portion portion();
   void require_good();  // the answer is empty, or says what is wrong
 
-  int socket_;
+  Line line_;
 };
 
 }  // namespace sim

@@ -70,7 +70,7 @@ void Run::launch(const LaunchCall& call) {
   chip_.barrier.expect(chip_.elements.size());
   chip_.last_done = start;
   const Spec& spec = chip_.spec;
-  std::vector<Bytes> commands = chip_.programs.launch(
+  std::vector<Portion> commands = chip_.programs.launch(
       call, {spec.rows * spec.columns, spec.rows, spec.columns, chip_.options.max_cycles});
   for (std::size_t i = 0; i < chip_.elements.size(); ++i) {
     chip_.elements[i] = std::make_unique<Element>(chip_, static_cast<Index>(i), arguments_);

@@ -23,6 +23,12 @@ void Writer::put(std::string_view text) {
   for (const char c : kept) put(c);
 }
 
+void Writer::put(const device::List<device::Index>& position) {
+  const std::uint8_t rank = rank_of(position);
+  put(rank);
+  for (int i = 0; i < rank; ++i) put(position.at[i]);
+}
+
 void Writer::put(const device::Box& box) {
   const std::uint8_t rank = rank_of(box);
   put(rank);
@@ -138,6 +144,15 @@ device::List<device::Index> Reader::position() {
   position.size = rank();
   for (int i = 0; i < position.size; ++i) position.at[i] = number<device::Index>();
   return position;
+}
+
+Asked Reader::asked() {
+  Asked asked;
+  asked.waits = flag();
+  if (!asked.waits) return asked;
+  asked.from = {number<std::uint32_t>()};
+  asked.position = position();
+  return asked;
 }
 
 device::Operands Reader::operands() {

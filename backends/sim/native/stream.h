@@ -34,15 +34,24 @@ struct OwnedRegion {
   device::Tile rows[device::kMaxRank];
 };
 
+// The number that a program waits for at the end of its commands, by its own word.
+struct Asked {
+  bool waits = false;
+  device::Tensor from{};
+  device::List<device::Index> position;
+};
+
 class Writer {
  public:
   template <class T>
   void put(T value) {
     static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
-    const auto* first = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), first, first + sizeof(T));
+    if (bytes_.size() - size_ < sizeof(T)) bytes_.resize(2 * bytes_.size() + sizeof(T));
+    std::memcpy(bytes_.data() + size_, &value, sizeof(T));
+    size_ += sizeof(T);
   }
   void put(std::string_view text);
+  void put(const device::List<device::Index>& position);
   void put(const device::Box& box);
   void put(const device::Tile& tile);
   void put(const device::Region& region);
@@ -52,12 +61,13 @@ class Writer {
     put(outside.value);
   }
 
-  std::size_t size() const { return bytes_.size(); }
+  std::size_t size() const { return size_; }
   const std::byte* data() const { return bytes_.data(); }
-  void clear() { bytes_.clear(); }
+  void clear() { size_ = 0; }
 
  private:
-  std::vector<std::byte> bytes_;
+  std::vector<std::byte> bytes_;  // the first `size_` are written
+  std::size_t size_ = 0;
 };
 
 // Throws SimulationError for what no writer writes.
@@ -91,6 +101,7 @@ class Reader {
   device::Box box();
   device::Tile tile();
   device::List<device::Index> position();
+  Asked asked();
   device::Operands operands();
   device::Outside outside() {
     const bool allowed = flag();
