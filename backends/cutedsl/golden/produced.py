@@ -197,7 +197,7 @@ def dense_0(
         y = cute.make_rmem_tensor(cute.make_layout((2, 8), stride=(8, 1)), BFloat16)
         for m_i in cutlass.range(2, unroll_full=True):
             for n_i in cutlass.range(8, unroll_full=True):
-                y[m_i, n_i] = BFloat16(fn.gelu(acc[m_i, n_i] + Float32(x_b[n_i])))
+                y[m_i, n_i] = BFloat16(fn.short_gelu(acc[m_i, n_i] + Float32(x_b[n_i])))
         if const_expr(BULK):
             cute.arch.fence_proxy("async.shared", space="cta")
             cute.arch.barrier(barrier_id=1, number_of_threads=256)

@@ -189,7 +189,7 @@ def dense_0(
     y = cute.make_rmem_tensor(cute.make_layout((4, 8), stride=(8, 1)), BFloat16)
     for m_i in cutlass.range(4, unroll_full=True):
         for n_i in cutlass.range(8, unroll_full=True):
-            y[m_i, n_i] = BFloat16(fn.gelu(acc[m_i, n_i] + Float32(x_b[n_i])))
+            y[m_i, n_i] = BFloat16(fn.short_gelu(acc[m_i, n_i] + Float32(x_b[n_i])))
     cute.arch.sync_threads()
     for m_i in cutlass.range(4, unroll_full=True):
         for n_i in cutlass.range(0, 8, 2, unroll_full=True):

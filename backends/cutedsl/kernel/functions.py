@@ -25,6 +25,8 @@ from cutlass import (
 INFINITY = float("inf")
 NAN = float("nan")
 LOG2_E = 1.4426950408889634
+# The binary logarithm of the normal distribution of -x for x from 0 to 5, within 2.3e-4.
+_TAIL = (-2.69919848e-4, 5.29736187e-3, -4.63193953e-2, -4.66907352e-1, -1.147789, -1.00022829)
 _ENDS = {  # of integer types
     t: (-(1 << bits - 1), (1 << bits - 1) - 1)
     for t, bits in ((Int64, 64), (Int32, 32), (cutlass.Int16, 16), (cutlass.Int8, 8))
@@ -134,6 +136,20 @@ def gelu(x: Any) -> Any:
     x = _floating(x)
     half, root = type(x)(0.5), type(x)(0.7071067811865476)
     return half * x * (1.0 + erf(x * root))
+
+
+def short_gelu(x: Any) -> Any:
+    """gelu of a float, to be rounded to 16 bits: within 2e-4 of it, in half the instructions."""
+    x = _floating(x)
+    if x.dtype is Float64:
+        return gelu(x)
+    # The normal distribution of -|x| as a power of 2. Where |x| is 16, that is 0, so infinite numbers
+    # and NaN become what they become in gelu.
+    size, power = smaller(_absolute(x), 16.0), Float32(_TAIL[0])
+    for coefficient in _TAIL[1:]:
+        power = power * size + coefficient
+    tail = exp2_flushed(power)
+    return x * where(x > 0.0, 1.0 - tail, tail)
 
 
 def atan2(a: Any, b: Any) -> Any:
