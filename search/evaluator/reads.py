@@ -55,17 +55,47 @@ def toolchain() -> tuple[Path, ...]:
     for variable in ("CC", "CXX"):
         if program := shutil.which(os.environ.get(variable, "")):
             found.append(Path(program).resolve().parent)
-    for module in list(sys.modules.values()):  # a build may have put some elsewhere
-        if isinstance(file := getattr(module, "__file__", None), str):
-            found.append(Path(file))
-    kept: set[Path] = set()
-    for place in sorted({place.resolve() for place in found}):
-        if _HOME.is_relative_to(place) or _TREE.is_relative_to(place):
-            if _HOME.is_relative_to(place) or not _INSTALLED:
-                continue  # more than a toolchain lies there
-        if kept.isdisjoint(place.parents):
+    places = {os.path.realpath(place) for place in found}
+    places |= _modules()  # a build may have put some elsewhere
+    kept: set[str] = set()
+    for place in sorted(places):
+        if _holds(place, str(_HOME)) or (_holds(place, str(_TREE)) and not _INSTALLED):
+            continue  # more than a toolchain lies there
+        if not any(above in kept for above in _above(place)):
             kept.add(place)
-    return tuple(sorted(kept))
+    return tuple(sorted(map(Path, kept)))
+
+
+def _holds(place: str, file: str) -> bool:
+    return file == place or file.startswith(place.rstrip("/") + "/")
+
+
+def _above(place: str) -> Iterator[str]:
+    """The folders that a place lies in."""
+    while (folder := os.path.dirname(place)) != place:
+        yield folder
+        place = folder
+
+
+def _modules() -> set[str]:
+    """The files of all modules, without symbolic links. There are a thousand, in few folders, each of
+    which is looked up once."""
+    folders: dict[str, str] = {}
+
+    def in_real_folder(file: str) -> str:
+        folder, name = os.path.split(file)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        return os.path.join(folders[folder], name)
+
+    found = set()
+    for module in list(sys.modules.values()):
+        if isinstance(file := getattr(module, "__file__", None), str):
+            real = in_real_folder(file)
+            if os.path.islink(real):
+                real = in_real_folder(os.path.join(os.path.dirname(real), os.readlink(real)))
+            found.add(os.path.realpath(real) if os.path.islink(real) else real)
+    return found
 
 
 def _packages() -> Iterator[Path]:
