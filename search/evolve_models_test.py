@@ -71,7 +71,7 @@ def whole(tmp_path_factory):
     place = Place(tmp_path_factory.mktemp("whole"), "null")
     with served(PASSING) as server:
         more = ("--store=runs.db", "--report=page.html")
-        code, said, noise = place.run(*WORDS, *more, **at(server))
+        code, said, noise = place.run_here(*WORDS, *more, **at(server))
     assert code == 0, noise
     return Whole(place, said, noise, server.seen)
 
@@ -231,7 +231,7 @@ def test_the_key_is_nowhere(whole):
 
 
 def test_a_replay_without_network_is_the_same_to_the_byte(whole):
-    code, said, noise = whole.place.run(f"--replay={RUN}", "--store=runs.db", "--json")
+    code, said, noise = whole.place.run_here(f"--replay={RUN}", "--store=runs.db", "--json")
     assert code == 0, noise
     name = json.loads(said)["runs"][0]["run"]
     assert name != RUN and said.replace(f'"{name}"', f'"{RUN}"') == whole.said
@@ -248,12 +248,12 @@ def test_streams_that_break_off_are_asked_for_again_and_counted(tmp_path):
     place = Place(tmp_path, "null")
     with served(["cut", "broken"]) as server:
         words = (*WORDS, "--store=runs.db", "--evaluations=12")
-        code, said, noise = place.run(*words, **at(server))
+        code, said, noise = place.run_here(*words, **at(server))
     assert code == 0 and "broke off after 24 characters; attempt 2" in noise
     replies = [reply for _, reply in exchanges(place, RUN)]
     assert len(replies) == len(server.seen) - 2
     assert {r.usage for r in replies if r.tokens_out} == {"reported"}, "no stream that broke off"
-    code, again, _ = place.run(f"--replay={RUN}", "--store=runs.db", "--json")
+    code, again, _ = place.run_here(f"--replay={RUN}", "--store=runs.db", "--json")
     assert code == 0 and again.replace("rows-null-2", RUN) == said
 
 
@@ -265,11 +265,11 @@ def test_sizes_in_another_order_than_the_signature_are_replayed_and_go_on(shape,
     kept = ("--store=runs.db", "--json")
     with served() as server:
         more = ("--target=null", "--seed=7", "--evaluations=10")
-        code, said, noise = place.run(*words, *more, *kept, **at(server))
+        code, said, noise = place.run_here(*words, *more, *kept, **at(server))
         assert code == 0 and server.seen, noise
-    code, again, noise = place.run("--replay=map_id-null-1", *kept)
+    code, again, noise = place.run_here("--replay=map_id-null-1", *kept)
     assert code == 0 and again.replace("map_id-null-2", "map_id-null-1") == said, noise
-    code, again, noise = place.run("--resume=map_id-null-1", *kept, OPENAI_API_KEY=KEY)
+    code, again, noise = place.run_here("--resume=map_id-null-1", *kept, OPENAI_API_KEY=KEY)
     assert code == 0 and again == said, noise
 
 
@@ -288,12 +288,12 @@ def test_a_run_killed_twice_goes_on_in_its_order_and_is_replayed_whole(tmp_path)
             assert keys[: len(told)] == told
             told = keys
         assert place.evaluated("runs.db") == 28
-        code, said, noise = place.run(*go_on, **at(server))
+        code, said, noise = place.run_here(*go_on, **at(server))
     assert code == 0 and "goes on" in noise
     keys = [e.key for e in load(place, RUN).events if e.kind == "told"]
     assert len(keys) == len(set(keys)) == 40 and keys[: len(told)] == told
     assert place.evaluated("runs.db") == 40, "what was stored is not evaluated again"
-    code, again, _ = place.run(f"--replay={RUN}", "--store=runs.db", "--json")
+    code, again, _ = place.run_here(f"--replay={RUN}", "--store=runs.db", "--json")
     assert code == 0 and again.replace("rows-null-2", RUN) == said
 
 
@@ -303,7 +303,7 @@ def first_prompts(tmp_path_factory):
     place = Place(tmp_path_factory.mktemp("first"), "null")
     with ModelServer(folder=ANSWERS, otherwise="nonsense", gather=REQUESTS) as server:
         words = (*WORDS, "--operators=universal", f"--evaluations={2 + REQUESTS}", "--no-store")
-        code, _, noise = place.run(*words, **at(server))
+        code, _, noise = place.run_here(*words, **at(server))
     assert code == 0, noise
     return [seen.body["messages"] for seen in server.seen[:REQUESTS]]
 

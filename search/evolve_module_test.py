@@ -107,7 +107,7 @@ def test_positions_that_one_kernel_gives_another_lie_inside_its_tensors(written,
         "        j = torch.argmax(y) // 2 + i * 2 % 10\n"
         "        return torch.gather(x, 1, i) * v + y[j.clamp(0, 9)]"
     )
-    done = evolve(
+    done = evolve_here(
         written(body),
         f"--target={target}",
         "--problem=model.py",
@@ -124,7 +124,7 @@ def test_the_winners_of_a_module_are_a_solution_file(written):
     """It computes what the problem does; also where all candidates are known to the store."""
     folder = written(text=TWICE)
     words = ("--problem=model.py", "--model-new=new.py", "--evaluations=1", "--store=s.db")
-    done = evolve(folder, *IMPORTED, *words)
+    done = evolve_here(folder, *IMPORTED, *words)
     assert done.returncode == 0, done.stderr
     assert "model on h200: 2 steps by 1 kernel; sum of best times " in done.stdout
     text = (folder / "new.py").read_text()
