@@ -153,7 +153,7 @@ def test_a_search_ends_at_its_time_while_its_only_model_is_silent(place):
 
 def test_without_a_key_it_is_said_once_and_the_search_goes_on(place):
     kernels = ("--kernel=rows.kir", "--kernel=scale.kir", "--evaluations=4", "--model=tiny")
-    code, out, err = place.run("--target=null", "--json", "--store=runs.db", *kernels)
+    code, out, err = place.run_here("--target=null", "--json", "--store=runs.db", *kernels)
     runs = json.loads(out)["runs"]
     assert code == 0 and [run["evaluations"] for run in runs] == [4, 4]
     assert err.count("no model is asked: OPENAI_API_KEY is not set") == 1

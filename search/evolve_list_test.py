@@ -90,7 +90,7 @@ def test_a_run_that_shared_kernels_is_shown_with_all_of_them(place):
 
 def test_an_unknown_run_is_told_with_those_that_are_known(place):
     place.evolve(*ROWS, "--evaluations=2")
-    code, out, err = place.run("--show=rows-null-7", "--store=runs.db")
+    code, out, err = place.run_here("--show=rows-null-7", "--store=runs.db")
     assert (code, out) == (2, "") and "no run `rows-null-7`" in err and "rows-null-1" in err
 
 
@@ -104,12 +104,12 @@ def test_what_a_damaged_store_still_holds_is_salvaged(place):
         "rows-null-2": "ended",
         "rows-null-1": "damaged",
     }
-    code, out, err = place.run("--show=rows-null-1", "--store=runs.db")
+    code, out, err = place.run_here("--show=rows-null-1", "--store=runs.db")
     assert (code, out) == (2, "") and "the settings of run `rows-null-1` are damaged" in err
     assert "--salvage" in err
     found = told(place, "--salvage=new.db", "--store=runs.db", "--json")
     assert json.loads(found)["saved"]["runs"] == json.loads(found)["lost"]["runs"] == 1
-    code, _, err = place.run("--resume=rows-null-2", "--store=new.db", "--evaluations=6")
+    code, _, err = place.run_here("--resume=rows-null-2", "--store=new.db", "--evaluations=6")
     assert code == 0, err
 
 
@@ -127,7 +127,7 @@ def test_a_run_in_progress_is_not_resumed_by_another_process(place):
 )
 def test_what_is_printed_fits_the_terminal(place, width):
     wide = {"COLUMNS": str(width)}
-    code, out, _ = place.run("--target=null", *ROWS, "--evaluations=4", **wide)
+    code, out, _ = place.run_here("--target=null", *ROWS, "--evaluations=4", **wide)
     out += told(place, "--list-runs", "--store=runs.db", **wide)
     assert code == 0 and max(map(len, out.splitlines())) <= width
     assert "4 evaluations were asked for and made" in " ".join(out.split())

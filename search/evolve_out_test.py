@@ -41,7 +41,7 @@ def test_a_folder_that_has_a_winner_is_not_overwritten_unless_it_is_asked_for(pl
     folder = place.work / "results" / "rows" / "null"
     (folder / "kernel.txt").write_text("edited by hand")
     place.given = place.files()
-    refused(place, *place.run("--target=null", *words), "--out", "is there already", "--overwrite")
+    refused(place, *place.run_here("--target=null", *words), "--out", "is there already", "--overwrite")
     assert (folder / "kernel.txt").read_text() == "edited by hand"
     run = place.evolve(*words, "--overwrite")["runs"][0]
     assert (folder / "kernel.txt").read_text() == run["source"]
@@ -54,7 +54,7 @@ def test_a_folder_of_another_kernel_of_the_name_is_refused_before_a_search(place
     (place.work / "rows.kir").write_text(text.replace("* w[k, n]", "+ w[k, n]"))
     place.given = place.files()
     said = ("another spec named `rows`", "hint: ")
-    refused(place, *place.run("--target=null", *WORDS, "--out=results"), *said)
+    refused(place, *place.run_here("--target=null", *WORDS, "--out=results"), *said)
 
 
 def test_a_checkout_takes_kernels_of_the_library_and_others_on_request_only(place):
@@ -62,10 +62,10 @@ def test_a_checkout_takes_kernels_of_the_library_and_others_on_request_only(plac
     (place.work / "WORKSPACE").touch()
     tree = {"BUILD_WORKSPACE_DIRECTORY": str(place.work)}
     words = (*TARGET, "--workers=1", "--evaluations=1", "--store=runs.db")
-    code, _, err = place.run(*words, "--kernel=scale.kir", **tree)
+    code, _, err = place.run_here(*words, "--kernel=scale.kir", **tree)
     assert code == 0 and "scale on h200: written nowhere; --out=DIR" in err
     assert not (place.work / "kernels_generated").exists()
-    code, out, err = place.run(*words, "--kernel=pairwise_dot", "--shape=B=2", "--json", **tree)
+    code, out, err = place.run_here(*words, "--kernel=pairwise_dot", "--shape=B=2", "--json", **tree)
     (run,) = json.loads(out)["runs"]
     assert run["record"] == "kernels_generated/pairwise_dot/h200.triton" and run["out"] is None, err
     assert (place.work / run["record"] / "record.toml").is_file()
@@ -74,7 +74,7 @@ def test_a_checkout_takes_kernels_of_the_library_and_others_on_request_only(plac
 
 def test_outside_a_checkout_winners_go_to_a_folder(place):
     words = (*TARGET, "--kernel=scale.kir", "--workers=1", "--evaluations=1", "--no-store")
-    code, out, err = place.run(*words)
+    code, out, err = place.run_here(*words)
     folder = place.work / "speciate_out" / "scale" / "h200.triton"
     assert code == 0 and f"scale: {folder}" in out, err
     assert (folder / "kernel.py").is_file() and not (folder.parent / "BUILD.bazel").exists()

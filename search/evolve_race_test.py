@@ -36,7 +36,7 @@ def test_a_race_has_one_budget_one_winner_and_a_row_for_each_backend(place):
     page = (place.work / "report.html").read_text()
     assert "By backend" in page and f"{found['backend']}, the winner" in page
     # What is stored tells the same, with the table for a person.
-    code, out, err = place.run(f"--show={found['run']}")
+    code, out, err = place.run_here(f"--show={found['run']}")
     assert code == 0, err
     assert f"rows on {TARGET}, by backend, won by {found['backend']}:" in out
 
@@ -57,7 +57,7 @@ def test_backends_without_a_dtype_of_the_kernel_are_left_out_and_named_once(plac
         "tune(M=64)\ncheck(M=5)\n"
     )
     words = ("--target=h200", "--kernel=narrow.kir", "--evaluations=2", "--no-store", "--json")
-    code, out, err = place.run(*words, "--workers=1")
+    code, out, err = place.run_here(*words, "--workers=1")
     assert code == 0, err
     assert json.loads(out)["runs"][0]["backend"] == "cuda"
     for name in ("triton", "cutedsl"):

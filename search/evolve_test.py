@@ -97,9 +97,9 @@ def test_the_same_seed_gives_the_same_result_with_any_number_of_workers(place):
 
 def test_what_was_found_out_before_is_taken_from_the_store(place):
     words = (*ROWS, "--evaluations=4", "--json", "--target=null")
-    place.run(*words)
+    place.run_here(*words)
     began = place.evaluated("../home/.local/share/speciate/store.db")
-    place.run(*words)
+    place.run_here(*words)
     assert place.evaluated("../home/.local/share/speciate/store.db") == 2 * began == 8
 
 
@@ -110,7 +110,7 @@ def test_a_run_killed_in_the_middle_resumes_to_the_result_of_one_that_was_not(pl
     code, _, _ = place.run("--target=null", *words, "--store=killed.db", **dies)
     assert code == -signal.SIGKILL
     assert place.evaluated("killed.db") == 10
-    code, out, err = place.run("--resume=rows-null-1", "--store=killed.db", "--json")
+    code, out, err = place.run_here("--resume=rows-null-1", "--store=killed.db", "--json")
     assert code == 0 and "goes on" in err
     assert json.loads(out) == whole
 
@@ -139,7 +139,7 @@ def test_an_interrupt_stores_everything_and_says_how_to_go_on(place):
     assert "python3 -m search.evolve --resume=rows-null-1 --store=runs.db" in err
     assert "not begun: scale on null" in err
     wider = ("--resume=rows-null-1", "--store=runs.db", f"--evaluations={run['evaluations']}")
-    code, out, _ = place.run(*wider, "--json")
+    code, out, _ = place.run_here(*wider, "--json")
     assert code == 0
     assert json.loads(out)["runs"][0]["best_us"] == run["best_us"]
 
@@ -147,17 +147,17 @@ def test_an_interrupt_stores_everything_and_says_how_to_go_on(place):
 def test_a_resumed_run_can_be_given_more_evaluations(place):
     place.evolve(*ROWS, "--evaluations=6", "--store=runs.db")
     wider = ("--resume=rows-null-1", "--store=runs.db", "--evaluations=12")
-    code, out, _ = place.run(*wider, "--json")
+    code, out, _ = place.run_here(*wider, "--json")
     longer = place.evolve(*ROWS, "--evaluations=12", "--store=other.db")
     assert code == 0 and json.loads(out) == longer
     assert list(json.loads(out)["runs"][0]["shape"]) == ["M", "K", "N"]
 
 
 def test_targets_are_listed_for_a_person_and_for_a_program(place):
-    code, out, _ = place.run("--list-targets")
+    code, out, _ = place.run_here("--list-targets")
     assert code == 0
     assert out.splitlines()[0].split() == "target backend correct by time with what it is".split()
-    code, listed, _ = place.run("--list-targets", "--json")
+    code, listed, _ = place.run_here("--list-targets", "--json")
     rows = json.loads(listed)["targets"]
     assert code == 0 and rows
     assert set(rows[0]) == {
