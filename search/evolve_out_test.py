@@ -41,7 +41,9 @@ def test_a_folder_that_has_a_winner_is_not_overwritten_unless_it_is_asked_for(pl
     folder = place.work / "results" / "rows" / "null"
     (folder / "kernel.txt").write_text("edited by hand")
     place.given = place.files()
-    refused(place, *place.run_here("--target=null", *words), "--out", "is there already", "--overwrite")
+    refused(
+        place, *place.run_here("--target=null", *words), "--out", "is there already", "--overwrite"
+    )
     assert (folder / "kernel.txt").read_text() == "edited by hand"
     run = place.evolve(*words, "--overwrite")["runs"][0]
     assert (folder / "kernel.txt").read_text() == run["source"]
@@ -65,7 +67,9 @@ def test_a_checkout_takes_kernels_of_the_library_and_others_on_request_only(plac
     code, _, err = place.run_here(*words, "--kernel=scale.kir", **tree)
     assert code == 0 and "scale on h200: written nowhere; --out=DIR" in err
     assert not (place.work / "kernels_generated").exists()
-    code, out, err = place.run_here(*words, "--kernel=pairwise_dot", "--shape=B=2", "--json", **tree)
+    code, out, err = place.run_here(
+        *words, "--kernel=pairwise_dot", "--shape=B=2", "--json", **tree
+    )
     (run,) = json.loads(out)["runs"]
     assert run["record"] == "kernels_generated/pairwise_dot/h200.triton" and run["out"] is None, err
     assert (place.work / run["record"] / "record.toml").is_file()
