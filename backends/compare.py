@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from backends.backend import Arrays, BackendError, Sizes
+from backends.expected import note
 from backends.tolerance import FEW, FINITE, LARGEST, allowance, norm_ratio, rms, spacing, tolerance
 from ir.reference.draws import INFINITE, NAN, POSITIVE
 from ir.reference.rounding import round_to
@@ -26,7 +27,7 @@ class Form:
     times: float = 1.0  # of what `tolerance.py` allows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Reference:
     """What is known of a spec at some sizes and a seed. No array is ever changed."""
 
@@ -41,6 +42,9 @@ class Reference:
     # arrays hold
     rows: Mapping[str, np.ndarray] = field(default_factory=dict)
     lengths: Mapping[str, int] = field(default_factory=dict)  # of that axis, by output
+
+    def __post_init__(self) -> None:
+        note(self)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """An output's, all of it."""

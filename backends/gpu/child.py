@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from backends.backend import BackendError
 from backends.busy import starved
+from backends.expected import wipe
 from backends.gpu.plain_pickle import plain_value
 
 T = TypeVar("T")
@@ -86,6 +87,7 @@ def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int)
         faulthandler.disable()  # its tracebacks go to the parent's stream
         os.environ["TMPDIR"] = str(own)
         tempfile.tempdir = None
+        wipe()  # of what the parent expects; code of others comes next
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         try:
             answer = ("value", work())

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from backends.backend import BackendError
+from backends.compare import Reference
 from backends.gpu.child import ChildEnded, fault, in_child, limit_memory
 
 HOURS = 7200.0  # seconds: longer than a test may take
@@ -33,6 +34,21 @@ def test_temporary_files_lie_in_the_folder(tmp_path):
         return tempfile.mkdtemp()
 
     assert in_child(work, GUARD, "build", tmp_path).startswith(str(tmp_path))
+
+
+def test_a_child_has_nothing_of_the_expected_results(tmp_path):
+    x = np.arange(1, 9, dtype=np.float32)
+    exact = {"small": np.ones(9), "large": np.ones((3, 1 << 17))}  # of which pages are dropped
+    storage = {"small": np.ones(9, np.float32)[1:], "large": np.ones((3, 1 << 17), np.float32)}
+    known = Reference({"x": x}, exact, storage, ({"small": np.ones(9)}, {"small": x[2:]}))
+
+    def work():
+        groups = (known.exact, known.storage, *known.noisy)
+        return [float(np.abs(a).sum()) for g in groups for a in g.values()], float(x.sum())
+
+    results, given = in_child(work, GUARD, "check", tmp_path)
+    assert results == [0, 0, 0, 0, 0, 33] and given == 36  # the last is part of an input
+    assert work() == ([9, 3 << 17, 8, 3 << 17, 9, 33], 36)
 
 
 class Forged:

@@ -1,0 +1,81 @@
+"""Expected results, which a process that runs code of others has no use for.
+
+Such a process that is forked has a copy of all memory of its parent. `wipe` leaves of the expected results
+zeros in its copy, before that code is loaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+LARGE = 1 << 20  # bytes, from which pages are dropped: to write them would copy them first
+_Arrays = Mapping[str, np.ndarray]
+
+
+class Known(Protocol):
+    """What is known of a kernel's results."""
+
+    @property
+    def inputs(self) -> _Arrays: ...
+    @property
+    def exact(self) -> _Arrays: ...
+    @property
+    def storage(self) -> _Arrays: ...
+    @property
+    def noisy(self) -> Sequence[_Arrays]: ...
+
+
+_known: WeakValueDictionary[int, Known] = WeakValueDictionary()
+
+
+def note(known: Known) -> None:
+    """Has results wiped in processes that ask for it."""
+    _known[id(known)] = known
+
+
+def wipe() -> None:
+    """Makes zeros of all expected results that this process has. For a forked process: whoever has the
+    arrays finds them changed. What an array shares with inputs stays, as kernels get these."""
+    all_known = list(_known.values())
+    given = {id(_whole(a)) for known in all_known for a in known.inputs.values()}
+    for known in all_known:
+        for array in _results(known):
+            whole = _whole(array)
+            if id(whole) not in given and whole.flags.owndata:
+                _zero(whole)
+
+
+def _results(known: Known) -> Iterator[np.ndarray]:
+    for group in (known.exact, known.storage, *known.noisy):
+        yield from group.values()
+
+
+def _whole(array: np.ndarray) -> np.ndarray:
+    """The array whose memory it is."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _zero(array: np.ndarray) -> None:
+    """Overwrites an array's memory, which is this process's own."""
+    first, count = array.ctypes.data, array.nbytes
+    start = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
+    pages = (first + count - start) // mmap.PAGESIZE * mmap.PAGESIZE
+    if count < LARGE or not _dropped(start, pages):
+        ctypes.memset(first, 0, count)
+        return
+    ctypes.memset(first, 0, start - first)
+    ctypes.memset(start + pages, 0, first + count - start - pages)
+
+
+def _dropped(start: int, count: int) -> bool:
+    """Whether pages were given up; the next read finds zeros."""
+    place, size = ctypes.c_void_p(start), ctypes.c_size_t(count)
+    return ctypes.CDLL(None).madvise(place, size, mmap.MADV_DONTNEED) == 0
