@@ -116,7 +116,7 @@ def line(row: Row) -> str:
     """A row in one line, for a person who waits."""
     what = f"{row['kernel']} {row['configuration']} seed {row['seed']}"
     if row["us"] is None:
-        return f"{what}: nothing correct, {row['failures']}"
+        return f"{what}: nothing correct, {row['failures']}: {row.get('why')}"
     return f"{what}: {row['first_us']:.4g} -> {row['us']:.4g} us in {row['made']} evaluations"
 
 

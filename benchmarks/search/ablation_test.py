@@ -100,6 +100,7 @@ def test_a_search_that_finds_nothing_correct_is_a_row_that_says_why(tmp_path, mo
     assert call(tmp_path, "--configurations", "greedy", "--seeds", "1") == 0
     (row,) = read(tmp_path / "r.json")
     assert not row["correct"] and row["us"] is None and row["failures"]["build"] >= 1
+    assert row["why"] == "no compiler"
     assert json.loads((tmp_path / "r.json").read_text())["summary"]["failed"] == 1
     assert "nothing correct" in capsys.readouterr().err
 

@@ -17,7 +17,7 @@ from benchmarks.search.kernels import named
 from benchmarks.search.modelled import UNCHECKED, TimeModel
 from ir.digest import text_digest
 from ir.print import spec_text
-from search.core.evaluation import Evaluation
+from search.core.evaluation import Evaluation, Failure
 from search.core.events import Event, Told
 from search.core.outcome import Outcome
 from search.core.settings import Settings
@@ -214,7 +214,7 @@ def figures(told: list[Told], outcome: Outcome) -> Mapping[str, Any]:
 
     curve: each gain, as the number of evaluations up to it (from 1) and the time in us.
     operators: for each, how many children were evaluated, and how many were gains.  idle: how many took
-    exactly the time of their first parent.
+    exactly the time of their first parent.  why: where nothing was correct, the first reason.
     """
     curve: list[tuple[int, float]] = []
     made: Counter[str] = Counter()
@@ -233,6 +233,7 @@ def figures(told: list[Told], outcome: Outcome) -> Mapping[str, Any]:
             curve.append((event.number + 1, us))
             gained[name] += 1
     found = outcome.evaluation
+    failed = [e.outcome.reason for e in told if isinstance(e.outcome, Failure)]
     return {
         "correct": found is not None,
         "made": outcome.evaluations,
@@ -243,6 +244,7 @@ def figures(told: list[Told], outcome: Outcome) -> Mapping[str, Any]:
         "roofline_us": outcome.roofline_us,
         "curve": curve,
         "failures": dict(outcome.failures),
+        **({"why": failed[0]} if failed and not found else {}),
         "operators": {name: [count, gained[name]] for name, count in sorted(made.items())},
         "idle": {name: count for name, count in sorted(idle.items()) if count},
         "stopped": outcome.stopped_because,
