@@ -51,6 +51,10 @@ class Garbage:
         gc.collect()
         gc.freeze()
 
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Called by pytest after the last test: what is left ends with the process."""
+        gc.freeze()
+
 
 def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]

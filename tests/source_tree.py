@@ -29,11 +29,12 @@ SKIPPED = {"__pycache__", "testdata", "golden"}
 TESTING = {"pytest", "hypothesis"}
 
 
+@cache
 def files(*endings):
     """The project's own files below its folders, relative to the root."""
     found = (p.relative_to(ROOT) for top in FOLDERS for p in (ROOT / top).rglob("*"))
     kept = (p for p in found if not any(x in SKIPPED or x.startswith(".") for x in p.parts))
-    return sorted(p for p in kept if p.name.endswith(endings) and not is_generated(p))
+    return tuple(sorted(p for p in kept if p.name.endswith(endings) and not is_generated(p)))
 
 
 def is_generated(path):
@@ -61,9 +62,10 @@ def backends():
     return frozenset(backend_names(for_tests=True))
 
 
+@cache
 def modules():
     """All Python modules but tests."""
-    return [p for p in files(".py") if not is_test(p)]
+    return tuple(p for p in files(".py") if not is_test(p))
 
 
 def backend_of(path):
@@ -73,11 +75,19 @@ def backend_of(path):
     return parts[1] if inside and parts[1] in backends() else None
 
 
+def statements(node):
+    """All statements of a file or a statement, those within others too."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, name, ()):
+            yield inner
+            yield from statements(inner)
+
+
 @cache
 def imported(path):
     """Every module that a file imports, wherever in it, with its line: `a.b` as `a/b`."""
     found = []
-    for node in ast.walk(tree(path)):
+    for node in statements(tree(path)):
         if isinstance(node, ast.Import):
             found += [(alias.name.replace(".", "/"), node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -132,7 +132,7 @@ class Plain:
         raise AssertionError(expr)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data(), st.integers(0, 2**32))
 def test_agrees_with_plain_loops(data, seed):
     spec = data.draw(specs())
