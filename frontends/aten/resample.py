@@ -51,9 +51,13 @@ def dims_of(x: Value, out: Meta, count: int, scales: Scales | None) -> list[Dim]
     return [Dim(*one) for one in sizes]
 
 
-def _nearest(dim: Dim, exact: bool) -> Callable[[Expr], Expr]:
+def _nearest(dim: Dim, exact: bool, image: bool) -> Callable[[Expr], Expr]:
     """The nearest position, which PyTorch computes in f32 whatever the image holds: as a quotient
-    of whole numbers that gives the same at each place."""
+    of whole numbers that gives the same at each place.
+
+    image: there are two dimensions, of which PyTorch takes one that keeps its size, or doubles it, as it is
+    whatever the given scale.
+    """
     size, made = constant(dim.size), constant(dim.made)
     if size is None or made is None:
         if exact:
@@ -61,8 +65,10 @@ def _nearest(dim: Dim, exact: bool) -> Callable[[Expr], Expr]:
         return lambda at: (at * dim.size) // dim.made
     if size == 1:
         return lambda at: Number(0)
-    if size == made and not dim.scale:
+    if size == made and (image or not dim.scale):
         return lambda at: at
+    if image and made == 2 * size:
+        return lambda at: at // 2
     step = np.float32(1.0 / dim.scale) if dim.scale else np.float32(size) / np.float32(made)
     half = np.float32(0.5 if exact else 0)
     places = np.floor((np.arange(made, dtype=np.float32) + half) * np.float32(step))
@@ -122,7 +128,10 @@ def _nearests(count: int) -> None:
             **given: object,
         ) -> Value:
             x = self or input
-            places = [_nearest(d, exact) for d in dims_of(x, out, count, factors(count, given))]
+            places = [
+                _nearest(d, exact, count == 2 and not exact)
+                for d in dims_of(x, out, count, factors(count, given))
+            ]
 
             def body(*at: Expr) -> Expr:
                 lead = at[: x.rank - count]

@@ -1,5 +1,6 @@
 """Resampled images equal PyTorch's in float64."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +31,19 @@ def test_nearest_by_a_factor(pairs, seed, factor):
     x = image([s + 1 for s, _ in pairs], seed)
     for name in ("upsample_nearest", "_upsample_nearest_exact"):
         agree(getattr(ATEN, f"{name}{len(pairs)}d").vec, x, None, [factor] * len(pairs))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize(("size", "factor"), [(2, 1.3), (3, 1.3), (4, 2.2), (1, 2.9)])
+def test_factors_that_keep_or_double_a_size_count_as_such_in_two_dimensions_alone(
+    count, size, factor
+):
+    agree(
+        getattr(ATEN, f"upsample_nearest{count}d").vec,
+        image([size] * count, 1),
+        None,
+        [factor] * count,
+    )
 
 
 @given(PAIRS, SEEDS, st.booleans())
