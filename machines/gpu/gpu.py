@@ -31,6 +31,7 @@ from machines.gpu.launch_changes import launch_changes
 from machines.gpu.role_seeds import with_roles
 from machines.gpu.seed import seed
 from machines.gpu.warpgroup_seeds import for_warpgroups
+from machines.gpu.window_seeds import of_packed_windows
 
 VERBS = frozenset(
     {
@@ -190,8 +191,11 @@ class Gpu:
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
         """Those with roles; of other algorithms the seed is the best, by an estimate that tells them apart."""
-        made = (*with_roles(spec, machine, sizes), *for_warpgroups(spec, machine, sizes))
-        return tuple(dict.fromkeys(made))
+        if not machine.renders("roles") or "bulk" not in machine.rendered_engines:
+            return ()
+        first = seed(spec, machine, sizes)
+        kinds = (with_roles, for_warpgroups, of_packed_windows)
+        return tuple(dict.fromkeys(s for kind in kinds for s in kind(spec, machine, sizes, first)))
 
     def seeds_like(
         self, kind: str, spec: Spec, machine: Machine, sizes: Sizes, first: Schedule

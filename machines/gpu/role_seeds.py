@@ -21,7 +21,6 @@ from ir.nest.nest import Load, Loop, LoopNest
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from machines.gpu.index_roles import roles
-from machines.gpu.seed import seed
 
 COLUMNS = 256  # the most of one instruction of a warpgroup
 STEP = 128  # of the loop between two matmuls
@@ -29,12 +28,11 @@ STAGES = (3, 2)
 GROUP = 16  # rows of tiles that blocks walk through together
 
 
-def with_roles(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
-    """Schedules like the seed that are legal at some sizes, in the order above; none where the
-    backend has no roles, the chip no DMA engine, or the seed nothing that is prefetched."""
-    if not machine.renders("roles") or "bulk" not in machine.rendered_engines:
-        return ()
-    first = seed(spec, machine, sizes)
+def with_roles(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
+) -> tuple[Schedule, ...]:
+    """Schedules like a seed that are legal at some sizes, in the order above; none where the seed has
+    nothing that is prefetched."""
     moved = {d.subject for d in first.of("pipeline")}
     if not moved or not copied_alone(lower(spec, first, machine, sizes), moved, spec):
         return ()

@@ -31,7 +31,6 @@ from ir.spec import DTYPES, Apply, Spec
 from ir.variant.derived import TRIPLE, names
 from ir.verify import facts
 from machines.gpu.index_roles import roles
-from machines.gpu.seed import seed
 from machines.gpu.shared_memory import shared_bytes
 
 ROWS, LINE = 128, 128  # rows of a tile; bytes of a line of an operand
@@ -83,12 +82,12 @@ class _Matmul:
     special: bool  # functions of its result take the special function unit
 
 
-def for_warpgroups(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
+def for_warpgroups(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
+) -> tuple[Schedule, ...]:
     """Schedules with roles for the one matmul of a spec that are legal at some sizes; none where it has no
-    such matmul, the backend no roles, or the chip no engine that copies in bulk."""
-    if not machine.renders("roles") or "bulk" not in machine.rendered_engines:
-        return ()
-    found = _matmul(spec, seed(spec, machine, sizes), sizes)
+    such matmul. first: the seed."""
+    found = _matmul(spec, first, sizes)
     if found is None:
         return ()
     made = (_fitting(spec, machine, sizes, found, shape) for shape in _shapes(found))

@@ -1,0 +1,151 @@
+"""Seeds of a convolution whose operands are copied into other orders first: the windows of such a copy in boxes.
+
+The seed reads windows by threads. The DMA engine fills what is outside of an image with zeros, so a tile of
+output pixels is a box for each filter tap. A search tries, beside the seed, tiles of so many pixels:
+
+    large    256 for two warpgroups, persistent
+    square   128 for two warpgroups
+    small    128 for one, of which a multiprocessor holds several
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from ir.contraction import contraction
+from ir.edits.stages import copy, pipeline
+from ir.lower.lower import fits
+from ir.lower.verb_table import canonical
+from ir.machine import Machine
+from ir.schedule import Decision, Schedule
+from ir.sizes import bind, power_of_two
+from ir.sizes import value as number
+from ir.spec import Spec
+from ir.variant.derived import copy_of
+from ir.verify import facts
+from machines.gpu.index_roles import roles
+
+WRITTEN, READ = 32, 64  # elements of a copy's tile along its last index, and along the one before
+COPIED = 4096  # elements of a copy's tile
+CHANNELS = (16, 32, 64, 128, 256)  # of a result, that are a tile
+STEPS = (64, 32, 16)  # channels at a time, the first that there are
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    pixels: int
+    stages: int
+    threads: int
+    persistent: bool = False
+    producers: int = 0  # 0: as many as the backend likes
+
+
+SHAPES = (_Shape(256, 3, 256, True), _Shape(128, 4, 256), _Shape(128, 4, 128, producers=32))
+
+
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """A convolution over copies, as a seed cuts it."""
+
+    first: Schedule
+    target: str  # of the convolution
+    result: str  # what leaves
+    copies: tuple[str, ...]
+    pixels: tuple[str, ...]  # the indices of output pixels
+    channel: str  # of the result
+    step: str  # channels that are summed
+    taps: frozenset[str]
+    extents: Mapping[str, int]
+
+
+def of_packed_windows(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
+) -> tuple[Schedule, ...]:
+    """Schedules with windows in boxes that are legal at some sizes, also with pixels as the rows of the
+    matmul; none where the seed, `first`, is no convolution of copies."""
+    found = _windows(spec, first, sizes)
+    if found is None:
+        return ()
+    made = (
+        next((s for s in _tiled(found, shape, rows) if fits(spec, s, machine, sizes)), None)
+        for shape, rows in product(SHAPES, (True, False))
+    )
+    return tuple(dict.fromkeys(s for s in made if s is not None))
+
+
+def _windows(spec: Spec, first: Schedule, sizes: Mapping[str, int]) -> _Windows | None:
+    own = roles(spec)
+    products = [e for e in spec.equations if contraction(e) is not None]
+    packed = {d.subject: copy_of(d) for d in first.of("pack")}
+    inputs = {t.name for t in spec.inputs}
+    moved = {d.subject for d in first.of("pipeline")}
+    if len(products) != 1 or len(own.sides) != 1 or not own.taps or own.stepped or own.jagged:
+        return None
+    if not moved or not packed or moved != set(packed.values()) or not inputs.issuperset(packed):
+        return None
+    pixels, channels = sorted(own.sides[0], key=len, reverse=True)
+    steps = own.summed - own.taps
+    if len(channels) != 1 or len(steps) != 1 or len(pixels) < 2:
+        return None
+    return _Windows(
+        first=first,
+        target=products[0].target,
+        result=first.of("threads")[-1].subject,
+        copies=tuple(sorted(moved)),
+        pixels=pixels,
+        channel=channels[0],
+        step=next(iter(steps)),
+        taps=own.taps,
+        extents={i: number(r.high, bind(spec, sizes)) for i, r in facts(spec).ranges.items()},
+    )
+
+
+def _tiled(found: _Windows, shape: _Shape, rows: bool) -> Iterator[Schedule]:
+    """In tiles of so many pixels, stored in bulk or by threads. rows: pixels are the rows of the matmul."""
+    pixels, cut = shape.pixels, {}
+    for index in reversed(found.pixels):
+        cut[index] = min(pixels, power_of_two(found.extents[index]))
+        pixels //= cut[index]
+    step = next((n for n in STEPS if n <= found.extents[found.step]), None)
+    if pixels != 1 or step is None:
+        return
+    if found.extents[found.channel] in CHANNELS:  # the engine fills whole tiles
+        cut[found.channel] = found.extents[found.channel]
+    tiles = {**cut, found.step: step, **dict.fromkeys(found.taps, 1)}
+    made = [
+        *(Decision("tile", i, (("size", n),)) for i, n in tiles.items()),
+        *(
+            Decision("place", f"{i}.outer", (("level", "grid"),))
+            for i in (*found.pixels, found.channel)
+            if i in cut
+        ),
+        Decision("place", f"{found.step}.outer", (("level", "loop"),)),
+        *(pipeline(name, shape.stages) for name in found.copies),
+        *(copy(name, "bulk") for name in found.copies),
+        Decision("threads", found.result, (("count", shape.threads),)),
+    ]
+    if shape.persistent:
+        made.append(Decision("persistent", found.result, (("programs", 1),)))
+    if shape.producers:
+        made.append(Decision("roles", found.result, (("producers", shape.producers),)))
+    if rows:
+        order = "_".join((*found.pixels, found.channel))
+        made.append(Decision("pack", found.target, (("order", order),)))
+    for more in ([copy(found.result, "bulk")], []):
+        yield canonical(Schedule(found.first.kernel, (*_copies(found), *made, *more)))
+
+
+def _copies(found: _Windows) -> Iterator[Decision]:
+    """Copies in tiles that are boxes, each fastest along what it writes and what it reads, and the unit."""
+    yield from (d for d in found.first.decisions if d.verb in ("pack", "compute"))
+    for pack in found.first.of("pack"):
+        name, left = copy_of(pack), COPIED
+        first, *order = str(pack.option("order")).split("_")
+        for place, index in enumerate((*reversed(order), first)):
+            most = WRITTEN if place == 0 else READ if place == 1 else left
+            one = index in found.taps or index == first  # of images
+            size = 1 if one else min(most, left, power_of_two(found.extents[index]))
+            left //= size
+            yield Decision("tile", f"{name}_{index}", (("size", size),))
