@@ -1,0 +1,173 @@
+"""Searches for the kernels of contests from their equations, one `evolve` after another.
+
+Winners are records in a folder for each contest below OUT, whose `record.toml` has the command. A row says what a
+search found, in which time of which kind, and what the fastest candidate written by hand takes where a result file
+of `benchmarks.contest` on the same device has it. Rows are written as searches end; contests that have a row are
+left out, so the same command goes on where one was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+from backends.registry import target
+from benchmarks.candidates import CONTESTS, SPECS, Contest, asked_contests
+from benchmarks.entrant import ROOT
+from benchmarks.results import Table, read, row_key, save
+from ir.errors import KernelError
+from ir.workload import LIBRARY
+
+GRACE = 120.0  # seconds beyond those of a search for its beginning and its end
+KEPT = (
+    "kernel",
+    "target",
+    "backend",
+    "shape",
+    "evaluations",
+    "failures",
+    "correct_by",
+    "time_kind",
+    "device",
+    "toolchain",
+    "first_us",
+    "best_us",
+    "roofline_us",
+    "stopped_because",
+    "schedule",
+)
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.searches --target=h200 --contests=matmul_f8,conv1d --seconds-each=90 --out=found
+  python3 -m benchmarks.searches --target=h200 --backends=cutedsl,cuda,triton --out=found \\
+      --contest-results=benchmarks/results/h200/contests.json
+"""
+
+
+def command(
+    contest: Contest,
+    name: str,
+    target_name: str,
+    backends: Sequence[str],
+    seconds: float,
+    out: Path,
+) -> list[str]:
+    """The words of the search for a contest's kernel at its own sizes."""
+    own = SPECS / f"{contest.kernel}.kir"
+    file = own if own.exists() else LIBRARY / own.name
+    sizes = ",".join(f"{n}={v}" for n, v in contest.sizes.items())
+    return [
+        *("-m", "search.evolve", f"--target={target_name}"),
+        *(f"--backend={b}" for b in backends),
+        *(f"--kernel={file.relative_to(ROOT)}", f"--shape={sizes}", f"--seconds={seconds:g}"),
+        *("--seed=1", "--no-promote", f"--store={out / 'runs.db'}", f"--out={out / name}"),
+        *("--overwrite", f"--report={out / name}.html", "--json"),
+    ]
+
+
+def searched(words: Sequence[str], seconds: float, log: Path) -> Table:
+    """What a search says that it found; a reason where it found nothing. log: for what it shows."""
+    try:
+        with log.open("w", encoding="utf-8") as shown:
+            done = subprocess.run(
+                [sys.executable, *words],
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=shown,
+                timeout=seconds + GRACE,
+                text=True,
+                check=False,
+            )
+    except subprocess.TimeoutExpired:
+        return {"reason": f"no end after {seconds + GRACE:g} s"}
+    try:
+        (run,) = json.loads(done.stdout)["runs"]
+    except (ValueError, KeyError):
+        last = log.read_text(encoding="utf-8").strip().splitlines()[-1:]
+        return {"reason": f"exit code {done.returncode}: {' '.join(last)}"}
+    found: Table = {n: run[n] for n in KEPT if n in run}
+    if found.get("best_us") is None:
+        found["reason"] = "no candidate is correct"
+    return found
+
+
+def beside(contest: Contest, rows: Sequence[Mapping[str, object]]) -> Table:
+    """What the fastest candidate of a contest takes, and PyTorch's fastest form, by a result file's rows."""
+    key = (contest.kernel, contest.dtype, tuple(sorted(contest.sizes.items())))
+    row: Table = next((dict(r) for r in rows if row_key(r) == key), {})
+    times = [us for us in row.get("baselines_us", {}).values() if us]
+    if not row.get("us") or not times:
+        return {}
+    return {"by_hand_us": row["us"], "by_hand": row["candidate"], "baseline_us": min(times)}
+
+
+def line(row: Mapping[str, object]) -> str:
+    """A row for a person who waits."""
+    if "reason" in row:
+        return f"{row['contest']}: FAILED, {row['reason']}"
+    hand = f"; by hand {row['by_hand_us']:.1f} us" if "by_hand_us" in row else ""
+    return (
+        f"{row['contest']}: {row['best_us']:.1f} us {row['time_kind']} of {row['evaluations']} "
+        f"evaluations, seed {row['first_us']:.1f} us{hand}"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="benchmarks.searches",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--target", required=True, help="what is searched for")
+    made.add_argument(
+        "--out", required=True, type=Path, help="the folder of rows, runs and records"
+    )
+    made.add_argument("--contests", default="all", help="some, with commas between; else all")
+    made.add_argument("--backends", default="cutedsl", help="which race, with commas between")
+    made.add_argument("--seconds-each", type=float, default=90, help="of each search")
+    made.add_argument("--seconds", type=float, default=1e9, help="begin no search after so many")
+    made.add_argument("--contest-results", type=Path, help="what benchmarks.contest wrote")
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use, 1 where a search found nothing."""
+    given = _parser().parse_args(arguments)
+    backends = [b for b in given.backends.split(",") if b]
+    try:
+        asked = asked_contests(given.contests)
+        served = target(given.target).backends
+        if unknown := [b for b in backends if b not in served]:
+            raise KernelError(f"there is no backend `{unknown[0]}`", allowed=", ".join(served))
+        hand = read(given.contest_results)["rows"] if given.contest_results else []
+    except KernelError as error:
+        print(f"searches: {error}", file=sys.stderr)
+        return 2
+    out, end = given.out.resolve(), time.monotonic() + given.seconds
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / "searches.json"
+    rows = read(file)["rows"]
+    head = {"command": " ".join(["python3 -m benchmarks.searches", *(arguments or sys.argv[1:])])}
+    for name, contest in ((n, c) for n, c in CONTESTS.items() if c in asked):
+        if time.monotonic() > end:
+            break
+        if any(r["contest"] == name and "reason" not in r for r in rows):
+            continue
+        words = command(contest, name, given.target, backends, given.seconds_each, out)
+        found = searched(words, given.seconds_each, out / f"{name}.log")
+        row = {"contest": name, **found, **beside(contest, hand)}
+        rows = [*(r for r in rows if r["contest"] != name), row]
+        save(file, {**head, "date": date.today().isoformat(), "rows": rows})
+        print(line(row), file=sys.stderr, flush=True)
+    return int(any("reason" in r for r in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
