@@ -12,6 +12,7 @@ from backends.expected import note
 from backends.tolerance import FEW, FINITE, LARGEST, allowance, norm_ratio, rms, spacing, tolerance
 from ir.reference.draws import INFINITE, NAN, POSITIVE
 from ir.reference.rounding import round_to
+from ir.reference.rows import WHOLE, Rows
 from ir.spec import FLOATS
 
 
@@ -38,26 +39,24 @@ class Reference:
     # the same under other roundings that are as good
     noisy: tuple[Arrays, ...] = ()
     draw: str = ""  # one of `draws`; empty: the normal one
-    # For outputs that are too expensive to compute whole: the positions on the first axis that the
-    # arrays hold
-    rows: Mapping[str, np.ndarray] = field(default_factory=dict)
-    lengths: Mapping[str, int] = field(default_factory=dict)  # of that axis, by output
+    rows: Rows = WHOLE  # which the arrays hold of outputs that are too expensive to compute whole
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of these, all of them
 
     def __post_init__(self) -> None:
         note(self)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """An output's, all of it."""
-        known = self.storage[name].shape
-        return (self.lengths[name], *known[1:]) if name in self.rows else known
+        return self.shapes.get(name, self.storage[name].shape)
 
     def known(self, name: str, output: np.ndarray) -> np.ndarray:
         """The part of an output that is compared."""
-        return output[self.rows[name]] if name in self.rows else output
+        return self.rows.taken(name, output)
 
     def place(self, name: str, at: Sequence[int]) -> tuple[int, ...]:
         """Where in the whole output a position of that part lies."""
-        return (int(self.rows[name][at[0]]), *at[1:]) if name in self.rows else tuple(at)
+        places = self.rows.outputs.get(name, {})
+        return tuple(int(places[axis][n]) if axis in places else n for axis, n in enumerate(at))
 
     @property
     def bytes(self) -> int:
@@ -201,7 +200,7 @@ def _require_at(
         return
     at = np.unravel_index(int(np.argmin(good)), good.shape)
     position = ", ".join(str(int(i)) for i in known.place(name, at))
-    compared = "compared elements" if name in known.rows else "elements"
+    compared = "compared elements" if name in known.rows.outputs else "elements"
     raise fault(
         sizes,
         f"output `{name}`{list(known.shape(name))} at [{position}] is {got[at]!s}, expected "

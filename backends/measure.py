@@ -277,20 +277,17 @@ def _reference(spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference
     inputs = drawn(spec, sizes, rng, draw) if draw else random_inputs(spec, sizes, rng)
     some = rows(spec, sizes, seed)
     exact = evaluate(spec, inputs, sizes, some)
-    lengths = {name: len(exact[name]) for name in some.outputs}
-
-    def taken(outputs: Arrays) -> Arrays:
-        at = some.outputs
-        return {name: a[at[name]] if name in at else a for name, a in outputs.items()}
 
     def plain(noise: np.random.Generator | None) -> Arrays:
-        return taken(evaluate_storage(spec, inputs, sizes, some, noise))
+        return evaluate_storage(spec, inputs, sizes, some, noise)
 
     few = any(t.dtype in FLOATS and exact[t.name].size < FEW for t in spec.outputs)
     noisy = [plain(rng) for _ in range(NOISY if draw or few else 0)]
     if draw == DENORMAL:  # a unit may take such a number for 0
-        noisy.append(taken(evaluate_storage(spec, flushed(inputs), sizes, some)))
-    return Reference(inputs, taken(exact), plain(None), tuple(noisy), draw, some.outputs, lengths)
+        noisy.append(evaluate_storage(spec, flushed(inputs), sizes, some))
+    bound = bind(spec, sizes)
+    shapes = {t.name: shape(t, bound) for t in spec.outputs if t.name in some.outputs}
+    return Reference(inputs, exact, plain(None), tuple(noisy), draw, some, shapes)
 
 
 def _skips(spec: Spec) -> bool:

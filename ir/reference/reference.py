@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ir.recurrence import Recurrence, ordered, stepped
 from ir.reference.labelled import Labelled, counted, union
 from ir.reference.product_sum import factors, product_sum
 from ir.reference.rounding import BITS, round_bits, round_to, whole
-from ir.reference.rows import WHOLE, Rows
+from ir.reference.rows import WHOLE, Rows, Runs
 from ir.reference.values import Span, Spans, Values
 from ir.sizes import bind, shape, value
 from ir.spec import EIGHT, FLOATS, Equation, Expr, Index, Range, Reduce, Scan, Spec
@@ -42,11 +43,11 @@ def evaluate(
 ) -> dict[str, np.ndarray]:
     """The outputs by name: floats in float64 without intermediate rounding, integers in int64.
 
-    rows: the rows to evaluate; an output is zero elsewhere. Raises KernelError where an input is
+    rows: the rows to evaluate, which are then all that is given of an output. Raises KernelError where an input is
     missing or has a shape other than the sizes say, and where an unpadded read is out of bounds.
     """
     tensors = _Run(spec, inputs, sizes, np.float64, "f64", rows).tensors()
-    return {t.name: tensors[t.name] for t in spec.outputs}
+    return {t.name: rows.taken(t.name, tensors[t.name]) for t in spec.outputs}
 
 
 def evaluate_storage(
@@ -73,7 +74,8 @@ def evaluate_storage(
     storage = storage_dtype(spec)
     real = np.float32 if storage == "f32" else np.float64
     tensors = _Run(spec, inputs, sizes, real, storage, rows, noise).tensors()
-    return {t.name: round_to(tensors[t.name], t.dtype) for t in spec.outputs}
+    found = {t.name: rows.taken(t.name, tensors[t.name]) for t in spec.outputs}
+    return {t.name: round_to(found[t.name], t.dtype) for t in spec.outputs}
 
 
 def storage_dtype(spec: Spec) -> str:
@@ -150,10 +152,17 @@ class _Run:
                 hint="the sizes given fix the shapes",
             )
         dtype = self.facts.tensors[name].dtype
-        held: np.ndarray = array.astype(self._kind(dtype), copy=False)
-        if self.rows is not WHOLE:  # sampled rows have whole inputs: too many numbers to perturb
-            return held
-        return self._off(held, 53 if dtype == "f64" else 24)
+        if self.rows is WHOLE:
+            held: np.ndarray = array.astype(self._kind(dtype), copy=False)
+            return self._off(held, 53 if dtype == "f64" else 24)
+        # Some inputs are needed whole: too many numbers to perturb
+        runs = self.rows.tensors.get(name)
+        if runs is None:
+            return array.astype(self._kind(dtype), copy=False)
+        held = np.zeros(array.shape, self._kind(dtype))
+        for piece in _pieces(runs, array.ndim):
+            held[piece] = array[piece]
+        return held
 
     def _kind(self, dtype: str) -> type:
         if dtype in FLOATS:
@@ -189,10 +198,11 @@ class _Run:
         if runs is None:
             self._block(e, spans, out)
             return self._rounded(e.target, out)
-        for run in runs:
-            first = e.indices[0]
-            self._block(e, {**spans, first: Span.between(first, run.start, run.stop)}, out)
-            out[run] = self._rounded(e.target, out[run])
+        for piece in _pieces(runs, out.ndim):
+            some = {e.indices[axis]: piece[axis] for axis in runs}
+            parts = {i: Span.between(i, run.start, run.stop) for i, run in some.items()}
+            self._block(e, {**spans, **parts}, out)
+            out[piece] = self._rounded(e.target, out[piece])
         return out
 
     def _empty(self, e: Equation) -> np.ndarray:
@@ -297,6 +307,11 @@ class _Run:
         data = counted(data) if expr.reduction in ("sum", "prod") else data
         reduced = _by_segment(expr.reduction, data, lengths, long)
         return Labelled(bounds.axes + rest, reduced.reshape(bounds.data.shape + reduced.shape[1:]))
+
+
+def _pieces(runs: Mapping[int, Runs], axes: int) -> Iterator[tuple[slice, ...]]:
+    """Each block of a tensor where a run of each sampled axis meets one of the others."""
+    yield from product(*(runs.get(axis, (slice(None),)) for axis in range(axes)))
 
 
 def _widest(e: Equation, spans: Spans) -> tuple[list[str], int]:

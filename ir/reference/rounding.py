@@ -67,8 +67,9 @@ def whole(array: np.ndarray, dtype: str) -> np.ndarray:
 
 def round_bits(array: np.ndarray, bits: int) -> np.ndarray:
     """The array with each element rounded to `bits` significant bits; the exponent range stays."""
-    significand, exponent = np.frexp(array)
-    return np.ldexp(np.rint(significand * 2.0**bits), exponent - bits)
+    wide = np.asarray(array, np.float64)
+    rounded = _even(wide.view(np.uint64), 53 - bits).view(np.float64)
+    return np.where(np.isnan(wide), np.nan, rounded).astype(array.dtype, copy=False)
 
 
 def _eight(
@@ -97,10 +98,16 @@ def _power(array: np.ndarray) -> np.ndarray:
 
 def _cut(array: np.ndarray, dropped: int) -> np.ndarray:
     """float32 rounded to its upper 32 - `dropped` bits, ties to even."""
-    bits = array.view(np.uint32).astype(np.uint64)
-    half = (1 << (dropped - 1)) - 1
-    # Half a unit, minus one bit if the kept part is even: this rounds ties to even.
-    bits += half + ((bits >> np.uint64(dropped)) & np.uint64(1))
-    upper = np.uint32(0xFFFFFFFF >> dropped << dropped)
-    rounded = (bits.astype(np.uint32) & upper).view(np.float32)
+    rounded = _even(array.view(np.uint32), dropped).view(np.float32)
     return np.where(np.isnan(array), np.float32(np.nan), rounded)
+
+
+def _even(bits: np.ndarray, dropped: int) -> np.ndarray:
+    """The bits of floats without their lower `dropped`, rounded to nearest, ties to even; of NaN any."""
+    kind = bits.dtype.type
+    # Half a unit, minus one bit if the kept part is even: this rounds ties to even.
+    rounded = (bits >> kind(dropped)) & kind(1)
+    rounded += kind((1 << (dropped - 1)) - 1)
+    rounded += bits
+    rounded &= kind(~((1 << dropped) - 1) & np.iinfo(kind).max)
+    return rounded

@@ -1,38 +1,56 @@
 """Sampled rows of a spec that is too large to evaluate whole, and what its equations need for them.
 
-A row is a position of an output's first axis. An intermediate is evaluated at the same rows where
-every equation that reads it does so row by row; otherwise it is evaluated whole.
+Rows are positions of an output's first axis; where a reference at these is still too much work, of its
+other axes, too. A tensor is held at the same rows where every equation that reads it does so row by
+row; otherwise it is held whole.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ir.recurrence import ordered, stepped
 from ir.sizes import bind, shape, value
-from ir.spec import Bucketize, Equation, Index, Range, Read, Reduce, Scan, Spec
+from ir.spec import Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
 from ir.verify import facts
 
 AFFORDABLE_WORK = 1 << 31  # iterations of all equations: about a second for a reference
 AFFORDABLE_ENTRIES = 1 << 23  # elements of inputs and outputs, each of which takes 80 bytes
-RUNS = 6  # runs of adjacent rows: the first, the last, and random ones between
-RUN_ROWS = 3  # rows in each, fewer where there are few rows
+# Runs of adjacent rows: the first, the last, and random ones between; and rows in each, fewer where
+# there are few rows
+FIRST = (6, 3)
 FEW = 24  # a run is at most 1/FEW of the rows
+# Iterations of all equations at sampled rows, beyond which another axis is sampled: the draws of a
+# check take a few dozen evaluations.
+SAMPLED_WORK = 1 << 28
+OTHERS = (4, 8)  # runs of another axis than the first, and rows in each
 
 Runs = tuple[slice, ...]
+Places = Mapping[int, np.ndarray]  # by axis: ascending positions
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows to evaluate; a tensor that is not listed is evaluated whole."""
+    """The rows to evaluate; a tensor that is not listed is held whole."""
 
-    tensors: Mapping[str, Runs]  # by tensor: the runs of its first axis, ascending and disjoint
-    outputs: Mapping[str, np.ndarray]  # by output: the positions of its rows
+    tensors: Mapping[str, Mapping[int, Runs]]  # by tensor and axis: ascending and disjoint
+    outputs: Mapping[str, Places]  # the same as positions, by output
+
+    def taken(self, name: str, output: np.ndarray) -> np.ndarray:
+        """The rows of an output."""
+        return taken(output, self.outputs.get(name, {}))
+
+
+def taken(array: np.ndarray, places: Places) -> np.ndarray:
+    """The part of an array at some positions of some axes."""
+    for axis, at in places.items():
+        array = array.take(at, axis)
+    return array
 
 
 WHOLE = Rows({}, {})
@@ -42,29 +60,36 @@ def rows(spec: Spec, sizes: Mapping[str, int], seed: int) -> Rows:
     """The rows at which to evaluate a spec: WHOLE where all of it is affordable."""
     if _affordable(spec, sizes):
         return WHOLE
-    bound, known = bind(spec, sizes), facts(spec).tensors
-    draw = np.random.default_rng(seed)
-    lengths = {t.name: shape(t, bound)[:1] for t in spec.outputs}
-    runs = {n: _runs(n, draw) for (n,) in sorted({one for one in lengths.values() if one})}
-    needed = _needed(spec, {name: runs[n] for name, one in lengths.items() for n in one})
-    tensors = {n: r for n, r in needed.items() if r is not None and n in known}
-    computed = {t.name for t in spec.outputs} & set(tensors)
-    outputs = {
-        n: np.concatenate([np.arange(s.start, s.stop) for s in tensors[n]]) for n in computed
-    }
-    return Rows(tensors, outputs)
+    bound, draw = bind(spec, sizes), np.random.default_rng(seed)
+    shapes = {t.name: shape(t, bound) for t in spec.outputs}
+    axes = sorted({(axis, n) for s in shapes.values() for axis, n in enumerate(s)})
+    runs = {one: _runs(one[1], *FIRST, draw) for one in axes if one[0] == 0}
+    others = {one: _runs(one[1], *OTHERS, draw) for one in axes if one[0]}
+    needed = _needed(spec, shapes, runs)
+    work = _work(spec, bound, needed)
+    while work > SAMPLED_WORK and others:
+        found = {one: _needed(spec, shapes, {**runs, one: others[one]}) for one in others}
+        least, best = min((_work(spec, bound, f), one) for one, f in found.items())
+        if least == work:
+            break
+        runs[best], needed, work = others.pop(best), found[best], least
+    outputs = {n: {axis: _places(r) for axis, r in needed[n].items()} for n in shapes if needed[n]}
+    return Rows({name: some for name, some in needed.items() if some}, outputs)
 
 
 def sampled_work(spec: Spec, sizes: Mapping[str, int], seed: int) -> int:
     """Iterations of all equations at the rows that `rows` gives."""
-    bound, some = bind(spec, sizes), rows(spec, sizes, seed)
+    return _work(spec, bind(spec, sizes), rows(spec, sizes, seed).tensors)
+
+
+def _work(spec: Spec, sizes: Mapping[str, int], needed: Mapping[str, Mapping[int, Runs]]) -> int:
+    """Iterations of all equations. sizes: bound.  needed: the rows of tensors."""
     total = 0
     for e in spec.equations:
-        work = iterations(spec, e, bound)
-        runs = some.tensors.get(e.target)
-        if runs is not None:
-            length = shape(facts(spec).tensors[e.target], bound)[0]
-            work = work * sum(run.stop - run.start for run in runs) // max(1, length)
+        work = iterations(spec, e, sizes)
+        lengths = shape(facts(spec).tensors[e.target], sizes)
+        for axis, runs in needed.get(e.target, {}).items():
+            work = work * sum(run.stop - run.start for run in runs) // max(1, lengths[axis])
         total += work
     return total
 
@@ -84,11 +109,11 @@ def iterations(spec: Spec, e: Equation, sizes: Mapping[str, int]) -> int:
     return math.prod(1 if r.jagged or r.partial else value(r.high, sizes) for r in ranges)
 
 
-def _runs(length: int, draw: np.random.Generator) -> Runs:
-    """Random runs of rows; one that overlaps the run before it is left out."""
-    count = max(1, min(RUN_ROWS, length // FEW))
+def _runs(length: int, runs: int, most: int, draw: np.random.Generator) -> Runs:
+    """Random runs of rows, each of `most` at most; one that overlaps the run before it is left out."""
+    count = max(1, min(most, length // FEW))
     last = length - count
-    starts = {0, last, *(int(n) for n in draw.integers(0, last + 1, RUNS - 2))}
+    starts = {0, last, *(int(n) for n in draw.integers(0, last + 1, runs - 2))}
     found: list[slice] = []
     for start in sorted(starts):
         if not found or start >= found[-1].stop:
@@ -96,43 +121,62 @@ def _runs(length: int, draw: np.random.Generator) -> Runs:
     return tuple(found)
 
 
-def _needed(spec: Spec, outputs: Mapping[str, Runs]) -> dict[str, Runs | None]:
-    """By tensor: the runs that are needed, None for all of it. Equations are visited consumers
-    first."""
-    needed: dict[str, Runs | None] = {t.name: outputs.get(t.name) for t in spec.outputs}
+def _places(runs: Runs) -> np.ndarray:
+    return np.concatenate([np.arange(run.start, run.stop) for run in runs])
+
+
+def _needed(
+    spec: Spec,
+    shapes: Mapping[str, Sequence[int]],
+    runs: Mapping[tuple[int, int], Runs],
+) -> dict[str, dict[int, Runs]]:
+    """By tensor: the runs that are needed by axis; an axis without runs is needed whole. Equations are
+    visited consumers first.
+
+    shapes: of the outputs.  runs: of their axes, by axis and length.
+    """
+    needed = {
+        name: {axis: runs[axis, n] for axis, n in enumerate(one) if (axis, n) in runs}
+        for name, one in shapes.items()
+    }
     times = Counter(e.target for e in spec.equations)
     for e in reversed(ordered(spec)):
-        runs = needed.get(e.target)
-        by_row = runs is not None and times[e.target] == 1 and _row_by_row(spec, e)
-        needed[e.target] = runs if by_row else None
-        for tensor, same in _reads(e):
-            wanted = runs if by_row and same else None
-            needed[tensor] = wanted if needed.get(tensor, wanted) == wanted else None
-    for t in spec.inputs:
-        needed[t.name] = None
+        wanted = needed.get(e.target, {})
+        free = _free(spec, e) if times[e.target] == 1 else ()
+        kept = {axis: r for axis, r in wanted.items() if _name(e.at[axis]) in free}
+        needed[e.target] = kept
+        by_index = {_name(e.at[axis]): r for axis, r in kept.items()}
+        for tensor, at in _reads(e):
+            named = [(axis, _name(x)) for axis, x in enumerate(at)]
+            here = {axis: by_index[name] for axis, name in named if name in by_index}
+            before = needed.get(tensor, here)
+            needed[tensor] = {a: r for a, r in before.items() if here.get(a) == r}
     return needed
 
 
-def _row_by_row(spec: Spec, e: Equation) -> bool:
-    """Whether an equation can be evaluated at single values of its first index."""
+def _free(spec: Spec, e: Equation) -> tuple[str, ...]:
+    """The indices at single values of which an equation can be evaluated."""
     nodes = list(e.value.walk())
-    if e.accumulate or not e.at or stepped(spec, e.target) is not None:
-        return False
+    if e.accumulate or stepped(spec, e.target) is not None:
+        return ()
     if any(isinstance(n, Range) and (n.jagged or n.partial) for n in nodes):
-        return False
+        return ()
     bound = e.value.over if isinstance(e.value, Reduce) else ()
     along = (e.value.along,) if isinstance(e.value, Scan) else ()
-    first = e.at[0]
-    return isinstance(first, Index) and first.name not in (*bound, *along)
+    return tuple(n for n in map(_name, e.at) if n and n not in (*bound, *along))
 
 
-def _reads(e: Equation) -> list[tuple[str, bool]]:
-    """The tensors that an equation reads, each with whether the read is at the equation's own
-    row."""
-    found = []
+def _name(at: Expr) -> str:
+    """Of an index; empty where it is another expression."""
+    return at.name if isinstance(at, Index) else ""
+
+
+def _reads(e: Equation) -> list[tuple[str, tuple[Expr, ...]]]:
+    """The tensors that an equation reads, each with where."""
+    found: list[tuple[str, tuple[Expr, ...]]] = []
     for node in (*e.value.walk(), *(n for x in e.at for n in x.walk())):
         if isinstance(node, Read):
-            found.append((node.tensor, bool(e.at) and node.at[:1] == e.at[:1]))
+            found.append((node.tensor, node.at))
         elif isinstance(node, Bucketize):
-            found.append((node.borders, False))
+            found.append((node.borders, ()))
     return found

@@ -44,7 +44,14 @@ HALVES = '''def halves(x: f16[M, K]) -> (f16[M, K], i32[M]):
     y[i, k] = f16(f32(x[i, k]) / 3.0)
     return y, best
 '''
-SIZES = {"M": 64, "K": 6, "N": 5}
+ATTENTION = '''def attention_of(q: f16[M, L, K], k: f16[M, L, K], v: f16[M, L, K]) -> f16[M, L, K]:
+    """Scores without a softmax, of which each value takes all."""
+    s[b, i, j] = sum(f32(q[b, i, d]) * f32(k[b, j, d]), d)
+    t[b, i, d] = sum(s[b, i, j] * f32(v[b, j, d]), j)
+    y[b, i, d] = f16(t[b, i, d])
+    return y
+'''
+SIZES = {"M": 64, "K": 6, "N": 5, "L": 40}
 
 
 @pytest.fixture(autouse=True)
@@ -59,27 +66,29 @@ def _case(text, **sizes):
     return spec, sizes, random_inputs(spec, sizes, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("text", [GELU, CENTRED, SHIFTED, SCANNED, TOTAL, HALVES])
+@pytest.mark.parametrize("text", [GELU, CENTRED, SHIFTED, SCANNED, TOTAL, HALVES, ATTENTION])
 @pytest.mark.parametrize("evaluated", [evaluate, evaluate_storage])
 @pytest.mark.parametrize("m", [1, 2, 64])
-def test_rows_are_those_of_the_whole(text, evaluated, m):
+@pytest.mark.parametrize("most", [1, 1 << 28])
+def test_rows_are_those_of_the_whole(monkeypatch, text, evaluated, m, most):
+    monkeypatch.setattr(module, "SAMPLED_WORK", most)
     spec, sizes, inputs = _case(text, M=m)
     some = rows(spec, sizes, 3)
     found, whole = evaluated(spec, inputs, sizes, some), evaluated(spec, inputs, sizes)
     for name, output in whole.items():
-        at = some.outputs.get(name, ...)
-        np.testing.assert_allclose(found[name][at], output[at], rtol=1e-6, atol=1e-6)
+        expected = some.taken(name, output)
+        np.testing.assert_allclose(found[name], expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("text", "partly"),
     [
-        (GELU, {"p", "y"}),
+        (GELU, {"x", "p", "y"}),
         (CENTRED, {"y"}),
         (SHIFTED, {"y"}),
         (SCANNED, set()),
         (TOTAL, set()),
-        (HALVES, {"y", "best"}),
+        (HALVES, {"x", "y", "best"}),
     ],
 )
 def test_what_is_read_by_row_is_evaluated_by_row(text, partly):
@@ -91,11 +100,25 @@ def test_what_is_read_by_row_is_evaluated_by_row(text, partly):
 
 def test_the_first_and_the_last_row_are_among_them():
     spec, sizes, _ = _case(GELU)
-    (at,) = rows(spec, sizes, 3).outputs.values()
+    (at,) = rows(spec, sizes, 3).outputs["y"].values()
     assert at[0] == 0 and at[-1] == sizes["M"] - 1
     assert len(at) < sizes["M"] and len(set(at)) == len(at) and list(at) == sorted(at)
-    other = rows(spec, sizes, 4).outputs["y"]
+    (other,) = rows(spec, sizes, 4).outputs["y"].values()
     assert list(at) != list(other)
+
+
+def test_other_axes_are_sampled_where_rows_are_much_work(monkeypatch):
+    monkeypatch.setattr(module, "SAMPLED_WORK", 1)
+    spec, sizes, _ = _case(ATTENTION)
+    some = rows(spec, sizes, 3)
+    first, queries = some.outputs["y"][0], some.outputs["y"][1]
+    assert first[0] == 0 and first[-1] == 63 and queries[0] == 0 and queries[-1] == 39
+    assert set(some.tensors["s"]) == {0, 1}, "whole along what is added"
+    assert set(some.tensors["q"]) == {0, 1} and set(some.tensors["k"]) == {0}
+    assert set(some.tensors["v"]) == {0, 2} and set(some.tensors["y"]) == {0, 1, 2}
+    assert module.sampled_work(spec, sizes, 3) < 0.02 * sum(
+        module.iterations(spec, e, sizes) for e in spec.equations
+    )
 
 
 def test_what_is_affordable_is_whole(monkeypatch):
