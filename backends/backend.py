@@ -107,7 +107,8 @@ class Backend(Protocol):
         """What can be done here: {"correct_by": word or None, "time_kind": word or None,
         "why": what is lacking, "toolchain": its name and version}. "device", "driver": of a device,
         their names and versions; times are compared where they are equal. "own_cores": True where times
-        are measured on the cores of this machine, so that builds would disturb them."""
+        are measured on the cores of this machine, so that builds would disturb them. "own_turns": True
+        where nobody else uses the device while `time` measures, without a caller's doing."""
 
 
 @runtime_checkable

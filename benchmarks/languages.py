@@ -188,7 +188,7 @@ def library(case: Case, entrant: str) -> Row:
     import torch
 
     from backends.gpu.device.gpu import CudaDevice
-    from backends.gpu.device.nodes import DEVICE, alone
+    from backends.gpu.device.nodes import DEVICE, device_turns
     from backends.gpu.device.timing import measure
     from benchmarks.baselines import BASELINES
     from benchmarks.device import full_precision
@@ -207,7 +207,7 @@ def library(case: Case, entrant: str) -> Row:
         # With a batch in front: without one, PyTorch has no fused attention.
         sets = [[t[None] for t in one] for one in sets]
         said = {"function": f"torch.{case.library}"}
-    with alone():
+    with device_turns().alone():
         times = measure(lambda tensors: function(*tensors), sets, CudaDevice(), SECONDS)
     return {"us": round(times.us, 2)} | said
 

@@ -164,6 +164,7 @@ class Triton:
             "driver": driver(),
             "devices": nodes(),
             "memory": None,  # a driver reserves more addresses than there is memory
+            "own_turns": True,
         }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from backends.gpu.device.nodes import alone, nodes
+from backends.gpu.device.nodes import device_turns, nodes
 from benchmarks.foreign.draws import DRAWS, changed
 from benchmarks.foreign.process import Refused, SolutionProcess
 from benchmarks.foreign.shapes import Shaped, drawn_shapes
@@ -222,7 +222,7 @@ class _Judge:
         self._make(made, Shaped("listed", self.problem, True))
         truths = [Truth.of(made.model, self._inputs(self.problem, f"timed {n}")) for n in (0, 1)]
         sets, most = [t.inputs for t in truths], sum(t.bytes for t in truths)
-        with alone():
+        with device_turns().alone():
             self.process.times(sets, WARM_UP, most)
             # The difference of two runs leaves out what sending takes.
             few = _clocked(partial(self.process.times, sets, WARM_UP, most))

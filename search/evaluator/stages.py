@@ -11,6 +11,7 @@ from typing import Any
 
 from backends.backend import Backend, BackendError, Built, CountsSource, Timing, Warms
 from backends.measure import check, check_draws, check_once, check_timed, draw_sizes, prepare
+from backends.turns import Turns
 from ir.autoschedule.autoschedule import plain
 from ir.digest import text_digest
 from ir.errors import KernelError
@@ -30,7 +31,7 @@ from search.core.workload import WeightedShape, mean
 from search.evaluator.sandbox import Limits
 from search.evaluator.shapes import TimedShape, compared, sampled, slowly
 from search.evaluator.tuned import SLOW_RUNS, TUNED_SECONDS, tuning_shape
-from search.evaluator.turns import ByTurns, Turns, device_turns
+from search.evaluator.turns import ByTurns, device_turns
 
 CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
 SAID = ("correct_by", "time_kind", "device", "driver", "clocks", "toolchain")
@@ -400,8 +401,10 @@ def _warm(backend: Backend, spec: Spec, bench: Bench) -> None:
 
 
 def _turns(can: Mapping[str, Any]) -> Turns:
-    """Turns where what others do on the device disturbs a measured time."""
-    return device_turns() if can["time_kind"] == "measured" else Turns()
+    """Turns where what others do on the device disturbs a measured time, and the backend takes none
+    itself, which would be shorter."""
+    measured = can["time_kind"] == "measured" and not can.get("own_turns")
+    return device_turns() if measured else Turns()
 
 
 def _require_possible(timing: Timing, least_us: float) -> None:

@@ -11,6 +11,7 @@ import pytest
 from backends import measure
 from backends.backend import Built, Timing
 from backends.manifest import Manifest
+from backends.turns import Turns
 from ir.autoschedule.autoschedule import autoschedule
 from ir.machine import Machine, Space, Unit
 from ir.parse.parse import parse_spec
@@ -23,7 +24,6 @@ from search.core.workload import WeightedShape, heaviest
 from search.evaluator import shapes
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench, Stages
-from search.evaluator.turns import Turns
 
 SCALE = '''def scale(x: f32[M], g: f32[M]) -> f32[M]:
     """Multiply."""
@@ -273,6 +273,7 @@ def test_a_device_compares_all_sizes_where_there_are_no_others():
 def test_turns_are_taken_where_times_are_measured():
     assert made(Tongue()).turns.file
     assert made(Tongue(time_kind="modelled")).turns == Turns()
+    assert made(Tongue(own_turns=True)).turns == Turns()
 
 
 @pytest.mark.parametrize("own_cores", [True, False])

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+
+from backends.turns import Turns
 
 DEVICE = "cuda"  # what torch calls a GPU of any vendor
 NODES = ("nvidia[0-9]*", "kfd", "dxg")  # below /dev: those that a computer with a GPU has
 # Below /dev: device files that a process opens to use a GPU.
 OPENED = ("nvidia*", "nvidia-caps/*", "kfd", "dxg", "dri/*", "shm")
+# Variables that say which GPUs a process may use
+VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 MODULES = ("nvidia", "amdgpu")  # below /sys/module: drivers of GPUs
 
 
@@ -35,19 +36,24 @@ def driver(folder: Path = Path("/sys/module")) -> str:
     return ""
 
 
-@contextmanager
-def alone(folder: Path = Path("/dev")) -> Iterator[None]:
-    """A context that locks the GPU's device file, so that processes that time take turns."""
+def device_turns(folder: Path = Path("/dev")) -> Turns:
+    """Turns of all processes on the GPU that this one sees first; none where there is no GPU."""
     found = chips(folder)
     if not found:
-        yield
-        return
-    held = os.open(found[0], os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(held)
+        return Turns()
+    number = min(_first_seen(), len(found) - 1)
+    # A second file for each device, which all can read and nobody else locks: those beside this one
+    doors = sorted(Path(__file__).parent.glob("*.py"))
+    return Turns(found[number], str(doors[number % len(doors)]))
+
+
+def _first_seen() -> int:
+    """The number of the first GPU that this process may use, as far as variables say it."""
+    for name in VISIBLE:
+        first = os.environ.get(name, "").partition(",")[0].strip()
+        if first.isdigit():
+            return int(first)
+    return 0
 
 
 def _found(patterns: tuple[str, ...], folder: Path) -> list[str]:

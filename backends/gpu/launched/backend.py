@@ -148,6 +148,7 @@ class DeviceBackend:
             "driver": driver(),
             "devices": nodes(),
             "memory": None,  # a driver reserves more addresses than there is memory
+            "own_turns": True,
         }
 
 

@@ -16,7 +16,7 @@ from triton.runtime.jit import JITFunction
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.gpu.device import running
 from backends.gpu.device.gpu import CudaDevice
-from backends.gpu.device.nodes import alone
+from backends.gpu.device.nodes import device_turns
 from backends.gpu.device.running import looked_in_child
 from backends.timeline import Bar, facts_of, write_timeline
 from backends.triton.build.compile import CACHE
@@ -81,7 +81,7 @@ def profile(
 ) -> Timing:
     """As `time`; also writes a timeline with one bar per launch to `trace`."""
     timed = time(built, nest, machine, sizes, inputs)
-    with running.faults("time"), alone():
+    with running.faults("time"), device_turns().alone():
         launch = _launcher(built, "time")
         bars = _bars(
             launch, running.sets(nest, sizes, inputs)[0], CudaDevice(), timed.figures["host_us"]
