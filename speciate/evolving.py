@@ -19,6 +19,7 @@ from search.cli.searched import searched, words_of
 from search.cli.serving import serving
 from search.cli.session import Ended
 from search.display.display import display
+from search.evaluator.nursery import Nursery
 from search.record.program import write_program
 from search.report.render import render
 from search.whole.plan import CallPlan
@@ -97,10 +98,13 @@ def evolve(
     served = serving(machine_of(name), (backend,) if backend else ()).served[0]
     more = others(served.machine, backend)
     shown = display(sys.stderr, quiet)
-    plan = CallPlan.of(found.networks, [served], others=more).timed(found.networks, shown.say)
     root = Path(records) if records is not None else records_folder()
     command = words_of(said, "speciate.evolve")
-    session = searched(asked, found.made.spec.name, plan, root, command, shown)
+    with Nursery() as nursery:
+        if cluster is None:
+            nursery.warm([served])  # while calls are timed
+        plan = CallPlan.of(found.networks, [served], others=more).timed(found.networks, shown.say)
+        session = searched(asked, found.made.spec.name, plan, root, command, shown, nursery)
     call = found_call(plan, session.ended, shown.say)
     inputs = [t for t in found.made.spec.inputs if t.name not in found.made.fixed]
     if call.kernels:

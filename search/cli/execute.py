@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from search.store.address import SQLITE, address_of
 if TYPE_CHECKING:  # they are loaded for a job alone
     from search.cli.job import JobInStore
     from search.cli.job_file import Job
-    from search.evaluator.local import Starts
+    from search.evaluator.nursery import Nursery
 
 DONE, INCOMPLETE, FAULTY, INTERRUPTED = 0, 1, 2, 130
 FIXED = {  # what a stored run has decided, and the option that says it
@@ -69,6 +69,9 @@ def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None 
             cluster = stack.enter_context(reached(asked.cluster, asked.workers, found.problems))
         store = stack.enter_context(closing(keeper(asked, around, shown.say)))
         known = bool(found.problems)
+        nursery = stack.enter_context(_nursery()) if cluster is None else None
+        if nursery is not None:
+            nursery.warm(call.plan.served[0] for call in found.calls.values())
         found, asked, problems, of_job = _begun(asked, around, found, job, store, shown.say)
         wanted = destination(asked, around, problems)
         shared = of_job is not None or are_large(problems)
@@ -84,7 +87,7 @@ def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None 
             memory=asked.memory,
             lessons=_lessons(asked, store),
             cluster=cluster,
-            starts=stack.enter_context(_nursery()) if shared and cluster is None else None,
+            starts=nursery if shared else None,
         )
         for note in found.notes:
             shown.say(note)
@@ -114,7 +117,7 @@ def _begun(
 
         found = measured(found, say)
         if asked.resume is None:
-            job, asked = begun(found, asked)
+            job, asked = begun(found, asked, asked.workers or around.workers)
     if job is not None or (asked.resume is not None and is_job(asked.resume, store)):
         from search.cli.job import JobInStore
 
@@ -130,7 +133,7 @@ def _begun(
     return found, asked, found.problems, None
 
 
-def _nursery() -> AbstractContextManager[Starts]:
+def _nursery() -> Nursery:
     from search.evaluator.nursery import Nursery  # not every search needs it
 
     return Nursery()

@@ -186,6 +186,8 @@ class Rounds:
             return
         problem = self._limited(begun)
         self._say(begun)
+        if (following := self._following(n)) is not None:
+            session.expect(self.problems[following])
         session.display.begin(n + 1, len(self.runs), problem.title)
         try:
             ended = session.search(problem, [] if problem.run else self._alike(n))
@@ -203,6 +205,12 @@ class Rounds:
         self.standings[n] = replace(self.standings[n], over=over)
         self.jobs.end(self.job, begun.number, ended.outcome.stopped_because, over)
         session.learn(ended)
+
+    def _following(self, n: int) -> int | None:
+        """The search of the next round, if one has nothing more to gain."""
+        others = [replace(s, over=s.over or m == n) for m, s in enumerate(self.standings)]
+        found = next_round(others, self.budget)
+        return None if found is None else found.search
 
     def _limited(self, begun: StoredRound) -> Problem:
         """The problem of a round, with its limits."""

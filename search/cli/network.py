@@ -14,7 +14,7 @@ from search.cli.job_file import Job, JobSearch
 from search.cli.promote import winner_source
 from search.cli.session import Ended
 from search.cli.suite import Problem, Suite
-from search.loop.rounds import JobBudget, Share
+from search.loop.rounds import ROUND, JobBudget, Share
 from search.record.program import KernelUse, ProgramRecord
 from search.whole.plan import CallPlan, KernelSeed, Say
 from search.whole.timed import KernelTexts
@@ -37,7 +37,11 @@ def network_job(
     job = Job(
         name,
         tuple(searches),
-        JobBudget(None if evaluations is None else evaluations * of_call, asked.seconds),
+        JobBudget(
+            None if evaluations is None else evaluations * of_call,
+            asked.seconds,
+            max(each.problem.settings.batch for each in searches) if searches else ROUND,
+        ),
         memory=asked.memory,
         lessons=asked.lessons,
         held_out=asked.held_out,
@@ -47,9 +51,12 @@ def network_job(
     return job, replace(asked, evaluations=None, seconds=None)
 
 
-def kernel_search(problem: Problem, seed: KernelSeed) -> JobSearch:
-    """The search for a kernel of a call, which starts from what the call has without it."""
+def kernel_search(problem: Problem, seed: KernelSeed, workers: int) -> JobSearch:
+    """The search for a kernel of a call, which starts from what the call has without it. workers: that
+    evaluate candidates."""
     settings = problem.settings
+    if seed.timed:  # no time is the same twice, and neither is a search
+        settings = replace(settings, batch=max(settings.batch, workers))
     share = Share(
         weight=seed.weight,
         network=settings.target,
@@ -75,12 +82,12 @@ def measured(found: Suite, say: Say) -> Suite:
     return replace(found, calls=calls)
 
 
-def begun(found: Suite, asked: Arguments) -> tuple[Job, Arguments]:
+def begun(found: Suite, asked: Arguments, workers: int) -> tuple[Job, Arguments]:
     """The searches for a module's calls as a job, and the arguments without the limits, which are the
-    job's."""
+    job's. workers: that evaluate candidates."""
     assert found.module is not None, "there are calls"
     searches = [
-        kernel_search(call.problem(seed.spec), seed)
+        kernel_search(call.problem(seed.spec), seed, workers)
         for call in found.calls.values()
         for seed in call.plan.seeds()
     ]

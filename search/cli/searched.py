@@ -26,18 +26,27 @@ from search.whole.plan import CallPlan
 
 
 def searched(
-    asked: Arguments, name: str, plan: CallPlan, records: Path, command: str, shown: Display
+    asked: Arguments,
+    name: str,
+    plan: CallPlan,
+    records: Path,
+    command: str,
+    shown: Display,
+    nursery: Nursery,
 ) -> Session:
     """The searches, whose winners are in a folder of records then.
 
-    name: of the module.  command: what the user said, for the records. KernelError where no candidate
+    name: of the module.  command: what the user said, for the records.  nursery: of workers on this
+    machine. KernelError where no candidate
     of a kernel is correct, KeyboardInterrupt where the user ended the search.
     """
     around, served = current_invocation(), plan.served
     ours, fixed = not asked.targets[0].endswith(".toml"), (WeightedShape({}),)
     searches = [
         kernel_search(
-            kernel_problem(asked, Workload(each.spec, {}, ({},)), served, ours, None, fixed), each
+            kernel_problem(asked, Workload(each.spec, {}, ({},)), served, ours, None, fixed),
+            each,
+            asked.workers or around.workers,
         )
         for each in plan.seeds()
     ]
@@ -59,7 +68,7 @@ def searched(
             sources=sources((), endpoint(around.variables), shown.say),
             memory=asked.memory,
             cluster=on,
-            starts=stack.enter_context(Nursery()) if on is None else None,
+            starts=nursery if on is None else None,
         )
         session = Session(session_plan, shown, Interrupt())
         rounds.run(session)

@@ -265,6 +265,11 @@ class Session:
         with closing(equipment):
             return self._search(equipment)
 
+    def expect(self, asked: Problem) -> None:
+        """What it needs may be made ready while another search goes on: it is probably next."""
+        if self.plan.starts is not None:
+            self.plan.starts.expect(_benches(asked))
+
     def finish(self, ended: Ended) -> None:
         """Does what comes of a search that has ended: lessons, records, other shapes."""
         self.learn(ended)
@@ -273,8 +278,7 @@ class Session:
 
     def _search(self, equipment: Prepared) -> Ended:
         problem, settings = equipment.problem, equipment.problem.settings
-        benches = [_bench(problem, name) for name in problem.served]
-        with self._evaluating(problem)(benches, self._workers) as local:
+        with self._evaluating(problem)(_benches(problem), self._workers) as local:
             known = Cached(local, self.plan.store)
             if equipment.models is not None:
                 equipment.models.judge.open(known)
@@ -388,6 +392,10 @@ class Session:
         """Shows a fault of a search, and counts it."""
         self.faults[problem.title] = error
         self.display.say(f"{problem.title}: {error}")
+
+
+def _benches(problem: Problem) -> list[Bench]:
+    return [_bench(problem, name) for name in problem.served]
 
 
 def _bench(problem: Problem, name: str) -> Bench:

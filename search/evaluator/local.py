@@ -55,6 +55,9 @@ class Starts(Protocol):
     def start(self, benches: Sequence[Bench]) -> Worker:
         """A worker, which may not be ready yet."""
 
+    def expect(self, benches: Sequence[Bench]) -> None:
+        """Workers of these benches will probably be started next."""
+
     def failed(self) -> None:
         """A worker ended before it was ready."""
 

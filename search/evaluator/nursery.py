@@ -20,12 +20,15 @@ import subprocess
 import sys
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from backends.backend import Warms
+from backends.registry import backend_for
+from backends.served import Served
 from ir.digest import text_digest
 from ir.errors import KernelError
 from search.evaluator.local import Worker, module_path
@@ -33,7 +36,8 @@ from search.evaluator.sandbox import environment
 from search.evaluator.stages import Bench, Stages
 from search.evaluator.worker import serve, set_up
 
-KEPT = 3  # stems: each holds the inputs and references of a kernel
+KEPT = 4  # stems: each holds the inputs and references of a kernel
+WARM = "warm "  # before the file of benches whose backends are loaded, for which nothing is forked
 BORN = b"b"  # what a worker says first, with a descriptor of its process
 _LONGEST = 4096  # bytes of a message
 _BOOT = (
@@ -81,6 +85,7 @@ class Nursery:
         self._control: socket.socket | None = None  # of the template
         self._process: subprocess.Popen[bytes] | None = None
         self._stems: OrderedDict[str, socket.socket] = OrderedDict()
+        self._expected: Sequence[Bench] = ()
 
     def __enter__(self) -> Nursery:
         return self
@@ -93,6 +98,22 @@ class Nursery:
         self._drop()
         self._folder.cleanup()
 
+    def warm(self, served: Iterable[Served]) -> None:
+        """Has backends loaded, and returns at once."""
+        opens = {s.name: (s.machine, partial(backend_for, s.machine, s.name)) for s in served}
+        if not opens:
+            return
+        here, there = _pair()
+        with here, there, suppress(OSError):
+            benches = [Bench("", machine, opened, {}) for machine, opened in opens.values()]
+            said = WARM + str(self._file(benches)[1])
+            socket.send_fds(self._template(), [said.encode()], [there.fileno()])
+
+    def expect(self, benches: Sequence[Bench]) -> None:
+        """Has other benches set up as soon as the next worker has begun: they are started next, as far
+        as is known."""
+        self._expected = benches
+
     def start(self, benches: Sequence[Bench]) -> Worker:
         """A worker; see `LocalEvaluator`. One that ends before it is ready may have done so because the
         template or the stem did: the next has others."""
@@ -102,6 +123,9 @@ class Nursery:
             try:
                 stem = self._stem(benches)
                 socket.send_fds(stem, [str(home).encode()], [there.fileno()])
+                if self._expected:
+                    self._stem(self._expected)
+                    self._expected = ()
             except OSError:
                 self._drop()
         connection = Connection(here.detach())
@@ -113,19 +137,24 @@ class Nursery:
         self._drop()
 
     def _stem(self, benches: Sequence[Bench]) -> socket.socket:
-        data = pickle.dumps(benches)
-        key = text_digest(data.hex())
+        key, file = self._file(benches)
         if key not in self._stems:
             while len(self._stems) >= KEPT:
                 self._stems.popitem(last=False)[1].close()
-            file = Path(self._folder.name) / key
-            file.write_bytes(data)
             here, there = _pair()
             with there:
                 socket.send_fds(self._template(), [str(file).encode()], [there.fileno()])
             self._stems[key] = here
         self._stems.move_to_end(key)
         return self._stems[key]
+
+    def _file(self, benches: Sequence[Bench]) -> tuple[str, Path]:
+        """The digest of benches, and the file that holds them."""
+        data = pickle.dumps(tuple(benches))
+        key = text_digest(data.hex())
+        file = Path(self._folder.name) / key
+        file.write_bytes(data)
+        return key, file
 
     def _template(self) -> socket.socket:
         if self._control is None:
@@ -160,15 +189,17 @@ def _pair() -> tuple[socket.socket, socket.socket]:
 
 
 def template(control: int) -> None:
-    """The template: forks a stem at each message, which names the file of its benches."""
-    for end, file in _messages(control):
-        benches: Sequence[Bench] = pickle.loads(Path(file).read_bytes())
+    """The template: forks a stem at each message, which names the file of its benches; see `WARM`, too."""
+    for end, said in _messages(control):
+        benches: Sequence[Bench] = pickle.loads(Path(said.removeprefix(WARM)).read_bytes())
         for bench in benches:  # for all stems to come
             with suppress(KernelError):
                 backend = bench.open()
                 if isinstance(backend, Warms):
                     backend.warm(bench.machine)
-        if _forked(control, end):
+        if said.startswith(WARM):
+            os.close(end)
+        elif _forked(control, end):
             _stem(end, benches)
 
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from backends.registry import backend
+from backends.served import Served
 from ir.errors import KernelError
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.nursery import KEPT, Nursery
-from search.evaluator.testing.acting import Mute, bench, outcomes
+from search.evaluator.testing.acting import CHIP, Mute, bench, outcomes
 
 GUARD = 600.0  # seconds: only what hangs waits so long
 
@@ -38,6 +40,16 @@ def test_a_stem_is_used_again_and_few_are_kept():
         for n in range(KEPT):
             evaluated(nursery, secret=str(n))
         assert len(nursery._stems) == KEPT and first not in nursery._stems.values()
+
+
+def test_what_is_expected_is_set_up_while_workers_evaluate():
+    with Nursery() as nursery:
+        nursery.warm([Served(backend("null"), CHIP)])
+        nursery.expect([bench(secret="next")])
+        evaluated(nursery)
+        now, following = nursery._stems.values()
+        evaluated(nursery, secret="next")
+        assert list(nursery._stems.values()) == [now, following]
 
 
 def test_what_cannot_be_set_up_is_told():
