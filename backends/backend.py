@@ -108,7 +108,8 @@ class Backend(Protocol):
         "why": what is lacking, "toolchain": its name and version}. "device", "driver": of a device,
         their names and versions; times are compared where they are equal. "own_cores": True where times
         are measured on the cores of this machine, so that builds would disturb them. "own_turns": True
-        where nobody else uses the device while `time` measures, without a caller's doing."""
+        where nobody else uses the device while `time` measures, without a caller's doing. "lasting": True
+        where one process may build, run and time one kernel after another."""
 
 
 @runtime_checkable

@@ -165,6 +165,7 @@ class Triton:
             "devices": nodes(),
             "memory": None,  # a driver reserves more addresses than there is memory
             "own_turns": True,
+            "lasting": True,
         }
 
 

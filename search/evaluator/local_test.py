@@ -26,6 +26,8 @@ from search.evaluator.testing.acting import (
     LIMITS,
     MANIFEST,
     OUTSIDE,
+    Busy,
+    Lasting,
     Mute,
     Tongue,
     bench,
@@ -94,6 +96,21 @@ def test_totals_hold_for_all_processes_of_a_candidate(local, source, kind, reaso
     bad, good = outcomes(local, source, "good")
     assert isinstance(bad, Failure) and isinstance(good, Evaluation)
     assert bad.kind == kind and reason in bad.reason
+
+
+def test_a_process_goes_on_with_candidates_of_our_own_until_one_is_not_sound():
+    """A source of somebody else has a process of its own, and so has what comes after a fault."""
+    with LocalEvaluator([bench(Lasting)], workers=1) as evaluator:
+        found = outcomes(evaluator, None, None, "good", None, "off", None)
+    built = [o.figures["built"] if isinstance(o, Evaluation) else o.kind for o in found]
+    assert built == [1, 2, 1, 3, "wrong", 4]
+
+
+def test_a_process_that_has_had_its_time_takes_no_further_candidate():
+    limits = replace(LIMITS, cpu=1)
+    with LocalEvaluator([bench(Busy, limits=limits)], workers=1) as evaluator:
+        found = outcomes(evaluator, *[None] * 5)
+    assert [o.figures["built"] for o in found] == [1, 2, 3, 1, 2]
 
 
 @pytest.fixture(scope="module")

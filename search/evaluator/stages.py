@@ -118,6 +118,8 @@ class Stages:
     turns: Turns  # on the device, if there is one
     # Times are measured on the cores that also build and check candidates: all of that takes a turn.
     own_cores: bool = False
+    # A process may evaluate several candidates of our own emitters: opening the device takes long.
+    lasting: bool = False
 
     @staticmethod
     def of(bench: Bench, timed: tuple[TimedShape, ...] = (), all_cores: bool = False) -> Stages:
@@ -170,6 +172,7 @@ class Stages:
             setup=Setup(bench.limits.suited(can).times(len(timed)), here),
             turns=_turns(can),
             own_cores=bool(can.get("own_cores")),
+            lasting=bool(can.get("lasting")),
         )
 
     def evaluate(

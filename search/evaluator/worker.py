@@ -1,4 +1,10 @@
-"""A worker: a warm process that forks a sandboxed child for each candidate, and outlives it."""
+"""A worker: a warm process that forks a sandboxed child for each candidate, and outlives it.
+
+Opening a device takes longer than most candidates do. So a child goes on with further candidates where
+its backend says that it may (`lasting`), as long as they are of our own emitters: a source that
+somebody else wrote has a child of its own, and so has whatever comes after a failure of another kind
+than that a toolchain refused it.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +19,9 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -29,6 +36,7 @@ from search.evaluator.stages import Bench, Stages
 
 MOST_OUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it needs
 MOST_FILES = 1 << 16
+CPU_SHARE = 0.5  # of its processor time, after which a child takes no further candidate
 GRACE = 1.0  # seconds between the end of a child's output and its own
 TAIL = 400  # characters of a dead child's last words
 _SET_SUBREAPER = 36
@@ -63,6 +71,7 @@ def serve(connection: Connection, home: Path, made: dict[str, Stages] | KernelEr
     """Answers candidates until the other end closes the connection. made: of `set_up`."""
     become_reaper()
     sweep()
+    kept: dict[str, _Child] = {}
     try:
         if isinstance(made, KernelError):
             connection.send_bytes(pickle.dumps(made))
@@ -74,11 +83,13 @@ def serve(connection: Connection, home: Path, made: dict[str, Stages] | KernelEr
         connection.send_bytes(pickle.dumps(setups))
         while True:
             asked = candidate(json.loads(connection.recv_bytes()))
-            outcome = attempt(made[asked.backend], asked, home, connection)
+            outcome = attempt(made[asked.backend], asked, home, connection, kept)
             connection.send_bytes(to_json(outcome).encode())
     except (EOFError, OSError, Gone):
         return
     finally:
+        for child in kept.values():
+            child.end()
         shutil.rmtree(home, ignore_errors=True)
 
 
@@ -97,31 +108,64 @@ def _served(benches: Sequence[Bench], all_cores: bool) -> dict[str, Stages]:
     return found
 
 
-def attempt(stages: Stages, asked: Candidate, home: Path, wanted: Connection) -> Evaluated:
-    """What becomes of a candidate in a child of its own; Gone where `wanted` is closed first."""
+def attempt(
+    stages: Stages,
+    asked: Candidate,
+    home: Path,
+    wanted: Connection,
+    kept: dict[str, _Child] | None = None,
+) -> Evaluated:
+    """What becomes of a candidate in a child; Gone where `wanted` is closed first.
+
+    kept: children by backend that wait for another candidate; None: none is kept.
+    """
+    idle = {} if kept is None else kept
+    lasting = kept is not None and asked.source is None and stages.lasting
+    child = idle.pop(asked.backend, None) if lasting else None
+    if child is None or not child.ask(asked, idle.values()):
+        child = _forked(stages, home)
+        child.ask(asked, idle.values())
+    try:
+        outcome = _watch(child, wanted)
+    except BaseException:
+        child.end(idle.values())
+        raise
+    seconds = child.seconds()
+    if lasting and outcome is not None and _sound(outcome) and not child.last:
+        idle[asked.backend] = child
+    else:
+        outcome = child.end(idle.values())
+    return replace(outcome, seconds=seconds)
+
+
+def _sound(outcome: Evaluated) -> bool:
+    """Whether a child may go on after it: what was wrong or crashed may have left something behind."""
+    if isinstance(outcome, Failure):
+        return outcome.stage in ("verify", "emit", "build") and outcome.kind == "refused"
+    return True
+
+
+def _forked(stages: Stages, home: Path) -> _Child:
+    """A new child."""
     folder = Path(tempfile.mkdtemp(dir=home))
     read, write = os.pipe()
+    requests, ask = os.pipe()
     group = sandbox.grouped(stages.setup.limits)
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        _child(stages, asked, folder, write, group)
+    pid = os.fork()
+    if pid == 0:
+        _child(stages, requests, folder, write, group)
     os.close(write)
-    try:
-        return _watch(_Child(child, read, stages.setup.limits, folder, group), wanted)
-    finally:
-        if group:
-            group.remove()
-        os.close(read)
-        shutil.rmtree(folder, ignore_errors=True)
+    os.close(requests)
+    return _Child(pid, read, ask, stages.setup.limits, folder, group)
 
 
 @dataclass(slots=True)
 class _Child:
-    """A child at work: what it has sent so far, and when it entered which stage."""
+    """A child: what it has sent so far of the candidate that it has, and when it entered which stage."""
 
     pid: int
     pipe: int
+    to: int  # where it is told of candidates
     limits: Limits
     folder: Path
     group: Group | None = None
@@ -130,6 +174,32 @@ class _Child:
     buffer: bytes = b""
     received: int = 0
     outcome: Evaluated | None = None
+    in_time: bool = True
+    last: bool = False  # it takes no further candidate
+
+    def ask(self, asked: Candidate, others: Iterable[_Child]) -> bool:
+        """Gives it a candidate; False where it has ended. others: see `end`."""
+        self.began, self.stages = time.monotonic(), []
+        self.buffer, self.received, self.outcome, self.in_time = b"", 0, None, True
+        data = memoryview(f"{json.dumps(asked.table())}\n".encode())
+        try:
+            while data:
+                data = data[os.write(self.to, data) :]
+        except BrokenPipeError:
+            self.end(others)
+            return False
+        return True
+
+    def end(self, others: Iterable[_Child] = ()) -> Evaluated:
+        """Ends it, and leaves nothing of it; its outcome, or what its end says. others: that live on."""
+        status, used = end_all(self.pid, {child.pid for child in others})
+        outcome = self.outcome or _death(self, status, used)
+        if self.group:
+            self.group.remove()
+        os.close(self.pipe)
+        os.close(self.to)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return outcome
 
     @property
     def stage(self) -> str:
@@ -150,6 +220,8 @@ class _Child:
             if kind == "stage":
                 Failure(rest, "crash", "")  # refuses what is no stage
                 self.stages.append((rest, time.monotonic()))
+            elif kind == "last":
+                self.last = True
             elif kind == "outcome":
                 self.outcome = from_json(rest)
         except (ValueError, KeyError, TypeError) as error:
@@ -164,17 +236,14 @@ class _Child:
         return spent
 
 
-def _watch(child: _Child, wanted: Connection) -> Evaluated:
-    """Waits for a child's result or its end, and leaves nothing of it alive."""
+def _watch(child: _Child, wanted: Connection) -> Evaluated | None:
+    """Waits for a child's result or its end; None where there is none."""
     end = os.pidfd_open(child.pid)
-    deadline = child.began + child.limits.seconds
     try:
-        in_time = _receive_all(child, end, wanted, deadline)
+        child.in_time = _receive_all(child, end, wanted, child.began + child.limits.seconds)
     finally:
         os.close(end)
-        status, used = end_all(child.pid)
-    outcome = child.outcome or _death(child, status, used, in_time)
-    return replace(outcome, seconds=child.seconds())
+    return child.outcome
 
 
 def _receive_all(child: _Child, end: int, wanted: Connection, deadline: float) -> bool:
@@ -202,9 +271,9 @@ def _close(child: _Child, end: int) -> None:
         child.outcome = Failure(child.stage, "crash", "it does not keep to sending one result")
 
 
-def end_all(child: int) -> tuple[int, float]:
+def end_all(child: int, others: Collection[int] = ()) -> tuple[int, float]:
     """Ends a child and all that descends from it; the child's wait status, and the seconds of
-    processor time that it had."""
+    processor time that it had. others: children that live on."""
     for send, whom in ((os.killpg, child), (os.kill, child)):
         try:
             send(whom, signal.SIGKILL)
@@ -212,7 +281,7 @@ def end_all(child: int) -> tuple[int, float]:
             continue
     _, status, use = os.wait4(child, 0)
     # What left the child's group has become ours, as we are a subreaper.
-    while orphans := _children():
+    while orphans := [n for n in _children() if n not in others]:
         for orphan in orphans:
             os.kill(orphan, signal.SIGKILL)
             os.waitpid(orphan, 0)
@@ -224,12 +293,12 @@ def _children() -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def _death(child: _Child, status: int, used: float, in_time: bool) -> Failure:
+def _death(child: _Child, status: int, used: float) -> Failure:
     """The failure of a child that ended, or had to be ended, without a result.
 
     used: seconds of processor time.
     """
-    if not in_time:
+    if not child.in_time:
         limit = f"it was still at it after {child.limits.seconds:g} s"
         kind = "machine" if starved(used, child.limits.seconds) else "timeout"
         return Failure(child.stage, kind, limit)
@@ -261,39 +330,46 @@ def _tail(file: Path) -> str:
         return ""
 
 
-def _child(stages: Stages, asked: Candidate, folder: Path, pipe: int, group: Group | None) -> None:
-    """The child: shuts itself in, evaluates, sends, ends. Does not return."""
+def _child(stages: Stages, requests: int, folder: Path, pipe: int, group: Group | None) -> None:
+    """The child: shuts itself in, then evaluates and sends, until nothing more is asked. Does not
+    return."""
     try:
         gc.freeze()  # to look through what the worker has would copy all of it
         os.setsid()
-        _detach(folder, pipe)
+        _detach(folder, requests, pipe)
         sandbox.enter(folder, stages.setup.limits, group)
 
         def enter(stage: str) -> None:
             os.write(pipe, f"stage {stage}\n".encode())
 
-        build = folder / "build"
-        build.mkdir()
-        outcome = stages.evaluate(asked, build, enter)
-        data = memoryview(f"outcome {to_json(outcome)}\n".encode())
-        while data:
-            data = data[os.write(pipe, data) :]
+        with os.fdopen(requests, "rb") as asked:
+            for number, line in enumerate(asked):
+                build = folder / f"build_{number}"
+                build.mkdir()
+                outcome = stages.evaluate(candidate(json.loads(line)), build, enter)
+                most = stages.setup.limits.cpu
+                ends = not stages.lasting or (most and time.process_time() > CPU_SHARE * most)
+                said = f"{'last' if ends else 'more'} \noutcome {to_json(outcome)}\n"
+                shutil.rmtree(build, ignore_errors=True)
+                data = memoryview(said.encode())
+                while data:
+                    data = data[os.write(pipe, data) :]
     except BaseException as error:  # nothing may come back into the worker's loop
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         os._exit(1)
     os._exit(0)
 
 
-def _detach(folder: Path, pipe: int) -> None:
-    """Closes every file but the pipe; output goes to a file in the folder."""
+def _detach(folder: Path, *kept: int) -> None:
+    """Closes every file but those kept; output goes to a file in the folder."""
     os.chdir(folder)
     nothing = os.open("/dev/null", os.O_RDONLY)
     output = os.open(folder / _OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(nothing, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    os.closerange(3, pipe)
-    os.closerange(pipe + 1, MOST_FILES)
+    for low, high in pairwise((2, *sorted(kept), MOST_FILES)):
+        os.closerange(low + 1, high)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     tempfile.tempdir = None
     os.environ.update(sandbox.homes(folder))

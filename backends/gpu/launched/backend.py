@@ -149,6 +149,7 @@ class DeviceBackend:
             "devices": nodes(),
             "memory": None,  # a driver reserves more addresses than there is memory
             "own_turns": True,
+            "lasting": True,
         }
 
 

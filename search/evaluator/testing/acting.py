@@ -90,6 +90,29 @@ class Tongue:
         return {"correct_by": "emulator", "time_kind": "modelled", "why": ""}
 
 
+class Lasting(Tongue):
+    """One process may evaluate several candidates; each build counts those of its process."""
+
+    built = 0
+
+    def build(self, source, nest, machine, folder):
+        self.built += 1
+        return replace(super().build(source, nest, machine, folder), figures={"built": self.built})
+
+    def available(self, machine):
+        return super().available(machine) | {"lasting": True}
+
+
+class Busy(Lasting):
+    """Each build takes a while of processor time."""
+
+    def build(self, source, nest, machine, folder):
+        end = time.process_time() + 0.2
+        while time.process_time() < end:
+            pass
+        return super().build(source, nest, machine, folder)
+
+
 class Mute(Tongue):
     """A backend that can do nothing here."""
 
