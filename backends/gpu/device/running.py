@@ -90,10 +90,10 @@ def time(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> Timing
             times = timing.measure(lambda tensors: launch(*tensors), rotated, gpu, SECONDS, clear)
             figures = times.figures() | clocks(gpu.uuid)
         with turns.together():
-            for tensors in rotated[1:]:
-                _require_same(launch, nest, tensors, clear)
             given = {name: array(t) for name, t in _outputs(nest, rotated[0]).items()}
-            del rotated, gpu, tensors
+            while len(rotated) > 1:
+                _require_same(launch, nest, rotated.pop(), clear)
+            del rotated, gpu
             torch.cuda.empty_cache()  # which other processes need
     return Timing(times.us, "measured", figures, outputs=given)
 
