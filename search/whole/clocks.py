@@ -17,6 +17,7 @@ import torch
 
 from backends.compiled import constant_inputs
 from backends.gpu.device.gpu import CudaDevice
+from backends.gpu.device.nodes import device_turns
 from backends.gpu.device.timing import measure
 from backends.program.graph import ProgramGraph
 from backends.program.linked import Linked
@@ -25,7 +26,6 @@ from backends.program.tensors import TORCH
 from ir.network import Buffer, Network
 from ir.reference.inputs import random_inputs, uses
 from ir.spec import FLOATS, Spec
-from search.evaluator.turns import device_turns
 from search.whole.times import MEASURED, WholeTimes
 
 SEED = 5  # of the drawn inputs
