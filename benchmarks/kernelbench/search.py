@@ -29,6 +29,7 @@ from search.cli.network import FoundCall, found_call, program_record
 from search.cli.searched import searched, words_of
 from search.cli.serving import serving
 from search.display.display import display
+from search.evaluator.nursery import Nursery
 from search.record.program import network_digest, write_program
 from search.whole.plan import CallPlan
 from search.whole.ways import Networks
@@ -58,7 +59,6 @@ def _found(asked: argparse.Namespace) -> dict[str, object]:
     networks, shown = networks_of(made), display(sys.stderr, True)
     served = serving(machine_of(asked.target), ()).served[0]
     rounded = () if asked.f32 else ROUNDED
-    plan = CallPlan.of(networks, [served], rounded).timed(networks, shown.say)
     said = [f"--target={asked.target}", f"--store={asked.store}", "--memory"]
     if asked.seconds is not None:
         said.append(f"--seconds={asked.seconds:g}")
@@ -67,13 +67,16 @@ def _found(asked: argparse.Namespace) -> dict[str, object]:
     if asked.workers is not None:
         said.append(f"--workers={asked.workers}")
     command = words_of(said, "benchmarks.kernelbench.search")
-    call = FoundCall(plan, plan.ways[0], plan.measured.get(0), ())
     evaluations = 0
-    if plan.seeds():
-        wanted = arguments(said, asked.target, "")
-        session = searched(wanted, problem.name, plan, asked.records, command, shown)
-        call = found_call(plan, session.ended, shown.say)
-        evaluations = sum(each.outcome.evaluations for each in session.ended)
+    with Nursery() as nursery:
+        nursery.warm([served])  # while calls are timed
+        plan = CallPlan.of(networks, [served], rounded).timed(networks, shown.say)
+        call = FoundCall(plan, plan.ways[0], plan.measured.get(0), ())
+        if plan.seeds():
+            wanted = arguments(said, asked.target, "")
+            session = searched(wanted, problem.name, plan, asked.records, command, shown, nursery)
+            call = found_call(plan, session.ended, shown.say)
+            evaluations = sum(each.outcome.evaluations for each in session.ended)
     if call.kernels:
         digest, inputs = digest_of(made), made.spec.inputs
         record = program_record(call, problem.name, digest, inputs, command)
