@@ -278,7 +278,11 @@ class _Search:
             )
         alike = [f for f in found if f.us <= least * (1 + DOUBT)]
         quick = min(f.quick_us for f in alike)
-        return next(f.schedule for f in alike if f.quick_us <= quick * (1 + DOUBT))
+        alike = [f for f in alike if f.quick_us <= quick * (1 + DOUBT)]
+        if recurrences(self.spec) and not alike[0].schedule.of("compute"):
+            # Steps on the threads: the first has the smallest tiles, whose few threads wait longest.
+            return min(alike, key=lambda f: f.us).schedule
+        return alike[0].schedule
 
     def _found(self, plans: Sequence[_Plan]) -> list[_Found]:
         """What was tried under some plans: what fits registers, where anything does."""
@@ -359,11 +363,23 @@ class _Search:
         ]
         decided = (*found.schedule.decisions, *moved)
         schedule = canonical(Schedule(found.schedule.kernel, decided))
-        if not moved:
+        if not moved or not self._boxes(found.schedule, plan.apart):
             return found
         legal = self.cost or fits(self.spec, schedule, self.machine, self.sizes)
         us = self._costs(schedule, us) if legal else inf
         return replace(found, us=us, schedule=schedule) if us <= found.us else found
+
+    def _boxes(self, schedule: Schedule, moved: Collection[str]) -> bool:
+        """Whether these are read as boxes in steps of 1, which every language's TMA copies can have."""
+        nest = lower(self.spec, schedule, self.machine, self.sizes)
+        return all(
+            step == 1 or dict(launch.tiles).get(index) == 1
+            for launch in nest.launches
+            for s in launch.statements()
+            if isinstance(s, Load) and s.tensor in moved
+            for one in s.region
+            for index, step in one.terms
+        )
 
     def _costs(self, schedule: Schedule, us: float) -> float:
         """What a schedule costs, where a better judge than the estimate is given."""
