@@ -130,7 +130,8 @@ class ModuleCall:
         for name, tensor in self.packed.items():
             self.fixed[name].copy_(tensor)
         if self.made.seed is not None:
-            self.fixed[self.made.seed].fill_(self.seed)
+            # A copy to the device, where `fill_` would be a kernel that is not ours
+            self.fixed[self.made.seed].copy_(torch.tensor([self.seed]))
             self.seed += 1
         found = self._run({name: _row_major(name, tensor) for name, tensor in arguments.items()})
         return dict(zip((t.name for t in self.made.spec.outputs), found, strict=True))
