@@ -33,7 +33,7 @@ def test_attention_has_its_second_matmul_one_iteration_later():
 
 
 def test_a_matmul_has_wide_tiles_and_blocks_that_stay():
-    _, wide = seeds_of("matmul_bias_gelu", GELU)
+    _, wide, *_ = seeds_of("matmul_bias_gelu", GELU)
     assert "tile(n, size=256)" in words(wide, "tile")
     assert "copy(y, by=bulk)" in words(wide, "copy")
     assert words(wide, "persistent") == ["persistent(y, programs=1)"]
