@@ -140,7 +140,7 @@ def swarm(source):
     """Many processes, each of which has little memory."""
     for _ in range(24):
         if os.fork() == 0:
-            kept = os.urandom(32 << 20)
+            kept = [os.urandom(32 << 20)]
             time.sleep(HOURS * len(kept))
     os.wait()
     os.abort()
