@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -193,15 +194,28 @@ def test_a_timeline_has_a_bar_for_each_launch(case, source_of, monkeypatch, tmp_
     assert event["args"] == {"scale_0.warps": 4.0}
 
 
-def test_processes_that_time_take_turns(tmp_path):
-    node = tmp_path / "nvidia0"
-    node.touch()
-    other = os.open(node, os.O_RDONLY)
-    with nodes.alone(tmp_path), pytest.raises(BlockingIOError):
-        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.close(other)
-    with nodes.alone(tmp_path / "none"):
+@pytest.mark.parametrize("seen, number", [("", 0), ("1", 1), ("1,0", 1), ("GPU-8fc6", 0), ("7", 1)])
+def test_processes_that_time_take_turns_on_the_gpu_that_they_see_first(
+    tmp_path, monkeypatch, seen, number
+):
+    nodes_here = [tmp_path / "nvidia0", tmp_path / "nvidia1"]
+    for node in nodes_here:
+        node.touch()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
+    turns = nodes.device_turns(tmp_path)
+    assert Path(turns.door).is_file()
+    others = [os.open(node, os.O_RDONLY) for node in nodes_here]
+    with turns.alone():
+        fcntl.flock(others[1 - number], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(others[number], fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(others[number], fcntl.LOCK_EX | fcntl.LOCK_NB)
+    for other in others:
+        os.close(other)
+
+
+def test_without_a_gpu_there_are_no_turns(tmp_path):
+    with nodes.device_turns(tmp_path / "none").alone():
         pass
 
 
