@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backends.gpu.device.timing import SLACK_US
-from benchmarks.timing import LEAST_RUNS, MOST_RUNS, measure
+from benchmarks.timing import LEAST_RUNS, MOST_RUNS, TRIES, RaceTimes, measure, steadiest
 
 
 class FakeDevice:
@@ -88,3 +88,22 @@ def test_events_that_are_slower_than_the_clock_are_noticed():
     device = FakeDevice()
     device.us_between = lambda first, second: 3 * (second - first)
     assert not measure(device.kernel(500.0), [()], device).clocks_agree
+
+
+def times(p80, wall=110.0):
+    return RaceTimes(us=101.0, p20=100.0, p80=p80, runs=20, host_us=5.0, wall_us=wall)
+
+
+def test_times_that_spread_or_that_the_clocks_tell_differently_have_a_fault():
+    assert not times(114.0).fault
+    assert (
+        times(120.0).fault == "its times spread: a fifth is below 100.0 us, and a fifth above 120.0"
+    )
+    assert times(101.0, 900.0).fault.startswith("the clocks disagree: 900 us by the host's")
+
+
+def test_times_with_a_fault_are_taken_again():
+    given = [times(120.0), times(102.0), times(101.0)]
+    assert steadiest(lambda: given.pop(0)).p80 == 102.0 and len(given) == 1
+    taken = []
+    assert steadiest(lambda: taken.append(1) or times(200.0 + len(taken))).p80 == 200.0 + TRIES

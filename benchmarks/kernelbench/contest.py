@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ from benchmarks.kernelbench.prepared import PROBLEM, RECORD
 from benchmarks.kernelbench.suite import SEED
 from benchmarks.kernelbench.turns import DeviceTurns
 from benchmarks.kernelbench.venue import Venue, facts, venue
+from benchmarks.timing import RaceTimes, TimedCall, steadiest
 from frontends.compiled.module import CompiledModule
 from frontends.compiled.saved import call_of
 from frontends.kernelbench.problem import Problem
@@ -107,11 +108,17 @@ class _Contest:
         with self.notes.stage("time"):
             sets = self._sets(inputs)
             with self.turns.alone():
-                mine = self.venue.timed(ours, sets)
-                times = {name: self.venue.timed(call, sets) for name, call in others.items()}
+                mine = self._timed(ours, sets)
+                times = {name: self._timed(call, sets) for name, call in others.items()}
         self.notes.note(time_kind=self.venue.time_kind, **time_fields(mine, times))
+        if mine.fault:
+            self.notes.note(correct=False, reason=mine.fault)
+            return
         self.notes.row.pop("stage")
         self.notes.note(correct=not self.notes.row.get("reason"))
+
+    def _timed(self, call: TimedCall, sets: Sequence[Any]) -> RaceTimes:
+        return steadiest(lambda: self.venue.timed(call, sets))
 
     def _loaded(self) -> tuple[CompiledModule, torch.nn.Module, tuple[Any, ...]]:
         place = self.venue.place
