@@ -31,7 +31,7 @@ from search.core.workload import WeightedShape, mean
 from search.evaluator.sandbox import Limits
 from search.evaluator.shapes import TimedShape, compared, sampled, slowly
 from search.evaluator.tuned import SLOW_RUNS, TUNED_SECONDS, tuning_shape
-from search.evaluator.turns import ByTurns, device_turns
+from search.evaluator.turns import ByTurns, machine_turns
 
 CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
 SAID = ("correct_by", "time_kind", "device", "driver", "clocks", "toolchain")
@@ -407,7 +407,7 @@ def _turns(can: Mapping[str, Any]) -> Turns:
     """Turns where what others do on the device disturbs a measured time, and the backend takes none
     itself, which would be shorter."""
     measured = can["time_kind"] == "measured" and not can.get("own_turns")
-    return device_turns() if measured else Turns()
+    return machine_turns() if measured else Turns()
 
 
 def _require_possible(timing: Timing, least_us: float) -> None:

@@ -13,7 +13,7 @@ from ir.nest.nest import LoopNest
 from search import evaluator
 
 
-def device_turns() -> Turns:
+def machine_turns() -> Turns:
     """Turns of all processes of this user on the devices of this machine. The locks are on files of
     ours: on a device's own a backend may have a lock too."""
     return Turns(__file__, evaluator.__file__)

@@ -26,6 +26,7 @@ from backends.program.tensors import TORCH
 from ir.network import Buffer, Network
 from ir.reference.inputs import random_inputs, uses
 from ir.spec import FLOATS, Spec
+from search.evaluator.turns import machine_turns
 from search.whole.times import MEASURED, WholeTimes
 
 SEED = 5  # of the drawn inputs
@@ -45,7 +46,8 @@ def whole_times(linked: Linked, kernels: bool = True) -> WholeTimes | None:
     said = linked.backend.available(linked.machine)
     if said["time_kind"] != MEASURED or linked.network.pauses:
         return None
-    with torch.no_grad(), device_turns().alone():
+    turns = machine_turns() if linked.place == "cpu" else device_turns()
+    with torch.no_grad(), turns.alone():
         given = drawn(linked)
         program = linked.program(given, reuse=True)
         clock = _on_host if linked.place == "cpu" else _OnDevice()
