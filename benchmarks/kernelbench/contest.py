@@ -112,7 +112,7 @@ class _Contest:
                 times = {name: self._timed(call, sets) for name, call in others.items()}
         self.notes.note(time_kind=self.venue.time_kind, **time_fields(mine, times))
         if mine.fault:
-            self.notes.note(correct=False, reason=mine.fault)
+            self.notes.note(correct=False, reason=self.notes.row.get("reason") or mine.fault)
             return
         self.notes.row.pop("stage")
         self.notes.note(correct=not self.notes.row.get("reason"))
