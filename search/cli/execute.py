@@ -69,12 +69,14 @@ def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None 
             cluster = stack.enter_context(reached(asked.cluster, asked.workers, found.problems))
         store = stack.enter_context(closing(keeper(asked, around, shown.say)))
         known = bool(found.problems)
-        nursery = stack.enter_context(_nursery()) if cluster is None else None
-        if nursery is not None:
+        nursery = None
+        if cluster is None and found.calls:
+            nursery = stack.enter_context(_nursery())
             nursery.warm(call.plan.served[0] for call in found.calls.values())
         found, asked, problems, of_job = _begun(asked, around, found, job, store, shown.say)
         wanted = destination(asked, around, problems)
-        shared = of_job is not None or are_large(problems)
+        if nursery is None and cluster is None and (of_job is not None or are_large(problems)):
+            nursery = stack.enter_context(_nursery())
         if not known and asked.cluster in (None, LOCAL):
             require_memory(problems, asked.workers or around.workers, asked.trace is not None)
         plan = SessionPlan(
@@ -87,7 +89,7 @@ def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None 
             memory=asked.memory,
             lessons=_lessons(asked, store),
             cluster=cluster,
-            starts=nursery if shared else None,
+            starts=nursery,
         )
         for note in found.notes:
             shown.say(note)

@@ -101,8 +101,6 @@ class Nursery:
     def warm(self, served: Iterable[Served]) -> None:
         """Has backends loaded, and returns at once."""
         opens = {s.name: (s.machine, partial(backend_for, s.machine, s.name)) for s in served}
-        if not opens:
-            return
         here, there = _pair()
         with here, there, suppress(OSError):
             benches = [Bench("", machine, opened, {}) for machine, opened in opens.values()]
