@@ -43,12 +43,17 @@ class Contest:
         """What it is called on the command line and in files."""
         return self.rows[0].key
 
+    @property
+    def file(self) -> Path:
+        """The kernel's spec: one of contests, else the library's."""
+        own = SPECS / f"{self.kernel}.kir"
+        return own if own.exists() else LIBRARY / own.name
+
     def work(self) -> Workload:
         """The kernel, tuned at the sizes."""
-        own = SPECS / f"{self.kernel}.kir"
-        file = own if own.exists() else LIBRARY / own.name
-        found = parse_workload(file.read_text(encoding="utf-8"), self.kernel)
-        spec = found.spec if own.exists() else with_dtype(found.spec, self.dtype)
+        found = parse_workload(self.file.read_text(encoding="utf-8"), self.kernel)
+        of_contests = self.file.parent == SPECS
+        spec = found.spec if of_contests else with_dtype(found.spec, self.dtype)
         return replace(found, spec=spec, tune=self.sizes)
 
     def candidates(self, machine: str, language: str) -> tuple[Candidate, ...]:

@@ -19,7 +19,7 @@ from benchmarks.results import read
 from ir.autoschedule.autoschedule import alternatives
 from ir.edits.edits import Edit, neighbours
 from ir.errors import KernelError
-from ir.lower.lower import lower
+from ir.lower.lower import fits, lower
 from ir.lower.verb_table import canonical
 from ir.machine import Machine
 from ir.parse.parse import parse_schedule
@@ -94,7 +94,7 @@ def path(
                 if len(_apart(s, goal)) < left
             )
         )
-        best = next((made[n] for _, n in nearer if _legal(spec, made[n][1], machine, sizes)), None)
+        best = next((made[n] for _, n in nearer if fits(spec, made[n][1], machine, sizes)), None)
         if best is None:
             break
         edits.append(best[0])
@@ -104,14 +104,6 @@ def path(
 
 def _apart(a: Schedule, b: Schedule) -> frozenset[Decision]:
     return frozenset(a.decisions) ^ frozenset(b.decisions)
-
-
-def _legal(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> bool:
-    try:
-        lower(spec, schedule, machine, sizes)
-    except KernelError:
-        return False
-    return True
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -18,11 +18,10 @@ from datetime import date
 from pathlib import Path
 
 from backends.registry import target
-from benchmarks.candidates import CONTESTS, SPECS, Contest, asked_contests
+from benchmarks.candidates import CONTESTS, Contest, asked_contests
 from benchmarks.entrant import ROOT
 from benchmarks.results import Table, read, row_key, save
 from ir.errors import KernelError
-from ir.workload import LIBRARY
 
 GRACE = 120.0  # seconds beyond those of a search for its beginning and its end
 KEPT = (
@@ -59,13 +58,15 @@ def command(
     out: Path,
 ) -> list[str]:
     """The words of the search for a contest's kernel at its own sizes."""
-    own = SPECS / f"{contest.kernel}.kir"
-    file = own if own.exists() else LIBRARY / own.name
     sizes = ",".join(f"{n}={v}" for n, v in contest.sizes.items())
     return [
         *("-m", "search.evolve", f"--target={target_name}"),
         *(f"--backend={b}" for b in backends),
-        *(f"--kernel={file.relative_to(ROOT)}", f"--shape={sizes}", f"--seconds={seconds:g}"),
+        *(
+            f"--kernel={contest.file.relative_to(ROOT)}",
+            f"--shape={sizes}",
+            f"--seconds={seconds:g}",
+        ),
         *("--seed=1", "--no-promote", f"--store={out / 'runs.db'}", f"--out={out / name}"),
         *("--overwrite", f"--report={out / name}.html", "--json"),
     ]

@@ -20,6 +20,7 @@ from backends.gpu.device.timing import (
     FIRST_RUNS,
     SLACK,
     SLACK_US,
+    TRIES,
     Device,
     cold_runs,
     host_time,
@@ -32,7 +33,6 @@ WARM_UP = 5
 SECONDS = 0.15  # of measured calls, about
 # How far p80 may lie above p20: beyond it something disturbed the runs
 SPREAD, SPREAD_US = 0.15, 2.0
-TRIES = 3  # to have times that were not disturbed
 
 TimedCall = Callable[..., Any]
 

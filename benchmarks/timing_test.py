@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from backends.gpu.device.timing import SLACK_US
-from benchmarks.timing import LEAST_RUNS, MOST_RUNS, TRIES, RaceTimes, measure, steadiest
+from backends.gpu.device.timing import SLACK_US, TRIES
+from benchmarks.timing import LEAST_RUNS, MOST_RUNS, RaceTimes, measure, steadiest
 
 
 class FakeDevice:
