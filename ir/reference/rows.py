@@ -43,14 +43,9 @@ class Rows:
 
     def taken(self, name: str, output: np.ndarray) -> np.ndarray:
         """The rows of an output."""
-        return taken(output, self.outputs.get(name, {}))
-
-
-def taken(array: np.ndarray, places: Places) -> np.ndarray:
-    """The part of an array at some positions of some axes."""
-    for axis, at in places.items():
-        array = array.take(at, axis)
-    return array
+        for axis, at in self.outputs.get(name, {}).items():
+            output = output.take(at, axis)
+        return output
 
 
 WHOLE = Rows({}, {})
