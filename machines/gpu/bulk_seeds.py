@@ -11,19 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ir.edits.stages import copy, pipeline
 from ir.errors import KernelError
-from ir.functions import POINTWISE
 from ir.lower.lower import lower
 from ir.lower.verb_table import canonical
 from ir.machine import Machine
 from ir.nest.nest import Dot
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind, power_of_two
-from ir.sizes import value as number
-from ir.spec import DTYPES, Apply, Spec
+from ir.spec import DTYPES, Spec
 from ir.verify import facts
-from machines.gpu.index_roles import Roles, roles
+from machines.gpu.index_roles import Roles, cut_once, extents, is_special, roles
 from machines.gpu.role_seeds import changed, copied_alone
-from machines.gpu.shared_memory import shared_bytes
+from machines.gpu.shared_memory import most_shared
 
 Shape = tuple[int, int, int]  # rows and columns of a tile, and stages
 WIDE, SQUARE = (128, 256, 3), (128, 128, 4)
@@ -47,14 +45,9 @@ def with_epilogue(
 ) -> tuple[Schedule, ...]:
     """The schedule with its matmul in bulk, in square tiles, where special functions follow a short sum: threads
     of one tile compute them while copies of the next are in flight. None for other kernels."""
-    special = any(
-        isinstance(node, Apply) and POINTWISE[node.function].unit == "special"
-        for e in spec.equations
-        for node in e.value.walk()
-    )
-    extents = {i: number(r.high, bind(spec, sizes)) for i, r in facts(spec).ranges.items()}
-    short = all(extents[i] <= SHORT_SUM for i in roles(spec).summed)
-    if not special or not short or not machine.renders("roles"):
+    lengths = extents(spec, sizes)
+    short = all(lengths[i] <= SHORT_SUM for i in roles(spec).summed)
+    if not is_special(spec) or not short or not machine.renders("roles"):
         return ()
     return tuple(_matmuls(spec, machine, sizes, first, ((SQUARE, 1.0),)))
 
@@ -106,16 +99,11 @@ def _moved(
 
 def _tiled(first: Schedule, own: Roles, shape: Shape, machine: Machine) -> Schedule | None:
     """In such tiles; None where a side of the result is not cut in one dimension."""
-    placed = {d.subject.removesuffix(".outer"): d.option("level") for d in first.of("place")}
-    ((rows, columns),) = own.sides
-    cut = [[i for i in side if placed.get(i) == "grid"] for side in (rows, columns)]
-    steps = [i for i in own.summed if placed.get(i) == "loop"]
-    if [len(side) for side in (*cut, steps)] != [1, 1, 1]:
+    if (cut := cut_once(first, own)) is None:
         return None
     *tile, stages = shape
     made = [
-        *(Decision("tile", i, (("size", n),)) for (i,), n in zip(cut, tile, strict=True)),
-        Decision("tile", steps[0], (("size", STEP),)),
+        *(Decision("tile", i, (("size", n),)) for i, n in zip(cut, (*tile, STEP), strict=True)),
         *_copied(first, stages),
     ]
     if machine.renders("roles"):
@@ -132,14 +120,14 @@ def _windowed(
     steps = own.summed - own.taps
     if len(columns) != 1 or len(steps) != 1 or {d.verb for d in first.decisions} - {*_KNOWN}:
         return None
-    extents = {i: number(r.high, bind(spec, sizes)) for i, r in facts(spec).ranges.items()}
+    lengths = extents(spec, sizes)
     pixels, width, stages = shape
     (column,), (step,) = columns, steps
     cut = {column: width}
     for index in reversed(rows):
-        cut[index] = min(pixels, power_of_two(extents[index]))
+        cut[index] = min(pixels, power_of_two(lengths[index]))
         pixels //= cut[index]
-    if pixels != 1 or extents[column] < width or extents[step] < STEP:
+    if pixels != 1 or lengths[column] < width or lengths[step] < STEP:
         return None
     kept = [
         d
@@ -151,7 +139,7 @@ def _windowed(
     grid = [
         d
         for index in (*rows, column)
-        if cut[index] < extents[index]
+        if cut[index] < lengths[index]
         for d in (Decision("tile", index, (("size", cut[index]),)), _placed(index, "grid"))
     ]
     made = [*grid, *kept, *loop, *_copied(first, stages), _persistent(first)]
@@ -186,8 +174,7 @@ def _suits(
         nest = lower(spec, schedule, machine, sizes)
     except KernelError:
         return False
-    bound = bind(spec, sizes)
-    held = max(shared_bytes(launch, machine, bound) for launch in nest.launches)
+    held, bound = most_shared(nest, machine), bind(spec, sizes)
     matmuls = (n for n in nest.launches if any(isinstance(s, Dot) for s in n.statements()))
     tiles = min((launch.grid_tiles(bound) for launch in matmuls), default=0)
     return held <= machine.on_chip_bytes and tiles >= least * machine.parallel

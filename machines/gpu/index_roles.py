@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ir.affine import affine
 from ir.autoschedule.seeds import integers, launch_ends, reduced_by
 from ir.contraction import Contraction, contraction, fills
+from ir.functions import POINTWISE
 from ir.recurrence import recurrences, stepped
-from ir.spec import Equation, Index, Spec
+from ir.schedule import Schedule
+from ir.sizes import bind
+from ir.sizes import value as number
+from ir.spec import Apply, Equation, Index, Spec
 from ir.verify import facts as facts_of
 
 
@@ -34,6 +38,33 @@ class Roles:
     def multiplied(self) -> frozenset[str]:
         """Indices that are a side of a product, or summed by one."""
         return self.summed | {i for rows, columns in self.sides for i in (*rows, *columns)}
+
+
+def extents(spec: Spec, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The extent of each index at some sizes."""
+    bound = bind(spec, sizes)
+    return {i: number(r.high, bound) for i, r in facts_of(spec).ranges.items()}
+
+
+def cut_once(schedule: Schedule, own: Roles) -> tuple[str, str, str] | None:
+    """The indices along which a schedule cuts rows, columns and the sum of the one matmul of a spec; None
+    where it cuts one of them along several indices, or along none."""
+    placed = {d.subject.removesuffix(".outer"): d.option("level") for d in schedule.of("place")}
+    (sides,) = own.sides
+    rows, columns = ([i for i in side if placed.get(i) == "grid"] for side in sides)
+    steps = [i for i in own.summed if placed.get(i) == "loop"]
+    if not len(rows) == len(columns) == len(steps) == 1:
+        return None
+    return rows[0], columns[0], steps[0]
+
+
+def is_special(spec: Spec) -> bool:
+    """Whether the special function unit computes something of it."""
+    return any(
+        isinstance(node, Apply) and POINTWISE[node.function].unit == "special"
+        for e in spec.equations
+        for node in e.value.walk()
+    )
 
 
 def roles(spec: Spec, plain: Collection[str] = ()) -> Roles:

@@ -343,7 +343,9 @@ class _Search:
             Schedule(nest.schedule.kernel, (*nest.schedule.decisions, *unique.values()))
         )
         found = _Found(self._costs(schedule, us), schedule, spilled, us if self.cost else 0.0)
-        return self._in_bulk(found, plan, us) if plan.apart else found
+        if not plan.apart or not _boxes(nest, plan.apart):
+            return found
+        return self._in_bulk(found, plan, us)
 
     def _mapped(self, launch: Launch, ahead: bool) -> _Mapped:
         deep, stages = self._deepest(launch, ahead)
@@ -363,23 +365,11 @@ class _Search:
         ]
         decided = (*found.schedule.decisions, *moved)
         schedule = canonical(Schedule(found.schedule.kernel, decided))
-        if not moved or not self._boxes(found.schedule, plan.apart):
+        if not moved:
             return found
         legal = self.cost or fits(self.spec, schedule, self.machine, self.sizes)
         us = self._costs(schedule, us) if legal else inf
         return replace(found, us=us, schedule=schedule) if us <= found.us else found
-
-    def _boxes(self, schedule: Schedule, moved: Collection[str]) -> bool:
-        """Whether these are read as boxes in steps of 1, which every language's TMA copies can have."""
-        nest = lower(self.spec, schedule, self.machine, self.sizes)
-        return all(
-            step == 1 or dict(launch.tiles).get(index) == 1
-            for launch in nest.launches
-            for s in launch.statements()
-            if isinstance(s, Load) and s.tensor in moved
-            for one in s.region
-            for index, step in one.terms
-        )
 
     def _costs(self, schedule: Schedule, us: float) -> float:
         """What a schedule costs, where a better judge than the estimate is given."""
@@ -461,6 +451,18 @@ def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:
         return last.index(index) if grid else len(last)
 
     return tuple(sorted(tiles, key=rank))
+
+
+def _boxes(nest: LoopNest, tensors: Collection[str]) -> bool:
+    """Whether these are read as boxes in steps of 1, which every language's TMA copies can have."""
+    return all(
+        step == 1 or dict(launch.tiles).get(index) == 1
+        for launch in nest.launches
+        for s in launch.statements()
+        if isinstance(s, Load) and s.tensor in tensors
+        for one in s.region
+        for index, step in one.terms
+    )
 
 
 def _pipelined(launch: Launch, stepped: frozenset[str], mapped: bool) -> set[str]:

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from ir.machine import Machine
-from ir.nest.nest import Dot, Launch, Load, Loop, Map, Statement, Store, Tile, Value
+from ir.nest.nest import Dot, Launch, Load, Loop, LoopNest, Map, Statement, Store, Tile, Value
 from ir.nest.nested import nested
 from ir.nest.steps import tile_axes
-from ir.sizes import power_of_two
+from ir.sizes import bind, power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
 
@@ -41,6 +41,12 @@ def shared_parts(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> 
 def shared_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
     """Bytes of shared memory that one block of a launch takes."""
     return sum(shared_parts(launch, machine, sizes).values())
+
+
+def most_shared(nest: LoopNest, machine: Machine) -> int:
+    """Bytes of shared memory that one block of a nest's launches takes at most, at the nest's own sizes."""
+    sizes = bind(nest.spec, dict(nest.sizes))
+    return max(shared_bytes(launch, machine, sizes) for launch in nest.launches)
 
 
 def padded_bytes(value: Value, sizes: Mapping[str, int]) -> int:

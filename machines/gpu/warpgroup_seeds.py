@@ -20,18 +20,16 @@ from math import inf
 from ir.contraction import contraction
 from ir.edits.stages import copy, pipeline
 from ir.errors import KernelError
-from ir.functions import POINTWISE
 from ir.lower.lower import lower
 from ir.lower.verb_table import canonical
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
-from ir.sizes import bind
-from ir.sizes import value as number
-from ir.spec import DTYPES, Apply, Spec
+from ir.spec import DTYPES, Spec
 from ir.variant.derived import TRIPLE, names
 from ir.verify import facts
-from machines.gpu.index_roles import roles
-from machines.gpu.shared_memory import shared_bytes
+from machines.gpu.bulk_seeds import SHORT_SUM
+from machines.gpu.index_roles import cut_once, extents, is_special, roles
+from machines.gpu.shared_memory import most_shared
 
 ROWS, LINE = 128, 128  # rows of a tile; bytes of a line of an operand
 WARPGROUP = 128  # threads
@@ -43,7 +41,6 @@ GROUPS = (
     8,
     16,
 )  # rows of tiles that blocks walk through together, in small grids and in large ones
-SHORT_SUM = 1024  # terms of a sum that takes no longer than special functions of its result
 KNOWN = (
     "tile",
     "place",
@@ -102,12 +99,9 @@ def _matmul(spec: Spec, first: Schedule, sizes: Mapping[str, int]) -> _Matmul | 
         return None
     if {d.verb for d in first.decisions} - {*KNOWN} or len(first.of("compute")) != 1:
         return None
-    placed = {d.subject.removesuffix(".outer"): d.option("level") for d in first.of("place")}
-    ((rows, columns),) = own.sides
-    cut = [[i for i in side if placed.get(i) == "grid"] for side in (rows, columns)]
-    steps = [i for i in own.summed if placed.get(i) == "loop"]
-    if [len(side) for side in (*cut, steps)] != [1, 1, 1]:
+    if (cut := cut_once(first, own)) is None:
         return None
+    row, column, step = cut
     target = products[0].target
     triple = [d for d in first.of("precision") if d.option("dtype") == TRIPLE]
     inputs = _loaded(spec, target)
@@ -117,18 +111,14 @@ def _matmul(spec: Spec, first: Schedule, sizes: Mapping[str, int]) -> _Matmul | 
     return _Matmul(
         first=first,
         result=first.of("threads")[-1].subject,
-        row=cut[0][0],
-        column=cut[1][0],
-        step=steps[0],
+        row=row,
+        column=column,
+        step=step,
         bytes=widest,
         operands=operands,
         ends=tuple(f"{d.subject}_{part}" for d in triple for part in ("al", "bl")),
-        extents={i: number(r.high, bind(spec, sizes)) for i, r in facts(spec).ranges.items()},
-        special=any(
-            isinstance(node, Apply) and POINTWISE[node.function].unit == "special"
-            for e in spec.equations
-            for node in e.value.walk()
-        ),
+        extents=extents(spec, sizes),
+        special=is_special(spec),
     )
 
 
@@ -209,5 +199,4 @@ def _shared_bytes(
         nest = lower(spec, schedule, machine, sizes)
     except KernelError:
         return inf
-    bound = bind(spec, sizes)
-    return max(shared_bytes(launch, machine, bound) for launch in nest.launches)
+    return most_shared(nest, machine)

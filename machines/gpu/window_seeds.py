@@ -20,12 +20,10 @@ from ir.lower.lower import fits
 from ir.lower.verb_table import canonical
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
-from ir.sizes import bind, power_of_two
-from ir.sizes import value as number
+from ir.sizes import power_of_two
 from ir.spec import Spec
 from ir.variant.derived import copy_of
-from ir.verify import facts
-from machines.gpu.index_roles import roles
+from machines.gpu.index_roles import extents, roles
 
 WRITTEN, READ = 32, 64  # elements of a copy's tile along its last index, and along the one before
 COPIED = 4096  # elements of a copy's tile
@@ -98,7 +96,7 @@ def _windows(spec: Spec, first: Schedule, sizes: Mapping[str, int]) -> _Windows 
         channel=channels[0],
         step=next(iter(steps)),
         taps=own.taps,
-        extents={i: number(r.high, bind(spec, sizes)) for i, r in facts(spec).ranges.items()},
+        extents=extents(spec, sizes),
     )
 
 
