@@ -24,7 +24,6 @@ from search.core.settings import Settings
 from search.evaluator.cache import Cached
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
-from search.loop.idle import same_us
 from search.loop.run import Search
 from search.policy import policy
 from search.prompt.lesson import distil
@@ -213,22 +212,16 @@ def figures(told: list[Told], outcome: Outcome) -> Mapping[str, Any]:
     """What a search came to.
 
     curve: each gain, as the number of evaluations up to it (from 1) and the time in us.
-    operators: for each, how many children were evaluated, and how many were gains.  idle: how many took
-    exactly the time of their first parent.  why: where nothing was correct, the first reason.
+    operators: for each, how many children were evaluated, and how many were gains.
+    why: where nothing was correct, the first reason.
     """
     curve: list[tuple[int, float]] = []
     made: Counter[str] = Counter()
     gained: Counter[str] = Counter()
-    idle: Counter[str] = Counter()
-    times: dict[str, float] = {}
     for event in told:
         name = event.candidate.origin.operator
         made[name] += 1
         us = event.outcome.us if isinstance(event.outcome, Evaluation) else None
-        if us is not None:
-            times[event.candidate.key] = us
-            before = [times[p] for p in event.candidate.origin.parents[:1] if p in times]
-            idle[name] += any(same_us(us, other) for other in before)
         if us is not None and (not curve or us < curve[-1][1]):
             curve.append((event.number + 1, us))
             gained[name] += 1
@@ -246,7 +239,6 @@ def figures(told: list[Told], outcome: Outcome) -> Mapping[str, Any]:
         "failures": dict(outcome.failures),
         **({"why": failed[0]} if failed and not found else {}),
         "operators": {name: [count, gained[name]] for name, count in sorted(made.items())},
-        "idle": {name: count for name, count in sorted(idle.items()) if count},
         "stopped": outcome.stopped_because,
     }
 

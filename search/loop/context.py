@@ -30,7 +30,6 @@ from search.core.lowered import (
 from search.core.transferred import Transferred
 from search.core.workload import WeightedShape, mean
 from search.loop.forecast import Neighbour, correction, neighbours
-from search.loop.idle import Effects, changed, effects, same_us
 from search.warm_start.adapt import adapted
 
 
@@ -94,9 +93,6 @@ class Context:
     _neighbours: list[tuple[Neighbour, ...]] = field(
         default_factory=list, init=False, compare=False, repr=False
     )  # at most one: made when it is first asked for
-    _effects: list[Effects] = field(
-        default_factory=list, init=False, compare=False, repr=False
-    )  # likewise
 
     def frozen(self) -> Context:
         """The same, which knows nothing of what comes later."""
@@ -184,18 +180,6 @@ class Context:
         if not self._neighbours:
             self._neighbours.append(neighbours(self._known()))
         return self._estimate(candidate) * correction(candidate, self._neighbours[0])
-
-    def seems_idle(self, candidate: Candidate) -> bool:
-        """Whether a candidate, made of the first parent, is expected to take exactly as long, since
-        changes like these did nothing before."""
-        if not self._effects:
-            self._effects.append(effects(self.graph, self.outcomes, self._unnoticed))
-        first = self.parents[0]
-        sorts = changed(first.schedule, schedule_of(candidate.schedule))
-        return self._effects[0].are_idle(sorts, self._unnoticed(first.candidate, candidate))
-
-    def _unnoticed(self, before: Candidate, after: Candidate) -> bool:
-        return same_us(self._estimate(after), self._estimate(before))
 
     def _known(self) -> Iterator[tuple[Candidate, float, float]]:
         """All that was correct, with its time and its estimate."""

@@ -18,9 +18,8 @@ class Mutate:
 
     Fewer changes are likelier: each further one is made with probability 1/2. A verb's subject
     is drawn first and its value then, so that a verb with many values is not drawn more often.
-    Of `looks` children the one is kept that the forecast expects most of, give or take `doubt`; one
-    that only repeats what had no effect before in this search is none of them, and kept where there is no
-    other. Where `tries` led to nothing new, the single changes are gone through one by one.
+    Of `looks` children the one is kept that the forecast expects most of, give or take `doubt`.
+    Where `tries` led to nothing new, the single changes are gone through one by one.
     """
 
     name: str = "mutate"
@@ -40,17 +39,16 @@ class Mutate:
         first = self._edits(context, start)
         if not first:
             return GaveUp("the schedule has no neighbours")
-        children: list[tuple[bool, float, Candidate]] = []
+        children: list[tuple[float, Candidate]] = []
         for _ in range(self.tries):
             found = self._walk(context, start, first, rng)
             if isinstance(found, Candidate):
                 error = 1 + rng.uniform(-self.doubt, self.doubt)
-                idle = self.looks > 1 and context.seems_idle(found)
-                children.append((idle, error * context.expected_us(found), found))
-                if sum(not idle for idle, _, _ in children) == self.looks:
+                children.append((error * context.expected_us(found), found))
+                if len(children) == self.looks:
                     break
         if children:
-            return min(children, key=lambda child: child[:2])[2]
+            return min(children, key=lambda child: child[0])[1]
         for edit in rng.sample(first, len(first)):
             found = context.offer(edit.apply(start), self.name, str(edit))
             if isinstance(found, Candidate):

@@ -1,7 +1,6 @@
 """Operators make children that are new, lower, and are the same for the same generator."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -11,7 +10,6 @@ from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from ir.schedule import Decision, Schedule
 from search.core.candidate import Candidate
-from search.core.evaluation import Evaluation
 from search.core.graph import Graph
 from search.core.testing import CHIP, SIZES, SPEC
 from search.loop.context import Context, GaveUp, Parent, nest_digest
@@ -82,25 +80,6 @@ def test_mutate_goes_through_all_neighbours_and_then_says_that_it_is_done():
         assert len(seen) < 500
     assert len(seen) > 10
     assert "neighbours of the schedule were tried" in child.reason
-
-
-@pytest.mark.parametrize(("name", "passes"), [("step", False), ("mutate", False), ("walk", True)])
-def test_changes_that_are_expected_to_do_nothing_come_last(name, passes):
-    """Where times are computed, those that the estimate does not see; a walk asks for no estimate."""
-    known = {FIRST.key: Evaluation(8.0, "modelled", "interpreter")}
-    here = replace(context(FIRST), outcomes=known)
-    made = [OPERATORS[name].propose(here, random.Random(seed)) for seed in range(24)]
-    assert any(map(here.seems_idle, made)) == passes
-
-
-def test_where_no_other_change_is_left_an_idle_one_is_tried():
-    here = replace(context(FIRST), outcomes={FIRST.key: Evaluation(8.0, "modelled", "interpreter")})
-    operator, rng, idle = Mutate("step", most=1), random.Random(0), []
-    while isinstance(child := operator.propose(here, rng), Candidate):
-        idle.append(here.seems_idle(child))
-        here.graph.add(child, nest_digest(child, CHIP, SIZES))
-    assert True in idle and False in idle
-    assert sum(idle[: len(idle) // 4]) < sum(idle[-len(idle) // 4 :])
 
 
 def test_another_wording_of_a_tried_schedule_is_not_offered():
