@@ -19,7 +19,7 @@ def unroll(spec: Spec, decision: Decision) -> Spec:
     after:  a[l] = sum(x[c, l] * w[c, 0] + x[c, l + 1] * w[c, 1] + x[c, l + 2] * w[c, 2], c)
 
     Legal where every reduction over the index is a sum, product, maximum or minimum over 2 to MOST
-    values whose number is known.
+    values whose number is known, and no tensor that keeps the index has its range from there.
     """
     index = decision.subject
     found = [e for e in spec.equations if index in e.reduced]
@@ -32,7 +32,21 @@ def unroll(spec: Spec, decision: Decision) -> Spec:
             allowed=", ".join(i for i in facts(spec).ranges if terms(spec, i)) or "no index here",
             hint=f"drop unroll({index})",
         )
-    return replace(spec, equations=tuple(_written_out(spec, e, index) for e in spec.equations))
+    made = replace(spec, equations=tuple(_written_out(spec, e, index) for e in spec.equations))
+    _require_ranges(made, decision)
+    return made
+
+
+def _require_ranges(made: Spec, decision: Decision) -> None:
+    """KernelError where the index is without a range in what is left, as in the parts of an operand."""
+    try:
+        facts(made)
+    except KernelError as error:
+        raise KernelError(
+            f"a tensor keeps `{decision.subject}`, which has its range from this reduction",
+            place=decision.place,
+            hint=f"drop unroll({decision.subject})",
+        ) from error
 
 
 def terms(spec: Spec, index: str) -> int:

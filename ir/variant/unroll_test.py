@@ -132,3 +132,13 @@ def test_terms_become_products_of_their_own_without_a_loop():
 def test_only_short_known_reductions_are_written_out(kernel, index):
     with pytest.raises(KernelError, match="not reduced over a known range"):
         rewritten(workload(kernel).spec, schedule(kernel, f"unroll({index})"))
+
+
+def test_an_index_that_only_the_reduction_gives_a_range_stays_where_a_tensor_keeps_it():
+    spec = spec_of(
+        "y[b, o, l] = sum(pad(x[b, c, l + i - 1], 0.0) * f32(w[o, c, i]), c, i)",
+        inputs="x: f32[B, C, L], w: f16[O, C, 3]",
+        result="f32[B, O, L]",
+    )
+    with pytest.raises(KernelError, match="keeps `i`, which has its range from this reduction"):
+        rewritten(spec, schedule("f", "unroll(i)", "precision(y, dtype=tf32x3)"))
