@@ -14,11 +14,16 @@ from backends.caged.process import Program, runner
 from backends.sim.native.load import load
 
 
+# What a kernel is linked with. The simulator may hold its own copy, where its compiler says so, and a
+# process that is shut in can read no library.
+_OF_KERNELS = ("libstdc++.so.6", "libgcc_s.so.1", "libm.so.6")
+
+
 def program() -> Program:
     """What that process does: serve the simulator."""
     file = load().__file__
     assert file is not None
-    return Program(f"{Path(file).resolve()}:serve_kernel")
+    return Program(f"{Path(file).resolve()}:serve_kernel", _OF_KERNELS)
 
 
 @contextmanager

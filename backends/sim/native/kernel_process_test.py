@@ -4,14 +4,16 @@ The kernels here are what admission refuses: they call the operating system.
 """
 
 import os
+import re
 import signal
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from backends.caged.process import Died, host
-from backends.sim.native.kernel_fixture import run
+from backends.sim.native.kernel_fixture import compiled, run
 from backends.sim.native.kernel_process import program
 from backends.sim.native.load import load
 
@@ -68,6 +70,14 @@ def told(value, body="", outside="", sizes=()):
 def test_it_is_another_process_than_the_one_that_judges():
     mine, theirs = os.getpid(), told("getpid() & 0xfffff")
     assert theirs != mine & 0xFFFFF and theirs != os.getppid() & 0xFFFFF
+
+
+def test_what_a_kernel_is_linked_with_is_there_before_it_is_shut_in():
+    library = compiled("KERNEL(k) { throw std::runtime_error(std::to_string(pe.id())); }")
+    said = subprocess.run(["objdump", "-p", library], capture_output=True, text=True, check=True)
+    needed = set(re.findall(r"NEEDED +(\S+)", said.stdout))
+    assert "libstdc++.so.6" in needed
+    assert needed <= {*program().wanted, "libc.so.6", "ld-linux-x86-64.so.2"}
 
 
 def test_it_is_a_new_program_that_never_held_what_the_judge_holds():
