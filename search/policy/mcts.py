@@ -36,7 +36,7 @@ class Mcts:
     below it.
     """
 
-    exploration: float = real(0.5, 0.0, 10.0)  # the c of value + c sqrt(ln N / n)
+    exploration: float = real(0.1, 0.0, 10.0)  # the c of value + c sqrt(ln N / n)
     value: str = word("best", "best", "mean")
     # A node of n visits has up to widening n^power children (progressive widening).
     widening: float = real(1.5, 0.1, 100.0)

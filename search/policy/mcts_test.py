@@ -44,7 +44,7 @@ def test_failures_are_never_gone_on_from():
 
 def test_a_generation_spreads_as_each_proposal_counts_as_a_visit():
     lines = [("a", 3.0, "")] + [(n, 1.0 + ord(n), "a") for n in "bcdefg"]
-    spread = Counter(first(Mcts(), made(lines), count=8))
+    spread = Counter(first(Mcts(exploration=0.5), made(lines), count=8))
     assert len(spread) > 2
 
 
