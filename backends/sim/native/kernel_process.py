@@ -13,7 +13,6 @@ from pathlib import Path
 from backends.caged.process import Program, runner
 from backends.sim.native.load import load
 
-
 # What a kernel is linked with. The simulator may hold its own copy, where its compiler says so, and a
 # process that is shut in can read no library.
 _OF_KERNELS = ("libstdc++.so.6", "libgcc_s.so.1", "libm.so.6")
