@@ -92,10 +92,10 @@ def curves(rows: Sequence[Row], names: Sequence[str]) -> dict[str, dict[str, lis
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """The best known times, and the comparison of all configurations without a variation and of
-    the usual one, then of each variation with what it varies."""
+    """The best known times, and the comparison of the usual configuration and of all that vary none
+    of the others, then of each variation with what it varies."""
     names = sorted({r["configuration"] for r in rows})
-    whole = [n for n in names if not _varies(n) or n == str(USUAL)]
+    whole = [n for n in names if not _varies(n) or n == str(USUAL) or _base(n) not in names]
     pairs = [(n, _base(n)) for n in names if _varies(n) and _base(n) in names]
     return {
         "best_known_us": best_known(rows),

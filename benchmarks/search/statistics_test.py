@@ -104,6 +104,13 @@ def test_the_usual_search_stands_among_the_policies_too():
     assert {r["configuration"] for r in found["policies"]["rows"]} == {"good", "bad", str(USUAL)}
 
 
+def test_a_configuration_whose_base_was_not_run_stands_among_the_policies():
+    rows = [{**r, "configuration": "islands~rewrite"} for r in ROWS if r["configuration"] == "good"]
+    found = summary([*ROWS, *rows])
+    assert "islands~rewrite" in {r["configuration"] for r in found["policies"]["rows"]}
+    assert "islands~rewrite" not in {v["configuration"] for v in found["variations"]}
+
+
 def test_rows_that_found_nothing_correct_are_counted():
     assert summary([*ROWS, row("bad", [], "k", 9)])["failed"] == 1
 
