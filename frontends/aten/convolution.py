@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from frontends.aten.contraction import wider
-from frontends.aten.interleaved import Way, way
+from frontends.aten.interleaved import Way, phase, way
 from frontends.aten.table import rule
 from frontends.axes import reduce
 from frontends.builder import Builder, Meta, Value
@@ -15,7 +16,6 @@ from frontends.windows import Lengths, lengths, runs, taps
 from ir.spec import Expr, Number
 
 SUM = "convolution"  # what the sum of products of a convolution is called
-INDICES = 12  # of one equation, that kernels of all targets can have
 Weigh = Callable[..., Expr]  # of the group, the channel of the result in it, that of x, the taps
 
 
@@ -89,54 +89,48 @@ def ordinary(b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, group
 
 def transposed(b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, groups: int) -> Value:
     """What an ordinary convolution with this weight [C, O / G, ...] would make x of, summed back:
-    an ordinary convolution for each remainder of results by the stride, all of them as one sum; see
+    an ordinary convolution for each phase of results, all of them as one with more channels; see
     `frontends/aten/interleaved.py`. Where that cannot be, x has zeros between its elements."""
-    own = quotient(x.shape[1], Number(groups))
-    each = quotient(out.shape[1], Number(groups))
-    ways = _ways(out, weight, slide, groups, own)
-    x = _spaced(b, x, [s // w.stride for s, w in zip(slide.stride, ways, strict=True)])
-    over, spread = runs((own, *(Number(w.taps) for w in ways)))
-    places = tuple(size for w in ways for size in w.shape)
-    pad = 0.0 if any(w.leaves for w in ways) else None
-
-    def body(n: Expr, g: Expr, o: Expr, *at: Expr) -> Expr:
-        c, *js = spread(*at[len(places) :])
-        pairs = [w.read(p, j) for w, p, j in zip(ways, _dealt(ways, at), js, strict=True)]
-        channel = plus(times(g, own), c)
-        read = x.wide(n, channel, *(q for q, _ in pairs), pad=0.0)
-        return read * weight.wide(channel, o, *(k for _, k in pairs), pad=pad)
-
-    if groups == 1:
-        meta = Meta(out.dtype, (*out.shape[:2], *places))
-        made = b.reduce("sum", meta, over, lambda n, o, *at: body(n, Number(0), o, *at), SUM)
-    else:
-        meta = Meta(out.dtype, (out.shape[0], Number(groups), each, *places))
-        made = b.reduce("sum", meta, over, body, SUM)
-    whole = b.reshape(made, (*out.shape[:2], *(w.whole for w in ways)))
-    if all(w.exact for w in ways):
-        return whole
-    first = [Number(w.first) for w in ways]
-    return b.define(out, lambda n, o, *at: whole.at(n, o, *map(plus, at, first)), "cropped")
-
-
-def _ways(out: Meta, weight: Value, slide: Slide, groups: int, own: Expr) -> list[Way]:
-    """How each dimension is computed: split by its stride, but where that is dilated, or one
-    equation would have too many indices."""
-    left = INDICES - 2 - (groups != 1) - (constant(own) != 1) - 2 * len(slide.stride)
-    made = []
-    for size, k, s, d, low in zip(
+    given = zip(
         out.shape[2:], weight.shape[2:], slide.stride, slide.dilation, slide.low, strict=True
-    ):
-        parts = s != 1 and d == 1 and left > 0
-        left -= parts
-        made.append(way(size, k, s if parts else 1, d, low))
-    return made
+    )
+    ways = [way(n, k, s if d == 1 else 1, d, low) for n, k, s, d, low in given]
+    x = _spaced(b, x, [s // w.stride for s, w in zip(slide.stride, ways, strict=True)])
+    each = quotient(out.shape[1], Number(groups))
+    count = prod(w.stride for w in ways)
+    there = Slide((1,) * len(ways), *zip(*((w.spread, w.low) for w in ways), strict=True), False)
+    taps = tuple(Number(w.taps) for w in ways)
+    pad = 0.0 if any(w.leaves for w in ways) else None
+    own = quotient(x.shape[1], Number(groups))
 
+    strides = (Number(w.stride) for w in ways)
 
-def _dealt(ways: Sequence[Way], at: Sequence[Expr]) -> list[Sequence[Expr]]:
-    """The indices of each dimension."""
-    given = iter(at)
-    return [[next(given) for _ in w.shape] for w in ways]
+    def filters(g: Expr, *at: Expr) -> Expr:
+        phase, (o, *js, c) = at[: len(ways)], at[len(ways) :]
+        places = (w.weight(r, j) for w, r, j in zip(ways, phase, js, strict=True))
+        return weight.at(plus(times(g, own), c), o, *places, pad=pad)
+
+    # In the order in which windows run, channels last: so that both run along memory.
+    meta = Meta(weight.dtype, (Number(groups), *strides, each, *taps, own))
+    channels = times(out.shape[1], Number(count))
+    phased = b.reshape(b.define(meta, filters, "phased"), (channels, *taps, own))
+
+    def weigh(g: Expr, o: Expr, c: Expr, *js: Expr) -> Expr:
+        return phased.wide(plus(times(g, times(each, Number(count))), o), *js, c)
+
+    meta = Meta(out.dtype, (out.shape[0], channels, *(w.count for w in ways)))
+    made = correlate(b, meta, x, weigh, taps, there, groups)
+    if count == 1:
+        return made
+
+    def result(n: Expr, o: Expr, *at: Expr) -> Expr:
+        places, found = zip(*map(Way.found, ways, at), strict=True)
+        first = phase(ways, found)
+        if groups > 1:
+            first = plus(o // each * count, first)
+        return made.at(n, plus(times(first, each), o % each if groups > 1 else o), *places)
+
+    return b.define(out, result, "interleaved")
 
 
 def _spaced(b: Builder, x: Value, stride: Sequence[int]) -> Value:

@@ -1,10 +1,10 @@
 """Transposed convolutions without zeros: results apart by the stride are ordinary convolutions.
 
-Along one dimension `y[p] = sum(x[q] * w[k])` over all `q * s + k = p + low`. With
-`p + low = u * s + r` that is `k = r + j * s`, `q = u - j`: for each of the s remainders r a
-convolution of x with every s-th element of the weight. All of them are one sum over j for [u, r],
-which lies in memory as p + low does, and takes as many products as there are; zeros between
-elements of x would make them s times as many.
+Along one dimension `y[p] = sum(x[q] * w[k])` over all `q * s + k = p + low`. With `p + shift = u * s + r`
+that is `k = r + low - shift - d * s`, `q = u + d`: for each of the s phases r a convolution of x, at the
+same few d, with every s-th element of the weight. So all phases are one ordinary convolution without a
+stride, which has s times as many channels in its result, and takes as many products as there are, but
+for the taps that some phases lack; zeros between elements of x would make them s times as many.
 """
 
 from __future__ import annotations
@@ -20,66 +20,60 @@ from ir.spec import Expr, Number
 class Way:
     """One dimension."""
 
-    stride: int  # 1 where results are not split
-    taps: int  # how many j
+    stride: int  # the number of phases; 1 where results are not split
+    taps: int  # how many d
     spread: int  # how far they lie apart in x
-    low: int  # how far results begin before the first one
+    low: int  # how far the first window begins before x
+    shift: int  # how far before the first result the first u begins
+    first: int  # the element of the weight at tap 0 in phase 0
+    kernel: int  # elements of the weight
     size: Expr  # of the results
-    kernel: int  # of the weight
-
-    @property
-    def shape(self) -> tuple[Expr, ...]:
-        """The sizes of u and r; of u alone where the stride is 1."""
-        if self.stride == 1:
-            return (self.size,)
-        return (self.count, Number(self.stride))
 
     @property
     def count(self) -> Expr:
         """The values of u."""
-        last = plus(self.size, Number(self.low + self.stride - 1))
-        return quotient(last, Number(self.stride))
+        return quotient(plus(self.size, Number(self.shift + self.stride - 1)), Number(self.stride))
 
-    @property
-    def whole(self) -> Expr:
-        """The size of [u, r] as one dimension."""
-        return self.size if self.stride == 1 else times(self.count, Number(self.stride))
+    def weight(self, phase: Expr, tap: Expr) -> Expr:
+        """The position in the weight, which may lie outside where `leaves`."""
+        step = Number(self.stride)
+        top = plus(Number(self.first), phase)
+        return top if self.taps == 1 else minus(top, times(tap, step))
 
-    @property
-    def first(self) -> int:
-        """Where in [u, r] the first result lies."""
-        return 0 if self.stride == 1 else self.low
-
-    def read(self, at: Sequence[Expr], j: Expr) -> tuple[Expr, Expr]:
-        """The positions in x and in the weight of tap j, counted from the last one."""
-        u, *rest = at
-        last = self.taps - 1
-        back = last * self.spread - (self.low if self.stride == 1 else 0)
-        x = plus(u, times(j, Number(self.spread)))
-        x = minus(x, Number(back)) if back >= 0 else plus(x, Number(-back))
-        k = minus(Number(last), j) if last else Number(0)
-        if rest:
-            k = plus(times(k, Number(self.stride)), rest[0])
-        return x, k
+    def found(self, place: Expr) -> tuple[Expr, Expr]:
+        """The u and the phase of a result."""
+        if self.stride == 1:
+            return place, Number(0)
+        at = plus(place, Number(self.shift))
+        return at // self.stride, at % self.stride
 
     @property
     def leaves(self) -> bool:
         """Whether a tap may lie outside of the weight."""
-        return self.stride > 1 and self.kernel % self.stride != 0
-
-    @property
-    def exact(self) -> bool:
-        """Whether [u, r] are the results, and no more."""
-        return self.stride == 1 or (
-            self.low == 0
-            and constant(self.whole) is not None
-            and constant(self.whole) == constant(self.size)
-        )
+        highest = self.first + self.stride - 1
+        return highest >= self.kernel or self.first < (self.taps - 1) * self.stride
 
 
 def way(size: Expr, kernel: Expr, stride: int, dilation: int, low: int) -> Way:
-    """A dimension. size: of the results."""
+    """A dimension. size: of the results. The shift is the least of those with the fewest taps."""
     length = int(constant(kernel) or 0)
     if stride == 1:
-        return Way(1, length, dilation, low, size, length)
-    return Way(stride, -(-length // stride), 1, low, size, length)
+        back = (length - 1) * dilation - low
+        return Way(1, length, dilation, back, 0, length - 1, length, size)
+    ways = [_shifted(size, length, stride, low, shift) for shift in range(stride)]
+    return min(ways, key=lambda w: w.taps)
+
+
+def _shifted(size: Expr, length: int, stride: int, low: int, shift: int) -> Way:
+    lead = low - shift  # of the phase 0 over the weight
+    least = -((length - 1 - lead) // stride)
+    taps = (stride - 1 + lead) // stride - least + 1
+    return Way(stride, taps, 1, -least, shift, lead - least * stride, length, size)
+
+
+def phase(ways: Sequence[Way], each: Sequence[Expr]) -> Expr:
+    """The number of the phases of all dimensions."""
+    made: Expr = Number(0)
+    for w, own in zip(ways, each, strict=True):
+        made = plus(times(made, Number(w.stride)), own)
+    return made

@@ -1,23 +1,35 @@
 """A dimension of a transposed convolution: how many products, and where they read."""
 
+from math import ceil
+
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from frontends.aten.against import agree
 from frontends.aten.interleaved import way
 from frontends.pytorch.module import imported
-from ir.spec import Number
+from ir.sizes import value
+from ir.spec import Apply, Number
 
 
 def sums(spec):
     return [e for e in spec.equations if e.target.startswith("convolution")]
 
 
-def of(stride, padding=0, dilation=1, groups=1, rank=2):
+def of(stride, padding=0, dilation=1, groups=1, rank=2, kernel=4, extra=0):
     torch.manual_seed(0)
     kind = (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)[rank - 1]
     module = kind(
-        2 * groups, 3 * groups, 4, stride=stride, padding=padding, dilation=dilation, groups=groups
+        2 * groups,
+        3 * groups,
+        kernel,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        output_padding=extra,
     )
     return imported(module, (torch.zeros(1, 2 * groups, *[5] * rank),)).spec
 
@@ -27,22 +39,67 @@ def test_taps_are_as_many_as_meet_a_result(kernel, stride, taps):
     assert way(Number(9), Number(kernel), stride, 1, 0).taps == taps
 
 
+@given(st.integers(1, 7), st.integers(1, 5), st.integers(0, 6), st.integers(1, 12))
+def test_every_product_is_met_once(kernel, stride, low, size):
+    made = way(Number(size), Number(kernel), stride, 1, low)
+    assert made.taps == max(1, ceil(kernel / stride))
+    for p in range(size):
+        u, phase = (value(e, {}) for e in made.found(Number(p)))
+        assert u < value(made.count, {})
+        at = [
+            (u + j - made.low, value(made.weight(Number(phase), Number(j)), {}))
+            for j in range(made.taps)
+        ]
+        inside = {(q, k) for q, k in at if 0 <= k < kernel}
+        assert made.leaves or len(inside) == made.taps
+        assert inside == {
+            (p + low - k) % stride == 0 and ((p + low - k) // stride, k) for k in range(kernel)
+        } - {False}
+
+
+def test_phases_begin_with_the_first_result_where_that_takes_no_more_taps():
+    assert way(Number(10), Number(3), 2, 1, 1).shift == 0
+    assert way(Number(10), Number(4), 2, 1, 1).shift == 1
+
+
 def test_nothing_is_put_between_elements():
     assert not [e for e in of(2).equations if "spaced" in e.target]
     assert len(sums(of(2))[0].value.over) == 3  # the channel, and two taps along each dimension
 
 
-@pytest.mark.parametrize("how", [dict(stride=2, dilation=2), dict(stride=2, groups=2, rank=3)])
-def test_where_it_cannot_be_there_are_zeros(how):
-    spec = of(**how)
-    assert [e for e in spec.equations if "spaced" in e.target]
-    (made,) = sums(spec)[:1]
-    assert len(made.indices) + len(made.value.over) <= 12
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_phases_are_channels_of_one_convolution_without_a_stride(rank, groups):
+    (made,) = sums(of(2, groups=groups, rank=rank))[:1]
+    sizes = [value(s, {}) for s in made.sizes]
+    assert sizes[-rank:] == [6] * rank  # 12 results along each dimension
+    assert sizes[-rank - 1] == 3 * 2**rank
+    reads = {r.tensor: r for r in made.reads()}
+    assert not [n for r in reads.values() for p in r.at for n in p.walk() if _divides(n)]
 
 
-def test_results_that_begin_at_the_first_are_not_copied():
-    assert not [e for e in of(2).equations if e.target == "cropped"]
-    assert [e for e in of(2, padding=1).equations if e.target == "cropped"]
+def _divides(node):
+    return isinstance(node, Apply) and node.function in ("floordiv", "mod")
+
+
+def test_where_it_cannot_be_there_are_zeros():
+    assert [e for e in of(stride=2, dilation=2).equations if "spaced" in e.target]
+
+
+def test_windows_of_a_convolution_without_a_stride_run_forwards():
+    (made,) = sums(of(1))
+    taps = {i for i in made.reduced}
+    assert all(
+        n.function != "sub" or not taps & _names(n.args[1])
+        for r in made.reads()
+        for p in r.at
+        for n in p.walk()
+        if isinstance(n, Apply)
+    )
+
+
+def _names(expr):
+    return {n.name for n in expr.walk() if hasattr(n, "name")}
 
 
 @pytest.mark.parametrize("groups", [1, 2])

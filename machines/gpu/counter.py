@@ -22,6 +22,7 @@ from ir.nest.nest import (
     Take,
     Value,
 )
+from ir.nest.neighbours import neighbours
 from ir.nest.steps import tile_axes
 from ir.sizes import power_of_two
 from ir.sizes import value as number
@@ -171,7 +172,14 @@ class ThreadsCounter(Counter):
             else:
                 runs *= extent
             stride *= number(size, self.sizes)
-        return runs * self.machine.sector * ceil(width * run / self.machine.sector)
+        moved = runs * self.machine.sector * ceil(width * run / self.machine.sector)
+        if all(one.rows is None for one in s.region):
+            return moved
+        # Several dimensions may have their positions along one index: it is read element by element.
+        extents = {i: float(self._extent(i)) for one in s.region for i, _ in one.terms}
+        sizes = tuple(number(size, self.sizes) for size in shape)
+        together = neighbours(self.launch, s, sizes, extents, max(1, self.machine.sector // width))
+        return min(moved, self._elements(s.value) * self.machine.sector / together)
 
     def _slice(self, one: Slice, value: Value) -> float:
         """Elements along one dimension that lie inside the tensor, on average over tiles."""

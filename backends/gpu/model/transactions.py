@@ -8,6 +8,7 @@ from math import gcd, inf, prod
 
 from backends.gpu.model.extents import Extents
 from ir.nest.bulk import shared
+from ir.nest.neighbours import neighbours
 from ir.nest.nest import Load, Slice, Store
 from ir.sizes import power_of_two
 from ir.sizes import value as number
@@ -55,14 +56,20 @@ def move(
     run, runs, pitch = _runs(s.region, shape, ext.region(s))
     waste = 1 - gcd(_pitch(shape, width, sector), sector) / sector
     rows = width * run if any(one.rows is not None for one in s.region) else 0.0
+    sectors = runs * min(
+        sector * (max(1.0, width * run / sector) + waste), max(width * run, width * pitch)
+    )
+    if rows:
+        extents = {i: float(ext.width(i)) for i in spread}
+        together = neighbours(ext.launch, s, shape, extents, max(1, sector // width))
+        sectors = min(sectors, elements * sector / together)
     return Move(
         tensor=s.tensor,
         store=isinstance(s, Store),
         times=times,
         fresh=fresh,
         requests=0.0 if s.bulk else max(elements / vector, min(threads, elements)),
-        sectors=runs
-        * min(sector * (max(1.0, width * run / sector) + waste), max(width * run, width * pitch)),
+        sectors=sectors,
         needs=frozenset(i for i in ext.grid if i in used or rows),
         rows=rows,
         bytes=0.0 if s.bulk else float(width * elements),

@@ -1,0 +1,72 @@
+"""Neighbours: elements of a gather that share a sector of memory, where its positions are computed from indices.
+
+x[i % 2, i // 2] of rows of 128 reads two runs at once: along i, half of the neighbours lie in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from ir.errors import KernelError
+from ir.nest.nest import Launch, Load, Map, Slice, Store, Tile
+from ir.sizes import value as number
+from ir.spec import Expr, Index, Number
+from ir.visit import rebuilt
+
+LOOKED_AT = 32  # elements along an axis: those that one instruction of a group of threads moves
+
+
+def neighbours(
+    launch: Launch, move: Load | Store, shape: tuple[int, ...], extents: Mapping[str, float], unit: int
+) -> float:
+    """Elements of each aligned group of `unit` elements in memory that a load or store touches, on average
+    along the index along which they are most. 1 where positions are data.
+
+    shape: of the tensor.  extents: of the indices that the elements are spread over.
+    """
+    made = {s.value: s.expression for s in launch.statements() if isinstance(s, Map)}
+    terms: list[tuple[Expr, int]] = []
+    stride = 1
+    for one, size in zip(reversed(move.region), reversed(shape), strict=True):
+        if (at := _position(one, made)) is None:
+            return 1.0
+        terms.append((at, stride))
+        stride *= size
+    most = 1.0
+    for index, extent in extents.items():
+        count = min(LOOKED_AT, int(extent))
+        if count > 1:
+            most = max(most, _shared(tuple(terms), index, count, unit))
+    return most
+
+
+def _position(one: Slice, made: Mapping[str, Expr]) -> Expr | None:
+    """The positions of a dimension; None where they are data."""
+    if one.rows is not None:
+        found = made.get(one.rows.value)
+        known = found is not None and not any(isinstance(n, Tile) for n in found.walk())
+        return found if known else None
+    at: Expr = Number(0)
+    for index, factor in one.terms:
+        at = at + Index(index) * factor * one.step
+    return at
+
+
+@lru_cache(maxsize=4096)
+def _shared(terms: tuple[tuple[Expr, int], ...], index: str, count: int, unit: int) -> float:
+    groups = set()
+    try:
+        for n in range(count):
+            place = sum(stride * number(_at(at, index, n), {}) for at, stride in terms)
+            groups.add(place // unit)
+    except (KernelError, KeyError):
+        return 1.0  # of other functions, or of sizes that nothing tells here
+    return count / len(groups)
+
+
+def _at(expr: Expr, index: str, place: int) -> Expr:
+    """The expression where an index is at a place, and all others are at 0."""
+    if isinstance(expr, Index):
+        return Number(place if expr.name == index else 0)
+    return rebuilt(expr, lambda part: _at(part, index, place))
