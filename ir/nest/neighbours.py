@@ -18,7 +18,11 @@ LOOKED_AT = 32  # elements along an axis: those that one instruction of a group 
 
 
 def neighbours(
-    launch: Launch, move: Load | Store, shape: tuple[int, ...], extents: Mapping[str, float], unit: int
+    launch: Launch,
+    move: Load | Store,
+    shape: tuple[int, ...],
+    extents: Mapping[str, float],
+    unit: int,
 ) -> float:
     """Elements of each aligned group of `unit` elements in memory that a load or store touches, on average
     along the index along which they are most. 1 where positions are data.

@@ -7,6 +7,7 @@ from math import ceil, prod
 
 from ir.estimate.traffic import TYPICAL_SEGMENT, Counter
 from ir.machine import Machine
+from ir.nest.neighbours import neighbours
 from ir.nest.nest import (
     Dot,
     Launch,
@@ -22,7 +23,6 @@ from ir.nest.nest import (
     Take,
     Value,
 )
-from ir.nest.neighbours import neighbours
 from ir.nest.steps import tile_axes
 from ir.sizes import power_of_two
 from ir.sizes import value as number

@@ -46,7 +46,7 @@ from machines.gpu.index_roles import Roles, last_stored, roles
 from machines.gpu.quick_cost import LaunchWork, usual_threads, work
 from machines.gpu.shared_memory import shared_bytes
 from machines.gpu.tile_choices import tile_choices
-from machines.gpu.two_pass import two_pass
+from machines.gpu.two_pass import stored_apart, two_pass
 from machines.gpu.units import added, units
 from machines.gpu.windowed import depthwise, windowed
 from machines.gpu.windowed import rounded as rounded_copies
@@ -137,8 +137,8 @@ class _Plan:
 def _two_pass_plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Plan:
     """Reductions in two stages: what is decided on the spec's own equations holds for their
     parts."""
-    base = (*launch_ends(spec), *units(spec, machine))
-    return _Plan(made, spec, roles(spec), base, False)
+    ends = dict.fromkeys((*launch_ends(spec), *stored_apart(spec, made)))
+    return _Plan(made, spec, roles(spec), (*ends, *units(spec, machine)), False)
 
 
 def _plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Plan:

@@ -56,6 +56,15 @@ def two_pass(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[De
     return tuple(made)
 
 
+def stored_apart(spec: Spec, made: tuple[Decision, ...]) -> tuple[Decision, ...]:
+    """Launch ends after outputs that reductions in two passes read: a launch that stores one runs over all of
+    its indices, and would have to compute the parts one after the other."""
+    split = {d.subject for d in made if d.verb == "split_k"}
+    read = {t for e in spec.equations if e.target in split for t in e.sources()}
+    computed = {e.target for e in spec.equations}
+    return tuple(Decision("kernel", t.name) for t in spec.outputs if t.name in read & computed)
+
+
 def _splits(e: Equation, extents: Mapping[str, int]) -> bool:
     """Whether an equation is a reduction whose parts can be reduced again, of known ranges."""
     reduction = isinstance(e.value, Reduce) and e.value.reduction in REDUCTIONS and not e.accumulate

@@ -5,6 +5,7 @@ import pytest
 
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
+from ir.parse.parse import parse_spec
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
@@ -23,6 +24,15 @@ PRODUCT = spec_of(
     "y[m, n] = sum(x[m, k] * w[k, n], k)",
     inputs="x: f16[M, K], w: f16[K, N]",
     result="f32[M, N]",
+)
+STORED = parse_spec(
+    '''
+def f(x: f32[N, C, K]) -> (f32[N, C, K], f32[C]):
+    """F."""
+    y[n, c, k] = x[n, c, k] * 2.0
+    s[c] = sum(y[n, c, k], n, k)
+    return y, s
+'''.lstrip()
 )
 VECTOR = spec_of("y[m] = sum(x[m, k] * w[k], k)", inputs="x: f32[M, K], w: f32[K]", result="f32[M]")
 
@@ -78,6 +88,13 @@ def test_two_stages_give_the_same(spec, sizes):
     given = random_inputs(spec, sizes, np.random.default_rng(3))
     found, expected = interpret(nest, given, sizes)["y"], evaluate(spec, given, sizes)["y"]
     np.testing.assert_allclose(found, expected, 1e-9, 1e-7)
+
+
+def test_what_a_reduction_in_two_passes_reads_is_stored_by_a_launch_of_its_own():
+    sizes = dict(N=64, C=3, K=30_000)
+    schedule = autoschedule(STORED, WITH_THREADS, sizes)
+    assert schedule.of("split_k") and schedule.find("kernel", "y")
+    require_right(lower(STORED, schedule, WITH_THREADS, sizes), dict(N=5, C=3, K=70))
 
 
 def test_a_convolution_over_rounded_copies_has_parts_too():

@@ -1,0 +1,44 @@
+"""How many elements of a gather lie in one sector."""
+
+import pytest
+
+from ir.lower.lower import lower
+from ir.nest.neighbours import neighbours
+from ir.nest.nest import Load
+from testing.samples.samples import WITH_THREADS, decisions, spec_of
+
+SECTOR = 8  # elements
+
+
+def found(equation, inputs, **extents):
+    spec = spec_of(equation, inputs=inputs, result="f32[64, 64]")
+    nest = lower(
+        spec, decisions(spec, "tile(m, size=1)", "place(m.outer, level=grid)"), WITH_THREADS, {}
+    )
+    (launch,) = nest.launches
+    move = next(s for s in launch.statements() if isinstance(s, Load) and s.tensor == "x")
+    shape = tuple(int(n.value) for n in next(t for t in spec.inputs if t.name == "x").shape)
+    return neighbours(launch, move, shape, extents, SECTOR)
+
+
+@pytest.mark.parametrize(
+    ("position", "shape", "expected"),
+    [
+        ("m, k", "64, 64", 8),
+        ("m, k // 2", "64, 64", 16),
+        ("k % 2, m, k // 2", "2, 64, 32", 8),
+        ("m, 63 - k", "64, 64", 8),
+        ("k, m", "64, 64", 1),
+    ],
+)
+def test_neighbours_along_an_index(position, shape, expected):
+    assert found(f"y[m, k]: [64, 64] = x[{position}] + 1.0", f"x: f32[{shape}]", k=64) == expected
+
+
+def test_the_index_along_which_most_are_neighbours_counts():
+    assert found("y[m, k]: [64, 64] = x[k, m % 64] + 1.0", "x: f32[64, 64]", m=64, k=64) == 8
+
+
+def test_of_positions_in_the_data_nothing_is_known():
+    inputs = "x: f32[64, 64], at: i32[64]"
+    assert found("y[m, k]: [64, 64] = x[m, at[k]] + 1.0", inputs, k=64) == 1
