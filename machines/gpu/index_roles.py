@@ -13,7 +13,7 @@ from ir.recurrence import recurrences, stepped
 from ir.schedule import Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
-from ir.spec import Apply, Equation, Index, Spec
+from ir.spec import Apply, Equation, Expr, Index, Number, Spec
 from ir.verify import facts as facts_of
 
 
@@ -124,11 +124,25 @@ def _taps(spec: Spec, reduced: frozenset[str], batch: frozenset[str]) -> frozens
     for read in (r for e in spec.equations for r in e.reads()):
         for position in read.at:
             form = affine(position)
-            if form is None or len(form.terms) < 2:
+            if form is None:  # a quotient or remainder of merged positions, that taps are added to
+                found |= {i for i in _added(position) if i in reduced}
+                continue
+            if len(form.terms) < 2:
                 continue
             names = [i for i, _ in form.terms]
             found |= {i for i in names[1:] if i in reduced and not {*names} - {i} <= batch}
     return frozenset(found)
+
+
+def _added(position: Expr) -> set[str]:
+    """The indices of a sum by themselves, or times a number."""
+    if isinstance(position, Index):
+        return {position.name}
+    if isinstance(position, Apply) and position.function in ("add", "sub", "mul"):
+        parts = [p for p in position.args if not isinstance(p, Number)]
+        if position.function != "mul" or len(parts) == 1:
+            return {i for p in parts for i in _added(p)}
+    return set()
 
 
 def _batch(products: list[Contraction]) -> frozenset[str]:

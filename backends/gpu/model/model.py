@@ -177,7 +177,8 @@ def terms(
     rounds, at_once = tiles.rounds, tiles.at_once
     asked, fetched = traffic(done.moves, ext, machine, at_once)
     if not build.instructions:
-        build = replace(build, instructions=_guessed_text(build, done, table))
+        text = _guessed_text(build, done, table)
+        build = replace(build, instructions=text, exchanges=done.handed, barriers=done.fences)
     seconds = {**done.seconds, **_of_build(build, done, table)}
     beyond = spilled(build, done, table, resident)
     seconds["fabric"] = seconds.get("fabric", 0.0) + (
@@ -268,6 +269,8 @@ def _with_addresses(
     each = sum(m.requests / threads for m in scattered)
     most = _most_registers(launch, table, build.warps)
     wanted = build.registers + build.spills / 4 + ADDRESS_REGISTERS * each
+    # Loads of several iterations begin before the first is used, as far as there are registers.
+    wanted = max(wanted, min(most, wanted + done.ahead))
     return replace(build, registers=int(min(wanted, most)), spills=4 * max(0.0, wanted - most))
 
 

@@ -77,6 +77,9 @@ OUTSIDE = 80  # instructions of a warp that no statement stands for: origins, ra
 MOST_UNROLLED = 4  # iterations of a loop of a known size that the compiler writes out
 COPIED = 4  # bytes that a thread copies to shared memory at the least
 TRANSPOSED = 2.5  # elements a cycle that are put into shared memory the other way around
+FENCES = (
+    2  # waits of all threads for an operand that they put into shared memory: before, and after
+)
 SHUFFLE = 2  # instructions each time that halves of a warp are reduced
 
 
@@ -97,6 +100,11 @@ class Work:
     looped: float = 0.0  # seconds of both in loops
     text: float = 0.0  # seconds to issue each statement of the compiled text once
     run: float = 0.0  # seconds to issue each statement as often as it runs
+    # Words that a thread puts into shared memory as operands of products, and how often all wait for
+    # that, in the compiled text
+    handed: float = 0.0
+    fences: float = 0.0
+    ahead: float = 0.0  # of these words, those of iterations that the compiler has written out
 
     @property
     def in_turn(self) -> float:
@@ -154,6 +162,7 @@ class _Counter:
         self.values = {v.name: v for v in launch.values}
         self.tables = _searched(launch)
         products = [s for s in launch.statements() if isinstance(s, Dot)]
+        self.maps = [s for s in launch.statements() if isinstance(s, Map)]
         self.taken = {t.value for s in products for t in (s.a, s.b, *s.scales)}  # by products
         outside = OUTSIDE * warps / table["partitions"] / table["clock_hz"]
         self.work = Work(text=outside, run=outside)
@@ -191,6 +200,8 @@ class _Counter:
             if isinstance(s, Dot) and s.overlaps:
                 later += busy
                 continue
+            if isinstance(s, Dot):
+                self._hand_over(s, around)
             beside += 0.0 if isinstance(s, Load | Dot) else busy
             moving, alone = (
                 (moving + busy, alone) if isinstance(s, Load) else (moving, alone + busy)
@@ -354,6 +365,24 @@ class _Counter:
             "matrix": flops / (self._rate("matrix", a) * part),
             "shared": (read / self.table["shared_bytes_per_cycle"] + transposed) * self.cycle,
         }
+
+    def _hand_over(self, s: Dot, around: tuple[tuple[str, float], ...]) -> None:
+        """Counts the operands that a thread holds of what was loaded, which others multiply."""
+        copies = prod(self.copies.get(index, 1.0) for index, _ in around)
+        for tile in {s.a, s.b}:
+            if self._is_held(tile.value):
+                words = self._elements(self._axes(tile)) * DTYPES[self.values[tile.value].dtype] / 4
+                self.work.handed += copies * words / self.threads
+                self.work.ahead += (copies - 1) * words / self.threads
+                self.work.fences += copies * FENCES
+
+    def _is_held(self, value: str) -> bool:
+        """Whether a value was loaded into registers, or computed of nothing else."""
+        if self.values[value].loaded:
+            return not self.pipelined and value in self.taken
+        found = [m for m in self.maps if m.value == value]
+        read = [n.value for m in found for n in m.expression.walk() if isinstance(n, Tile)]
+        return bool(read) and all(self.values[n].loaded for n in read)
 
     def _held_up(self, s: Dot, seconds: float) -> float:
         """Seconds that what follows a product waits for it: where its right operand was put into
