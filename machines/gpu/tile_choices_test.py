@@ -1,7 +1,9 @@
 """Roles of indices, and the cuts that follow from them."""
 
 from ir.autoschedule.autoschedule import autoschedule
+from ir.schedule import Decision
 from ir.sizes import bind
+from ir.variant.flatten import flatten
 from ir.verify import facts as facts_of
 from machines.gpu.index_roles import roles
 from machines.gpu.tile_choices import tile_choices
@@ -23,6 +25,14 @@ def test_roles_of_a_convolution():
     assert found.taps == {"i", "j"} and found.summed == {"c", "i", "j"}
     assert found.sides == ((("b", "p", "q"), ("o",)),)
     assert found.multiplied == {"b", "c", "i", "j", "o", "p", "q"}
+
+
+def test_taps_beside_merged_positions_are_taps():
+    spec = workload("conv2d").spec
+    positions = flatten(spec, Decision("flatten", "p", (("inner", "q"),)))
+    assert roles(positions).taps == {"i", "j"}
+    taps = flatten(spec, Decision("flatten", "i", (("inner", "j"),)))
+    assert not roles(taps).taps  # the one index that they became is none
 
 
 def test_roles_of_jagged_ranges_and_batches():

@@ -67,6 +67,14 @@ def test_bytes_of_rows_are_counted_once_and_in_whole_sectors():
     assert ragged["vector_us"] > 1.5 * found["vector_us"]  # an address an element, not for four
 
 
+def test_a_guess_counts_operands_that_threads_hand_over_to_the_matrix_unit():
+    ahead = product(128, 128, 64)
+    kept = tuple(d for d in ahead.schedule.decisions if d.verb != "pipeline")
+    held = lower(ahead.spec, replace(ahead.schedule, decisions=kept), CHIP, PRODUCT)
+    known = [terms_of(nest, PRODUCT) for nest in (ahead, held)]
+    assert known[0]["exchange_us"] == 0 < known[1]["exchange_us"]
+
+
 def test_only_a_specialized_launch_knows_that_rows_are_aligned():
     plain, special = (
         terms_of(*copied(*row(4), *more, k=1000), warps=4) for more in ((), ("specialize(y)",))
