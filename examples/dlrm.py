@@ -21,6 +21,8 @@ from torch import nn
 
 from backends.registry import backend_for, target
 from benchmarks.against_float64 import judged
+from benchmarks.baselines import MODES
+from benchmarks.called import CALL
 from benchmarks.kernelbench import venue as venues
 from benchmarks.kernelbench.opponents import opponents, time_fields
 from benchmarks.results import Table, read, write
@@ -168,7 +170,7 @@ def _raced(name: str, sizes: ModelSizes, venue: venues.Venue) -> Table:
     launched = [n for n in seen if not n.startswith(COPIES)]
     own = run.linked.functions
     external = sorted(set(launched) - own)
-    others, failures = opponents(module, given, venue, venues.MODES, seconds=120)
+    others, failures = opponents(module, given, venue, MODES, seconds=120)
     sets = [given, *(inputs(sizes, venue.place) for _ in range(3))]
     times = {n: venue.timed(call, sets) for n, call in others.items()}
     reason = verdict.reason or (f"other kernels ran: {external[:3]}" if external else "")
@@ -183,7 +185,7 @@ def _raced(name: str, sizes: ModelSizes, venue: venues.Venue) -> Table:
         "steps": len(run.linked.network.steps),
         "workspace_bytes": run.program.plan.bytes,
         "failures": failures,
-        **time_fields(venue.timed(run, sets), times),
+        **time_fields({CALL: venue.timed(run, sets)}, times),
     }
     return row | ({"reason": reason} if reason else {})
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 import numpy as np
 import torch
@@ -61,7 +61,7 @@ class Launcher:
     library: Library | None = None  # what it calls, where that is a library of this process
 
 
-def takes_tensors(backend: Backend) -> bool:
+def takes_tensors(backend: Backend) -> TypeGuard[TakesTensors]:
     """Whether a backend's sources run on torch tensors as they are."""
     return hasattr(backend, "launcher")
 

@@ -6,17 +6,18 @@ A kernel that does not build as it was scheduled is built as plainly as can be; 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backends.backend import BackendError
+from backends.backend import BackendError, Built
 from backends.parameters import parameters
-from backends.program.launcher import Launcher, takes_tensors
+from backends.program.launcher import Launcher, launcher, takes_tensors
+from backends.program.saved import NETWORK
 from backends.program.sealed import Sealed
-from backends.registry import backend_for, target
+from backends.registry import REGISTRY, backend_for, served_by, target
+from backends.served import Served
 from ir.autoschedule.autoschedule import plain
 from ir.digest import text_digest
 from ir.errors import KernelError
@@ -28,7 +29,6 @@ from ir.sizes import value
 from ir.spec import Number, Spec
 
 NOTE = "built.json"
-_FUNCTION = re.compile(r"@triton\.jit[^\n]*\ndef (\w+)\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +39,34 @@ class KernelBuild:
     schedule: str
     source: str
     target: str
+    backend: str
     folder: Path  # its own
     variant: str = ""  # the equations that the schedule is for; empty: the spec's own
+
+    @property
+    def served(self) -> Served:
+        """What builds it."""
+        machine = target(self.target)
+        backend = backend_for(machine, self.backend)
+        return Served(backend, served_by(machine, backend))
 
 
 def jobs(sealed: Sealed, folder: Path) -> Iterator[KernelBuild]:
     """The kernels of a saved program. folder: of all kernels."""
-    ending = backend_for(target(sealed.facts["target"])).manifest.extension
+    first = sealed.facts["backend"]
+    makers = sealed.table(NETWORK).get("backends", {})
     for name in sorted(f for f in sealed.files if f.endswith("/spec.kir")):
         here = name.removesuffix("/spec.kir")
-        source = sealed.text(f"{here}/kernel.{ending}")
+        kernel = here.rpartition("/")[2]
+        backend = makers.get(kernel, first)
+        source = sealed.text(f"{here}/kernel.{REGISTRY.manifest(backend).extension}")
         yield KernelBuild(
             sealed.text(name),
             sealed.text(f"{here}/schedule.sched"),
             source,
             sealed.facts["target"],
-            folder / f"{here.rpartition('/')[2]}_{text_digest(source)}",
+            backend,
+            folder / f"{kernel}_{text_digest(source)}",
             sealed.text(f"{here}/variant.kir") if f"{here}/variant.kir" in sealed.files else "",
         )
 
@@ -64,12 +76,11 @@ def build(job: KernelBuild) -> str:
     note = job.folder / NOTE
     if note.is_file():
         return json.loads(note.read_text(encoding="utf-8"))["reason"]
-    machine = target(job.target)
-    spec = parse_spec(job.spec)
-    faults = []
-    for how, made in _tries(job, spec, machine):
+    by = job.served
+    faults: list[str] = []
+    for how, made in _tries(job, by.machine):
         try:
-            table = _built(job, made(), machine, job.folder / how)
+            table = _built(job, made(), by, job.folder / how)
             _noted(job, {**table, "how": how, "faults": faults, "reason": ""})
             return ""
         except (KernelError, BackendError) as error:
@@ -78,16 +89,16 @@ def build(job: KernelBuild) -> str:
     return "; ".join(faults)
 
 
-def _tries(job: KernelBuild, spec: Spec, machine: Machine) -> Iterator[tuple[str, Any]]:
-    """The ways to build a kernel, by name: the nest of each."""
-    schedule = parse_schedule(job.schedule)
+def _tries(job: KernelBuild, machine: Machine) -> Iterator[tuple[str, Callable[[], LoopNest]]]:
+    """The ways to build a kernel, by name: what gives the nest of each."""
+    spec, schedule = parse_spec(job.spec), parse_schedule(job.schedule)
     variant = parse_spec(job.variant) if job.variant else spec
     yield "scheduled", lambda: lower(variant, schedule, machine, {})
     yield "plain", lambda: lower(spec, plain(spec, machine, {}), machine, {})
 
 
-def _built(job: KernelBuild, nest: LoopNest, machine: Machine, folder: Path) -> dict[str, Any]:
-    backend = backend_for(machine)
+def _built(job: KernelBuild, nest: LoopNest, by: Served, folder: Path) -> dict[str, Any]:
+    backend, machine = by.backend, by.machine
     folder.mkdir(parents=True, exist_ok=True)
     source = job.source if folder.name == "scheduled" else backend.emit(nest, machine)
     built = backend.build(source, nest, machine, folder)
@@ -97,7 +108,7 @@ def _built(job: KernelBuild, nest: LoopNest, machine: Machine, folder: Path) -> 
             [p.name, p.dtype, [value(e, {}) for e in p.shape], p.role] for p in parameters(nest)
         ],
         "figures": {k: v for k, v in built.figures.items() if "." not in k},
-        "functions": _FUNCTION.findall(source),
+        "functions": [launch.name for launch in nest.launches],
     }
 
 
@@ -110,44 +121,59 @@ def _noted(job: KernelBuild, table: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class BuiltKernel:
+    """A kernel as it was built."""
+
+    job: KernelBuild
+    table: Mapping[str, Any]  # what its note says
+
+    @property
+    def file(self) -> Path:
+        return self.job.folder / self.table["file"]
+
+    @property
+    def launcher(self) -> Launcher:
+        """What launches it."""
+        by = self.job.served
+        if takes_tensors(by.backend):
+            rows = self.table["tensors"]
+            tensors = tuple(Parameter(n, d, tuple(map(Number, s)), role) for n, d, s, role in rows)
+            return Launcher(tensors, by.backend.launcher(self.file, tensors, by.machine))
+        nest = dict(_tries(self.job, by.machine))[self.table["how"]]()
+        return launcher(by.backend, Built(self.file), nest, by.machine)
+
+
+@dataclass(frozen=True, slots=True)
 class BuiltKernels:
     """The kernels of a saved program, as they were built."""
 
-    folders: dict[str, Path]
-    tables: dict[str, dict[str, Any]]  # by the spec's name
+    kernels: Mapping[str, BuiltKernel]  # by the spec's name
 
     @staticmethod
     def of(sealed: Sealed, folder: Path) -> BuiltKernels:
         """KernelError where one was not built."""
-        folders, tables = {}, {}
+        found = {}
         for job in jobs(sealed, folder):
             name = parse_spec(job.spec).name
             note = job.folder / NOTE
             if not note.is_file():
                 raise KernelError(f"kernel `{name}` is not built")
-            tables[name] = json.loads(note.read_text(encoding="utf-8"))
-            folders[name] = job.folder
-            if tables[name]["reason"]:
-                raise KernelError(f"kernel `{name}`: {tables[name]['reason']}")
-        return BuiltKernels(folders, tables)
+            table = json.loads(note.read_text(encoding="utf-8"))
+            if table["reason"]:
+                raise KernelError(f"kernel `{name}`: {table['reason']}")
+            found[name] = BuiltKernel(job, table)
+        return BuiltKernels(found)
 
-    def launcher(self, spec: Spec, machine: Machine) -> Launcher | None:
-        """What launches a kernel; None where its backend takes no tensors."""
-        backend = backend_for(machine)
-        if not takes_tensors(backend):
-            return None
-        table = self.tables[spec.name]
-        rows = table["tensors"]
-        tensors = tuple(Parameter(n, d, tuple(map(Number, s)), role) for n, d, s, role in rows)
-        file = self.folders[spec.name] / table["file"]
-        return Launcher(tensors, backend.launcher(file, tensors, machine))
+    def launcher(self, spec: Spec) -> Launcher:
+        """What launches a kernel."""
+        return self.kernels[spec.name].launcher
 
     @property
     def functions(self) -> frozenset[str]:
         """What may run on the device: the functions of all sources."""
-        return frozenset(f for table in self.tables.values() for f in table["functions"])
+        return frozenset(f for one in self.kernels.values() for f in one.table["functions"])
 
     @property
     def plain(self) -> list[str]:
         """The kernels that did not build as they were scheduled."""
-        return sorted(name for name, t in self.tables.items() if t["how"] != "scheduled")
+        return sorted(n for n, one in self.kernels.items() if one.table["how"] != "scheduled")

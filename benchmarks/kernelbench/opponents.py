@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.called import our_fields
 from benchmarks.kernelbench.venue import Venue
 from benchmarks.race import limit
 from benchmarks.timing import RaceTimes, TimedCall
@@ -40,23 +41,17 @@ def opponents(
     return made, failures
 
 
-def time_fields(ours: RaceTimes, others: Mapping[str, RaceTimes]) -> dict[str, Any]:
-    """The fields of a row that tell times."""
-    us = {n: t.us for n, t in others.items()}
+def time_fields(ours: Mapping[str, RaceTimes], others: Mapping[str, RaceTimes]) -> dict[str, Any]:
+    """The fields of a row that tell times. ours: by how it is called (`benchmarks/called.py`)."""
+    us, mine = {n: t.us for n, t in others.items()}, our_fields(ours)
     fastest = min(us, key=us.__getitem__)
     return {
-        "us": ours.us,
-        "p20_us": ours.p20,
-        "p80_us": ours.p80,
-        "runs": ours.runs,
-        "host_us": ours.host_us,
-        "wall_us": ours.wall_us,
-        "clocks_agree": ours.clocks_agree,
+        **mine,
         "baselines_us": us,
         "baseline_times": {n: asdict(t) for n, t in others.items()},
         "fastest": fastest,
-        "speedup": us[fastest] / ours.us,
-        "speedups": {n: t / ours.us for n, t in us.items()},
+        "speedup": us[fastest] / mine["us"],
+        "speedups": {n: t / mine["us"] for n, t in us.items()},
     }
 
 

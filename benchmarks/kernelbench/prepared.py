@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -17,9 +18,10 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from backends.backend import Built
-from backends.compiled import Compiled, Kernel, Kernels
+from backends.compiled import Compiled, Kernel, Kernels, networks
 from backends.program.saved import contents
 from backends.registry import backend_for, target
+from backends.shares import others
 from frontends.aten.convolution import SUM
 from frontends.compiled.saved import write
 from frontends.kernelbench.problem import Problem, ProblemRun
@@ -27,12 +29,13 @@ from frontends.kernelbench.scaled import scaled
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
+from ir.network import Network
 from ir.partition.canonical import stem
 from ir.partition.choices import Choices
-from ir.partition.partition import partition
 from ir.spec import DTYPES
 from ir.variant.derived import copy_of
 from search.record.program import network_digest
+from search.whole.ways import Networks
 from speciate.records import Records, known_program
 
 ROUNDED = (SUM,)  # the sums whose operands may be rounded
@@ -66,21 +69,26 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
     knows, choices = None, Choices(asked=False)
     if wanted.records is not None:
         knows = Records([wanted.records], machine, backend)
-        name, digest = backend.manifest.name, network_digest(made.spec, made.aliases, ())
+        name, digest = backend.manifest.name, digest_of(made)
         program = known_program([wanted.records], digest, machine.name, name)
         choices = Choices(program.choices if program else {}, asked=False)
-    kernels = Kernels(machine, backend, rounded, guessed=True, knows=knows)
-    emit, takes = kernels.emit, kernels.takes
-    network = partition(made.spec, {}, made.aliases, emit, takes=takes, choices=choices)
-    emitted = {s: Kernel(s, *kernels.emit(s), Built(Path())) for s in network.kernels()}
-    run = Compiled(network, machine, kernels.backend, emitted)
+    kernels = Kernels(machine, backend, rounded, guessed=True, knows=knows, others=others(machine))
+    network, before = networks_of(made)(kernels, choices)
+    wanted_kernels = (*network.kernels(), *(before.kernels() if before else ()))
+    emitted = {
+        s: Kernel(s, *kernels.emit(s), Built(Path()), served=kernels.served[s])
+        for s in wanted_kernels
+    }
+    run = Compiled(network, machine, kernels.backend, emitted, before)
     write(made, contents(run), wanted.folder / RECORD, {}, overwrite=True)
     (wanted.folder / PROBLEM).write_text(problem.source, encoding="utf-8")
     held = [*tree_leaves(given.inputs), *given.model.parameters()]
     facts = {
         "equations": len(made.spec.equations),
         "steps": len(network.steps),
-        "kernels": len(emitted),
+        "kernels": len(network.kernels()),
+        "kernels_of_constants": len(emitted) - len(network.kernels()),
+        "backends": dict(Counter(run.served(emitted[s.spec]).name for s in network.steps)),
         "launches": sum(len(emitted[s.spec].nest.launches) for s in network.steps),
         "import_s": round(imported_at - began, 2),
         "schedule_s": round(time.perf_counter() - imported_at, 2),
@@ -104,6 +112,21 @@ def _precisions(run: Compiled) -> set[str]:
         read = ((e, t) for e in nest.variant.equations for t in e.sources())
         found |= {f"{stem(e.target)}: {copies[t]}" for e, t in read if copies.get(t)}
     return found
+
+
+def networks_of(made: Imported) -> Networks:
+    """The partitions of a problem. What depends on its parameters alone is computed before calls, and
+    again where these changed."""
+
+    def made_of(kernels: Kernels, choices: Choices) -> tuple[Network, Network | None]:
+        return networks(made.spec, {}, made.aliases, kernels, (), made.fixed, choices)
+
+    return made_of
+
+
+def digest_of(made: Imported) -> str:
+    """That of a problem's program records."""
+    return network_digest(made.spec, made.aliases, made.fixed)
 
 
 def read_problem(path: Path, reduced: bool) -> Problem:

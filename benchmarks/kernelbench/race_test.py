@@ -9,12 +9,12 @@ import time
 
 import pytest
 
+from benchmarks.baselines import MODES
 from benchmarks.kernelbench.contest import ContestJob, contest
 from benchmarks.kernelbench.prepared import PROBLEM, known_facts
 from benchmarks.kernelbench.race import _Memory, main
 from benchmarks.kernelbench.race_rows import summary
 from benchmarks.kernelbench.searches import ProblemSearch
-from benchmarks.kernelbench.venue import MODES
 
 GUARD = 1800.0  # seconds: only what hangs waits so long
 PROBLEMS = {

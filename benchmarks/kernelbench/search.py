@@ -1,6 +1,6 @@
 """A search for the kernels of one problem, which `benchmarks.kernelbench.race` starts as a program.
 
-The network is the race's own: a module in training mode, whose constants are computed at each call.
+The network is the race's own, with constants computed before calls.
 Kernels whose operands may be rounded keep their seed schedules, as the judge of a search compares
 with arithmetic that is not rounded.
 """
@@ -16,23 +16,23 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from backends.compiled import Kernels
 from backends.registry import target as machine_of
-from benchmarks.kernelbench.prepared import ROUNDED, imported_problem, read_problem
-from frontends.pytorch.imported import Imported
+from benchmarks.kernelbench.prepared import (
+    ROUNDED,
+    digest_of,
+    imported_problem,
+    networks_of,
+    read_problem,
+)
 from ir.errors import KernelError
-from ir.network import Network
-from ir.partition.choices import Choices
-from ir.partition.partition import partition
 from search.cli.arguments import arguments
 from search.cli.network import FoundCall, found_call, program_record
 from search.cli.searched import searched, words_of
 from search.cli.serving import serving
 from search.display.display import display
 from search.evaluator.nursery import Nursery
-from search.record.program import network_digest, write_program
+from search.record.program import write_program
 from search.whole.plan import CallPlan
-from search.whole.ways import Networks
 
 _SET_PDEATHSIG = 1
 
@@ -88,21 +88,6 @@ def _found(asked: argparse.Namespace) -> dict[str, object]:
         "whole_before_us": call.before and call.before.us,
         "choices": {n: v for n, v in call.way.choices.items() if plan.ways[0].choices.get(n) != v},
     }
-
-
-def networks_of(made: Imported) -> Networks:
-    """The partitions of a problem, as the race has them."""
-
-    def networks(kernels: Kernels, choices: Choices) -> tuple[Network, None]:
-        emit, takes = kernels.emit, kernels.takes
-        return partition(made.spec, {}, made.aliases, emit, takes=takes, choices=choices), None
-
-    return networks
-
-
-def digest_of(made: Imported) -> str:
-    """That of a problem's program records."""
-    return network_digest(made.spec, made.aliases, ())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -15,7 +15,7 @@ from benchmarks.baselines import COMPILE_MODES
 from benchmarks.timing import RaceTimes, TimedCall, measure
 
 Options = Mapping[str, Any]  # of torch.compile
-MODES = ("compile", "reduce_overhead")  # of what is raced beside eager
+
 SECONDS = 0.1  # of measured calls, about, and at least so many
 LEAST_RUNS = 12
 
@@ -36,7 +36,7 @@ class Venue:
 
 def device() -> Venue:
     """The machine's own GPU."""
-    modes = {n: {"mode": COMPILE_MODES[n], "dynamic": False} for n in MODES}
+    modes = {n: {"mode": COMPILE_MODES[n], "dynamic": False} for n in COMPILE_MODES}
     return Venue(
         DEVICE,
         _measured,
@@ -51,7 +51,7 @@ def device() -> Venue:
 def rehearsal() -> Venue:
     """The CPU, where kernels are interpreted, no profile can be had, and every call takes the same
     made-up time: to try a command before it meets a device."""
-    modes = {n: {"backend": "aot_eager"} for n in MODES}
+    modes = {n: {"backend": "aot_eager"} for n in COMPILE_MODES}
     return Venue("cpu", _made_up, lambda *_: [], modes, lambda: 1 << 40, lambda: None, "rehearsed")
 
 

@@ -26,6 +26,7 @@ import speciate
 from backends.backend import BackendError
 from benchmarks import device as machine_room
 from benchmarks.baselines import COMPILE_MODES
+from benchmarks.called import CALL, GRAPH, best, our_fields
 from benchmarks.kernelbench.attempt import MOST_WORDS, Notes
 from benchmarks.kernelbench.contest import COPIES
 from benchmarks.kernelbench.venue import Venue, venue
@@ -42,7 +43,6 @@ from speciate import CompiledModule
 EAGER, GRAPHED = "eager", "reduce_overhead"  # the latter has CUDA graphs of its own
 SETS = 3  # of arguments that calls go around
 SETS_BYTES = 2 << 30  # that they may take together
-CALL, GRAPH = "call", "graph"  # how a call is timed
 _SET_PDEATHSIG = 1
 
 
@@ -74,7 +74,7 @@ class Contest:
                 times = {name: self.times(name, call, sets) for name, call in calls.items()}
         mine = times.pop("")
         self.notes.note(time_kind=self.venue.time_kind, **time_fields(mine, times))
-        self.ended(mine[_best(mine)])
+        self.ended(mine[best(mine)])
 
     def searched(self) -> None:
         """A search instead, and what it found; eager is timed again, to show what has changed since.
@@ -98,8 +98,8 @@ class Contest:
             machine_room.full_precision()
             sets = self.sets(arguments)
             mine, eager = self.times("", ours, sets), self.times(EAGER, made.module, sets)
-        self.notes.note(**our_fields(mine), eager_us=eager[_best(eager)].us)
-        self.ended(mine[_best(mine)])
+        self.notes.note(**our_fields(mine), eager_us=eager[best(eager)].us)
+        self.ended(mine[best(mine)])
 
     def loaded(self) -> tuple[MadeModule, Arguments]:
         """The module on the device, and arguments."""
@@ -251,31 +251,11 @@ def _graph(call: TimedCall, arguments: Arguments) -> TimedCall:
     return replayed
 
 
-def _best(times: Mapping[str, RaceTimes]) -> str:
-    return min(times, key=lambda how: times[how].us)
-
-
-def our_fields(mine: Mapping[str, RaceTimes]) -> dict[str, Any]:
-    """The fields of a row that tell our time: of the faster of a call and its graph."""
-    best = mine[_best(mine)]
-    return {
-        "us": best.us,
-        "p20_us": best.p20,
-        "p80_us": best.p80,
-        "runs": best.runs,
-        "host_us": best.host_us,
-        "wall_us": best.wall_us,
-        "clocks_agree": best.clocks_agree,
-        "called_as": _best(mine),
-        "times": {how: asdict(t) for how, t in mine.items()},
-    }
-
-
 def time_fields(
     mine: Mapping[str, RaceTimes], others: Mapping[str, Mapping[str, RaceTimes]]
 ) -> dict[str, Any]:
     """The fields of a row that tell times; of each side the faster of a call and its graph."""
-    us = {name: times[_best(times)].us for name, times in others.items()}
+    us = {name: times[best(times)].us for name, times in others.items()}
     fastest = min(us, key=us.__getitem__)
     fields = our_fields(mine)
     return {
