@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from backends.backend import BackendError
-from backends.compiled import Kernels, built, compiled
+from backends.compiled import Kernels, built, compiled, networks
 from backends.registry import backend_for, target
 from ir.errors import KernelError
 from ir.parse.parse import parse_spec
+from ir.partition.choices import CHANNELS_LAST, Choices
 from ir.partition.partition import partition
 
 TWICE = parse_spec('''
@@ -101,3 +102,34 @@ def p(x: f32[256, 256], w: f32[256, 256]) -> f32[256, 256]:
         nest, _ = Kernels(gpu, backend_for(gpu), rounded).emit(spec)
         (made,) = [d for d in nest.schedule.decisions if d.verb == "precision"]
         assert made.option("dtype") == dtype
+
+
+STACK = '''
+def f(x: D[2, 3, 9, 7], w: D[4, 3, 3, 3], u: D[8, 4, 3, 3]) -> D[2, 8, 9, 7]:
+    """Two convolutions."""
+    a[b, o, i, j]: [2, 4, 9, 7] = sum(pad(x[b, c, i + r - 1, j + t - 1], 0.0) * w[o, c, r, t], c, r, t)
+    y[b, l, i, j]: [2, 8, 9, 7] = sum(pad(a[b, o, i + r - 1, j + t - 1], 0.0) * u[l, o, r, t], o, r, t)
+    return y
+'''
+
+
+@pytest.mark.parametrize(
+    ("dtype", "guessed", "last_us", "last"),
+    [
+        ("f32", True, 9.0, True),
+        ("f32", True, 11.0, False),
+        ("f32", False, 11.0, True),
+        ("bf16", True, 11.0, True),
+    ],
+)
+def test_the_guess_tells_whether_wide_convolutions_have_channels_last(
+    monkeypatch, dtype, guessed, last_us, last
+):
+    machine = target("h200")
+    kernels = Kernels(machine, backend_for(machine), guessed=guessed)
+    times = iter([last_us, 10.0])
+    monkeypatch.setattr(Kernels, "call_us", lambda *_: next(times))
+    choices, spec = Choices(asked=False), parse_spec(STACK.replace("D[", f"{dtype}["))
+    call, before = networks(spec, {}, {}, kernels, fixed={"w", "u"}, choices=choices)
+    assert choices.made.get(CHANNELS_LAST, False) == last
+    assert (before is not None) == last and len(call.steps) == 2

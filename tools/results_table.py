@@ -27,6 +27,7 @@ from tools.published_table import published
 from tools.ranking_table import ranking
 from tools.repeats_table import repeats
 from tools.scale_table import scale
+from tools.searches_table import searches
 from tools.static_table import static
 from tools.suite_table import suite
 from tools.verb_table import verbs
@@ -96,6 +97,8 @@ def table(result: Mapping[str, Any]) -> str:
         return "\n\n".join(languages(result)) + "\n"
     if "scale" in result:
         return "\n\n".join(scale(result)) + "\n"
+    if "contest" in next(iter(result["rows"]), {}):
+        return "\n\n".join(searches(result)) + "\n"
     if "candidates" in next(iter(result["rows"]), {}):
         return "\n\n".join(contests(result)) + "\n"
     if "topic" in next(iter(result["rows"]), {}):

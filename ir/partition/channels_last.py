@@ -19,7 +19,7 @@ from dataclasses import replace
 from ir.affine import affine
 from ir.contraction import contraction, indices
 from ir.recurrence import recurrences
-from ir.spec import Cast, Equation, Expr, Index, Number, Read, Spec
+from ir.spec import DTYPES, Cast, Equation, Expr, Index, Number, Read, Spec
 from ir.verify import facts
 from ir.visit import rebuilt
 
@@ -49,6 +49,13 @@ def with_channels_last(spec: Spec, aliases: Mapping[str, str], fixed: Collection
         sizes = tuple(e.sizes[d] for d in dims) if e.sizes else ()
         made.append(replace(e, at=tuple(e.at[d] for d in dims), sizes=sizes, value=value))
     return replace(spec, equations=tuple(made))
+
+
+def wide_convolutions(spec: Spec) -> bool:
+    """Whether a convolution of a spec reads elements of more than 16 bits."""
+    layout = _Layout(spec, {}, ())
+    reads = [read for x, w, _ in layout.convolutions.values() for read in (x, w)]
+    return any(DTYPES[layout.tensors[read.tensor].dtype] > 2 for read in reads)
 
 
 class _Layout:

@@ -207,7 +207,12 @@ def sets(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> list[list[torch.Tensor
 def shifted(tensor: torch.Tensor, turn: int) -> torch.Tensor:
     if not tensor.is_floating_point():
         return tensor.clone()
-    return torch.roll(tensor.reshape(-1), turn * SHIFT).view(tensor.shape)
+    flat = tensor.reshape(-1)
+    if flat.element_size() == 1:  # a float of 8 bits has no operation but to be copied
+        return (
+            torch.roll(flat.view(torch.uint8), turn * SHIFT).view(tensor.dtype).view(tensor.shape)
+        )
+    return torch.roll(flat, turn * SHIFT).view(tensor.shape)
 
 
 @contextmanager

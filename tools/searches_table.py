@@ -1,0 +1,73 @@
+"""The table of searches for the kernels of contests: what each found beside what was written by hand, and PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tools.markdown import cut, line
+
+_HEAD = ("contest", "sizes", "backend")
+_NUMBERS = (
+    "evaluations",
+    "seed, us",
+    "found, us",
+    "by hand, us",
+    "hand / found",
+    "fastest of PyTorch, us",
+    "PyTorch / found",
+    "of roofline",
+)
+
+
+def searches(result: Mapping[str, Any]) -> list[str]:
+    """Where the file is from, its rows, their schedules, what failed."""
+    rows = result["rows"]
+    good = [r for r in rows if "reason" not in r]
+    return [_origin(result), _rows(good), _schedules(good), *_failures(rows)]
+
+
+def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
+    lines = [line((*_HEAD, *_NUMBERS)), line(["---"] * len(_HEAD) + ["---:"] * len(_NUMBERS))]
+    for row in rows:
+        us, hand, theirs = row["best_us"], row.get("by_hand_us"), row.get("baseline_us")
+        cells = [
+            row["contest"],
+            " ".join(f"{name}={size}" for name, size in row["shape"].items()),
+            row["backend"],
+            str(row["evaluations"]),
+            f"{row['first_us']:.1f}",
+            f"{us:.1f}",
+            f"{hand:.1f}" if hand else "-",
+            cut(hand / us if hand else None),
+            f"{theirs:.1f}" if theirs else "-",
+            cut(theirs / us if theirs else None),
+            cut(row["roofline_us"] / us),
+        ]
+        lines.append(line(cells))
+    return "\n".join(lines)
+
+
+def _schedules(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The decisions of each, in a line."""
+    found = []
+    for row in rows:
+        decisions = row["schedule"].strip().splitlines()[1:]
+        found.append(f"- {row['contest']}: `{'; '.join(decisions)}`")
+    return "\n".join(["Schedules:", "", *found])
+
+
+def _failures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    found = [f"- {row['contest']}: {row['reason']}." for row in rows if "reason" in row]
+    return ["\n".join(["What failed:", "", *found])] if found else []
+
+
+def _origin(result: Mapping[str, Any]) -> str:
+    kinds = sorted({r["time_kind"] for r in result["rows"] if "reason" not in r})
+    by = sorted({r["correct_by"] for r in result["rows"] if "reason" not in r})
+    devices = sorted({f"{r['device']}, {r['toolchain']}" for r in result["rows"]})
+    return (
+        f"`{result['command']}`, {result['date']}, {', '.join(devices)}. From the equations, seed 1. Times "
+        f"{' and '.join(kinds)} with a cold cache, medians; right by {' and '.join(by)} at all check sizes. By hand: the "
+        "fastest candidate of the contests above; these and PyTorch's times are of that file, of another H200."
+    )
