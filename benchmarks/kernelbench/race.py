@@ -133,7 +133,9 @@ class _Race:
         row = self.tried(entry, known, tf32)
         if raced and row and not row["correct"] and ROUNDED & set(row.get("rounded", ())):
             again = self.tried(entry, known, False)
-            if again and again["correct"]:
+            if again is None:
+                return False  # so the first try says nothing yet
+            if again["correct"]:
                 row = {**again, "in_tf32": row["reason"]}
         if row and (raced or not row["correct"]):
             self.put(row)

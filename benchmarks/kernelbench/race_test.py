@@ -12,7 +12,7 @@ import pytest
 from benchmarks.baselines import MODES
 from benchmarks.kernelbench.contest import ContestJob, contest
 from benchmarks.kernelbench.prepared import PROBLEM, known_facts
-from benchmarks.kernelbench.race import _Memory, main
+from benchmarks.kernelbench.race import _Memory, _Race, main
 from benchmarks.kernelbench.race_rows import summary
 from benchmarks.kernelbench.searches import ProblemSearch
 
@@ -184,6 +184,13 @@ def test_a_wrong_result_is_timed_only_where_nothing_else_is_tried(options, tmp_p
     assert [row["correct"] for row in rows] == [False, False]
     assert "root mean square error" in rows[0]["reason"]
     assert [row.get("us") for row in rows] == [None, 100.0]
+
+
+def test_a_try_in_tf32_alone_is_no_row(options, tmp_path, monkeypatch):
+    wrong = {"correct": False, "rounded": ["convolution: tf32"], "stage": "check", "reason": "off"}
+    tries = iter([wrong, None])  # there is no time left for the second
+    monkeypatch.setattr(_Race, "tried", lambda *_: next(tries))
+    assert main([*options, "--only=1"]) == 1 and not result_there(tmp_path)
 
 
 SLOW = """
