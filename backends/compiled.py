@@ -164,10 +164,6 @@ class Kernels:
         guess = getattr(by.backend, "guess", None) if self.guessed else None
         return guess(nest, by.machine, {}) if guess else estimate(nest, by.machine, {})
 
-    def call_us(self, network: Network) -> float:
-        """Microseconds of a network's steps, one after another, as `expected_us`."""
-        return sum(self.expected_us(step.spec) for step in network.steps)
-
     def rounds(self, spec: Spec) -> bool:
         """Whether a kernel has a sum whose operands may be rounded."""
         return any(stem(e.target) in self.rounded for e in spec.equations)
@@ -255,26 +251,18 @@ def networks(
     partition of the call goes where there are two."""
     choices = choices or Choices(asked=False)
     plain = literal(spec, sizes) if fixed else spec
-
-    def way(last: bool, choices: Choices) -> tuple[Network, Network | None]:
-        parts = divided(plain, aliases, fixed, last) if fixed else None
-        emit, ahead, takes = kernels.emit, kernels.ahead, kernels.takes
-        if parts is None:
-            choices.made.pop(CHANNELS_LAST, None)
-            return partition(spec, sizes, aliases, emit, calls, ahead, takes, choices), None
-        before = partition(parts.before, {}, parts.aliases, emit, ahead=ahead)
-        return partition(parts.call, {}, parts.aliases, emit, calls, ahead, takes, choices), before
-
-    def usual() -> bool:
-        """Of 16 bits, windows with channels last are copied in bulk. Of more, the guess tells."""
-        if not kernels.guessed or not wide_convolutions(plain):
-            return True
-        tried = [Choices(choices.given, asked=False) for _ in range(2)]
-        times = [kernels.call_us(way(last, one)[0]) for last, one in zip((True, False), tried)]
-        return times[0] <= times[1]
-
     last = bool(fixed) and kernels.machine.model.channels_last
-    return way(last and choices(CHANNELS_LAST, usual), choices)
+    # Of 16 bits, windows with channels last are copied in bulk. Of f32 they are slower (docs/benchmarks.md).
+    last = last and choices(CHANNELS_LAST, lambda: not wide_convolutions(plain))
+    parts = divided(plain, aliases, fixed, last) if fixed else None
+    if parts is None:
+        choices.made.pop(CHANNELS_LAST, None)
+        emit, takes = kernels.emit, kernels.takes
+        return partition(spec, sizes, aliases, emit, calls, kernels.ahead, takes, choices), None
+    emit, ahead = kernels.emit, kernels.ahead
+    before = partition(parts.before, {}, parts.aliases, emit, ahead=ahead)
+    call = partition(parts.call, {}, parts.aliases, emit, calls, ahead, kernels.takes, choices)
+    return call, before
 
 
 def built(

@@ -30,7 +30,7 @@ from typing import Any  # noqa: E402
 Maker = Callable[[], tuple[Any, tuple[Any, ...]]]  # of a module, and of the arguments of a call
 Clock = tuple[float, float]  # wall seconds, seconds of the processor
 PARTS = ("start", "import", "schedule", "build")
-LIMITS = {"encoder": 20.0, "resnet50": 30.0}  # wall seconds that issue 22 allows on two cores
+LIMITS = {"encoder": 20.0, "resnet50": 30.0}  # wall seconds that are allowed on two cores
 EXAMPLES = """
 examples:
   python3 -m benchmarks.compile_time --target=cpu --target=h200 --out=benchmarks/results/cpu/compile_time.json
