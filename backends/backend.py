@@ -141,6 +141,41 @@ class ModelsTime(Protocol):
 
 
 @runtime_checkable
+class Glances(Protocol):
+    """A backend that can tell quickly about how long a kernel takes, where times are measured."""
+
+    def glance(
+        self,
+        built: Built,
+        nest: LoopNest,
+        machine: Machine,
+        sizes: Sizes,
+        inputs: Arrays,
+        enough_us: float,
+    ) -> float:
+        """About how many microseconds a call takes on the device, of a few calls; nothing of what they
+        give is compared. enough_us: what takes longer need not be known well."""
+
+
+@runtime_checkable
+class Opens(Protocol):
+    """A backend whose processes open a device, which takes longer than a kernel does."""
+
+    def open(self, machine: Machine) -> None:
+        """Opens it in this process, where it is here, before the first kernel is run. Nothing may be forked
+        afterwards that uses the device."""
+
+
+@runtime_checkable
+class LeavesInputs(Protocol):
+    """A backend some of whose kernels cannot change the arrays that they are run on."""
+
+    def leaves_inputs(self, machine: Machine) -> bool:
+        """Whether those of a machine cannot, as they have copies on a device: `run` and `time` may be given
+        arrays that cannot be written, and keep what they make of these."""
+
+
+@runtime_checkable
 class Enqueues(Protocol):
     """A backend whose kernels run on torch tensors on a device."""
 

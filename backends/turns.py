@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+WAITING, ALONE = "waiting", "alone"
+_spent = {WAITING: 0.0, ALONE: 0.0}
+
+
+def spent() -> dict[str, float]:
+    """The seconds that this process has waited for turns, and was alone, since this was asked last."""
+    found = dict(_spent)
+    _spent.update(dict.fromkeys(_spent, 0.0))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +42,12 @@ class Turns:
     def alone(self) -> Iterator[None]:
         """While this is entered, nobody else has a turn; waits for those who have."""
         with self._held(self.door, fcntl.LOCK_EX), self._held(self.file, fcntl.LOCK_EX):
-            yield
+            began = time.monotonic()
+            try:
+                yield
+            finally:
+                if self.file:
+                    _spent[ALONE] += time.monotonic() - began
 
     @contextmanager
     def _held(self, file: str, how: int) -> Iterator[None]:
@@ -43,11 +59,13 @@ class Turns:
         if not file:
             return None
         place = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        began = time.monotonic()
         try:
             fcntl.flock(place, how)
         except BaseException:
             os.close(place)
             raise
+        _spent[WAITING] += time.monotonic() - began
         return place
 
     @contextmanager

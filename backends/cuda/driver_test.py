@@ -110,7 +110,7 @@ def test_a_run_launches_the_code_for_its_sizes(fake, on_cpu, tmp_path):
 def test_a_time_is_of_all_launches(fake, on_cpu, tmp_path, monkeypatch):
     seen = fake()
 
-    def measured(call, sets, gpu, seconds, clear):
+    def measured(call, sets, gpu, seconds, clear, most):
         for tensors in sets:
             clear(tensors)
             call(tensors)

@@ -93,6 +93,27 @@ class Triton:
             return _device().time(built, nest, machine, sizes, inputs)
         return modelled_build(built, nest, machine, RULES, sizes)
 
+    def open(self, machine: Machine) -> None:
+        """Opens the target's GPU, where it is here."""
+        if not present(machine):
+            _device().open_device()
+
+    def leaves_inputs(self, machine: Machine) -> bool:
+        """Whether kernels run on the target's GPU."""
+        return not present(machine)
+
+    def glance(
+        self,
+        built: Built,
+        nest: LoopNest,
+        machine: Machine,
+        sizes: Sizes,
+        inputs: Arrays,
+        enough_us: float,
+    ) -> float:
+        """About how long a call takes on the target's GPU."""
+        return _device().glance(built, nest, machine, sizes, inputs, enough_us)
+
     def profile(
         self,
         built: Built,

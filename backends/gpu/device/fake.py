@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from backends.gpu.device import running
+from backends.gpu.device import arena, running
 
 
 class Fake:
@@ -68,7 +68,7 @@ def stand_in(patch: Any, language: Any) -> None:
     patch: pytest's `monkeypatch`. language: the backend, or its module, which asks `present`.
     """
     patch.setattr(language, "present", lambda *_: "")
-    patch.setattr(running, "DEVICE", "cpu")
+    patch.setattr(arena, "DEVICE", "cpu")
     patch.setattr(running, "CudaDevice", _FakeGpu)
     for name, value in dict(
         init=lambda: None,

@@ -11,6 +11,7 @@ from machines.gpu.facts import own_name
 
 OVER_CACHE = 4  # size of the flush buffer in multiples of the L2 cache
 LEAST_FLUSH = 256 << 20  # bytes
+_ticks_per_us: list[float] = []  # of this process's GPU, once it was measured
 
 
 class CudaDevice:
@@ -21,13 +22,14 @@ class CudaDevice:
         size = max(LEAST_FLUSH, OVER_CACHE * getattr(facts, "L2_cache_size", 0))
         self.buffer = torch.empty(size // 4, dtype=torch.int32, device=DEVICE)
         self.uuid = str(getattr(facts, "uuid", ""))
-        self.ticks_per_us = self._ticks_per_us()
+        if not _ticks_per_us:
+            _ticks_per_us.append(self._ticks_per_us())
 
     def flush(self) -> None:
         self.buffer.zero_()
 
     def spin(self, us: float) -> None:
-        torch.cuda._sleep(int(us * self.ticks_per_us))
+        torch.cuda._sleep(int(us * _ticks_per_us[0]))
 
     def mark(self) -> torch.cuda.Event:
         event = torch.cuda.Event(enable_timing=True)

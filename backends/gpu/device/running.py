@@ -1,16 +1,15 @@
 """Kernels on a GPU: what they give and how long they take, whatever launches them.
 
 Nothing here may touch the GPU in a process that forks afterwards; what does touch it is called in
-the process that was forked for one candidate. Tensors are between fences of NaN bits: an
-out-of-bounds read shows in the results, an out-of-bounds write in the fence.
+the process that was forked for one candidate.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -19,24 +18,24 @@ import numpy as np
 import torch
 
 from backends.backend import Arrays, BackendError, Sizes, Timing
-from backends.fences import require_untouched
 from backends.gpu.child import fault, in_child
 from backends.gpu.device import timing
+from backends.gpu.device.arena import Arena
 from backends.gpu.device.gpu import CudaDevice, lack
-from backends.gpu.device.nodes import DEVICE, device_turns
+from backends.gpu.device.nodes import device_turns
 from backends.gpu.device.nvml import clocks
-from backends.gpu.device.tensors import array, placed, poison, poisoned, same_bits
+from backends.gpu.device.tensors import array, placed, poison, same_bits
 from backends.parameters import parameters
 from backends.timeline import Bar
 from ir.nest.nest import LoopNest
-from ir.sizes import bind
 
 Launch = Callable[..., Any]  # takes the nest's global tensors in order
-SECONDS = 0.3  # of measured calls
+SECONDS = 0.1  # of measured calls: everybody else waits meanwhile
+MOST_RUNS = 100  # of these; the median of so many cold calls is within a percent
 LOOK_SECONDS = 60.0  # limit for the child that looks for the GPU
-FENCE = 4096  # bytes before and after each tensor
 MOST_SETS = 4  # sets of tensors that timed calls rotate through
 FREE_SHARE = 0.5  # share of free memory that the sets may take
+KEPT_BYTES = 1 << 29  # of inputs, as tensors on the host of each process
 SHIFT = 997  # elements by which inputs are rotated from set to set
 
 
@@ -61,41 +60,78 @@ def _look(arch: int | str, names: tuple[str, ...]) -> str | None:
 
 def run(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[str, np.ndarray]:
     """The outputs in the dtypes of the spec; they are poisoned before the run."""
-    with faults("check"), device_turns().together():
-        fenced = _fenced(nest, sizes, inputs)
-        launch(*(f.tensor for f in fenced.values()))
-        torch.cuda.synchronize()
-        given = ((t.name, placed(inputs[t.name], t.dtype, DEVICE)) for t in nest.spec.inputs)
-        require_untouched(fenced, given)
-        return {t.name: array(fenced[t.name].tensor) for t in nest.spec.outputs}
+    with faults("check"):
+        open_device()
+        arena = Arena(nest, sizes, hosted(nest, inputs))
+        with device_turns().together():
+            buffer, tensors = arena.placed()
+            launch(*tensors)
+            torch.cuda.synchronize()
+            taken = arena.taken(buffer)
+        found = taken.outputs()
+        return {t.name: array(found[t.name]) for t in nest.spec.outputs}
+
+
+def glance(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays, enough_us: float) -> float:
+    """About how many microseconds one call takes, of a few calls timed as in `time`; results are not
+    compared. enough_us: what is slower is not timed more than thrice."""
+    turns = device_turns()
+    with faults("time"):
+        open_device()
+        arena = Arena(nest, sizes, hosted(nest, inputs))
+        with turns.together():
+            _, tensors = arena.placed()
+            launch(*tensors)  # which loads the code
+            torch.cuda.synchronize()
+        with turns.alone():
+            return timing.glance(
+                lambda each: launch(*each), tensors, CudaDevice(), enough_us, _clear_of(nest)
+            )
 
 
 def time(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> Timing:
     """The median time of one call by device events, all launches of the kernel together. Nobody else
     has the device while calls are timed."""
+    clear, turns = _clear_of(nest), device_turns()
+    with faults("time"):
+        open_device()
+        arena = Arena(nest, sizes, hosted(nest, inputs))
+        with turns.together():
+            rotated = _sets(nest, arena)
+            launch(*rotated[0])  # which loads the code
+            torch.cuda.synchronize()
+        with turns.alone():
+            gpu = CudaDevice()
+            times = timing.measure(
+                lambda tensors: launch(*tensors), rotated, gpu, SECONDS, clear, MOST_RUNS
+            )
+        figures = times.figures() | clocks(gpu.uuid)
+        with turns.together():
+            outputs = {name: array(t) for name, t in _outputs(nest, rotated[0]).items()}
+            while len(rotated) > 1:
+                _require_same(launch, nest, rotated.pop(), clear)
+            del rotated, gpu
+            torch.cuda.empty_cache()  # which other processes need
+    return Timing(times.us, "measured", figures, outputs=outputs)
+
+
+def open_device() -> None:
+    """Opens the device in this process, which takes long: in a turn of its own, so that nobody who has
+    something to time waits for more."""
+    if not torch.cuda.is_initialized():
+        with device_turns().together():
+            torch.cuda.synchronize()
+
+
+def _clear_of(nest: LoopNest) -> Callable[[Sequence[torch.Tensor]], None]:
+    """What fills all that a kernel writes with what no test expects."""
     written = [p.role != "input" for p in parameters(nest)]
 
     def clear(tensors: Sequence[torch.Tensor]) -> None:
         for tensor in compress(tensors, written):
             poison(tensor)
 
-    turns = device_turns()
-    with faults("time"):
-        with turns.together():
-            rotated = sets(nest, sizes, inputs)
-            launch(*rotated[0])  # which loads the code
-            torch.cuda.synchronize()
-        with turns.alone():
-            gpu = CudaDevice()
-            times = timing.measure(lambda tensors: launch(*tensors), rotated, gpu, SECONDS, clear)
-            figures = times.figures() | clocks(gpu.uuid)
-        with turns.together():
-            given = {name: array(t) for name, t in _outputs(nest, rotated[0]).items()}
-            while len(rotated) > 1:
-                _require_same(launch, nest, rotated.pop(), clear)
-            del rotated, gpu
-            torch.cuda.empty_cache()  # which other processes need
-    return Timing(times.us, "measured", figures, outputs=given)
+    return clear
 
 
 def _outputs(nest: LoopNest, tensors: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -126,23 +162,6 @@ def _require_same(
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Fenced:
-    """A tensor inside a buffer whose ends are fences."""
-
-    tensor: torch.Tensor
-    buffer: torch.Tensor
-
-    def whole(self) -> bool:
-        """Whether the fences are intact."""
-        ends = (self.buffer[:FENCE], self.buffer[-FENCE:])
-        return all(bool((end == _BITS).all()) for end in ends)
-
-    def holds(self, given: torch.Tensor) -> bool:
-        """Whether the tensor has the bits of another."""
-        return same_bits(self.tensor, given)
-
-
 def bars(
     ready: Sequence[tuple[str, Launch]],
     nest: LoopNest,
@@ -166,40 +185,52 @@ def bars(
         return [Bar(n, gpu.us_between(a, b), gpu.us_between(began, a)) for n, a, b in marks]
 
 
-_BITS = 0xFF  # every byte of a fence: NaN in all float formats
+def hosted(nest: LoopNest, inputs: Arrays) -> dict[str, torch.Tensor]:
+    """The inputs as tensors on the host, in the dtypes of the nest. To make them takes no turn. Those of
+    arrays that cannot be written are kept: a check has the same inputs for each candidate."""
+    return {t.name: _HOSTED.get(inputs[t.name], t.dtype) for t in nest.spec.inputs}
 
 
-def _fence(given: torch.Tensor) -> _Fenced:
-    """A copy of a tensor between fences, with its start aligned to 512 bytes."""
-    room = -(-given.nbytes // FENCE) * FENCE
-    buffer = torch.full((room + 2 * FENCE,), _BITS, dtype=torch.uint8, device=given.device)
-    inner = buffer[FENCE : FENCE + given.nbytes].view(given.dtype).view(given.shape)
-    return _Fenced(inner.copy_(given), buffer)
+class Hosted:
+    """The last tensors that were made of arrays that cannot be written, `most` bytes of them."""
+
+    def __init__(self, most: int):
+        self.most, self.bytes = most, 0
+        # With the array, whose memory is nobody else's as long as it is kept.
+        self._kept: OrderedDict[tuple, tuple[np.ndarray, torch.Tensor]] = OrderedDict()
+
+    def get(self, given: np.ndarray, dtype: str) -> torch.Tensor:
+        """The tensor of an array, which is not to be changed."""
+        if given.flags.writeable or given.nbytes > self.most:
+            return placed(given, dtype)
+        key = (given.ctypes.data, given.shape, given.strides, given.dtype.str, dtype)
+        if key not in self._kept:
+            self._kept[key] = given, placed(given, dtype)
+            self.bytes += self._kept[key][1].nbytes
+            while self.bytes > self.most and len(self._kept) > 1:
+                self.bytes -= self._kept.popitem(last=False)[1][1].nbytes
+        self._kept.move_to_end(key)
+        return self._kept[key][1]
 
 
-def _fenced(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[str, _Fenced]:
-    """All tensors of a launch, in order: inputs on the device, the rest poisoned."""
-    bound = bind(nest.spec, sizes)
-    return {
-        p.name: _fence(
-            placed(inputs[p.name], p.dtype, DEVICE)
-            if p.role == "input"
-            else poisoned(p, bound, DEVICE)
-        )
-        for p in parameters(nest)
-    }
+_HOSTED = Hosted(KEPT_BYTES)
 
 
 def sets(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> list[list[torch.Tensor]]:
     """Several sets of all tensors: floats are rotated, which keeps their range; integers are the
     same."""
-    first = [f.tensor for f in _fenced(nest, sizes, inputs).values()]
-    given = [p.role == "input" for p in parameters(nest)]
+    return _sets(nest, Arena(nest, sizes, hosted(nest, inputs)))
+
+
+def _sets(nest: LoopNest, arena: Arena) -> list[list[torch.Tensor]]:
+    """As `sets`."""
+    _, first = arena.placed()
+    are_inputs = [p.role == "input" for p in parameters(nest)]
     bytes_of_set = max(1, sum(t.nbytes for t in first))
     room = FREE_SHARE * torch.cuda.mem_get_info()[0]
     count = int(min(MOST_SETS, 1 + room // bytes_of_set))
     return [first] + [
-        [shifted(t, n) if i else t.clone() for t, i in zip(first, given, strict=True)]
+        [shifted(t, n) if i else t.clone() for t, i in zip(first, are_inputs, strict=True)]
         for n in range(1, count)
     ]
 

@@ -19,6 +19,8 @@ WARM_UP = 3
 FIRST_RUNS = 5
 LEAST_RUNS = 20
 MOST_RUNS = 400
+MUCH = 1.5  # times what is enough: the first runs of a glance are within that
+FIRST_GLANCES, GLANCES = 3, 15  # runs of a glance, the first at the clock that the device has then
 AT_ONCE = 50  # runs between synchronisations: the device's queue is finite
 WALL_RUNS = 5
 TRIES = 3  # to have two clocks agree
@@ -84,11 +86,12 @@ def measure(
     device: Device,
     seconds: float,
     clear: TimedCall = lambda tensors: None,
+    most: int = MOST_RUNS,
 ) -> Times:
     """Times `call` on sets of tensors in turn, for about `seconds` of device time. Afterwards each
     set holds what a timed call gave.
 
-    clear: enqueues what comes before each timed call on a set, and is no part of it.
+    clear: enqueues what comes before each timed call on a set, and is no part of it.  most: runs.
     BackendError("time") where the host's clock shows work that the events do not, each time, such as a
     kernel that goes on in a queue of its own.
     """
@@ -99,7 +102,7 @@ def measure(
     wall_us = median(wall_times(call, sets, device))
     first = cold_runs(call, sets, device, FIRST_RUNS, host_us, clear)
     runs = int(1e6 * seconds / max(median(first), 1.0))
-    runs = min(MOST_RUNS, max(LEAST_RUNS, runs))
+    runs = min(most, max(LEAST_RUNS, runs))
     found = sorted(cold_runs(call, sets, device, runs, host_us, clear))
     times = Times(
         us=median(found),
@@ -117,6 +120,22 @@ def measure(
         times = replace(times, host_us=host_time(call, sets, device), wall_us=wall_us)
     _require_agreement(times)
     return times
+
+
+def glance(
+    call: TimedCall,
+    tensors: Any,
+    device: Device,
+    enough_us: float,
+    clear: TimedCall = lambda tensors: None,
+) -> float:
+    """About how many microseconds `call` takes: the median of a few cold runs. enough_us: what is slower
+    by far has three of them.  clear: as in `measure`."""
+    host_us = host_time(call, [tensors], device, FIRST_GLANCES)
+    found = cold_runs(call, [tensors], device, FIRST_GLANCES, host_us, clear)
+    if median(found) <= MUCH * enough_us:
+        found = cold_runs(call, [tensors], device, GLANCES, host_us, clear)
+    return median(found)
 
 
 def cold_runs(
@@ -144,10 +163,10 @@ def cold_runs(
     return found
 
 
-def host_time(call: TimedCall, sets: Sequence[Any], device: Device) -> float:
-    """Median microseconds that the host needs to issue a call."""
+def host_time(call: TimedCall, sets: Sequence[Any], device: Device, runs: int = WALL_RUNS) -> float:
+    """Median microseconds that the host needs to issue a call, of `runs` calls."""
     found = []
-    for n in range(WALL_RUNS):
+    for n in range(runs):
         before = device.now()
         call(sets[n % len(sets)])
         found.append(1e6 * (device.now() - before))

@@ -45,3 +45,12 @@ def test_a_host_that_is_busy_once_is_asked_again(monkeypatch):
     monkeypatch.setattr(timing, "wall_times", lambda *given: next(shown, None) or right(*given))
     times = timing.measure(device.call, [40.0], device, 0.001)
     assert times.us == pytest.approx(40.0) and times.wall_us == pytest.approx(60.0)
+
+
+def test_a_glance_is_a_few_cold_runs_and_fewer_of_what_is_slow():
+    device = Fake()
+    assert timing.glance(device.call, 40.0, device, 50.0) == pytest.approx(40.0)
+    runs = len(device.seen)
+    slow = Fake()
+    assert timing.glance(slow.call, 400.0, slow, 50.0) == pytest.approx(400.0)
+    assert len(slow.seen) == 2 * timing.FIRST_GLANCES < runs

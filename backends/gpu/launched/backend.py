@@ -86,6 +86,30 @@ class DeviceBackend:
             launch = self.enqueued(built, nest, machine, sizes)
         return on.time(launch, nest, sizes, inputs)
 
+    def open(self, machine: Machine) -> None:
+        """Opens the target's GPU, where it is here."""
+        if not self.present(machine):
+            _torch().open_device()
+
+    def leaves_inputs(self, machine: Machine) -> bool:
+        """Whether kernels run on the target's GPU."""
+        return not self.present(machine)
+
+    def glance(
+        self,
+        built: Built,
+        nest: LoopNest,
+        machine: Machine,
+        sizes: Sizes,
+        inputs: Arrays,
+        enough_us: float,
+    ) -> float:
+        """About how long a call takes on the target's GPU."""
+        on = _torch()
+        with on.faults("time"):
+            launch = self.enqueued(built, nest, machine, sizes)
+        return on.glance(launch, nest, sizes, inputs, enough_us)
+
     def profile(
         self,
         built: Built,

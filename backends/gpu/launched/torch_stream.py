@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import torch
 
-from backends.gpu.device.running import bars, faults, looked_in_child, run, time
+from backends.gpu.device.running import (
+    bars,
+    faults,
+    glance,
+    looked_in_child,
+    open_device,
+    run,
+    time,
+)
 
-__all__ = ["bars", "faults", "lacks", "ready", "run", "stream", "time"]
+__all__ = ["bars", "faults", "glance", "lacks", "ready", "run", "stream", "time"]
 
 
 def lacks(vendor: str, arch: int | str, names: tuple[str, ...]) -> str:
@@ -18,6 +26,7 @@ def lacks(vendor: str, arch: int | str, names: tuple[str, ...]) -> str:
 
 def ready() -> None:
     """Makes the context that code is loaded into."""
+    open_device()
     torch.cuda.init()
     torch.cuda.current_stream()
 

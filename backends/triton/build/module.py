@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,7 +30,7 @@ def load(file: Path, stage: str) -> ModuleType:
     return module
 
 
-def launcher(file: Path, stage: str) -> Callable[..., None]:
+def launcher(file: Path, stage: str) -> Launcher:
     """What launches the kernels of a source file on the nest's global tensors in order, as its `launch`
     says. Of the file's functions the kernels alone are made; BackendError(stage) where it has no
     `launch`. Triton reads the file again later, so it must stay."""
@@ -39,10 +38,10 @@ def launcher(file: Path, stage: str) -> Callable[..., None]:
     plan = plan_of(tree)
     if plan is None:
         raise BackendError(stage, "the source has no function `launch`")
-    return _Launcher(plan, _kernels(file, tree))
+    return Launcher(plan, _kernels(file, tree))
 
 
-class _Launcher:
+class Launcher:
     """Launches what a plan says; at tensors of known sizes it is not read again."""
 
     def __init__(self, plan: Plan, module: ModuleType):
@@ -50,15 +49,26 @@ class _Launcher:
         self._known: dict[object, list[Launched]] = {}
 
     def __call__(self, *tensors: Any) -> None:
+        for one in self._launches(tensors):
+            kernel = getattr(self._module, one.kernel)
+            kernel[one.grid](*(_given(a, tensors) for a in one.arguments), **one.options)
+
+    def compile(self, *tensors: Any) -> None:
+        """Compiles what a call with such tensors launches, and launches nothing. Their contents do not
+        matter, nor where they lie, as long as that is a multiple of 16 bytes."""
+        for one in self._launches(tensors):
+            kernel = getattr(self._module, one.kernel)
+            given = (_given(a, tensors) for a in one.arguments)
+            kernel.run(*given, grid=one.grid, warmup=True, **one.options)
+
+    def _launches(self, tensors: tuple[Any, ...]) -> list[Launched]:
         at = tuple((tuple(t.shape), tuple(t.stride()), t.dtype) for t in tensors)
         launches = self._known.get(at)
         if launches is None:
             launches = self._plan.launches(tensors)
             if len(self._known) < _MOST_KNOWN:
                 self._known[at] = launches
-        for one in launches:
-            kernel = getattr(self._module, one.kernel)
-            kernel[one.grid](*(_given(a, tensors) for a in one.arguments), **one.options)
+        return launches
 
 
 def _given(value: Any, tensors: tuple[Any, ...]) -> Any:

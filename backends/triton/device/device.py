@@ -17,13 +17,16 @@ from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.gpu.device import running
 from backends.gpu.device.gpu import CudaDevice
 from backends.gpu.device.nodes import device_turns
-from backends.gpu.device.running import looked_in_child
+from backends.gpu.device.running import looked_in_child, open_device
+from backends.gpu.device.tensors import unplaced
+from backends.parameters import parameters
 from backends.timeline import Bar, facts_of, write_timeline
 from backends.triton.build.compile import CACHE
-from backends.triton.build.module import launcher
+from backends.triton.build.module import Launcher, launcher
 from backends.triton.table import table as table_of
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
+from ir.sizes import bind
 from machines.gpu.facts import device_names
 
 
@@ -60,14 +63,23 @@ def run(
 ) -> dict[str, np.ndarray]:
     """The outputs in the dtypes of the spec; they are poisoned before the run."""
     with running.faults("check"):
-        launch = _launcher(built, "check")
+        launch = _compiled(built, "check", nest, sizes)
     return running.run(launch, nest, sizes, inputs)
+
+
+def glance(
+    built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays, enough_us: float
+) -> float:
+    """About how many microseconds one call takes; see `running.glance`."""
+    with running.faults("time"):
+        launch = _compiled(built, "time", nest, sizes)
+    return running.glance(launch, nest, sizes, inputs, enough_us)
 
 
 def time(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays) -> Timing:
     """The median time of one call by device events, all launches of the kernel together."""
     with running.faults("time"):
-        launch = _launcher(built, "time")
+        launch = _compiled(built, "time", nest, sizes)
     return running.time(launch, nest, sizes, inputs)
 
 
@@ -91,9 +103,28 @@ def profile(
 
 
 def _launcher(built: Built, stage: str) -> Callable[..., Any]:
-    """The source's `launch`; Triton finds what the build compiled in the same cache."""
+    """The source's `launch`; Triton finds what the build compiled in the same cache. The last one is
+    kept, with what it has compiled: a check runs it many times."""
     knobs.cache.dir = str(built.file.parent / CACHE)
-    return launcher(built.file, stage)
+    key = (str(built.file), built.file.read_text(encoding="utf-8"))
+    if key not in _last:
+        _last.clear()
+        _last[key] = launcher(built.file, stage)
+    return _last[key]
+
+
+_last: dict[tuple[str, str], Callable[..., Any]] = {}
+
+
+def _compiled(built: Built, stage: str, nest: LoopNest, sizes: Sizes) -> Callable[..., Any]:
+    """The source's `launch`, compiled for some sizes. A first call would compile, too, but within a turn
+    on the device, which others wait for."""
+    launch = _launcher(built, stage)
+    if isinstance(launch, Launcher):
+        open_device()  # Triton asks it for its number
+        bound = bind(nest.spec, dict(sizes))
+        launch.compile(*(unplaced(p, bound) for p in parameters(nest)))
+    return launch
 
 
 def tensor_launcher(file: Path) -> Callable[..., None]:

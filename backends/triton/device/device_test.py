@@ -12,7 +12,7 @@ import torch
 from triton.runtime.jit import JITFunction
 
 from backends.backend import BackendError, Built
-from backends.gpu.device import gpu, nodes, nvml, running, timing
+from backends.gpu.device import arena, gpu, nodes, nvml, running, timing
 from backends.gpu.device.fake import Fake
 from backends.triton.build.module import load
 from backends.triton.device import device
@@ -30,7 +30,7 @@ class FakeGpu(Fake):
 @pytest.fixture
 def on_cpu(monkeypatch):
     """Torch's CPU as the device, with ROOM bytes of memory."""
-    monkeypatch.setattr(running, "DEVICE", "cpu")
+    monkeypatch.setattr(arena, "DEVICE", "cpu")
     # Python functions of the tests, which take the place of kernels.
     monkeypatch.setattr(device, "launcher", lambda file, stage: load(file, stage).launch)
     for module in (device, running):
@@ -135,7 +135,7 @@ def test_a_read_past_the_end_is_nan(case):
 def test_a_time_is_measured_on_shifted_inputs(case, monkeypatch):
     seen = []
 
-    def measured(call, sets, gpu, seconds, clear):
+    def measured(call, sets, gpu, seconds, clear, most):
         seen.extend(sets)
         for tensors in sets:
             call(tensors)
