@@ -19,6 +19,7 @@ FIELDS = [
     "shape",
     "evaluations",
     "failures",
+    "slow",
     "failed",
     "correct_by",
     "time_kind",

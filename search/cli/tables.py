@@ -120,6 +120,7 @@ class SummaryLine:
             "shape": dict(settings.sizes),
             "evaluations": outcome.evaluations,
             "failures": dict(outcome.failures),
+            "slow": outcome.slow,
             "failed": list(_failed(outcome.outcomes)),
             "correct_by": best.correct_by if best else None,
             "time_kind": best.time_kind if best else None,
@@ -197,7 +198,7 @@ def _dispatch(found: ShapeDispatch, texts: Sequence[Texts]) -> dict[str, Any]:
 def _failed(outcomes: Mapping[str, Evaluated]) -> Iterator[dict[str, Any]]:
     """Each candidate that failed, with the whole reason; `number` is that of the log."""
     for number, found in enumerate(outcomes.values()):
-        if isinstance(found, Failure):
+        if isinstance(found, Failure) and not found.slow:
             yield {
                 "number": number,
                 "stage": found.stage,

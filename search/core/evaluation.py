@@ -12,8 +12,9 @@ from ir.errors import KernelError
 from ir.provenance import CORRECT_BY, STAGES, TIME_KINDS
 from search.core.quantity import positive
 
-KINDS = ("wrong", "crash", "timeout", "memory", "refused", "machine")
+KINDS = ("wrong", "crash", "timeout", "memory", "refused", "machine", "slow")
 MACHINE = "machine"  # says nothing of the candidate: tried again
+SLOW = "slow"  # its time, by a glance, was much more than the best's: nothing of it was checked
 CHANCE = ("timeout", "memory", "crash", MACHINE)  # these may be the machine's fault
 NO_REASON = "no reason was given"
 
@@ -101,10 +102,15 @@ class Failure:
     # Evaluation at the shapes of a workload where it fits the machine; None: it fits at none, or
     # was not evaluated there.
     partly: Evaluation | None = None
+    # Of one that is slow: about how many microseconds it takes. Whether it is right is not known, so it is
+    # never the best, an elite, a parent or a record.
+    us: float | None = None
 
     def __post_init__(self) -> None:
         _one_of("stage", self.stage, STAGES)
         _one_of("kind", self.kind, KINDS)
+        if (self.kind == SLOW) != (self.us is not None and positive(self.us)):
+            raise ValueError(f"what is {self.kind} has a time of {self.us} us")
         if not self.reason.strip():  # as of an error without words
             object.__setattr__(self, "reason", NO_REASON)
 
@@ -113,6 +119,11 @@ class Failure:
         """Whether it may be the machine's fault and not the candidate's. A time that cannot be
         true is a measured one."""
         return self.kind in CHANCE or (self.stage, self.kind) == ("time", "wrong")
+
+    @property
+    def slow(self) -> bool:
+        """Whether it was not checked, as it is too slow to be of use."""
+        return self.kind == SLOW
 
     @property
     def headline(self) -> str:

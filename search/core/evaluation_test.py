@@ -12,6 +12,7 @@ from ir.errors import KernelError
 from search.core.evaluation import (
     CORRECT_BY,
     KINDS,
+    SLOW,
     STAGES,
     TIME_KINDS,
     Evaluation,
@@ -45,15 +46,24 @@ EVALUATIONS = st.builds(
 FAILURES = st.builds(
     Failure,
     st.sampled_from(STAGES),
-    st.sampled_from(KINDS),
+    st.sampled_from([kind for kind in KINDS if kind != SLOW]),
     st.text(),
     seconds=FIGURES,
     partly=st.none() | EVALUATIONS,
 )
+SLOW_ONES = st.builds(
+    Failure, st.just("time"), st.just(SLOW), st.text(), us=st.floats(min_value=1e-9, max_value=1e9)
+)
 ONE = Evaluation(2.0, "simulated", "simulator")
 
 
-@given(EVALUATIONS | FAILURES)
+@pytest.mark.parametrize(("kind", "us"), [("slow", None), ("slow", 0.0), ("wrong", 5.0)])
+def test_what_is_slow_and_nothing_else_that_failed_has_a_time(kind, us):
+    with pytest.raises(ValueError, match="has a time of"):
+        Failure("time", kind, "it takes long", us=us)
+
+
+@given(EVALUATIONS | FAILURES | SLOW_ONES)
 def test_json_gives_the_value_back(evaluated):
     back = from_json(to_json(evaluated))
     assert back == evaluated

@@ -58,6 +58,9 @@ class Outcome:
     models: ModelUse | None = None
     # Number of candidates that took the outcome of another one with the same source.
     same_source: int = 0
+    slow: int = (
+        0  # number of candidates that were too slow to be checked; none of them is a failure
+    )
 
     @property
     def backend(self) -> str:

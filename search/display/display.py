@@ -71,7 +71,7 @@ class Lines:
         if isinstance(event, Started):
             self.say(_started(event))
         elif isinstance(event, Told) and isinstance(event.outcome, Failure):
-            if not event.replayed:
+            if not event.replayed and not event.outcome.slow:
                 self.say(f"  #{event.number} {self._failed(event.candidate, event.outcome)}")
         elif isinstance(event, Improved) and not event.replayed:
             self.say(self._improved(event))
@@ -103,10 +103,11 @@ class Lines:
 
     def _stopped(self, event: Stopped) -> str:
         counts = ", ".join(f"{n} at {stage}" for stage, n in self.board.failures.items())
+        slow = f", {self.board.slow} too slow to be checked" if self.board.slow else ""
         known = f", {self.board.known} of them known from before" if self.board.known else ""
         return (
             f"  stopped after {quantity.duration(event.seconds)}: {event.reason}; "
-            f"{event.evaluations} evaluations{known}, failures: {counts or 'none'}"
+            f"{event.evaluations} evaluations{known}{slow}, failures: {counts or 'none'}"
         )
 
 

@@ -22,8 +22,9 @@ FIRST_WORDS = {
 class Scoreboard:
     """What is known of one run.
 
-    trying: the candidates under evaluation, by number.  failures: by stage.  known: of told
-    candidates, how many were replayed from an earlier session.
+    trying: the candidates under evaluation, by number.  failures: by stage.  slow: of told
+    candidates, how many were too slow to be checked.  known: how many were replayed from an earlier
+    session.
     """
 
     def __init__(self) -> None:
@@ -33,6 +34,7 @@ class Scoreboard:
         self.known = 0
         self.trying: dict[int, Candidate] = {}
         self.failures: Counter[str] = Counter()
+        self.slow = 0
         self.last_failure = ""
         self.first_us: float | None = None
         self.plain_us: float | None = None
@@ -93,7 +95,9 @@ class Scoreboard:
         self.trying.pop(event.number, None)
         self._candidates[event.candidate.key] = event.candidate
         outcome = event.outcome
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, Failure) and outcome.slow:
+            self.slow += 1
+        elif isinstance(outcome, Failure):
             self.failures[outcome.stage] += 1
             stage = self.verdict(outcome, event.candidate.backend)
             self.last_failure = f"{stage}: {outcome.headline}"

@@ -8,7 +8,7 @@ from typing import Any
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Failure
 from search.core.stored import Keeper
-from search.loop.hooks import Evaluator, Foresighted
+from search.loop.hooks import Evaluator, Foresighted, Hurried
 
 
 class Cached:
@@ -33,6 +33,11 @@ class Cached:
             if known is None or not _lasting(known):
                 self.evaluator.ahead(asked)
 
+    def fastest(self, backend: str, us: float) -> None:
+        """See `hooks.Hurried`."""
+        if isinstance(self.evaluator, Hurried):
+            self.evaluator.fastest(backend, us)
+
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:
@@ -54,5 +59,5 @@ def _lasting(outcome: Evaluated) -> bool:
     if isinstance(outcome, Failure):
         if outcome.partly is not None:
             return _lasting(outcome.partly)
-        return not outcome.by_chance
+        return not outcome.by_chance and not outcome.slow
     return outcome.time_kind != "measured"

@@ -117,6 +117,7 @@ class LocalEvaluator:
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
         self._ahead: dict[str, Worker] = {}  # by the key of the candidate that each has begun
+        self._fastest: dict[str, float] = {}  # by backend
         self._polling = 0  # calls that wait for workers, whose connections must stay open
         setups = self._fill()[0]
         self.contexts: Mapping[str, str] = {
@@ -134,6 +135,12 @@ class LocalEvaluator:
             },
         }
 
+    @property
+    def measures(self) -> bool:
+        """Whether times are measured."""
+        said = self.environment["backends"].values()
+        return any(each.get("time_kind") == "measured" for each in said)
+
     def __enter__(self) -> LocalEvaluator:
         return self
 
@@ -149,6 +156,10 @@ class LocalEvaluator:
                 self._changed.wait()
             _end(self._pool)
             self._pool = []
+
+    def fastest(self, backend: str, us: float) -> None:
+        """See `hooks.Hurried`."""
+        self._fastest[backend] = us
 
     def ahead(self, asked: Candidate) -> None:
         """See `hooks.Foresighted`."""
@@ -267,7 +278,7 @@ class LocalEvaluator:
         worker.doing = position
         # Where it is gone, that will be seen when it is read from.
         with suppress(OSError):
-            worker.connection.send_bytes(json.dumps(asked.table()).encode())
+            worker.connection.send_bytes(to_ask(asked, self._fastest.get(asked.backend)))
 
     def _take_over(self, todo: deque[tuple[int, Candidate]], busy: list[Worker]) -> None:
         """What was begun for this call is its own; what else was begun is given up."""
@@ -294,6 +305,11 @@ class LocalEvaluator:
             outcome = Failure("verify", MACHINE, "the worker that had it died")
             self._drop(worker)
         return position, outcome
+
+
+def to_ask(asked: Candidate, fastest_us: float | None) -> bytes:
+    """What a worker is told of a candidate. fastest_us: of its backend, None where nothing is known."""
+    return json.dumps([asked.table(), fastest_us]).encode()
 
 
 def _left(end: float | None) -> float | None:

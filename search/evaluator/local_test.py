@@ -14,6 +14,7 @@ import pytest
 from ir.errors import KernelError
 from ir.parse.parse import parse_spec
 from ir.print import spec_text
+from search.core.candidate import Origin
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator import local as local_module
 from search.evaluator.local import LocalEvaluator
@@ -27,8 +28,10 @@ from search.evaluator.testing.acting import (
     MANIFEST,
     OUTSIDE,
     Busy,
+    Glancing,
     Lasting,
     Mute,
+    Opening,
     Tongue,
     bench,
     candidate,
@@ -54,7 +57,8 @@ def test_a_good_candidate_is_evaluated_with_all_its_figures(local):
     assert found.figures["launches"] == 1.0
     assert found.figures["least_bytes"] == 3 * 64 * 4
     assert found.engines == {"vector": 0.5}
-    assert list(found.seconds) == ["verify", "emit", "build", "check", "time"]
+    turns = ["waiting turns", "alone turns"]
+    assert list(found.seconds) == ["verify", "emit", "build", "check", "time", *turns]
     assert found.source_digest and found.code_sha256 == "ab12"
 
 
@@ -104,6 +108,34 @@ def test_a_process_goes_on_with_candidates_of_our_own_until_one_is_not_sound():
         found = outcomes(evaluator, None, None, "good", None, "off", None)
     built = [o.figures["built"] if isinstance(o, Evaluation) else o.kind for o in found]
     assert built == [1, 2, 1, 3, "wrong", 4]
+
+
+def test_a_process_opens_its_device_once_before_the_first_candidate_comes():
+    with LocalEvaluator([bench(Opening)], workers=1) as evaluator:
+        found = outcomes(evaluator, None, None, "off", None)
+    figures = [o.figures if isinstance(o, Evaluation) else {} for o in found]
+    pairs = [(f.get("built"), f.get("opened")) for f in figures]
+    assert pairs == [(1, 1), (2, 1), (None, None), (3, 1)]
+
+
+def test_a_device_that_cannot_be_opened_is_a_fault_of_the_candidate_that_comes():
+    broken = replace(bench(Opening), machine=replace(CHIP, title="broken"))
+    with LocalEvaluator([broken], workers=1) as evaluator:
+        (found,) = outcomes(evaluator, None)
+    assert (found.stage, found.kind) == ("verify", "crash") and "no device answers" in found.reason
+
+
+def test_what_is_too_slow_is_not_checked_and_its_process_goes_on():
+    """Nothing is too slow as long as nothing was correct."""
+    child = candidate(None, origin=Origin("mutate", ("seed",)))
+    with LocalEvaluator([bench(Glancing)], workers=1) as evaluator:
+        ((_, first),) = evaluator.evaluate([child])
+        evaluator.fastest("tongue", 5.0)
+        ((_, slow),) = evaluator.evaluate([child])
+        ((_, seed),) = evaluator.evaluate([candidate(None)])
+    assert (first.us, slow.kind, slow.us) == (9.0, "slow", 9.0)
+    assert "check" in first.seconds and "check" not in slow.seconds
+    assert (seed.us, seed.figures["built"]) == (9.0, 3), "the same process had all three"
 
 
 def test_a_process_that_has_had_its_time_takes_no_further_candidate():

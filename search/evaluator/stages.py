@@ -9,8 +9,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from backends.backend import Backend, BackendError, Built, CountsSource, Timing, Warms
-from backends.measure import check, check_draws, check_once, check_timed, draw_sizes, prepare
+from backends.backend import (
+    Backend,
+    BackendError,
+    Built,
+    CountsSource,
+    Glances,
+    Timing,
+    Warms,
+)
+from backends.measure import (
+    check,
+    check_draws,
+    check_once,
+    check_timed,
+    draw_sizes,
+    prepare,
+)
 from backends.turns import Turns
 from ir.autoschedule.autoschedule import plain
 from ir.digest import text_digest
@@ -26,8 +41,9 @@ from ir.spec import Spec
 from ir.variant.narrow import require_range
 from ir.workload import Sizes
 from search.core.candidate import Candidate
-from search.core.evaluation import Evaluated, Evaluation, Failure, ShapeError, Timed
+from search.core.evaluation import SLOW, Evaluated, Evaluation, Failure, ShapeError, Timed
 from search.core.workload import WeightedShape, mean
+from search.evaluator.glance import Glanced, TooSlow, require_fast, timed_inputs
 from search.evaluator.sandbox import Limits
 from search.evaluator.shapes import TimedShape, compared, sampled, slowly
 from search.evaluator.tuned import SLOW_RUNS, TUNED_SECONDS, tuning_shape
@@ -176,9 +192,14 @@ class Stages:
         )
 
     def evaluate(
-        self, candidate: Candidate, folder: Path, enter: Callable[[str], None]
+        self,
+        candidate: Candidate,
+        folder: Path,
+        enter: Callable[[str], None],
+        fastest_us: float | None = None,
     ) -> Evaluated:
-        """Takes a candidate through all stages. enter: is told each as it begins.
+        """Takes a candidate through all stages. enter: is told each as it begins.  fastest_us: what the
+        fastest correct candidate of the backend takes; None for one that is checked however slow it is.
 
         The only place beside the sandbox where untrusted code runs: whatever it raises becomes a
         Failure at the stage that was entered last.
@@ -191,7 +212,9 @@ class Stages:
             enter(name)
 
         try:
-            return self._evaluate(candidate, folder, begin)
+            return self._evaluate(candidate, folder, begin, fastest_us)
+        except TooSlow as slow:
+            return Failure("time", SLOW, str(slow), us=slow.us)
         except KernelError as error:
             return Failure(stage, "refused", str(error))
         except BackendError as error:
@@ -204,10 +227,14 @@ class Stages:
             return Failure(stage, "crash", f"{type(error).__name__}: {error}")
 
     def _evaluate(
-        self, candidate: Candidate, folder: Path, begin: Callable[[str], None]
+        self,
+        candidate: Candidate,
+        folder: Path,
+        begin: Callable[[str], None],
+        fastest_us: float | None,
     ) -> Evaluated:
         with self._working():
-            fitting, fault, source, errors = self._checked(candidate, folder, begin)
+            fitting, fault, source, errors = self._checked(candidate, folder, begin, fastest_us)
         begin("time")
         found = self._evaluation(fitting, errors, source, candidate.source)
         if fault is None:
@@ -215,7 +242,11 @@ class Stages:
         return Failure("verify", "refused", str(fault), partly=found)
 
     def _checked(
-        self, candidate: Candidate, folder: Path, begin: Callable[[str], None]
+        self,
+        candidate: Candidate,
+        folder: Path,
+        begin: Callable[[str], None],
+        fastest_us: float | None,
     ) -> tuple[list[_Fit], KernelError | None, str, tuple[ShapeError, ...]]:
         """The shapes that a candidate fits at, each built; the first fault at another; its source;
         and its errors, all of which are small enough."""
@@ -230,6 +261,10 @@ class Stages:
         begin("build")
         built = self.backend.build(source, nest, machine, folder)
         fitting = self._each_built(source, built, fitting, folder)
+        # A source that somebody else wrote is never run before it is about to be checked, and what was not
+        # made of another candidate is what times are compared with.
+        if fastest_us is not None and candidate.source is None and candidate.origin.parents:
+            self._glance(fitting, fastest_us, begin)
         begin("check")
         fits = [fit.where.shape.sizes for fit in fitting]
         lacking = [t.shape.sizes for t in self.timed if t.shape.sizes not in fits]
@@ -238,6 +273,16 @@ class Stages:
         errors += [self._check_once(built, nest, s) for s in self.once if s not in lacking]
         errors += self._check_tuned(fitting)
         return fitting, fault, source, tuple(errors)
+
+    def _glance(self, fitting: list[_Fit], fastest_us: float, begin: Callable[[str], None]) -> None:
+        """TooSlow where a candidate takes much longer than the fastest, by a glance at each shape."""
+        backend = self.backend
+        whole = len(fitting) == len(self.timed) and self.setup.here["time_kind"] == "measured"
+        if not whole or not isinstance(backend, Glances):
+            return
+        begin("time")
+        shapes = [Glanced(fit.where, fit.nest, fit.built) for fit in fitting if fit.built]
+        require_fast(backend, self.bench.machine, shapes, fastest_us, self.turns)
 
     def _working(self) -> AbstractContextManager[None]:
         """A turn for what comes before a time, where it runs on the cores that are timed."""
@@ -319,9 +364,10 @@ class Stages:
     def _timing(self, fit: _Fit) -> Timing:
         where, built = fit.where, fit.built
         assert built is not None, "a nest is timed after it was built"
+        inputs = timed_inputs(self.backend, self.bench.machine, where)
         with self.turns.alone():
             timing = self.backend.time(
-                built, fit.nest, self.bench.machine, where.shape.sizes, where.inputs
+                built, fit.nest, self.bench.machine, where.shape.sizes, inputs
             )
         _require_possible(timing, where.least_us)
         if timing.outputs or timing.kind == "measured":

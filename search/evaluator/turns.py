@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backends.backend import Arrays, Backend, Built, Sizes
+from backends.measure import leaves_inputs
 from backends.turns import Turns
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
@@ -25,6 +26,10 @@ class ByTurns:
 
     backend: Backend
     turns: Turns
+
+    def leaves_inputs(self, machine: Machine) -> bool:
+        """As the backend's own."""
+        return leaves_inputs(self.backend, machine)
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays

@@ -19,13 +19,15 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from backends.backend import Opens
 from backends.busy import starved
+from backends.turns import spent
 from ir.errors import KernelError
 from search.core.candidate import Candidate, candidate
 from search.core.evaluation import Evaluated, Failure, from_json, to_json
@@ -37,6 +39,7 @@ from search.evaluator.stages import Bench, Stages
 MOST_OUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it needs
 MOST_FILES = 1 << 16
 CPU_SHARE = 0.5  # of its processor time, after which a child takes no further candidate
+OPENING = 60.0  # seconds that a child may take to open a device before it has a candidate
 GRACE = 1.0  # seconds between the end of a child's output and its own
 TAIL = 400  # characters of a dead child's last words
 _SET_SUBREAPER = 36
@@ -80,17 +83,38 @@ def serve(connection: Connection, home: Path, made: dict[str, Stages] | KernelEr
             name: replace(one.setup, sandbox=sandbox.applied(home, one.setup.limits))
             for name, one in made.items()
         }
+        kept |= _opened(made, home)
         connection.send_bytes(pickle.dumps(setups))
         while True:
-            asked = candidate(json.loads(connection.recv_bytes()))
-            outcome = attempt(made[asked.backend], asked, home, connection, kept)
+            table, fastest_us = json.loads(connection.recv_bytes())
+            asked = candidate(table)
+            stages = made[asked.backend]
+            outcome = attempt(stages, asked, home, connection, kept, fastest_us)
             connection.send_bytes(to_json(outcome).encode())
     except (EOFError, OSError, Gone):
         return
     finally:
-        for child in kept.values():
-            child.end()
+        while kept:
+            kept.popitem()[1].end(kept.values())
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _opened(made: Mapping[str, Stages], home: Path) -> dict[str, _Child]:
+    """By backend, a child that has opened its device, before anybody has something to time there. One
+    that could not is left out: whoever comes next tries again, and says why it fails."""
+    begun = {
+        name: _forked(one, home)
+        for name, one in made.items()
+        if one.lasting and isinstance(one.backend, Opens)
+    }
+    found: dict[str, _Child] = {}
+    while begun:
+        name, child = begun.popitem()
+        if child.opens(time.monotonic() + OPENING):
+            found[name] = child
+        else:
+            child.end([*begun.values(), *found.values()])
+    return found
 
 
 def become_reaper() -> None:
@@ -114,17 +138,19 @@ def attempt(
     home: Path,
     wanted: Connection,
     kept: dict[str, _Child] | None = None,
+    fastest_us: float | None = None,
 ) -> Evaluated:
     """What becomes of a candidate in a child; Gone where `wanted` is closed first.
 
-    kept: children by backend that wait for another candidate; None: none is kept.
+    kept: children by backend that wait for another candidate; None: none is kept.  fastest_us: see
+    `Stages.evaluate`.
     """
     idle = {} if kept is None else kept
     lasting = kept is not None and asked.source is None and stages.lasting
     child = idle.pop(asked.backend, None) if lasting else None
-    if child is None or not child.ask(asked, idle.values()):
+    if child is None or not child.ask(asked, fastest_us, idle.values()):
         child = _forked(stages, home)
-        child.ask(asked, idle.values())
+        child.ask(asked, fastest_us, idle.values())
     try:
         outcome = _watch(child, wanted)
     except BaseException:
@@ -141,7 +167,8 @@ def attempt(
 def _sound(outcome: Evaluated) -> bool:
     """Whether a child may go on after it: what was wrong or crashed may have left something behind."""
     if isinstance(outcome, Failure):
-        return outcome.stage in ("verify", "emit", "build") and outcome.kind == "refused"
+        early = outcome.stage in ("verify", "emit", "build") and outcome.kind == "refused"
+        return early or outcome.slow
     return True
 
 
@@ -174,20 +201,30 @@ class _Child:
     buffer: bytes = b""
     received: int = 0
     outcome: Evaluated | None = None
+    turns: dict[str, float] = field(default_factory=dict)  # seconds, see `backends.turns.spent`
     in_time: bool = True
     last: bool = False  # it takes no further candidate
+    ready: bool = False  # it has opened what it needs
 
-    def ask(self, asked: Candidate, others: Iterable[_Child]) -> bool:
+    def ask(self, asked: Candidate, fastest_us: float | None, others: Iterable[_Child]) -> bool:
         """Gives it a candidate; False where it has ended. others: see `end`."""
-        self.began, self.stages = time.monotonic(), []
+        self.began, self.stages, self.turns = time.monotonic(), [], {}
         self.buffer, self.received, self.outcome, self.in_time = b"", 0, None, True
-        data = memoryview(f"{json.dumps(asked.table())}\n".encode())
+        data = memoryview(f"{json.dumps([asked.table(), fastest_us])}\n".encode())
         try:
             while data:
                 data = data[os.write(self.to, data) :]
         except BrokenPipeError:
             self.end(others)
             return False
+        return True
+
+    def opens(self, deadline: float) -> bool:
+        """Waits until it is ready for candidates; False where it is not by then, or has ended."""
+        while not self.ready:
+            left = max(0.0, deadline - time.monotonic())
+            if not select.select([self.pipe], [], [], left)[0] or not self.receive():
+                return False
         return True
 
     def end(self, others: Iterable[_Child] = ()) -> Evaluated:
@@ -220,6 +257,10 @@ class _Child:
             if kind == "stage":
                 Failure(rest, "crash", "")  # refuses what is no stage
                 self.stages.append((rest, time.monotonic()))
+            elif kind == "spent":
+                self.turns = {f"{name} turns": float(s) for name, s in json.loads(rest).items()}
+            elif kind == "ready":
+                self.ready = True
             elif kind == "last":
                 self.last = True
             elif kind == "outcome":
@@ -228,12 +269,13 @@ class _Child:
             self.outcome = Failure(self.stage, "crash", f"it sent what is no result: {error}")
 
     def seconds(self) -> dict[str, float]:
-        """How long each stage took, by the clock of this process."""
+        """How long each stage took, by the clock of this process; and of that, by its own, how long it
+        waited for turns on the device and had it alone."""
         ends = [*(at for _, at in self.stages), time.monotonic()][1:]
-        spent: dict[str, float] = {}
+        taken: dict[str, float] = {}
         for (name, at), end in zip(self.stages, ends, strict=True):
-            spent[name] = spent.get(name, 0.0) + end - at
-        return spent
+            taken[name] = taken.get(name, 0.0) + end - at
+        return taken | self.turns
 
 
 def _watch(child: _Child, wanted: Connection) -> Evaluated | None:
@@ -342,14 +384,19 @@ def _child(stages: Stages, requests: int, folder: Path, pipe: int, group: Group 
         def enter(stage: str) -> None:
             os.write(pipe, f"stage {stage}\n".encode())
 
+        if stages.lasting and isinstance(stages.backend, Opens):
+            stages.backend.open(stages.bench.machine)
+        os.write(pipe, b"ready \n")
         with os.fdopen(requests, "rb") as asked:
             for number, line in enumerate(asked):
                 build = folder / f"build_{number}"
                 build.mkdir()
-                outcome = stages.evaluate(candidate(json.loads(line)), build, enter)
+                table, fastest_us = json.loads(line)
+                outcome = stages.evaluate(candidate(table), build, enter, fastest_us)
                 most = stages.setup.limits.cpu
                 ends = not stages.lasting or (most and time.process_time() > CPU_SHARE * most)
-                said = f"{'last' if ends else 'more'} \noutcome {to_json(outcome)}\n"
+                said = f"spent {json.dumps(spent())}\n{'last' if ends else 'more'} \n"
+                said += f"outcome {to_json(outcome)}\n"
                 shutil.rmtree(build, ignore_errors=True)
                 data = memoryview(said.encode())
                 while data:

@@ -26,7 +26,7 @@ from search.core.stored import Keeper, StoredEvent, StoredRun
 from search.core.workload import bound_us, bounds_us
 from search.loop.backend_view import BackendView, backend_views, merged
 from search.loop.context import Context, Parent, nest_digest
-from search.loop.hooks import Evaluator
+from search.loop.hooks import Evaluator, Hurried
 from search.loop.shape_view import ShapeView
 from search.loop.state import Proposal
 from search.loop.termination import Progress
@@ -159,6 +159,7 @@ class Book:
         self.told += 1
         improved = self._learn(candidate, outcome)
         best = self.best[1] if self.best else None
+        self._hurry(candidate.backend)
         told = (number, generation, candidate, outcome, best, seconds)
         self.on_event(Told(*told, replayed=replayed))
         if improved and isinstance(outcome, Evaluation):
@@ -166,6 +167,13 @@ class Book:
             first = self._us(self.roots[0])
             speedup = first / outcome.us if first else None
             self.on_event(Improved(number, candidate, outcome, speedup, replayed))
+
+    def _hurry(self, backend: str) -> None:
+        """Tells the evaluator of a backend's fastest. Where kernels share shapes, one that is slow in all
+        may be the fastest at one of them, and is of use."""
+        best = self.views[backend].best
+        if isinstance(self.evaluator, Hurried) and best and self.settings.dispatch < 2:
+            self.evaluator.fastest(backend, best[1].us)
 
     def _learn(self, candidate: Candidate, outcome: Evaluated) -> bool:
         """Files an outcome; whether it is the fastest so far."""
@@ -245,7 +253,7 @@ class Book:
         plain = next((c for c in self.roots if c.origin.operator == PLAIN), None)
         failures: dict[str, int] = {}
         for found in self.outcomes.values():
-            if isinstance(found, Failure):
+            if isinstance(found, Failure) and not found.slow:
                 failures[found.stage] = failures.get(found.stage, 0) + 1
         return Outcome(
             run=self.run,
@@ -268,6 +276,7 @@ class Book:
             bounds_us=bounds_us(self.spec, self.machine, self.settings.workload),
             dispatch=self._dispatch(),
             same_source=len(self._same),
+            slow=sum(isinstance(o, Failure) and o.slow for o in self.outcomes.values()),
         )
 
     def _dispatch(self) -> ShapeDispatch | None:

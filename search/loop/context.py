@@ -17,7 +17,7 @@ from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
 from search.core.candidate import Candidate, Origin
-from search.core.evaluation import Evaluated, Evaluation
+from search.core.evaluation import Evaluated
 from search.core.graph import Graph
 from search.core.lowered import (
     nest_of,
@@ -182,9 +182,9 @@ class Context:
         return self._estimate(candidate) * correction(candidate, self._neighbours[0])
 
     def _known(self) -> Iterator[tuple[Candidate, float, float]]:
-        """All that was correct, with its time and its estimate."""
+        """All whose time is known, with that and its estimate."""
         for key, outcome in self.outcomes.items():
-            if isinstance(outcome, Evaluation):
+            if outcome.us is not None:
                 candidate = self.graph.node(key)
                 try:
                     yield candidate, outcome.us, self._estimate(candidate)

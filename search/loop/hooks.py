@@ -44,6 +44,15 @@ class Foresighted(Protocol):
         it asks for over; what it does not ask for is given up."""
 
 
+@runtime_checkable
+class Hurried(Protocol):
+    """An evaluator that need not check what is too slow to be of use."""
+
+    def fastest(self, backend: str, us: float) -> None:
+        """The fastest correct candidate of a backend takes so many microseconds by now. What takes much
+        longer may come to a `Failure` that is `slow`."""
+
+
 class ModelHooks(Protocol):
     """What operators that ask models share."""
 

@@ -52,7 +52,7 @@ def retold(record: StoredRun, machine: Machine) -> Outcome:
     found = fastest(outcomes)
     failures: dict[str, int] = {}
     for outcome in outcomes.values():
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, Failure) and not outcome.slow:
             failures[outcome.stage] = failures.get(outcome.stage, 0) + 1
     best = graph.node(found[0]) if found else None
     several = settings.dispatch > 1 and len(settings.shapes) > 1
@@ -74,6 +74,7 @@ def retold(record: StoredRun, machine: Machine) -> Outcome:
         outcomes=outcomes,
         bounds_us=bounds_us(spec, machine, settings.workload),
         same_source=record.same_source,
+        slow=sum(isinstance(o, Failure) and o.slow for o in outcomes.values()),
         dispatch=shape_dispatch(settings, best, graph, outcomes) if best and several else None,
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated
 from search.core.stored import Leases
-from search.loop.hooks import Evaluator, Foresighted
+from search.loop.hooks import Evaluator, Foresighted, Hurried
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5  # seconds between looks, which double
 
@@ -48,6 +48,11 @@ class Shared:
                 return
             self._begun.add(work)
         self.evaluator.ahead(asked)
+
+    def fastest(self, backend: str, us: float) -> None:
+        """See `hooks.Hurried`."""
+        if isinstance(self.evaluator, Hurried):
+            self.evaluator.fastest(backend, us)
 
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None

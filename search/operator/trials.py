@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from search.core.candidate import Candidate
-from search.core.evaluation import Evaluation, Failure
 from search.core.settings import TRIALS
 from search.core.trial import Template, Values
 from search.loop.context import Context, GaveUp
@@ -96,7 +95,7 @@ class Trials:
             return "the answer has had all its trials"
         if made and (not told or len(made) - len(told) >= AHEAD):
             return "combinations before it are not known yet"
-        if len(told) >= HOPELESS and all(isinstance(outcome, Failure) for outcome in told):
+        if len(told) >= HOPELESS and all(outcome.us is None for outcome in told):
             return "nothing of the answer is correct"
         return ""
 
@@ -130,8 +129,7 @@ def _setting(names: Mapping[str, Sequence[str]], values: Values) -> dict[str, in
 
 
 def _us(context: Context, candidate: Candidate) -> float | None:
-    outcome = context.outcomes[candidate.key]
-    return outcome.us if isinstance(outcome, Evaluation) else None
+    return context.outcomes[candidate.key].us
 
 
 def _ascends(values: Sequence[str]) -> bool:

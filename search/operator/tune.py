@@ -10,7 +10,6 @@ from itertools import islice
 from ir.edits.edits import difference
 from ir.schedule import Schedule
 from search.core.candidate import Candidate
-from search.core.evaluation import Evaluation
 from search.loop.context import Context, GaveUp, Parent
 from search.operator.space import SearchSpace
 from search.operator.study import TPE, StudyParameter, Trial, asked
@@ -98,5 +97,4 @@ def _told(context: Context) -> Iterator[tuple[Schedule, float | None]]:
         candidate = context.graph.node(key)
         same = (candidate.variant, candidate.target) == (first.variant, first.target)
         if same and candidate.source is None:
-            us = outcome.us if isinstance(outcome, Evaluation) else None
-            yield Parent(candidate).schedule, us
+            yield Parent(candidate).schedule, outcome.us

@@ -12,7 +12,7 @@ from functools import partial
 
 from ir.errors import KernelError
 from search.core.candidate import Candidate
-from search.core.evaluation import Evaluation, Failure
+from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.core.settings import ANSWER_TOKENS, STEPS
 from search.core.trial import Template
 from search.llm.exchange import Answer, Message, ModelError, Request
@@ -177,7 +177,7 @@ class Universal:
             kind, transferred = "translate", rng.choice(context.transferred)
         elif not parent.candidate.origin.parents:
             kind = "draft"
-        if isinstance(parent.outcome, Failure):
+        if isinstance(parent.outcome, Failure) and _is_fault(parent.outcome):
             kind, failure = "repair", parent.outcome
         own = parent.candidate.source is not None
         surface = "source" if own else _drawn(self.surfaces, rng)
@@ -234,8 +234,13 @@ def _failed(context: Context) -> list[Parent]:
     return [
         Parent(c, context.outcomes[c.key])
         for c in children
-        if isinstance(context.outcomes.get(c.key), Failure) and not context.graph.children(c.key)
+        if _is_fault(context.outcomes.get(c.key)) and not context.graph.children(c.key)
     ]
+
+
+def _is_fault(outcome: Evaluated | None) -> bool:
+    """Whether there is something to repair."""
+    return isinstance(outcome, Failure) and not outcome.slow
 
 
 def _words(context: Context, brief: Brief) -> str:

@@ -215,6 +215,8 @@ def result(outcome: Evaluated | None, machine: str) -> str:
     """What became of a candidate, in words."""
     if outcome is None:
         return "not known yet"
+    if isinstance(outcome, Failure) and outcome.slow:
+        return f"about {outcome.us:.4g} us ({machine}), too slow to be checked"
     if isinstance(outcome, Failure):
         return f"failed at {outcome.stage} ({outcome.kind}): {outcome.headline}"
     return f"{outcome.us:.4g} us ({machine}, {outcome.time_kind})"

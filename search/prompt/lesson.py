@@ -22,6 +22,7 @@ from search.core.outcome import Outcome
 from search.prompt.document import Document
 from search.prompt.operations import operations
 
+GLANCED = "measured"  # how the time of a candidate is had that is too slow to be checked
 FASTER = 1.01  # of the parent's speed: less is no gain
 EQUATIONS, SOURCE = "equations", "source"  # edits that no verb makes
 MOST_REASONS = 8  # of a document
@@ -115,7 +116,7 @@ def distil(outcome: Outcome, backend: str, date: str) -> Lesson:
         verbs = tuple(_verbs(parent, child))
         for verb in verbs:
             _count(tallies.setdefault(verb, Tally()), before, after, len(verbs))
-            if isinstance(after, Failure):
+            if isinstance(after, Failure) and not after.slow:
                 reasons[verb, f"{after.stage}: {_short(after.headline)}"] += 1
         if isinstance(after, Evaluation) and len(verbs) == 1 and _comparable(before, after):
             single.setdefault(lines(parent, child)[0], before.us / after.us)
@@ -158,13 +159,14 @@ def _verbs(parent: Candidate, child: Candidate) -> Iterator[str]:
 
 
 def _comparable(before: Evaluation, after: Evaluation | Failure) -> bool:
-    """Whether two times were had in one way."""
-    return isinstance(after, Evaluation) and after.time_kind == before.time_kind
+    """Whether two times were had in one way; one of a glance is measured."""
+    kind = after.time_kind if isinstance(after, Evaluation) else GLANCED
+    return kind == before.time_kind
 
 
 def _count(tally: Tally, before: Evaluation, after: Evaluation | Failure, among: int) -> None:
     tally.tries += 1
-    if isinstance(after, Failure):
+    if after.us is None:
         tally.failed += 1
     elif _comparable(before, after):
         tally.timed += 1 / among

@@ -148,7 +148,7 @@ def _trials(outcome: Outcome) -> tuple[EvaluationRow, ...]:
     found = []
     for number, (key, told) in enumerate(outcome.outcomes.items()):
         operator = outcome.graph.node(key).origin.operator
-        if isinstance(told, Evaluation):
+        if isinstance(told, Evaluation) or told.slow:
             found.append(EvaluationRow(number, operator, told.us))
         else:
             found.append(EvaluationRow(number, operator, None, told.stage, told.reason))

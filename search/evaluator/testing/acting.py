@@ -19,7 +19,7 @@ from ir.parse.parse import parse_spec
 from ir.print import spec_text
 from ir.reference.reference import evaluate_storage
 from machines.tiles.tiles import TILES
-from search.core.candidate import Candidate
+from search.core.candidate import Candidate, Origin
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench
 
@@ -101,6 +101,44 @@ class Lasting(Tongue):
 
     def available(self, machine):
         return super().available(machine) | {"lasting": True}
+
+
+class Opening(Lasting):
+    """Notes in each figure of a build whether its process was open before the first candidate came."""
+
+    opened = 0
+
+    def open(self, machine):
+        if machine.title == "broken":
+            raise OSError("no device answers")
+        self.opened += 1
+
+    def build(self, source, nest, machine, folder):
+        found = super().build(source, nest, machine, folder)
+        return replace(found, figures={"built": self.built, "opened": self.opened})
+
+
+class Glancing(Lasting):
+    """Each candidate takes 9 us on a device, and a glance shows `shown`."""
+
+    def __init__(self, shown=9.0, **can):
+        self.shown, self.can, self.runs, self.enough = shown, can, 0, []
+
+    def run(self, built, nest, machine, sizes, inputs):
+        self.runs += 1
+        return super().run(built, nest, machine, sizes, inputs)
+
+    def glance(self, built, nest, machine, sizes, inputs, enough_us):
+        self.enough.append(enough_us)
+        return self.shown
+
+    def time(self, built, nest, machine, sizes, inputs):
+        outputs = super().run(built, nest, machine, sizes, inputs)
+        return Timing(9.0, self.available(machine)["time_kind"], outputs=outputs)
+
+    def available(self, machine):
+        device = {"correct_by": "device", "time_kind": "measured"}
+        return super().available(machine) | device | self.can
 
 
 class Busy(Lasting):
@@ -253,9 +291,9 @@ ACTS = {
 }
 
 
-def candidate(source, schedule=None):
+def candidate(source, schedule=None, origin=Origin("given")):
     text = str(autoschedule(SPEC, CHIP, {"M": 64})) if schedule is None else schedule
-    return Candidate(spec_text(SPEC), text, "chip", "tongue", source)
+    return Candidate(spec_text(SPEC), text, "chip", "tongue", source, origin)
 
 
 def bench(backend=Tongue, **more):
