@@ -1,4 +1,4 @@
-"""Flow: the loop of a search that asks models.
+"""Flow: the loop of a search that asks models, or whose times are measured.
 
 Requests and evaluations run beside each other. A child is evaluated as soon as it is there, its
 outcome is told at once, and the next prompt knows of it. As many requests are in flight as the user
@@ -33,9 +33,11 @@ from search.loop.termination import CostLimit, Exhausted, Tokens, first_reason, 
 from search.loop.trials import Combinations, another, carries, continues, next_trial
 from search.loop.twins import Twins
 from search.loop.weighing import weighing
+from search.warm_start.first import PLAIN
 
 BARREN = 24  # proposals in a row of which nothing came, after which only news helps
 TWICE = "it came to a kernel that another request had come to by then"
+IN_HAND = 4  # workers for each candidate that waits for one
 DOUBTFUL = 12  # after which operators that ask nobody are tried before models
 
 
@@ -47,11 +49,12 @@ class Flow:
         book: Book,
         policy: Policy,
         operators: Mapping[str, Operator],
-        models: ModelHooks,
+        models: ModelHooks | None,
         twins: Twins,
         jobs: Jobs,
         script: Script,
         combinations: Combinations | None = None,
+        workers: int = 1,
     ):
         self.book = book
         self.policy = policy
@@ -64,6 +67,8 @@ class Flow:
         self._rules = rules_of(book.settings)
         self._weighing = weighing(book.settings.weigh)
         self._remote = {name for name, o in operators.items() if o.remote}
+        # Evaluations that are begun at once: with some in hand, as a worker is to find one when it is free.
+        self._most = book.settings.batch if self._remote else workers + -(-workers // IN_HAND)
         self._local = {name: o for name, o in operators.items() if not o.remote}
         self._draws = 0
         self._submitted = 0
@@ -140,7 +145,7 @@ class Flow:
             if event.kind == RESTED and not self._pending():
                 self._follow(event)
                 self._news()
-                if not self.script.again:
+                if self.models is not None and not self.script.again:
                     self.models.rest()
                 continue
             self.script.leave()
@@ -166,25 +171,30 @@ class Flow:
         return name in self._in_flight or name in self._evaluating
 
     def _wants_to_draw(self) -> bool:
-        book, batch = self.book, self.book.settings.batch
+        book, most = self.book, self._most
         if book.time_is_over() or self._missing() < 1:
             return False
-        if any(root.key in self._evaluating for root in book.roots):
+        if any(r.key in self._evaluating for r in book.roots) and not self._opened():
             return False
         if self._trial() is not None:  # its answer was paid for
-            return len(self._evaluating) < batch
+            return len(self._evaluating) < most
         spent = first_reason(self._rules, book.progress(0.0, spent=self._spent))
         if self._halted or spent:
             return False
         if self._held and not self._slot_is_free():
             return False
-        return self._barren < BARREN and len(self._evaluating) < batch
+        return self._barren < BARREN and len(self._evaluating) < most
+
+    def _opened(self) -> bool:
+        """Whether children can be made before all roots are known; the plain schedule is no beginning."""
+        best = self.book.best
+        return not self._remote and best is not None and best[0].origin.operator != PLAIN
 
     def _missing(self) -> int:
         """How many children may still be asked for."""
         under_way = len(self._evaluating) + self._children_in_flight()
         limit = self.book.settings.evaluations
-        most = self.book.settings.batch + self.book.settings.requests
+        most = self._most + self.book.settings.requests
         return most if limit is None else limit - self.book.told - under_way
 
     def _children_in_flight(self) -> int:
@@ -200,7 +210,7 @@ class Flow:
         if self.book.time_is_over():
             return True
         self._allow()
-        if not self.models.rest():
+        if self.models is None or not self.models.rest():
             raise silenced(self._silent)
         self.book.log(RESTED, "")
         self._news()
@@ -341,7 +351,8 @@ class Flow:
 
     def _advise(self) -> None:
         """Asks for better prompts where that is due."""
-        if self._halted or any(not r.operator for r in self._in_flight.values()):
+        asking = any(not r.operator for r in self._in_flight.values())
+        if self.models is None or self._halted or asking:
             return
         book = self.book
         advice = self.models.advised(book.told, book.graph, book.outcomes, self._refused)
@@ -357,6 +368,7 @@ class Flow:
 
     def _answered(self, work: Callable[[], object]) -> tuple[object, Spent]:
         """In a thread: what came of a request, and what it took."""
+        assert self.models is not None, "a request is sent to a model"
         with self.models.metered() as meter:
             try:
                 found = work()
@@ -367,7 +379,7 @@ class Flow:
     def _allow(self) -> None:
         """Tells models how long they may be waited for."""
         left = self.book.seconds_left()
-        if left is not None:
+        if left is not None and self.models is not None:
             self.models.allow(left)
 
     # Evaluating.

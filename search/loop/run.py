@@ -30,7 +30,7 @@ class Search:
     ask; needed where one does.  run: the name of a stored run that is to go on; `settings` are then
     its own, but for the limits, which may be wider.  identity: of a candidate's source; one that has
     that of another takes its outcome.  script: the log of a run whose order is followed.  workers:
-    how many evaluations are begun at once, where models are asked.  jobs: runs requests and
+    how many evaluations go on at once.  jobs: runs requests and
     evaluations; None for threads.  combinations: chooses those of answers with parameters.
     """
 
@@ -80,10 +80,12 @@ class Search:
 
     def _searched(self) -> str:
         book = self.book
-        if not any(operator.remote for operator in self.operators.values()):
+        remote = any(operator.remote for operator in self.operators.values())
+        if not remote and not self._measures():
             return Generations(book, self.policy, self.operators, self._twins).run()
-        assert self.models is not None, "an operator asks models"
-        self.models.begin(book.run)
+        assert self.models is not None or not remote, "an operator asks models"
+        if self.models is not None:
+            self.models.begin(book.run)
         jobs = self._jobs or Threads(book.settings.requests, self.workers)
         script = Script(book.record.events, True) if book.record else Script(self._script)
         flow = Flow(
@@ -95,9 +97,17 @@ class Search:
             jobs,
             script,
             self._combinations,
+            self.workers,
         )
         try:
             return flow.run()
         finally:
-            self.models.close()
+            if self.models is not None:
+                self.models.close()
             jobs.end()
+
+    def _measures(self) -> bool:
+        """Whether times are measured: no two runs are the same then, and evaluations take long, and not
+        equally long, so that nobody waits for the last of a generation."""
+        said = self.book.evaluator.environment.get("backends", {})
+        return any(each.get("time_kind") == "measured" for each in said.values())
