@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # they are loaded for a job alone
     from search.evaluator.nursery import Nursery
 
 DONE, INCOMPLETE, FAULTY, INTERRUPTED = 0, 1, 2, 130
+MANY = 4  # workers, which begin sooner as forks of one process than each by itself
 FIXED = {  # what a stored run has decided, and the option that says it
     "kernels": "--kernel",
     "problem": "--problem",
@@ -75,7 +76,9 @@ def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None 
             nursery.warm(call.plan.served[0] for call in found.calls.values())
         found, asked, problems, of_job = _begun(asked, around, found, job, store, shown.say)
         wanted = destination(asked, around, problems)
-        if nursery is None and cluster is None and (of_job is not None or are_large(problems)):
+        many = (asked.workers or around.workers) >= MANY
+        shared = of_job is not None or many or are_large(problems)
+        if nursery is None and cluster is None and shared:
             nursery = stack.enter_context(_nursery())
         if not known and asked.cluster in (None, LOCAL):
             require_memory(problems, asked.workers or around.workers, asked.trace is not None)

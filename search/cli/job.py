@@ -151,7 +151,8 @@ class Rounds:
         session = self.session
         with session.interrupt, session.display:
             try:
-                self._go_on()
+                with session.kept:
+                    self._go_on()
                 self._finish()
             except KeyboardInterrupt:
                 pass  # outside a search's own loop

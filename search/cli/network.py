@@ -21,6 +21,10 @@ from search.whole.timed import KernelTexts
 from search.whole.times import MEASURED, WholeTimes
 from search.whole.ways import Way
 
+# Candidates of a round for each worker, where times are measured: at the end of a round workers wait for the
+# last, and at its beginning they may have to open the device, which takes as long as a few candidates.
+ROUND_OF_TIMED = 3
+
 
 def network_job(
     name: str, searches: Sequence[JobSearch], asked: Arguments
@@ -30,7 +34,11 @@ def network_job(
     Its budget is the seconds that were asked for, in all, and the evaluations for each kernel that a
     call has: all of them together are shared.
     """
-    evaluations = asked.evaluations
+    evaluations, least = asked.evaluations, ROUND
+    if searches:
+        batch = max(each.problem.settings.batch for each in searches)
+        timed = any(each.share.timed for each in searches)
+        least = batch * (ROUND_OF_TIMED if timed else 1)
     if evaluations is None and asked.seconds is None:
         evaluations = EVALUATIONS
     of_call = sum(each.share.weight == 1.0 for each in searches)
@@ -40,7 +48,7 @@ def network_job(
         JobBudget(
             None if evaluations is None else evaluations * of_call,
             asked.seconds,
-            max(each.problem.settings.batch for each in searches) if searches else ROUND,
+            least,
         ),
         memory=asked.memory,
         lessons=asked.lessons,

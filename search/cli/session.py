@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -31,6 +31,7 @@ from search.core.transferred import Transferred
 from search.display.display import Display
 from search.evaluator.cache import Cached
 from search.evaluator.identity import SourceIdentity
+from search.evaluator.kept import KeptEvaluators
 from search.evaluator.local import LocalEvaluator, Starts
 from search.evaluator.stages import Bench
 from search.loop.context import Operator
@@ -50,6 +51,7 @@ from search.warm_start.recall import recalled
 
 if TYPE_CHECKING:  # it is loaded with --cluster alone
     from search.cli.clusters import Evaluating, OnCluster
+    from search.evaluator.remote import RemoteEvaluator
 
 SECRET = 32  # characters
 HELD_OUT = 10  # shapes, unless the user says how many
@@ -216,6 +218,7 @@ class Session:
         self.ended: list[Ended] = []
         self.faults: dict[str, KernelError] = {}
         self.left: list[Problem] = []
+        self.kept = KeptEvaluators()
 
     @property
     def unfinished(self) -> Ended | None:
@@ -278,7 +281,7 @@ class Session:
 
     def _search(self, equipment: Prepared) -> Ended:
         problem, settings = equipment.problem, equipment.problem.settings
-        with self._evaluating(problem)(_benches(problem), self._workers) as local:
+        with self._evaluator(problem) as local:
             known = Cached(local, self.plan.store)
             if equipment.models is not None:
                 equipment.models.judge.open(known)
@@ -306,6 +309,15 @@ class Session:
             except Unavailable as error:
                 raise self._resumable(error, search.book.run) from error
             return Ended(problem, outcome, dict(local.environment), self.interrupt.came)
+
+    def _evaluator(
+        self, problem: Problem
+    ) -> AbstractContextManager[LocalEvaluator | RemoteEvaluator]:
+        """The evaluator of a search."""
+        benches, workers = _benches(problem), self._workers
+        if self.plan.cluster is not None:
+            return self._evaluating(problem)(benches, workers)
+        return self.kept.opened(benches, workers, self.plan.starts)
 
     def _evaluating(self, problem: Problem) -> Evaluating:
         cluster = self.plan.cluster

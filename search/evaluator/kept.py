@@ -1,0 +1,56 @@
+"""Evaluators that are kept between the rounds of a job, as their workers have opened the device."""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from search.evaluator.local import LocalEvaluator, Starts
+from search.evaluator.stages import Bench
+
+MOST = 2  # kernels: the workers of each hold a part of the device's memory
+
+
+class KeptEvaluators:
+    """The evaluators of the last few kernels that were searched for; a context, at whose end they end.
+
+    To open a device takes a worker longer than a candidate. Where times are not measured nothing is
+    opened, and nothing is kept. Outside of the context nothing is kept either.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, LocalEvaluator] = OrderedDict()
+        self._keeps = False
+
+    def __enter__(self) -> KeptEvaluators:
+        self._keeps = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._keeps = False
+        while self._kept:
+            self._kept.popitem()[1].close()
+
+    @contextmanager
+    def opened(
+        self, benches: Sequence[Bench], workers: int | None, starts: Starts | None
+    ) -> Iterator[LocalEvaluator]:
+        """An evaluator of benches, which nobody else has meanwhile: a kept one or a new one. One in which
+        a search broke off is not kept."""
+        key = pickle.dumps((tuple(benches), workers))
+        found = self._kept.pop(key, None)
+        if found is None:
+            while len(self._kept) >= MOST:
+                self._kept.popitem(last=False)[1].close()
+            found = LocalEvaluator(benches, workers, starts)
+        try:
+            yield found
+        except BaseException:
+            found.close()
+            raise
+        if self._keeps and found.measures:
+            self._kept[key] = found
+        else:
+            found.close()
