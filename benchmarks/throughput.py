@@ -1,0 +1,234 @@
+"""Measures how many candidates a search evaluates in a second, and where their time goes.
+
+Each kernel of the library is searched for by a command of its own, each module by `speciate.evolve`, as a
+user does. What is counted are the outcomes in the store, and the seconds that each stage took. While a
+search goes on the driver is asked how long kernels were running. A row is written as its search ends.
+
+`per_second` is of the search's working time, which begins when workers are ready; `wall_s` is all of the
+command. `alone_share` is the part of the working time in which a candidate had the device alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from statistics import fmean
+
+from backends.gpu.device.nvml import utilization
+from benchmarks.entrant import ROOT
+from benchmarks.results import Table, save
+from ir.errors import KernelError
+from search.core.evaluation import Evaluated, Evaluation, Failure
+from search.core.stored import StoredRun
+from search.loop.retold import fastest, told
+from search.store.store import Store
+
+STARTER = ("softmax", "layer_norm", "matmul_bias_gelu", "attention")
+GRACE = 240.0  # seconds beyond those of a search for its beginning and its end
+SAMPLE = 0.25  # seconds between two questions to the driver
+WRONG_USE = 2
+Words = Callable[[str, argparse.Namespace, Path], list[str]]
+MODULE = """
+import sys
+import speciate
+from benchmarks.modules.catalogue import ENTRIES
+target, name, seconds, workers, store, records = sys.argv[1:]
+made = ENTRIES[name].made(0, "cuda")
+speciate.evolve(made.module, made.arguments(1), target=target, seconds=float(seconds),
+    workers=int(workers), store=store, records=records, quiet=True)
+"""
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.throughput --target=h200 --workers=16 --out=throughput.json
+  python3 -m benchmarks.throughput --target=h200 --workers=16 --out=throughput.json \\
+      --kernels=softmax --modules=bert_layer --module-seconds=40
+"""
+
+
+class Busy(threading.Thread):
+    """Asks the driver how long kernels were running, until it is left; percentages in `seen`."""
+
+    def __init__(self) -> None:
+        super().__init__(name="utilization", daemon=True)
+        self.seen: list[float] = []
+        self._over = threading.Event()
+
+    def __enter__(self) -> Busy:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
+
+    def run(self) -> None:
+        while not self._over.wait(SAMPLE):
+            now = utilization()
+            if now is None:
+                return
+            self.seen.append(now)
+
+
+def kernel_words(kernel: str, asked: argparse.Namespace, store: Path) -> list[str]:
+    """The command that searches for a kernel of the library."""
+    return [
+        *("-m", "search.evolve", f"--target={asked.target}", f"--kernel={kernel}"),
+        *(f"--seconds={asked.seconds:g}", f"--workers={asked.workers}", f"--seed={asked.seed}"),
+        *("--no-promote", f"--store={store}", "--json"),
+        *(f"--backend={name}" for name in asked.backends.split(",") if name),
+    ]
+
+
+def module_words(module: str, asked: argparse.Namespace, store: Path) -> list[str]:
+    """The command that searches for the kernels of a module's call."""
+    said = (
+        asked.target,
+        module,
+        asked.module_seconds,
+        asked.workers,
+        store,
+        store.parent / "records",
+    )
+    return ["-c", MODULE, *map(str, said)]
+
+
+def row(name: str, words: Sequence[str], seconds: float, store: Path, log: Path) -> Table:
+    """What a search came to. seconds: of search.  log: for what it shows."""
+    began = time.monotonic()
+    failed = ""
+    with Busy() as busy, log.open("w", encoding="utf-8") as shown:
+        command = [sys.executable, *words]
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, stdout=shown, stderr=shown, timeout=seconds + GRACE, check=False
+            )
+            failed = f"exit code {done.returncode}" if done.returncode else ""
+        except subprocess.TimeoutExpired:
+            failed = f"no end after {seconds + GRACE:g} s"
+    wall = time.monotonic() - began
+    runs = _runs(store)
+    if not runs:
+        return {"kernel": name, "reason": failed or "nothing is stored"}
+    found = {"kernel": name, "wall_s": round(wall, 1), **counted(runs)}
+    # Of the samples while it searched: before and after these nothing uses the device for long.
+    most = max(1, round(float(found["seconds"]) / SAMPLE))
+    if busy.seen:
+        found["device_busy"] = round(fmean(sorted(busy.seen)[-most:]) / 100, 3)
+    return found | ({"reason": failed} if failed else {})
+
+
+def counted(runs: Sequence[StoredRun]) -> Table:
+    """What became of all candidates of some runs, and what each took on average, by stage."""
+    outcomes: list[Evaluated] = [o for run in runs for o in told(run).values()]
+    own = [o for o in outcomes if o.seconds]  # the others have those of an equal source
+    seconds = sum(run.seconds for run in runs)
+    alone = sum(o.seconds.get("alone turns", 0.0) for o in own)
+    found: Table = {
+        "runs": len(runs),
+        "seconds": round(seconds, 2),
+        "evaluations": len(outcomes),
+        "per_second": round(len(outcomes) / seconds, 2) if seconds else 0.0,
+        "correct": sum(isinstance(o, Evaluation) for o in outcomes),
+        "slow": sum(isinstance(o, Failure) and o.slow for o in outcomes),
+        "failed": sum(isinstance(o, Failure) and not o.slow for o in outcomes),
+        "same_source": sum(run.same_source for run in runs),
+        "alone_share": round(alone / seconds, 3) if seconds else 0.0,
+        "seconds_each": {
+            "correct": _means(o for o in own if isinstance(o, Evaluation)),
+            "slow": _means(o for o in own if isinstance(o, Failure) and o.slow),
+            "failed": _means(o for o in own if isinstance(o, Failure) and not o.slow),
+        },
+    }
+    best = [each[1].us for run in runs if (each := fastest(told(run))) is not None]
+    if best and len(runs) == 1:
+        found["best_us"] = best[0]
+    return found
+
+
+def _means(outcomes: Iterable[Evaluated]) -> dict[str, float]:
+    """The mean seconds of each stage, over all of these."""
+    every = list(outcomes)
+    names = dict.fromkeys(name for o in every for name in o.seconds)
+    return {n: round(sum(o.seconds.get(n, 0.0) for o in every) / len(every), 4) for n in names}
+
+
+def _runs(file: Path) -> list[StoredRun]:
+    if not file.is_file():
+        return []
+    store = Store(str(file))
+    try:
+        return [store.load(run) for run in store.runs()]
+    finally:
+        store.close()
+
+
+def line(found: Mapping[str, object]) -> str:
+    """A row for a person who waits."""
+    if "evaluations" not in found:
+        return f"{found['kernel']}: FAILED, {found['reason']}"
+    return (
+        f"{found['kernel']}: {found['evaluations']} in {found['seconds']} s, {found['per_second']} a "
+        f"second ({found['slow']} slow, {found['failed']} failed), device busy "
+        f"{found.get('device_busy', 'not known')}"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="benchmarks.throughput",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--target", required=True, help="what is searched for")
+    made.add_argument("--out", required=True, type=Path, help="the result file")
+    made.add_argument("--kernels", default=",".join(STARTER), help="with commas between")
+    made.add_argument("--backends", default="", help="which race; else the target's own")
+    made.add_argument("--seconds", type=float, default=25, help="of the search for a kernel")
+    made.add_argument("--modules", default="", help="of benchmarks.modules, with commas between")
+    made.add_argument("--module-seconds", type=float, default=40, help="of the search for a module")
+    made.add_argument("--workers", type=int, required=True, help="candidates at a time")
+    made.add_argument("--seed", type=int, default=1)
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use, 1 where a search found nothing."""
+    asked = _parser().parse_args(arguments)
+    out = asked.out.resolve()
+    folder = out.parent / out.stem
+    folder.mkdir(parents=True, exist_ok=True)
+    head = {
+        "command": " ".join(["python3 -m benchmarks.throughput", *(arguments or sys.argv[1:])]),
+        "date": date.today().isoformat(),
+        "target": asked.target,
+        "workers": asked.workers,
+    }
+    rows: list[Table] = []
+    searches: list[tuple[str, float, Words]]
+    searches = [(n, asked.seconds, kernel_words) for n in asked.kernels.split(",") if n]
+    searches += [(n, asked.module_seconds, module_words) for n in asked.modules.split(",") if n]
+    for name, seconds, words in searches:
+        store = folder / f"{name}.db"
+        if store.exists():
+            raise KernelError(
+                f"{store.name} is there: a search would go on from it", hint="name another file"
+            )
+        rows.append(row(name, words(name, asked, store), seconds, store, folder / f"{name}.log"))
+        save(out, {**head, "rows": rows})
+        print(line(rows[-1]), file=sys.stderr, flush=True)
+    return int(any("reason" in each for each in rows))
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KernelError as error:
+        print(f"throughput: {error}", file=sys.stderr)
+        sys.exit(WRONG_USE)
