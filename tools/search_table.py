@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.search.statistics import summary
 from tools.markdown import line
 from tools.pages import command
 from tools.search_plot import plot
@@ -55,12 +56,29 @@ def page(text: str, found: File, beds: Sequence[File] = ()) -> str:
 
 
 def testbed(beds: Sequence[File]) -> str:
-    """For each target where its searches are from, the policies, the kernels and the operators."""
+    """For each target where its searches are from, the policies, the kernels and the operators; then the
+    policies on all targets."""
     parts = (
         "\n".join((f"On `{bed['rows'][0]['target']}`: {origin(bed)}", *(t(bed) for t in _OF_BED)))
         for bed in beds
     )
-    return "\n".join(parts)
+    return "\n".join(filter(None, (*parts, together(beds) if len(beds) > 1 else "")))
+
+
+def together(beds: Sequence[File]) -> str:
+    """The policies over the blocks of all targets; empty where no block has a baseline."""
+    rows = [{**r, "kernel": f"{r['target']} {r['kernel']}"} for bed in beds for r in bed["rows"]]
+    found = summary(rows)["policies"]
+    targets = ", ".join(f"`{bed['rows'][0]['target']}`" for bed in beds)
+    lines = [line(("policy", "mean rank", "final time / `tpe`")), line(["---", "---:", "---:"])]
+    for row in found["rows"]:
+        if row["over"]:
+            shown = (_range(row["rank"], ".2f"), _range(row["over"], ".3f"))
+            lines.append(line((f"`{row['configuration']}`", *shown)))
+    if len(lines) == 2:
+        return ""
+    said = f"On {targets} together, {len(found['blocks'])} blocks:\n"
+    return "\n".join((said, *lines)) + "\n"
 
 
 def drawing(found: File) -> str:

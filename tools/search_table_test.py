@@ -11,7 +11,7 @@ from benchmarks.search.rows import write
 from testing.samples.samples import LIBRARY
 from tools import search_table
 from tools.search_plot import HEIGHT, TOP, plot
-from tools.search_table import DRAWING, PAGE, RESULTS, TABLES, drawing, page
+from tools.search_table import DRAWING, PAGE, RESULTS, TABLES, drawing, page, together
 
 ROOT = LIBRARY.parent.parent
 HEAD = {
@@ -143,3 +143,14 @@ def test_the_testbed_has_a_part_for_each_target(found):
     made = page(text, found, [found, found])
     assert made.count("On `chip`: ") == 2 and "old" not in made
     assert made.count("| policy |") == made.count("| kernel |") == 2
+
+
+def test_the_policies_are_compared_over_the_blocks_of_all_targets(tmp_path):
+    def bed(target, us):
+        rows = [row(name, time) for name, time in (("good", us), ("tpe", 4.0))]
+        return {"rows": [{**r, "target": target} for r in rows]}
+
+    made = together([bed("one", 2.0), bed("two", 8.0)])
+    assert made.startswith("On `one`, `two` together, 2 blocks:\n")
+    assert "| `good` | 1.50 (1.00 to 2.00) | 1.000 (0.500 to 2.000) |" in made
+    assert together(2 * [{"rows": [row("good", 2.0)]}]) == ""
