@@ -126,7 +126,15 @@ def softplus(b: Builder, out: Meta, self: Value, beta: float = 1, threshold: flo
 
 @rule("mish")
 def mish(b: Builder, out: Meta, self: Value) -> Value:
-    return b.pointwise(out, lambda x: x * call("tanh", softplus_of(x)), self)
+    """x tanh(log(1 + exp(x))) with one exponential, e = exp(x): the tangent is e (e + 2) / (e (e + 2) + 2), of
+    positive terms alone. From 20 on it is 1."""
+
+    def made(x: Expr) -> Expr:
+        e = call("exp", call("minimum", x, 20.0))
+        above = e * (e + 2.0)
+        return x * (above / (above + 2.0))
+
+    return b.pointwise(out, made, self)
 
 
 def _small(x: Expr) -> Expr:
