@@ -127,25 +127,26 @@ class Extents:
         found = []
         for one, size in zip(move.region, self.shapes[move.tensor], strict=True):
             found.append(self._touched(one, extents, size, walked))
-            walked |= {one.axis} if one.rows is not None else set()
+            walked |= set(_along(one)) if one.rows is not None else set()
         return found
 
     def _touched(
         self, one: Slice, extents: Mapping[str, Expr], size: int, walked: Collection[str | None]
     ) -> float:
         """walked: the indices along which another dimension's positions are counted already."""
-        if one.rows is not None or one.axis is None:
-            along = one.axis is not None and one.axis not in walked
-            return self.filled_axis(one, extents) if along else 1.0
+        if one.axis is None:
+            return 1.0
+        if one.rows is not None:
+            return prod(self._filled_by(i, extents) for i in _along(one) if i not in walked)
         if len(one.terms) == 1 and one.terms[0][1] == 1:
             return min(size, self.filled(one.terms[0][0]))
         return min(size, number(extents[one.axis], self.sizes))
 
-    def filled_axis(self, one: Slice, extents: Mapping[str, Expr]) -> float:
-        """Elements of a slice whose positions a value holds."""
-        if one.axis in self.tiles or one.axis in self.whole:
-            return self.filled(one.axis)
-        return number(extents[one.axis], self.sizes)
+    def _filled_by(self, index: str, extents: Mapping[str, Expr]) -> float:
+        """Elements along an index of positions that a value holds."""
+        if index in self.tiles or index in self.whole:
+            return self.filled(index)
+        return number(extents[index], self.sizes)
 
     def _size(self, index: str) -> float:
         """How long a tiled index is; of a jagged one, its mean range."""
@@ -191,6 +192,13 @@ class Extents:
                     self._mean(e, place) if isinstance(e, Expr) else e for e in held
                 )
         return replace(expr, **changed) if changed else expr
+
+
+def _along(one: Slice) -> tuple[str, ...]:
+    """The axes of a slice whose positions a value holds; none of one position."""
+    if one.axis is None:
+        return ()
+    return tuple(i for i, _ in one.terms) or (one.axis,)
 
 
 def _moving(expr: Expr) -> bool:

@@ -1,16 +1,19 @@
 """The time model: what must hold between times, and terms worked out by hand."""
 
 from dataclasses import replace
-from math import ceil
+from math import ceil, prod
 
 import pytest
 
+from backends.gpu.model.extents import Extents
 from backends.gpu.model.model import WEIGHTS, combine, modelled, terms
+from backends.gpu.model.transactions import move
 from backends.gpu.plain_rules import RULES
 from backends.registry import target
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from ir.machine import Rendering
+from ir.nest.nest import Load
 from ir.sizes import bind
 from testing.samples.samples import KERNELS, decisions, spec_of, workload
 
@@ -65,6 +68,16 @@ def test_bytes_of_rows_are_counted_once_and_in_whole_sectors():
     ragged = terms_of(*copied(*row(4), k=1023), warps=4)
     assert 2 * 4096 * 1023 * 4 < ragged["asked_bytes"] < 1.05 * 2 * 4096 * 1024 * 4
     assert ragged["vector_us"] > 1.5 * found["vector_us"]  # an address an element, not for four
+
+
+def test_a_gather_of_positions_along_several_indices_reads_an_element_for_each_of_all():
+    body = "y[m, k]: [64, 64] = x[m // 2 + k % 2, (m + k) % 32]"
+    spec = spec_of(body, inputs="x: f32[64, 32]", result="f32[64, 64]")
+    nest = nest_of(spec, *row(4), sizes={})
+    (launch,) = nest.launches
+    (load,) = (s for s in launch.statements() if isinstance(s, Load))
+    assert prod(Extents(launch, {}, RULES).region(load)) == 4 * 64
+    assert move(load, Extents(launch, {}, RULES), 32, 128, ()).requests == 4 * 64
 
 
 def test_a_guess_counts_operands_that_threads_hand_over_to_the_matrix_unit():

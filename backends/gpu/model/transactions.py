@@ -92,7 +92,7 @@ def _spread(region: tuple[Slice, ...], ext: Extents) -> tuple[str, ...]:
 
 
 def _indices(one: Slice) -> tuple[str, ...]:
-    if one.rows is not None:
+    if one.rows is not None and not one.terms:
         return (one.axis,) if one.axis else ()
     return tuple(i for i, _ in one.terms)
 
