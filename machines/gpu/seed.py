@@ -42,6 +42,7 @@ from ir.variant.narrow import in_range
 from ir.variant.precision import NARROW
 from ir.variant.variant import formulate
 from ir.verify import facts
+from machines.gpu.boxes import in_steps_of_one, share_inside
 from machines.gpu.index_roles import Roles, last_stored, roles
 from machines.gpu.quick_cost import LaunchWork, usual_threads, work
 from machines.gpu.shared_memory import shared_bytes
@@ -343,9 +344,9 @@ class _Search:
             Schedule(nest.schedule.kernel, (*nest.schedule.decisions, *unique.values()))
         )
         found = _Found(self._costs(schedule, us), schedule, spilled, us if self.cost else 0.0)
-        if not plan.apart or not _boxes(nest, plan.apart):
+        if not plan.apart or not in_steps_of_one(nest, plan.apart):
             return found
-        return self._in_bulk(found, plan, us)
+        return self._in_bulk(found, plan, us, share_inside(nest, plan.apart, self.bound))
 
     def _mapped(self, launch: Launch, ahead: bool) -> _Mapped:
         deep, stages = self._deepest(launch, ahead)
@@ -355,9 +356,9 @@ class _Search:
         spilled = counted.residence(threads).spilled
         return _Mapped(tuple(stages), decision, counted.us(threads), spilled)
 
-    def _in_bulk(self, found: _Found, plan: _Plan, us: float) -> _Found:
+    def _in_bulk(self, found: _Found, plan: _Plan, us: float, inside: float) -> _Found:
         """The same with TMA moving what was made for products, where it can and that
-        is not slower."""
+        is not slower. inside: the share of its boxes that is not copied for nothing."""
         moved = [
             copy(d.subject, "bulk")
             for d in found.schedule.of("pipeline")
@@ -368,7 +369,7 @@ class _Search:
         if not moved:
             return found
         legal = self.cost or fits(self.spec, schedule, self.machine, self.sizes)
-        us = self._costs(schedule, us) if legal else inf
+        us = self._costs(schedule, us) / inside if legal else inf
         return replace(found, us=us, schedule=schedule) if us <= found.us else found
 
     def _costs(self, schedule: Schedule, us: float) -> float:
@@ -451,18 +452,6 @@ def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:
         return last.index(index) if grid else len(last)
 
     return tuple(sorted(tiles, key=rank))
-
-
-def _boxes(nest: LoopNest, tensors: Collection[str]) -> bool:
-    """Whether these are read as boxes in steps of 1, which every language's TMA copies can have."""
-    return all(
-        step == 1 or dict(launch.tiles).get(index) == 1
-        for launch in nest.launches
-        for s in launch.statements()
-        if isinstance(s, Load) and s.tensor in tensors
-        for one in s.region
-        for index, step in one.terms
-    )
 
 
 def _pipelined(launch: Launch, stepped: frozenset[str], mapped: bool) -> set[str]:
