@@ -170,7 +170,12 @@ def _fits(
         return False
     if reduced and (left != rows or (group.kind == MAP and not rows <= space)):
         return False
-    inner = {**group.ranges, **{names[i]: facts.ranges[i].high for i in _all_indices(e)}}
+    own = {names[i]: facts.ranges[i].high for i in _all_indices(e)}
+    inner = {**group.ranges, **own}
+    # More elements of a row than the group's reductions run over have no loop of these to share.
+    before = _extent([s for i, s in group.ranges.items() if i not in rows])
+    if not reduced and _extent([own[i] for i in left - rows]) > max(LONGEST_ROW, before):
+        return False
     return _one_program([inner[i] for i in inner if i not in rows], [inner[i] for i in rows])
 
 

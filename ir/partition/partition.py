@@ -38,6 +38,7 @@ from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
 from ir.partition.squeezed import squeezed
 from ir.partition.terms import Terms
+from ir.partition.variances import with_variances_in_parts
 from ir.partition.views import root, through_views
 from ir.partition.weights import with_plain_weights
 from ir.recurrence import ordered, stepped
@@ -81,6 +82,7 @@ def partition(
     aliases = {a: b for a, b in (aliases or {}).items() if a in there}
     flat = through_gathers(once(through_views(spec, aliases), aliases), aliases)
     flat = squeezed(through_concatenations(flat, aliases))
+    flat = with_variances_in_parts(flat)
     flat, aliases = with_flat_epilogues(flat, aliases)
     # What an alias shows may be the same as an earlier tensor, which is then shown instead.
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}

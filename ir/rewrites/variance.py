@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir.contraction import indices, product
+from ir.deviation import deviation
 from ir.rewrites.equations import floating, fresh, kept, reduced, replaced
 from ir.rewrites.split_index import SplitIndex
 from ir.spec import Apply, Equation, Expr, Number, Read, Reduce, Spec
@@ -25,7 +26,7 @@ def expand_square(spec: Spec) -> list[Spec]:
     """
     found = []
     for e in spec.equations:
-        terms = _deviation(e.reduce) if sums(e) else None
+        terms = deviation(e.reduce) if sums(e) else None
         if terms is not None:
             found.append(_expanded(spec, e, *terms))
     return kept(spec, found)
@@ -43,7 +44,7 @@ def shift_square(spec: Spec) -> list[Spec]:
     found = []
     inputs = {t.name for t in spec.inputs}
     for e in spec.equations:
-        terms = _deviation(e.reduce) if sums(e) and not e.reduce.ranges else None
+        terms = deviation(e.reduce) if sums(e) and not e.reduce.ranges else None
         if terms is None:
             continue
         x, c = terms
@@ -53,8 +54,8 @@ def shift_square(spec: Spec) -> list[Spec]:
             at = tuple(p for p in e.at if set(indices(p)) <= set(indices(first)))
             origin = Equation(fresh(spec, f"{e.target}_origin"), at, first)
             from_origin = Read(origin.target, at)
-            deviation, away = (Apply("sub", (v, from_origin)) for v in (x, c))
-            found.append(_expanded(spec, e, deviation, away, (origin,)))
+            apart, away = (Apply("sub", (v, from_origin)) for v in (x, c))
+            found.append(_expanded(spec, e, apart, away, (origin,)))
     return kept(spec, found)
 
 
@@ -71,7 +72,7 @@ def merge_deviations(spec: Spec) -> list[Spec]:
     found = []
     ranges = facts(spec).ranges
     for e in spec.equations:
-        terms = _deviation(e.reduce) if sums(e) and len(e.reduce.over) == 1 else None
+        terms = deviation(e.reduce) if sums(e) and len(e.reduce.over) == 1 else None
         if terms is None or any(ranges[i].jagged for i in e.indices):
             continue
         size = ranges[e.reduce.over[0]].high
@@ -101,22 +102,6 @@ def _merged(spec: Spec, e: Equation, size: Expr, x: Expr, c: Expr) -> Spec:
     body = Apply("add", (Read(apart.target, at), between))
     whole = replace(e, value=Reduce("sum", body, (blocks.part.name,)))
     return replaced(spec, {e.target: (total, mean, apart, whole)})
-
-
-def _deviation(value: Reduce) -> tuple[Expr, Expr] | None:
-    """x and c of a body `(x - c) ** 2` in which c lacks the reduced indices."""
-    match value.body:
-        case Apply("pow", (Apply("sub", (x, c)), Number(2))) | Apply(
-            "square", (Apply("sub", (x, c)),)
-        ):
-            over = set(value.over)
-            if over <= set(indices(x)) and not over & set(indices(c)):
-                return x, c
-        case Apply("mul", (Apply("sub", (x, c)) as one, other)) if one == other:
-            over = set(value.over)
-            if over <= set(indices(x)) and not over & set(indices(c)):
-                return x, c
-    return None
 
 
 def _expanded(spec: Spec, e: Equation, x: Expr, c: Expr, first: tuple[Equation, ...] = ()) -> Spec:
