@@ -58,9 +58,8 @@ class Outcome:
     models: ModelUse | None = None
     # Number of candidates that took the outcome of another one with the same source.
     same_source: int = 0
-    slow: int = (
-        0  # number of candidates that were too slow to be checked; none of them is a failure
-    )
+    # Number of candidates that were too slow to be checked; none of them is a failure.
+    slow: int = 0
 
     @property
     def backend(self) -> str:
