@@ -18,6 +18,7 @@ from ir.nest.nest import Dot
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind, power_of_two
 from ir.spec import DTYPES, Spec
+from ir.variant.derived import flattened
 from ir.verify import facts
 from machines.gpu.index_roles import Roles, cut_once, extents, is_special, roles
 from machines.gpu.role_seeds import changed, copied_alone
@@ -57,7 +58,7 @@ def of_windows(
 ) -> tuple[Schedule, ...]:
     """Schedules with the windows of a convolution in bulk, one tap of its filter after another. None for other
     kernels."""
-    own = roles(spec)
+    own, first = roles(spec), _unmerged(first)
     if not own.taps or not machine.renders("roles") or not _moved(spec, machine, sizes, first, own):
         return ()
     tiled = (_windowed(spec, sizes, first, own, shape) for shape in OF_WINDOWS)
@@ -144,6 +145,21 @@ def _windowed(
     ]
     made = [*grid, *kept, *loop, *_copied(first, stages), _persistent(first)]
     return canonical(Schedule(first.kernel, tuple({(d.verb, d.subject): d for d in made}.values())))
+
+
+def _unmerged(first: Schedule) -> Schedule:
+    """Without pixels as one index, whose windows are no boxes: in small tiles, as these are chosen anew."""
+    merges = first.of("flatten")
+    merged = {flattened(d) for d in merges}
+    pixels = [i for d in merges for i in (d.subject, str(d.option("inner"))) if i not in merged]
+    kept = (
+        d
+        for d in first.decisions
+        if d.verb != "flatten" and d.subject.removesuffix(".outer") not in merged
+    )
+    small = (Decision("tile", i, (("size", 1),)) for i in pixels)
+    placed = (_placed(i, "grid") for i in pixels)
+    return canonical(Schedule(first.kernel, (*kept, *small, *placed)))
 
 
 def _placed(index: str, level: str) -> Decision:
