@@ -27,7 +27,7 @@ from benchmarks.kernelbench.check import ProblemCheck
 from benchmarks.kernelbench.kernels import BuiltKernels
 from benchmarks.kernelbench.opponents import opponents, time_fields
 from benchmarks.kernelbench.prepared import PROBLEM, RECORD
-from benchmarks.kernelbench.suite import SEED
+from benchmarks.kernelbench.suite import SEED, fault
 from benchmarks.kernelbench.turns import DeviceTurns
 from benchmarks.kernelbench.venue import Venue, facts, venue
 from benchmarks.timing import RaceTimes, TimedCall, steadiest
@@ -107,33 +107,38 @@ class _Contest:
             )
         self.notes.note(failures=failures)
         with self.notes.stage("capture"), self._sharing():
-            calls: dict[str, TimedCall] = {CALL: ours, **self._captured(ours, inputs)}
-        with self.notes.stage("time"):
             sets = self._sets(inputs)
+            calls: dict[str, TimedCall] = {CALL: ours, **self._captured(ours, sets)}
+        with self.notes.stage("time"):
             with self.turns.alone():
                 mine = {how: self._timed(call, sets) for how, call in calls.items()}
                 times = {name: self._timed(call, sets) for name, call in others.items()}
         self.notes.note(time_kind=self.venue.time_kind, **time_fields(mine, times))
-        if fault := mine[best(mine)].fault:
-            self.notes.note(correct=False, reason=self.notes.row.get("reason") or fault)
+        if spread := mine[best(mine)].fault:
+            self.notes.note(correct=False, reason=self.notes.row.get("reason") or spread)
             return
         self.notes.row.pop("stage")
         self.notes.note(correct=not self.notes.row.get("reason"))
 
-    def _captured(self, ours: CompiledModule, inputs: tuple[Any, ...]) -> dict[str, TimedCall]:
-        """Our call as a CUDA graph, which copies its inputs at each call; none where that cannot gain
-        anything: where its tensors are large, launches take no time beside kernels."""
-        size = _bytes(inputs) + ours.program.plan.bytes
-        if self.venue.time_kind != "measured" or size > GRAPH_BYTES:
+    def _captured(
+        self, ours: CompiledModule, sets: Sequence[tuple[Any, ...]]
+    ) -> dict[str, TimedCall]:
+        """Our call as a CUDA graph, which copies its inputs at each call. None where that cannot gain
+        anything, as launches take no time beside kernels of large tensors; where numbers are drawn, so
+        that its results cannot be compared; and where these are not those of the call."""
+        size = _bytes(sets[0]) + ours.program.plan.bytes
+        random = ours.made.seed is not None
+        if self.venue.time_kind != "measured" or size > GRAPH_BYTES or random:
             return {}
         graph = CompiledModule(ours.made, ours.linked, ours.state, graph=True)
         try:
-            graph(*inputs)
+            wrong = [words for s in sets[::-1] if (words := fault(graph(*s), ours(*s)))]
             self.venue.settled()
         except Exception as error:  # what a call does in a capture is its own affair
-            self.notes.note(uncaptured=f"{type(error).__name__}: {error}"[:MOST_WORDS])
-            return {}
-        return {GRAPH: graph}
+            wrong = [f"{type(error).__name__}: {error}"]
+        if wrong:
+            self.notes.note(uncaptured=wrong[0][:MOST_WORDS])
+        return {} if wrong else {GRAPH: graph}
 
     def _timed(self, call: TimedCall, sets: Sequence[Any]) -> RaceTimes:
         return steadiest(lambda: self.venue.timed(call, sets))

@@ -1,0 +1,59 @@
+"""Our call as a graph counts only where its results are those of the call."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from benchmarks.called import GRAPH
+from benchmarks.kernelbench import contest as module
+
+SETS = [(torch.arange(4.0),), (torch.arange(4.0).flip(0),)]
+
+
+class Notes:
+    def __init__(self):
+        self.row = {}
+
+    def note(self, **facts):
+        self.row |= facts
+
+
+def captured(monkeypatch, graph, seed=None, kind="measured", size=0):
+    """What is captured of a call that doubles its input, and what is noted."""
+
+    class Call:
+        made, linked, state = SimpleNamespace(seed=seed), None, {}
+        program = SimpleNamespace(plan=SimpleNamespace(bytes=size))
+
+        def __call__(self, x):
+            return 2 * x
+
+    monkeypatch.setattr(module, "CompiledModule", lambda *_, graph: made)
+    made, one = graph, object.__new__(module._Contest)
+    one.venue = SimpleNamespace(time_kind=kind, settled=lambda: None)
+    one.notes = Notes()
+    return list(one._captured(Call(), SETS)), one.notes.row
+
+
+def raises(_):
+    raise RuntimeError("it cannot be captured")
+
+
+def test_a_graph_that_gives_what_the_call_gives_is_timed(monkeypatch):
+    assert captured(monkeypatch, lambda x: x + x) == ([GRAPH], {})
+
+
+@pytest.mark.parametrize(
+    ("graph", "said"), [(lambda _: 2 * SETS[1][0], "off"), (raises, "cannot be captured")]
+)
+def test_one_that_keeps_a_result_or_fails_is_not(monkeypatch, graph, said):
+    names, row = captured(monkeypatch, graph)
+    assert not names and said in row["uncaptured"]
+
+
+@pytest.mark.parametrize(
+    "other", [{"seed": "seed"}, {"kind": "rehearsed"}, {"size": module.GRAPH_BYTES + 1}]
+)
+def test_none_is_tried_of_drawn_numbers_elsewhere_and_of_large_tensors(monkeypatch, other):
+    assert captured(monkeypatch, raises, **other) == ([], {})
