@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tools.markdown import cut, line
+from tools.markdown import cut, line, sizes_of
 
 _HEAD = ("kernel", "sizes", "candidate")
 
@@ -81,7 +81,7 @@ def _time(candidate: Mapping[str, Any]) -> str:
 
 
 def _sizes(row: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={size}" for name, size in row["shape"].items())
+    return sizes_of(row["shape"])
 
 
 def _origin(result: Mapping[str, Any]) -> str:

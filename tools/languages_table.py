@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tools.markdown import cut, line
+from tools.markdown import cut, line, sizes_of
 
 _WORDS = 2  # columns of words
 _MORE = {
@@ -21,7 +21,7 @@ def languages(result: Mapping[str, Any]) -> list[str]:
     head = ("kernel", "sizes", first, *others, *more, "ratio", "registers", "shared memory")
     lines = [line(head), line(["---"] * _WORDS + ["---:"] * (len(head) - _WORDS))]
     for row in (r for r in result["rows"] if "library" not in r):
-        sizes = " ".join(f"{name}={size}" for name, size in row["sizes"].items())
+        sizes = sizes_of(row["sizes"])
         times = [_time(row[name]) for name in (first, *others)]
         times += [_beside(row, name) for name in more]
         last = row[others[-1]]
@@ -53,7 +53,7 @@ def _large(rows: list[Mapping[str, Any]], first: str, others: list[str]) -> list
     head = ("kernel", "sizes", first, *others, "PyTorch", *more, "PyTorch / last", "its function")
     lines = [line(head), line(["---", "---", *["---:"] * (len(head) - 3), "---"])]
     for row in rows:
-        sizes = " ".join(f"{name}={size}" for name, size in row["sizes"].items())
+        sizes = sizes_of(row["sizes"])
         times = [_time(row[name]) for name in (first, *others, "library")]
         times += [_beside(row, name) for name in more]
         ours, theirs = row[others[-1]], row["library"]

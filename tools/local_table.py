@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tools.markdown import cut, line
+from tools.markdown import cut, line, sizes_of
 
 _WORDS = 2  # columns of words
 
@@ -29,7 +29,7 @@ def _rows(result: Mapping[str, Any]) -> str:
     head = ("kernel", "sizes", "us", *baselines, "fastest", "speed-up", "schedule")
     lines = [line(head), line(["---"] * _WORDS + ["---:"] * (len(head) - _WORDS))]
     for row in result["rows"]:
-        sizes = " ".join(f"{name}={size}" for name, size in row["sizes"].items())
+        sizes = sizes_of(row["sizes"])
         times = [_rounds(row["rounds_us"][who]) for who in ("ours", *baselines)]
         speedup = cut(row["speedup"])
         lines.append(line([row["kernel"], sizes, *times, row["fastest"], speedup, row["schedule"]]))

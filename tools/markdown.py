@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import ceil, floor
 
 
@@ -20,3 +20,8 @@ def cut(ratio: float | None, digits: int = 2) -> str:
 def over(ratio: float | None) -> str:
     """The same for what is lost: two digits, never less than it is."""
     return "-" if ratio is None else f"{ceil(ratio * 100 - 1e-9) / 100:.2f}"
+
+
+def sizes_of(found: Mapping[str, object]) -> str:
+    """Sizes by name, as `M=8 N=4`."""
+    return " ".join(f"{name}={size}" for name, size in found.items())

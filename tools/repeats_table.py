@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tools.markdown import cut, line, over
+from tools.markdown import cut, line, over, sizes_of
 
 
 def repeats(result: Mapping[str, Any]) -> list[str]:
@@ -15,7 +15,7 @@ def repeats(result: Mapping[str, Any]) -> list[str]:
     head = ("kernel", "dtype", "shape", *(f"speed-up {n + 1}" for n in range(count)), "spread")
     lines = [line(head), line(["---"] * 3 + ["---:"] * (count + 1))]
     for row in result["rows"]:
-        shape = " ".join(f"{name}={size}" for name, size in row["shape"].items())
+        shape = sizes_of(row["shape"])
         known = row["spread"] is not None
         speedups = [cut(s, 3) for s in row["speedups"]] if known else ["-"] * count
         last = f"{over(100 * row['spread'])}%" if known else row["reason"]

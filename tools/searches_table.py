@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tools.markdown import cut, line
+from tools.markdown import cut, line, sizes_of
 
 _HEAD = ("contest", "sizes", "backend")
 _NUMBERS = (
@@ -33,7 +33,7 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
         us, hand, theirs = row["best_us"], row.get("by_hand_us"), row.get("baseline_us")
         cells = [
             row["contest"],
-            " ".join(f"{name}={size}" for name, size in row["shape"].items()),
+            sizes_of(row["shape"]),
             row["backend"],
             str(row["evaluations"]),
             f"{row['first_us']:.1f}",

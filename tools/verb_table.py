@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
-from tools.markdown import cut, line
+from tools.markdown import cut, line, sizes_of
 
 
 def verbs(result: Mapping[str, Any]) -> list[str]:
@@ -16,7 +16,7 @@ def verbs(result: Mapping[str, Any]) -> list[str]:
     for topic, rows in groupby(result["rows"], key=lambda row: row["topic"]):
         first, *others = rows
         for row in (first, *others):
-            sizes = " ".join(f"{name}={size}" for name, size in row["sizes"].items())
+            sizes = sizes_of(row["sizes"])
             known = row["us"] is not None and first["us"] is not None
             figures = row.get("figures", {})
             lines.append(
