@@ -30,3 +30,14 @@ def our_fields(mine: Mapping[str, RaceTimes]) -> dict[str, Any]:
         "called_as": best(mine),
         "times": {how: asdict(t) for how, t in mine.items()},
     }
+
+
+def against(us: float, baselines_us: Mapping[str, float]) -> dict[str, Any]:
+    """The fields of a row that compare our time with those of baselines, by name."""
+    fastest = min(baselines_us, key=baselines_us.__getitem__)
+    return {
+        "baselines_us": dict(baselines_us),
+        "fastest": fastest,
+        "speedup": baselines_us[fastest] / us,
+        "speedups": {name: t / us for name, t in baselines_us.items()},
+    }

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.called import our_fields
+from benchmarks.called import against, our_fields
 from benchmarks.kernelbench.venue import Venue
 from benchmarks.race import limit
 from benchmarks.timing import RaceTimes, TimedCall
@@ -43,15 +43,11 @@ def opponents(
 
 def time_fields(ours: Mapping[str, RaceTimes], others: Mapping[str, RaceTimes]) -> dict[str, Any]:
     """The fields of a row that tell times. ours: by how it is called (`benchmarks/called.py`)."""
-    us, mine = {n: t.us for n, t in others.items()}, our_fields(ours)
-    fastest = min(us, key=us.__getitem__)
+    mine = our_fields(ours)
     return {
         **mine,
-        "baselines_us": us,
         "baseline_times": {n: asdict(t) for n, t in others.items()},
-        "fastest": fastest,
-        "speedup": us[fastest] / mine["us"],
-        "speedups": {n: t / mine["us"] for n, t in us.items()},
+        **against(mine["us"], {n: t.us for n, t in others.items()}),
     }
 
 

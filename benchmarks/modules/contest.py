@@ -26,7 +26,7 @@ import speciate
 from backends.backend import BackendError
 from benchmarks import device as machine_room
 from benchmarks.baselines import COMPILE_MODES
-from benchmarks.called import CALL, GRAPH, best, our_fields
+from benchmarks.called import CALL, GRAPH, against, best, our_fields
 from benchmarks.kernelbench.attempt import MOST_WORDS, Notes
 from benchmarks.kernelbench.contest import COPIES
 from benchmarks.kernelbench.venue import Venue, venue
@@ -255,18 +255,13 @@ def time_fields(
     mine: Mapping[str, RaceTimes], others: Mapping[str, Mapping[str, RaceTimes]]
 ) -> dict[str, Any]:
     """The fields of a row that tell times; of each side the faster of a call and its graph."""
-    us = {name: times[best(times)].us for name, times in others.items()}
-    fastest = min(us, key=us.__getitem__)
     fields = our_fields(mine)
     return {
         **fields,
-        "baselines_us": us,
         "baseline_times": {
             name: {how: asdict(t) for how, t in times.items()} for name, times in others.items()
         },
-        "fastest": fastest,
-        "speedup": us[fastest] / fields["us"],
-        "speedups": {name: t / fields["us"] for name, t in us.items()},
+        **against(fields["us"], {name: times[best(times)].us for name, times in others.items()}),
     }
 
 
