@@ -101,3 +101,11 @@ def _split(equation: Equation, parts: tuple[Expr, ...], a: Expr, b: Expr) -> Con
     return Contraction(
         product(tuple(left)), product(tuple(right)), batch, rows, columns, equation.reduce.over
     )
+
+
+def sums(e: Equation) -> bool:
+    """Whether an equation is a plain sum over whole, rectangular ranges."""
+    value = e.value
+    if not isinstance(value, Reduce) or value.reduction != "sum" or e.accumulate:
+        return False
+    return not any(r.jagged for r in value.ranges)

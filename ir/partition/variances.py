@@ -8,8 +8,8 @@ after:  p[c, b, i] = sum(x[b, c, i, j], j); m[c, b, i] = p[c, b, i] / J
         t[c] = sum(d[c, b, i] + J * square(m[c, b, i] - mean[c]), b, i)
 
 A part stays on the chip between its sum and its deviations. This is Chan's form of Welford's sums: no digits
-cancel. A part is what lies together in memory; where it would be short, or all of a sum fits on the chip, or
-the tensor is small, both sums stay as they are.
+cancel. A part is contiguous in memory. Where it would be short, or a whole sum fits on the chip, or the tensor
+is small, both sums stay as they are.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
+from ir.contraction import sums
 from ir.deviation import deviation
 from ir.partition.views import fresh
 from ir.sizes import value
@@ -43,7 +44,7 @@ def with_variances_in_parts(spec: Spec) -> Spec:
 def _moments(spec: Spec, e: Equation) -> Spec | None:
     """The spec with the deviations of an equation, and the sum of their mean, in parts; None where it has
     none, or they stay as they are."""
-    terms = deviation(e.reduce) if _sums(e) else None
+    terms = deviation(e.reduce) if sums(e) else None
     if terms is None:
         return None
     x, mean = terms
@@ -57,10 +58,6 @@ def _moments(spec: Spec, e: Equation) -> Spec | None:
     return _in_parts(spec, e, whole, x, mean, inside) if inside else None
 
 
-def _sums(e: Equation) -> bool:
-    return isinstance(e.value, Reduce) and e.value.reduction == "sum" and not e.accumulate
-
-
 def _sum_of(spec: Spec, mean: Read, e: Equation) -> Equation | None:
     """The sum that a mean is the quotient of, with the indices of its deviations."""
     made = {f.target: f for f in spec.equations}
@@ -72,7 +69,7 @@ def _sum_of(spec: Spec, mean: Read, e: Equation) -> Equation | None:
             found = made[tensor]
         case _:
             return None
-    if not _sums(found) or len(found.reduced) != len(e.reduced) or len(found.at) != len(e.at):
+    if not sums(found) or len(found.reduced) != len(e.reduced) or len(found.at) != len(e.at):
         return None
     if len(found.indices) != len(found.at) or len(e.indices) != len(e.at):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from ir.contraction import factors, indices, product
+from ir.contraction import factors, indices, product, sums
 from ir.dtypes import is_float
 from ir.rewrites.equations import (
     floating,
@@ -19,7 +19,6 @@ from ir.rewrites.equations import (
     returned,
 )
 from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Spec
-from ir.variant.associate import sums
 from ir.variant.bounds import positive
 from ir.verify import facts
 

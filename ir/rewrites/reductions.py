@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ir.contraction import factors, indices
+from ir.contraction import factors, indices, sums
 from ir.dtypes import is_float
 from ir.functions import IDENTITY_ELEMENTS
 from ir.rewrites.equations import fresh, kept, readers, reduced, replaced, returned
@@ -26,7 +26,7 @@ from ir.spec import (
     Reduce,
     Spec,
 )
-from ir.variant.associate import again, only_reader, reassociated, sums
+from ir.variant.associate import again, only_reader, reassociated
 from ir.verify import facts
 
 LENGTHS = (128, 1024)  # terms of a part

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ir.contraction import indices, product
+from ir.contraction import indices, product, sums
 from ir.deviation import deviation
 from ir.rewrites.equations import floating, fresh, kept, reduced, replaced
 from ir.rewrites.split_index import SplitIndex
 from ir.spec import Apply, Equation, Expr, Number, Read, Reduce, Spec
-from ir.variant.associate import sums
 from ir.verify import facts
 from ir.visit import renamed
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ir.contraction import factors, indices, product
+from ir.contraction import factors, indices, product, sums
 from ir.errors import KernelError
 from ir.schedule import Decision
-from ir.spec import Cast, Equation, Expr, Index, Read, Reduce, Spec
+from ir.spec import Cast, Equation, Expr, Index, Read, Spec
 from ir.variant.derived import require_free
 from ir.variant.precision import widened
 
@@ -51,14 +51,6 @@ def associable(spec: Spec) -> tuple[str, ...]:
 def again(tensor: str) -> str:
     """The name of the contraction that replaces `tensor` and runs first."""
     return f"{tensor}_again"
-
-
-def sums(e: Equation) -> bool:
-    """Whether an equation is a plain sum over whole, rectangular ranges."""
-    value = e.value
-    if not isinstance(value, Reduce) or value.reduction != "sum" or e.accumulate:
-        return False
-    return not any(r.jagged for r in value.ranges)
 
 
 def only_reader(spec: Spec, outer: Equation, part: Expr) -> Equation | None:
