@@ -25,8 +25,8 @@ from ir.schedule import Schedule
 from ir.spec import Spec
 
 GAIN = 0.9  # of the guess for the first backend, that another's may be at most
-# The same where the first one gathers pixels that are one index: its guess is down to 0.73 of what the time model
-# says of its build, and that of windows in bulk is the same as theirs.
+# The same where the first one gathers merged pixels: its guess is as low as 0.73 of the time model's figure for
+# its build. Windows in bulk have no such gap.
 OF_MERGED = 1.3
 
 

@@ -22,7 +22,7 @@ from search.core.outcome import Outcome
 from search.prompt.document import Document
 from search.prompt.operations import operations
 
-GLANCED = "measured"  # how the time of a candidate is had that is too slow to be checked
+GLANCED = "measured"  # the kind of time of a candidate that is too slow to be checked
 FASTER = 1.01  # of the parent's speed: less is no gain
 EQUATIONS, SOURCE = "equations", "source"  # edits that no verb makes
 MOST_REASONS = 8  # of a document

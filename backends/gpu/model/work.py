@@ -77,9 +77,8 @@ OUTSIDE = 80  # instructions of a warp that no statement stands for: origins, ra
 MOST_UNROLLED = 4  # iterations of a loop of a known size that the compiler writes out
 COPIED = 4  # bytes that a thread copies to shared memory at the least
 TRANSPOSED = 2.5  # elements a cycle that are put into shared memory the other way around
-FENCES = (
-    2  # waits of all threads for an operand that they put into shared memory: before, and after
-)
+# Waits of all threads for an operand that they put into shared memory: before, and after
+FENCES = 2
 SHUFFLE = 2  # instructions each time that halves of a warp are reduced
 
 
