@@ -228,6 +228,7 @@ TABLE = {
     "benchmarks/aten": (ALL, None),
     "benchmarks/foreign": (ALL, None),
     "benchmarks/kernelbench": (ALL, None),
+    "benchmarks/merge": (ALL, None),
     "benchmarks/models": (ALL, None),
     "benchmarks/modules": (ALL, None),
     "benchmarks/scale": (ALL, None),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import ceil, floor
+from typing import Any
 
 
 def line(cells: Iterable[str]) -> str:
@@ -25,3 +27,10 @@ def over(ratio: float | None) -> str:
 def sizes_of(found: Mapping[str, object]) -> str:
     """Sizes by name, as `M=8 N=4`."""
     return " ".join(f"{name}={size}" for name, size in found.items())
+
+
+def runs_of(result: Mapping[str, Any]) -> str:
+    """A sentence that names the runs of a merged file, with a blank before it; empty for one run."""
+    runs = Counter(f"`{r['command']}`, {r['date']}" for r in result.get("runs", ()) if r["rows"])
+    named = "; ".join(f"{name} ({n} of it)" if n > 1 else name for name, n in runs.items())
+    return f" The runs: {named}." if named else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tools.markdown import cut, line
+from tools.markdown import cut, line, runs_of
 
 Row = Mapping[str, Any]
 _MODES = ("eager", "compile", "max_autotune", "reduce_overhead")
@@ -35,7 +35,7 @@ def modules(result: Mapping[str, Any]) -> list[str]:
 def _origin(result: Mapping[str, Any]) -> str:
     versions = "".join(f", {n} {number}" for n, number in result.get("versions", {}).items())
     driver = f", driver {result['driver']}" if "driver" in result else ""
-    return f"`{result['command']}`, {result['date']}, {result['machine']}{driver}{versions}."
+    return f"`{result['command']}`, {result['date']}, {result['machine']}{driver}{versions}.{runs_of(result)}"
 
 
 def _rows(rows: Sequence[Row]) -> str:

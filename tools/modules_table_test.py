@@ -32,6 +32,11 @@ def test_a_module_is_a_line_and_its_speed_up_is_cut():
     assert "1 of 20 are correct. Over the fastest before a search: geometric mean 1.29 of 1" in text
 
 
+def test_the_runs_of_a_merged_file_are_named():
+    runs = [{"command": "r", "date": "e", "rows": 1}, {"command": "r", "date": "e", "rows": 2}]
+    assert "torch 2. The runs: `r`, e (2 of it)." in table({**result(RIGHT), "runs": runs})
+
+
 def test_what_a_search_found_stands_beside_it():
     searched = {"correct": True, "us": 5.0, "speedup": 2.5998}
     text = table(result({**RIGHT, "searched": searched}))

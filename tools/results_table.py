@@ -18,6 +18,7 @@ from tools.check_times_table import check_times
 from tools.contests_table import contests
 from tools.coverage_table import coverage
 from tools.device_table import device
+from tools.harness_table import harness
 from tools.languages_table import languages
 from tools.local_table import local
 from tools.markdown import cut, line
@@ -107,6 +108,8 @@ def table(result: Mapping[str, Any]) -> str:
         return "\n\n".join(repeats(result)) + "\n"
     if "rounds" in result:
         return "\n\n".join(local(result)) + "\n"
+    if result.get("suite") == "kernelbench_harness":
+        return "\n\n".join(harness(result)) + "\n"
     if result.get("suite") == "modules":
         return "\n\n".join(modules(result)) + "\n"
     if "suite" in result:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tools.coverage_table import failures
-from tools.markdown import cut, line
+from tools.markdown import cut, line, runs_of
 
 _LEVELS = (
     "problems",
@@ -45,12 +44,9 @@ def suite(result: Mapping[str, Any]) -> list[str]:
 
 def _origin(result: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
-    runs = Counter(f"`{r['command']}`, {r['date']}" for r in result.get("runs", ()) if r["rows"])
-    merged = "; ".join(f"{name} ({n} of it)" if n > 1 else name for name, n in runs.items())
     return (
         f"`{result['command']}`, {result['date']}, {result['machine']}, driver "
-        f"{result['driver']}, {versions}; sizes: {result['sizes']}."
-        + (f" The runs: {merged}." if merged else "")
+        f"{result['driver']}, {versions}; sizes: {result['sizes']}.{runs_of(result)}"
     )
 
 

@@ -201,9 +201,8 @@ class _Harness:
         return folder if folder.is_dir() else None
 
     def save(self) -> None:
-        ordered = sorted(self.rows, key=lambda r: (r["level"], r["number"]))
         with self.lock:
-            save(self.asked.out, {**self.head(), "summary": summary(ordered), "rows": ordered})
+            write(self.asked.out, self.head(), self.rows)
 
     def head(self) -> dict[str, Any]:
         asked = self.asked
@@ -219,6 +218,12 @@ class _Harness:
 
     def say(self, text: str) -> None:
         print(f"{time.monotonic() - self.start:6.1f} s  {text}", file=sys.stderr, flush=True)
+
+
+def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    """Writes a result file whole, rows in the order of their problems; never half of it."""
+    ordered = sorted(rows, key=lambda r: (r["level"], r["number"]))
+    save(file, {**head, "summary": summary(ordered), "rows": ordered})
 
 
 def commit(folder: Path) -> str:

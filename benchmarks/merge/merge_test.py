@@ -1,10 +1,10 @@
-"""Runs of a race are merged by problem, the last one counts, and unlike runs are refused."""
+"""Runs of a suite are merged by problem or module, the last one counts, and unlike runs are refused."""
 
 import json
 
 import pytest
 
-from benchmarks.kernelbench.merge import main
+from benchmarks.merge.__main__ import main
 
 HEAD = {
     "command": "race",
@@ -71,3 +71,34 @@ def test_unlike_runs_are_refused_and_nothing_is_written(run, tmp_path, capsys, o
 def test_a_file_without_rows_is_refused(run, tmp_path, capsys):
     assert merge(tmp_path, run("a.json", [])) == (2, None)
     assert "it has no rows" in capsys.readouterr().err
+
+
+def test_modules_are_merged_by_their_names(run, tmp_path):
+    def module(name, us):
+        return {"module": name, "correct": True, "us": us, "speedups": {}, "speedup": 2.0}
+
+    first = run("a.json", [module("lstm", 5.0), module("resnet18", 7.0)], suite="modules")
+    second = run("b.json", [module("lstm", 4.0)], suite="modules")
+    code, table = merge(tmp_path, first, second)
+    found = [(r["module"], r["us"], r["run"]) for r in table["rows"]]
+    assert code == 0 and found == [("resnet18", 7.0, 0), ("lstm", 4.0, 1)]
+
+
+def test_verdicts_of_the_harness_are_merged_by_problem(run, tmp_path):
+    def judged(number, right):
+        verdict = {"compiled": True, "correctness": right, "runtime": 1.0, "ref_runtime": 2.0}
+        return {"level": 1, "problem": f"{number}_P", "number": number, "as_is": verdict}
+
+    suite = {"suite": "kernelbench_harness", "harness": "commit 1"}
+    first = run("a.json", [judged(1, False)], **suite)
+    code, table = merge(tmp_path, first, run("b.json", [judged(1, True), judged(2, True)], **suite))
+    assert code == 0 and table["harness"] == "commit 1"
+    assert table["summary"]["all"]["as_is"]["correct"] == 2
+    assert (
+        merge(tmp_path, first, run("c.json", [judged(3, True)], **suite | {"harness": "2"}))[0] == 2
+    )
+
+
+def test_files_of_another_kind_are_refused(run, tmp_path, capsys):
+    assert merge(tmp_path, run("a.json", [row(1, 5.0)], suite="starter")) == (2, None)
+    assert "kernelbench, kernelbench_harness, modules" in capsys.readouterr().err

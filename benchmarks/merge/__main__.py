@@ -1,29 +1,38 @@
-"""Merges result files of races over KernelBench into one, by stated rules.
+"""Merges result files of one suite into one, by stated rules.
 
-Of each problem the row of the last file that has it counts, right or not. The files are of one kind of GPU, of
-the same sizes, and of the same versions of PyTorch, Triton and the driver: else their times say nothing beside each
-other. The merged file lists the runs, and each row says which one it is of.
+Of each problem or module the row of the last file that has it counts, right or not. The files are of one suite
+and one kind of GPU, of the same sizes, and of the same versions of PyTorch, Triton and the driver: else their times
+say nothing beside each other. The merged file lists the runs, and each row says which one it is of.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kernelbench.race_rows import write
-from benchmarks.kernelbench.rows import Row, put
+from benchmarks.kernelbench import harness, race_rows
+from benchmarks.kernelbench import rows as problems
+from benchmarks.modules import rows as modules
 from benchmarks.results import read
 from ir.errors import KernelError
 
-ALIKE = ("suite", "sizes", "machine", "driver", "versions")  # what runs have in common
+Row = dict[str, Any]
+Put = Callable[[list[Row], Row], None]  # a row in the place of the same problem's or module's
+Write = Callable[[Path, Mapping[str, Any], Sequence[Row]], None]  # a result file
+SUITES: Mapping[str, tuple[Put, Write]] = {
+    "kernelbench": (problems.put, race_rows.write),
+    "kernelbench_harness": (problems.put, harness.write),
+    "modules": (modules.put, modules.write),
+}
+ALIKE = ("suite", "sizes", "harness", "machine", "driver", "versions")  # what runs have in common
 TOLD = ("command", "date", "clocks_mhz")  # what the merged file says of each run
 RUNS = "runs"
 EXAMPLES = """
 examples:
-  python3 -m benchmarks.kernelbench.merge first.json second.json --out=merged.json
+  python3 -m benchmarks.merge first.json second.json --out=merged.json
 """
 
 
@@ -37,20 +46,27 @@ def merged(files: Sequence[Path]) -> tuple[dict[str, Any], list[Row]]:
         table = read(file)
         if not table["rows"]:
             raise KernelError("it has no rows", where=str(file), allowed="what a race wrote")
-        head = head or {name: table.get(name) for name in ALIKE}
+        if table.get("suite") not in SUITES:
+            raise KernelError(
+                "it is of no suite whose runs are merged",
+                where=str(file),
+                allowed=f"`suite`: {', '.join(SUITES)}",
+            )
+        head = head or {name: table[name] for name in ALIKE if name in table}
         for name in ALIKE:
-            if table.get(name) != head[name]:
+            if table.get(name) != head.get(name):
                 raise KernelError(
-                    f"its `{name}` is {table.get(name)!r}, that of the first file {head[name]!r}",
+                    f"its `{name}` is {table.get(name)!r}, that of the first file {head.get(name)!r}",
                     where=str(file),
                     hint="merge runs of one kind of GPU with the same versions",
                 )
         first = len(runs)
         runs += table.get(RUNS) or [{name: table.get(name) for name in TOLD}]
+        put, _ = SUITES[table["suite"]]
         for row in table["rows"]:
             put(rows, {**row, "run": first + row.get("run", 0)})
     counted = [{**run, "rows": sum(r["run"] == n for r in rows)} for n, run in enumerate(runs)]
-    command = "python3 -m benchmarks.kernelbench.merge RUN.json ... --out=FILE"
+    command = "python3 -m benchmarks.merge RUN.json ... --out=FILE"
     last = max(str(run["date"]) for run in runs)
     return {"command": command, "date": last, **head, RUNS: counted}, rows
 
@@ -63,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KernelError as error:
         print(f"merge: {error}", file=sys.stderr)
         return 2
+    _, write = SUITES[head["suite"]]
     write(asked.out, head, rows)
     print(f"{len(rows)} rows of {len(head[RUNS])} runs", file=sys.stderr)
     return 0
@@ -70,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="benchmarks.kernelbench.merge",
+        prog="benchmarks.merge",
         description=__doc__,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
