@@ -36,6 +36,7 @@ from ir.errors import KernelError
 from search.cli.invocation import Interrupt
 
 WRITE_SECONDS = 900.0  # that writing a file may take
+AHEAD = 2  # processes that import what they need while a problem is judged
 EVAL = Path("src") / "kernelbench" / "eval.py"
 EXAMPLES = """
 examples:
@@ -81,6 +82,55 @@ def _require_checkout(folder: Path) -> None:
         )
 
 
+class Judge:
+    """A process that judges one problem. It imports what it needs, and waits for its turn with the device.
+
+    new: the file of `ModelNew`; the verdicts and what the process prints stand beside it.
+    """
+
+    def __init__(self, kernelbench: Path, problem: Path, new: Path):
+        self.said, self.log = new.with_suffix(".verdict.json"), new.with_suffix(".log")
+        self.said.unlink(missing_ok=True)
+        command = [sys.executable, "-m", f"{__package__}.judged", "--wait"]
+        command += [f"--kernelbench={kernelbench.resolve()}", f"--said={self.said.resolve()}"]
+        command += [f"--problem={problem.resolve()}", f"--new={new.resolve()}"]
+        around = {**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)}
+        with self.log.open("wb") as file:
+            self.process = subprocess.Popen(
+                command,
+                env=around,
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
+
+    def verdicts(self, seconds: float) -> Row:
+        """Gives the process its turn, of so many seconds; what is known of the problem after it."""
+        try:
+            self.process.communicate(b"\n", timeout=seconds)
+            code = self.process.returncode
+            why = f"its process ended with {code}" if code else ""
+        except subprocess.TimeoutExpired:
+            why = f"it took longer than {seconds:g} s"
+        finally:
+            self.end()
+        found: Row = json.loads(self.said.read_text("utf-8")) if self.said.is_file() else {}
+        if why:
+            last = self.log.read_text("utf-8", "replace").strip().splitlines()[-1:]
+            found["reason"] = f"{why}: {''.join(last)}"[:400]
+        return found
+
+    def end(self) -> None:
+        """Ends the process, and what it started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        if self.process.stdin:
+            with suppress(BrokenPipeError):
+                self.process.stdin.close()
+
+
 class _Harness:
     """One run of the command."""
 
@@ -89,26 +139,32 @@ class _Harness:
         self.rows: list[Row] = read(asked.out)["rows"] if asked.until == "judge" else []
         self.start, self.lock = time.monotonic(), threading.Lock()
         self.facts: dict[str, Any] = {}
+        self.ahead: dict[Path, Judge] = {}  # that wait for their turn, by the problem's file
         if asked.until == "judge":
             self.facts = apart(machine_facts, asked.rehearse, gigabytes=None)
 
     def all(self, chosen: Sequence[ProblemFile]) -> int:
         """Files are written ahead of the device, several at a time; problems are judged one at a
-        time."""
+        time, and the next ones' processes import what they need meanwhile."""
         done = {(r["level"], r["problem"]) for r in self.rows if "reason" not in r}
         todo = [e for e in chosen if self.asked.again or (e.level, e.name) not in done]
         finished = 0
         with Interrupt(), ThreadPoolExecutor(self.asked.workers) as pool:
             written = [(entry, pool.submit(self.written, entry)) for entry in todo]
             try:
-                for entry, file in written:
+                for n, (entry, file) in enumerate(written):
                     if self.late():
                         break
+                    for other, its in written[n + 1 : n + 1 + AHEAD]:
+                        self.begin(other, its)
                     finished += self.one(entry, file)
             except KeyboardInterrupt:
                 pool.shutdown(wait=False, cancel_futures=True)
                 print("stopped; the same command goes on", file=sys.stderr, flush=True)
                 return 130
+            finally:
+                for waiting in self.ahead.values():
+                    waiting.end()
             pool.shutdown(wait=True, cancel_futures=True)
         print(f"{finished} of {len(todo)} done", file=sys.stderr)
         right = all(r.get(AS_IS, {}).get("correctness") for r in self.rows)
@@ -137,6 +193,12 @@ class _Harness:
         facts.write_text(json.dumps(found), encoding="utf-8")
         return found
 
+    def begin(self, entry: ProblemFile, written: Future[Row]) -> None:
+        """Starts the process of a problem whose file is written, ahead of its turn."""
+        known = entry.path in self.ahead or self.asked.until == "write" or not written.done()
+        if not known and "reason" not in written.result():
+            self.ahead[entry.path] = self.judge(entry)
+
     def one(self, entry: ProblemFile, written: Future[Row]) -> bool:
         """Judges a problem, and writes its row; False where there is no time left for it."""
         row = {
@@ -150,45 +212,16 @@ class _Harness:
             self.say(f"{entry.name}: {row['kernels']} kernels")
             return True
         if "reason" not in row:
-            row |= self.judged(entry)
+            judge = self.ahead.pop(entry.path, None) or self.judge(entry)
+            row |= judge.verdicts(self.asked.problem_seconds)
         if self.asked.until == "judge":
             put(self.rows, row)
             self.save()
         self.say(line(row))
         return True
 
-    def judged(self, entry: ProblemFile) -> Row:
-        """The verdicts of a problem, of a process of its own; what is known where that ended."""
-        said = self.file(entry).with_suffix(".verdict.json")
-        said.unlink(missing_ok=True)
-        command = [sys.executable, "-m", f"{__package__}.judged"]
-        command += [f"--kernelbench={self.asked.kernelbench.resolve()}", f"--said={said.resolve()}"]
-        command += [f"--problem={entry.path.resolve()}", f"--new={self.file(entry).resolve()}"]
-        around = {**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)}
-        log = self.file(entry).with_suffix(".log")
-        with log.open("wb") as file:
-            process = subprocess.Popen(
-                command,
-                env=around,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                start_new_session=True,
-            )
-            try:
-                code = process.wait(self.asked.problem_seconds)
-                why = f"its process ended with {code}" if code else ""
-            except subprocess.TimeoutExpired:
-                why = f"it took longer than {self.asked.problem_seconds:g} s"
-            finally:
-                with suppress(ProcessLookupError):  # what it started, too
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        found: Row = json.loads(said.read_text("utf-8")) if said.is_file() else {}
-        if why:
-            last = log.read_text("utf-8", "replace").strip().splitlines()[-1:]
-            found["reason"] = f"{why}: {''.join(last)}"[:400]
-        return found
+    def judge(self, entry: ProblemFile) -> Judge:
+        return Judge(self.asked.kernelbench, entry.path, self.file(entry))
 
     def file(self, entry: ProblemFile) -> Path:
         return self.asked.work / f"level{entry.level}" / f"{entry.name}.py"

@@ -1,5 +1,8 @@
 """One `ModelNew` judged by KernelBench's own harness, in this process; `harness.py` starts it.
 
+With `--wait` it imports what it needs, then waits for a line on its standard input: until then it does not touch
+the device. The end of the input instead of a line ends it.
+
 The harness's package imports what it asks language models with, and none of that judges. Where such
 a package is not installed, an empty one takes its place.
 """
@@ -39,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.path.insert(0, str(asked.kernelbench / "src"))
     replaced()
     judge = importlib.import_module("kernelbench.eval").eval_kernel_against_ref
+    if asked.wait and not sys.stdin.readline():
+        return 1
     theirs, ours = (f.read_text(encoding="utf-8") for f in (asked.problem, asked.new))
     found: dict[str, Any] = {}
     flags = torch.backends.cudnn, torch.backends.cuda.matmul
@@ -113,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--problem", required=True, type=Path, help="its file")
     made.add_argument("--new", required=True, type=Path, help="the file with `ModelNew`")
     made.add_argument("--said", required=True, type=Path, help="the file for the verdicts")
+    made.add_argument("--wait", action="store_true", help="for a line before the device is used")
     return made
 
 
