@@ -3,7 +3,8 @@
     python3 -m benchmarks.published_cheats --kernelbench DIR --cuda-l1 DIR --out FILE.json
 
 DIR are checkouts of KernelBench and CUDA-L1. Each cheat goes through `benchmarks.judge` in a process of
-its own. Results are kept as they come: the same command goes on where it was stopped.
+its own, several at a time: compilers and comparisons take long, and who has something to time waits until the
+others leave the device alone. Results are kept as they come: the same command goes on where it was stopped.
 
 Without a GPU sizes are smaller, two extensions that only call ATen are compiled as C++, and what needs
 a GPU is left out by name. Exit codes: 0 all refused as expected, 1 not so, 2 bad input.
@@ -16,14 +17,18 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from benchmarks import device as machine_room
 from benchmarks.foreign.published import CHEATS, CUDA_L1, KERNELBENCH, Cheat, as_expected, texts
-from benchmarks.results import replace
+from benchmarks.results import save
 from ir.errors import KernelError
 
 SECONDS = 600  # for each answer: the first has to compile
@@ -44,10 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "no cheat to judge", allowed="--kernelbench DIR, --cuda-l1 DIR: one of them or both"
             )
         rows = _kept(asked.out, place)
+        todo = [c for c in chosen if c.name not in rows]
+        for row in _judged_together(todo, folders, place, asked.jobs):
+            rows[row["name"]] = row
+            _keep(asked.out, [rows[c.name] for c in CHEATS if c.name in rows], place)
         for cheat in chosen:
-            if cheat.name not in rows:
-                rows[cheat.name] = judged(cheat, folders, place)
-                _keep(asked.out, rows, place)
             print(line(rows[cheat.name]), flush=True)
     except KernelError as error:
         print(f"published_cheats: {error}", file=sys.stderr)
@@ -58,9 +64,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     return JUDGED if all(rows[c.name]["as_expected"] for c in chosen) else NOT_SO
 
 
+def _judged_together(
+    cheats: Sequence[Cheat], folders: Mapping[str, Path], place: str, jobs: int
+) -> Iterator[dict[str, Any]]:
+    """The rows of cheats as they come."""
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        for job in as_completed([pool.submit(judged, c, folders, place) for c in cheats]):
+            yield job.result()
+
+
 def judged(cheat: Cheat, folders: Mapping[str, Path], place: str) -> dict[str, Any]:
     """What the judge says of a cheat, as a row."""
-    found = texts(cheat, folders, place == "cpu")
+    found, began = texts(cheat, folders, place == "cpu"), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="speciate-") as name:
         files = {"problem": found.problem, "solution": found.solution}
         for role, text in files.items():
@@ -78,7 +93,10 @@ def judged(cheat: Cheat, folders: Mapping[str, Path], place: str) -> dict[str, A
         "why": cheat.why,
         "kind": said["kind"],
         "reason": reason,
+        "expected": list(cheat.expected),
         "as_expected": as_expected(cheat, said["kind"], reason),
+        "secret": said.get("secret", ""),
+        "seconds": round(time.monotonic() - began, 1),
     }
 
 
@@ -113,10 +131,18 @@ def _kept(out: Path | None, place: str) -> dict[str, Any]:
         ) from None
 
 
-def _keep(out: Path | None, rows: Mapping[str, Any], place: str) -> None:
+def _keep(out: Path | None, rows: Sequence[Mapping[str, Any]], place: str) -> None:
     if out is not None:
-        found = {"device": _device(place), "torch": torch.__version__, "rows": list(rows.values())}
-        replace(out, json.dumps(found, indent=1) + "\n")
+        save(out, {**_head(place), "rows": list(rows)})
+
+
+def _head(place: str) -> dict[str, Any]:
+    """Where rows are from."""
+    head = {"judged": "published cheats", "command": "python3 -m benchmarks.published_cheats"}
+    head |= {"date": date.today().isoformat(), "device": _device(place)}
+    if place == "cpu":
+        return head | {"versions": {"torch": torch.__version__}}
+    return head | machine_room.facts()
 
 
 def _device(place: str) -> str:
@@ -132,6 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kernelbench", type=Path, help="a checkout of KernelBench")
     parser.add_argument("--cuda-l1", type=Path, help="a checkout of CUDA-L1")
     parser.add_argument("--out", type=Path, help="a JSON file that rows are kept in")
+    parser.add_argument("--jobs", type=int, default=1, help="cheats that are judged at a time")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="the GPU, where there is one")
     return parser
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from backends.gpu.device.nodes import DEVICE
+from backends.gpu.device.nodes import DEVICE, device_turns
 from backends.gpu.device.timing import Device
 from benchmarks import device as machine_room
 from benchmarks.against_float64 import exact, judge, same_bits
@@ -20,7 +20,7 @@ from benchmarks.entrant import Entrant
 from benchmarks.inputs import draw, input_bytes
 from benchmarks.results import Table, settle
 from benchmarks.shapes import Row
-from benchmarks.timing import RaceTimes, TimedCall, measure
+from benchmarks.timing import RaceTimes, TimedCall, measure, steadiest
 from ir.estimate.cost import roofline
 from ir.machine import Machine
 from ir.spec import Spec
@@ -32,6 +32,10 @@ SEED = 20261121
 
 class OutOfTime(Exception):
     """A baseline that took longer than it was given."""
+
+
+class Unsteady(Exception):
+    """Times that are none, however often they were taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +121,11 @@ def _ours(
         _judged(made, row, spec, entrant, track)
         if made["correct"]:
             call, _ = entrant.bind(row.sizes, track.place)
-            _times(made, measure(call, sets, track.device))
+            found = _alone(call, sets, track)
+            _times(made, found)
             _plausible(made, track.machine)
+            if made["correct"] and found.fault:
+                made.update(correct=False, reason=found.fault)
     except Exception as error:  # a kernel is untrusted code
         made.update(correct=False, reason=_words(error))
 
@@ -171,6 +178,12 @@ def _times(made: Table, found: RaceTimes) -> None:
     )
 
 
+def _alone(call: TimedCall, sets: Sequence[Any], track: Track) -> RaceTimes:
+    """The times of a call while nobody else uses the device, taken again where they have a fault."""
+    with device_turns().alone():
+        return steadiest(lambda: measure(call, sets, track.device))
+
+
 def _plausible(made: Table, machine: Machine) -> None:
     """A time that is impossible, or one that the host's clock contradicts, is refused.
 
@@ -199,7 +212,9 @@ def _theirs(made: Table, name: str, baseline: Baseline, sets: Sequence[Any], tra
             call = form.call if mode == "eager" else _compiled(form.call, mode)
             call(*given[0])
             track.device.wait()
-        found = measure(call, given, track.device)
+        found = _alone(call, given, track)
+        if found.fault:
+            raise Unsteady(found.fault)
         made["baselines_us"][name] = found.us
         made["baseline_times"][name] = {
             "p20_us": found.p20,

@@ -1,7 +1,8 @@
 """Compares result files of one race that was run several times: how far speed-ups go apart, by row.
 
-Every file is one run of the same command, with the same sources and baselines. A row's spread is the
-largest of its speed-ups over the least, less 1.
+Every file is one run of the same command, with the same sources and baselines. A speed-up is over the
+fastest baseline of its run: of two that are as fast, either may be. A row's spread is the largest of its
+speed-ups over the least, less 1.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ir.errors import KernelError
 
 WITHIN = 0.02  # the spread that is asked for
 LEAST = 2  # runs
-SAME = ("source", "fastest")  # what a row has in every run, or its times say nothing of each other
+SOURCE = "source"  # which a row has in every run, or its times say nothing of each other
 HEAD = ("date", "machine", "driver", "versions")
 EXAMPLES = """
 examples:
@@ -50,10 +51,10 @@ def compared(files: Sequence[Path]) -> Table:
             raise KernelError("there is no such file", where=str(file))
     runs = [read(file) for file in files]
     found = [{row_key(row): row for row in run["rows"]} for run in runs]
-    for file, run, rows in zip(files, runs, found, strict=True):
+    for file, run, by in zip(files, runs, found, strict=True):
         if any(run[name] != runs[0][name] for name in HEAD[1:]):
             raise KernelError("it is of another machine or other versions", where=str(file))
-        if list(rows) != list(found[0]):
+        if list(by) != list(found[0]):
             raise KernelError("it has other rows than the first file", where=str(file))
     rows = [_row([by[key] for by in found]) for key in found[0]]
     if not rows:
@@ -82,14 +83,17 @@ def summary(rows: Sequence[Table]) -> Table:
 def _row(runs: Sequence[Table]) -> Table:
     """What one row is in all runs."""
     first = runs[0]
-    made: Table = {name: first[name] for name in ("kernel", "dtype", "shape", *SAME)}
+    made: Table = {name: first[name] for name in ("kernel", "dtype", "shape", SOURCE)}
+    made["fastest"] = "/".join(dict.fromkeys(str(run["fastest"]) for run in runs))
     for run in runs:
-        for name in SAME:
-            if run[name] != first[name]:
-                reason = f"`{name}` is {run[name]} in one run and {first[name]} in another"
-                return made | {"spread": None, "reason": reason}
+        if run[SOURCE] != first[SOURCE]:
+            reason = f"`source` is {run[SOURCE]} in one run and {first[SOURCE]} in another"
+            return made | {"spread": None, "reason": reason}
         if not run["speedup"]:
             return made | {"spread": None, "reason": run.get("reason") or "no baseline was timed"}
+        if (raced := _raced(run)) != _raced(first):
+            other = ", ".join(sorted(raced ^ _raced(first)))
+            return made | {"spread": None, "reason": f"{other} has a time in some runs only"}
     speedups: list[Any] = [run["speedup"] for run in runs]
     return made | {
         "us": [run["us"] for run in runs],
@@ -97,6 +101,11 @@ def _row(runs: Sequence[Table]) -> Table:
         "speedups": speedups,
         "spread": max(speedups) / min(speedups) - 1,
     }
+
+
+def _raced(run: Table) -> frozenset[str]:
+    """The baselines that have a time."""
+    return frozenset(name for name, us in run["baselines_us"].items() if us)
 
 
 def _parser() -> argparse.ArgumentParser:

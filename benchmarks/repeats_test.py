@@ -55,13 +55,21 @@ def test_a_spread_is_of_the_largest_speed_up_over_the_least(repeats):
     [
         (row(None, reason="wrong"), "wrong"),
         (row(2.0, source="t"), "`source` is t in one run and s in another"),
-        (row(2.0, fastest="compile"), "`fastest` is compile"),
+        (row(2.0, baselines_us={"eager": 20.0, "compile": 30.0}), "compile has a time in some"),
     ],
 )
 def test_a_row_that_is_not_the_same_does_not_repeat(repeats, other, reason):
     code, made, _ = repeats([row(2.0)], [other])
     assert code == 1 and made["summary"]["failed"] == 1
     assert reason in made["rows"][0]["reason"] and made["rows"][0]["spread"] is None
+
+
+def test_either_of_two_baselines_may_be_the_fastest(repeats):
+    both = {"eager": 20.0, "compile": 20.1}
+    other = row(2.0, fastest="compile", baselines_us=both | {"eager": 20.2})
+    code, made, _ = repeats([row(2.0, baselines_us=both)], [other])
+    assert code == 0 and made["rows"][0]["fastest"] == "eager/compile"
+    assert made["rows"][0]["baseline_us"] == [20.0, 20.1]
 
 
 @pytest.mark.parametrize(

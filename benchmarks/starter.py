@@ -43,18 +43,24 @@ def spec_of(row: Row) -> Spec:
     return with_dtype(parse_workload(text, row.kernel).spec, row.dtype)
 
 
-def asked_rows(kernels: str, dtypes: str) -> list[Row]:
-    """The rows of some kernels and dtypes, of all where none is named."""
-    named, wanted = _words(kernels), _words(dtypes)
-    known = {row.kernel for row in rows()}
-    for kernel in named:
-        if kernel not in known:
-            raise KernelError(f"there is no kernel `{kernel}`", allowed=", ".join(sorted(known)))
-    return [
+def asked_rows(kernels: str, dtypes: str, keys: str = "") -> list[Row]:
+    """The rows of some kernels and dtypes, of all where none is named; those of some keys in their order."""
+    named, wanted, alone = _words(kernels), _words(dtypes), _words(keys)
+    for given, known, what in (
+        (named, {row.kernel for row in rows()}, "kernel"),
+        (alone, {row.key for row in rows()}, "row"),
+    ):
+        for name in given:
+            if name not in known:
+                raise KernelError(f"there is no {what} `{name}`", allowed=", ".join(sorted(known)))
+    found = [
         row
         for row in rows()
-        if (not named or row.kernel in named) and (not wanted or row.dtype in wanted)
+        if (not named or row.kernel in named)
+        and (not wanted or row.dtype in wanted)
+        and (not alone or row.key in alone)
     ]
+    return sorted(found, key=lambda row: alone.index(row.key)) if alone else found
 
 
 def asked_baselines(kernel: str, text: str) -> list[str]:
@@ -92,11 +98,13 @@ def parser(name: str, doc: str, epilog: str) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; exit code 2 for wrong use, 1 where a row failed."""
-    asked = parser("starter", __doc__.splitlines()[0], EXAMPLES).parse_args(arguments)
+    options = parser("starter", __doc__.splitlines()[0], EXAMPLES)
+    options.add_argument("--rows", default="", help="only these: KERNEL__SIZES__DTYPE")
+    asked = options.parse_args(arguments)
     try:
         chosen = [
             (row, spec_of(row), asked_baselines(row.kernel, asked.baselines))
-            for row in asked_rows(asked.kernels, asked.dtypes)
+            for row in asked_rows(asked.kernels, asked.dtypes, asked.rows)
         ]
         return run(asked, chosen, "benchmarks.starter")
     except KernelError as error:

@@ -239,7 +239,10 @@ TABLE = {
     "testing": (("ir",), None),
     "testing/conformance": (("ir", "backends", "testing/samples"), None),
     "tests": (ALL, None),
-    "tests/cheats": (("ir", "backends", "search/core", "search/evaluator", "search/cli"), None),
+    "tests/cheats": (
+        ("ir", "backends", "benchmarks", "search/core", "search/evaluator", "search/cli"),
+        None,
+    ),
     "tests/hostile": (
         (
             *("ir", "backends", "backends/caged", "search/core"),

@@ -44,8 +44,11 @@ def is_generated(path):
 
 @cache
 def is_test(path):
-    """Whether a file is a test, a conftest, or what only tests can use."""
+    """Whether a file is a test, a conftest, or what only tests can use. Cheats are tests, which a device
+    runs without a test runner."""
     if path.name.endswith("_test.py") or path.name == "conftest.py":
+        return True
+    if path.parts[:2] == ("tests", "cheats"):
         return True
     return path.suffix == ".py" and any(m.split("/")[0] in TESTING for m, _ in imported(path))
 

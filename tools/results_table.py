@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import settle, summary
+from tools.cheats_table import cheats, published_cheats
 from tools.check_times_table import check_times
 from tools.contests_table import contests
 from tools.coverage_table import coverage
@@ -90,6 +91,10 @@ def table(result: Mapping[str, Any]) -> str:
     """
     if "checked_through" in result:
         return "\n\n".join(check_times(result)) + "\n"
+    if "cheats" in result:
+        return "\n\n".join(cheats(result)) + "\n"
+    if result.get("judged") == "published cheats":
+        return "\n\n".join(published_cheats(result)) + "\n"
     if "published" in result:
         return "\n\n".join(published(result)) + "\n"
     if "static" in result:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import random
 import secrets
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from statistics import median
@@ -15,10 +16,12 @@ from typing import Any
 
 import torch
 
-from backends.gpu.device.nodes import device_turns, nodes
+from backends.gpu.device.nodes import device_turns, first_seen, nodes
+from backends.gpu.device.nvml import utilization
 from benchmarks.foreign.draws import DRAWS, changed
 from benchmarks.foreign.process import Refused, SolutionProcess
 from benchmarks.foreign.shapes import Shaped, drawn_shapes
+from benchmarks.foreign.stopwatch import EventClock
 from benchmarks.foreign.truth import Truth, require_certain, still
 from frontends.kernelbench.problem import Problem, ProblemRun
 from ir.errors import KernelError
@@ -28,6 +31,9 @@ DRAWN_ELEMENTS = 1 << 22  # of all inputs, up to which each draw is made
 OWN_MEMORY = 2 << 30  # bytes that its process has before it loads a solution, and its files
 CALLS = 50  # that are timed
 WARM_UP = 5
+# To see whether the device is idle: the driver's figure is of a second at most.
+LOOKS, LOOK_SECONDS = 5, 0.6
+OTHERS = "something else runs on the device"
 SLACK, SLACK_US = 0.25, 250.0  # what the host may add to a call, as a share and in microseconds
 NO_KERNEL = "no own kernel: PyTorch's operators do all of the work"
 _MOVES = frozenset(
@@ -96,9 +102,10 @@ class _Judge:
     process: SolutionProcess | None = None
 
     def run(self) -> None:
-        made = self._made(Shaped("listed", self.problem, True))
-        self._require_alone()
-        require_certain(made.model, made.inputs, self.problem.path)
+        self._require_device()
+        with self._turn():
+            made = self._made(Shaped("listed", self.problem, True))
+            require_certain(made.model, made.inputs, self.problem.path)
         shapes = []
         if not self.options.listed:
             shapes = drawn_shapes(self.problem, self._seed("shapes"))
@@ -121,8 +128,9 @@ class _Judge:
     def _listed(self, made: ProblemRun) -> None:
         """Two calls on the same inputs, one on others."""
         self._make(made, Shaped("listed", self.problem, True))
-        first = Truth.of(made.model, self._inputs(self.problem, "first"))
-        other = Truth.of(made.model, self._inputs(self.problem, "other"))
+        with self._turn():
+            first = Truth.of(made.model, self._inputs(self.problem, "first"))
+            other = Truth.of(made.model, self._inputs(self.problem, "other"))
         if first.powerless:
             raise KernelError(
                 "the reference's own error against float64 is a tenth of its results or more: nothing "
@@ -149,7 +157,8 @@ class _Judge:
     def _at(self, shaped: Shaped) -> None:
         made = self._made(shaped)
         self._make(made, shaped)
-        truth = Truth.of(made.model, self._inputs(shaped.problem, shaped.name))
+        with self._turn():
+            truth = Truth.of(made.model, self._inputs(shaped.problem, shaped.name))
         self._compared(truth, f"at {shaped.name}")
         self.report.shapes.append(shaped.name)
 
@@ -164,7 +173,8 @@ class _Judge:
             if given is None:
                 continue
             try:
-                truth = Truth.of(made.model, given, draw)
+                with self._turn():
+                    truth = Truth.of(made.model, given, draw)
             except Exception as error:  # code of others, on inputs that it was not written for
                 self.report.skipped.append(f"{draw}: the reference raises {type(error).__name__}")
                 continue
@@ -183,7 +193,8 @@ class _Judge:
     def _compared(self, truth: Truth, where: str, listed: bool = False, errors: bool = True) -> Any:
         """The results of one call, which are right. errors: whether they are compared."""
         assert self.process is not None, "it was started"
-        got, left, said = self.process.call(truth.inputs, truth.bytes, listed)
+        with self._turn():
+            got, left, said = self.process.call(truth.inputs, truth.bytes, listed)
         self.report.own_kernels = sorted({str(k)[:80] for k in said.get("own", [])})[:40]
         if listed:
             ran = {str(k)[:80] for k in said.get("operators", [])} - _MOVES
@@ -211,39 +222,54 @@ class _Judge:
 
     def _time(self, made: ProblemRun) -> None:
         """The time of a call by the device's events, which the judge's own clock must bear out."""
-        if not self._on_device:
+        clock = EventClock.of(torch.device(self.options.place))
+        if clock is None:
             self.report.no_time = "there is no GPU: a time by the clock of a busy machine is none"
-            return
-        others = processes_on_device() - 1  # the solution's own
-        if others > 0:
-            self.report.no_time = f"{others} other processes use the device"
             return
         assert self.process is not None, "it was started"
         self._make(made, Shaped("listed", self.problem, True))
-        truths = [Truth.of(made.model, self._inputs(self.problem, f"timed {n}")) for n in (0, 1)]
-        sets, most = [t.inputs for t in truths], sum(t.bytes for t in truths)
+        with self._turn():
+            truths = [
+                Truth.of(made.model, self._inputs(self.problem, f"timed {n}")) for n in (0, 1)
+            ]
+        sets = [t.inputs for t in truths]
+        warm, plan = self._plans(len(truths))
+        self.process.hold(sets)
         with device_turns().alone():
-            self.process.times(sets, WARM_UP, most)
-            # The difference of two runs leaves out what sending takes.
-            few = _clocked(partial(self.process.times, sets, WARM_UP, most))
-            many = _clocked(partial(self.process.times, sets, WARM_UP + CALLS, most))
-        found, results = many.value
+            if at_work():
+                self.report.no_time = OTHERS
+                return
+            idle_us = clock.idle(sets)
+            self.process.times(warm)
+            timed = _clocked(partial(self.process.times, plan))
+            disturbed = at_work()
+        results = self.process.results(len(sets), sum(t.bytes for t in truths))
         for truth, got in zip(truths, results, strict=True):
             truth.errors(got, "in a timed call")
-        us = median(found)
-        wall_us = 1e6 * (many.seconds - few.seconds) / CALLS - self.process.idle_us
+        us, wall_us = median(timed.value), 1e6 * timed.seconds / len(plan) - idle_us
         require_clocks_agree(us, wall_us)
-        if processes_on_device() > 1:
-            self.report.no_time = "another process came to the device meanwhile"
+        if disturbed:
+            self.report.no_time = OTHERS
             return
         self.report.time_kind = "measured"
-        self.report.time = {"us": us, "wall_us": wall_us, "runs": len(found)}
+        self.report.time = {"us": us, "wall_us": wall_us, "runs": len(timed.value)}
+
+    def _plans(self, sets: int) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+        """The calls before those that are timed, and these: no two have the same inputs. The last on each
+        set has the set's own."""
+        rng = random.Random(self._seed("plan"))
+        drawn = [(n % sets, rng.uniform(0.5, 1.0)) for n in range(WARM_UP + CALLS)]
+        return drawn[:WARM_UP], [*drawn[WARM_UP:], *((n, 1.0) for n in range(sets))]
+
+    def _turn(self) -> AbstractContextManager[None]:
+        """A turn on the device, which whoever has something to time waits for."""
+        return device_turns().together() if self._on_device else nullcontext()
 
     @property
     def _on_device(self) -> bool:
         return self.options.place != "cpu"
 
-    def _require_alone(self) -> None:
+    def _require_device(self) -> None:
         if self._on_device and not torch.cuda.is_available():
             raise KernelError("torch sees no GPU", where="--device", allowed="cpu here")
 
@@ -293,14 +319,14 @@ def require_clocks_agree(us: float, wall_us: float) -> None:
         )
 
 
-def processes_on_device() -> int:
-    """How many processes compute on the first NVIDIA device; 0 where nothing says."""
-    query = ["nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader", "--id=0"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return 0
-    return len(done.stdout.split())
+def at_work() -> bool:
+    """Whether something runs on the device though this judge's processes wait. The driver tells how busy
+    it was in the last fraction of a second; False where it tells nothing."""
+    for _ in range(LOOKS):
+        time.sleep(LOOK_SECONDS)
+        if not utilization(first_seen()):
+            return False
+    return True
 
 
 def digests(problem: Problem, source: str) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.foreign.frames import BadFrame, Ended, Line
+from benchmarks.foreign.stopwatch import Plan
 from ir.errors import KernelError
 from search.evaluator.groups import Group
 from search.evaluator.local import module_path
@@ -72,7 +73,6 @@ class SolutionProcess:
     home: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="speciate-")))
     sandbox: Mapping[str, str] = field(default_factory=dict)  # by layer, what holds
     group: Group | None = None  # of all that it starts
-    idle_us: float = 0.0  # of a run of the device's clock that calls nothing
 
     def start(self) -> None:
         """Starts it: a program of its own, whose memory has never held what the judge knows."""
@@ -101,7 +101,7 @@ class SolutionProcess:
             {"limits": asdict(self.limits), "place": self.place, "group": group},
             seconds=START_SECONDS,
         )
-        self.sandbox, self.idle_us = said["sandbox"], said["idle_us"]
+        self.sandbox = said["sandbox"]
 
     def end(self) -> None:
         """Ends it, and all that it started."""
@@ -133,13 +133,24 @@ class SolutionProcess:
             raise Refused("forged", "its process sends what is no result")
         return values[0], values[1], said
 
-    def times(self, sets: Sequence[Any], calls: int, most: int) -> tuple[list[float], Any]:
-        """Microseconds of some calls by the device's events, and the last results on each set."""
-        said, results = self._ask({"do": "time", "calls": calls}, list(sets), most)
+    def hold(self, sets: Sequence[Any]) -> None:
+        """Sends the inputs that timed calls are given."""
+        self._ask({"do": "hold"}, list(sets))
+
+    def times(self, plan: Plan) -> list[float]:
+        """Microseconds of the calls of a plan by the device's events."""
+        said, _ = self._ask({"do": "time", "plan": [list(each) for each in plan]})
         found = said.get("us")
-        if not isinstance(found, list) or len(found) != calls:
+        if not isinstance(found, list) or len(found) != len(plan):
             raise Refused("forged", "its process sends what are no times")
-        return [float(us) for us in found], results
+        return [float(us) for us in found]
+
+    def results(self, sets: int, most: int) -> list[Any]:
+        """What the last timed call gave, of each set. most: bytes of all of these."""
+        _, found = self._ask({"do": "results"}, None, most)
+        if not isinstance(found, list) or len(found) != sets:
+            raise Refused("forged", "its process sends what are no results")
+        return found
 
     def _ask(
         self, table: dict[str, Any], values: Any = None, most: int = 0, seconds: float | None = None

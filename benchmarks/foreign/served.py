@@ -47,7 +47,7 @@ def main(number: int, folder: str) -> None:
     os.environ.update(sandbox.homes(Path(folder)))
     # Threads would share one limit and reorder sums from run to run.
     torch.set_num_threads(1)
-    line.send({"kind": "ready", "sandbox": said, "idle_us": clock.idle() if clock else 0.0})
+    line.send({"kind": "ready", "sandbox": said})
     served = Served(place, clock)
     with contextlib.suppress(Ended):
         while True:
@@ -64,13 +64,15 @@ def main(number: int, folder: str) -> None:
 
 
 class Served:
-    """What is asked of a solution, in this order: load, make, call, time."""
+    """What is asked of a solution, in this order: load, make, call, hold, time, results."""
 
     def __init__(self, place: torch.device, clock: EventClock | None):
         self.place = place
         self.clock = clock
         self.names: dict[str, Any] = {}
         self.model: Any = None
+        self.sets: list[Any] = []  # of inputs that are timed
+        self.results: list[Any] = []  # of the last timed call on each
         self.own: set[str] = set()  # kernels that were launched, as far as is seen here
 
     def do_load(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
@@ -113,13 +115,21 @@ class Served:
         said = {"kind": "result", "own": sorted(self.own), "operators": sorted(operators)}
         return said, [result, given]
 
-    def do_time(self, table: dict[str, Any], sets: Any) -> tuple[dict[str, Any], Any]:
-        """Times calls by the device's events; the results of the last call on each set."""
+    def do_hold(self, table: dict[str, Any], sets: Any) -> tuple[dict[str, Any], Any]:
+        """Has sets of inputs on the device."""
+        self.sets = [self._placed(s) for s in sets]
+        return {"kind": "held"}, None
+
+    def do_time(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
+        """Times calls by the device's events. Nothing is sent but these times: the judge's clock runs."""
         assert self.clock is not None, "times are taken on a device"
-        placed = [self._placed(s) for s in sets]
         with torch.no_grad():
-            found, results = self.clock.times(self.model, placed, table["calls"])
-        return {"kind": "times", "us": found}, results
+            found, self.results = self.clock.times(self.model, self.sets, table["plan"])
+        return {"kind": "times", "us": found}, None
+
+    def do_results(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
+        """What the last timed call on each set gave."""
+        return {"kind": "results"}, self.results
 
     def _placed(self, inputs: Any) -> list[Any]:
         return tree_map(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-
-import pytest
 
 from backends.registry import backend_for, served_by, target
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from ir.parse.parse import parse_spec
 from ir.print import spec_text
+from ir.workload import Sizes
 from search.core.candidate import Candidate
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench
@@ -26,6 +26,7 @@ PLACES = {
     "hip": ("mi300", "hip"),
 }
 SECRET = "a secret of these tests"
+Places = Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,11 @@ class Case:
     said: str = ""
     group: int = 0  # of the kinds of cheats, for a reader
 
-    def candidate(self) -> Candidate:
-        """The candidate, by the seed schedule of its equations."""
+    def candidate(self, places: Places = PLACES) -> Candidate:
+        """The candidate, by the seed schedule of its equations. ValueError where what is edited is not
+        in what is emitted there."""
         workload = WORKLOADS[self.kernel]
-        chip, name = PLACES[self.place]
+        chip, name = places[self.place]
         backend = backend_for(target(chip), name)
         machine = served_by(target(chip), backend)
         spec = workload.spec
@@ -58,36 +60,45 @@ class Case:
             lines = "".join(f"    {line.strip()}\n" for line in self.equations.strip().splitlines())
             outputs = ", ".join(t.name for t in spec.outputs)
             spec = parse_spec(f'{head}"""Other equations."""\n{lines}    return {outputs}\n')
-        schedule = autoschedule(spec, machine, workload.tune)
+        schedule = autoschedule(spec, machine, tuned(self.kernel))
         source = None
         if self.edits:
-            source = backend.emit(lower(spec, schedule, machine, workload.tune), machine)
+            source = backend.emit(lower(spec, schedule, machine, tuned(self.kernel)), machine)
             for old, new in self.edits:
-                assert old in source, f"{self.name}: `{old}` is not in\n{source}"
+                if old not in source:
+                    raise ValueError(f"{self.name}: `{old}` is not in\n{source}")
                 source = source.replace(old, new, 1)
         return Candidate(spec_text(spec), str(schedule), chip, name, source)
 
 
-def bench(kernel: str, place: str) -> Bench:
-    """What the cases of a kernel at a place are tried on."""
+def bench(
+    kernel: str, place: str, places: Places = PLACES, secret: str = SECRET, cpu: int = 20
+) -> Bench:
+    """What the cases of a kernel at a place are tried on. cpu: seconds of a processor for each."""
     workload = WORKLOADS[kernel]
-    chip, name = PLACES[place]
+    chip, name = places[place]
     machine = served_by(target(chip), backend_for(target(chip), name))
     return Bench(
         spec_text(workload.spec),
         machine,
         partial(backend_for, machine, name),
-        workload.tune,
+        tuned(kernel),
         workload.checks,
-        secret=SECRET,
+        secret=secret,
         # What loops takes processor time; by the clock a good one may take long.
-        limits=Limits(cpu=20, seconds=1800.0, memory=2 << 30),
+        limits=Limits(cpu=cpu, seconds=1800.0, memory=2 << 30),
     )
 
 
-def require(place: str) -> None:
-    """Skips a test where nothing can run kernels at a place."""
+def tuned(kernel: str) -> Sizes:
+    """The sizes that a kernel is timed at."""
+    sizes = WORKLOADS[kernel].tune
+    assert sizes is not None, "each kernel of these tests has some"
+    return sizes
+
+
+def lacking(place: str) -> str:
+    """Why nothing can run kernels at a place; empty where something can."""
     chip, name = PLACES[place]
     can = backend_for(target(chip), name).available(target(chip))
-    if not can.get("correct_by"):
-        pytest.skip(str(can.get("why")))
+    return "" if can.get("correct_by") else str(can.get("why"))

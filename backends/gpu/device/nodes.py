@@ -41,13 +41,13 @@ def device_turns(folder: Path = Path("/dev")) -> Turns:
     found = chips(folder)
     if not found:
         return Turns()
-    number = min(_first_seen(), len(found) - 1)
+    number = min(first_seen(), len(found) - 1)
     # A second file for each device, which all can read and nobody else locks: those beside this one
     doors = sorted(Path(__file__).parent.glob("*.py"))
     return Turns(found[number], str(doors[number % len(doors)]))
 
 
-def _first_seen() -> int:
+def first_seen() -> int:
     """The number of the first GPU that this process may use, as far as variables say it."""
     for name in VISIBLE:
         first = os.environ.get(name, "").partition(",")[0].strip()

@@ -1,0 +1,187 @@
+"""Judges rows of the starter table three times, and says how far the speed-ups go apart.
+
+Each time is a run of `benchmarks.starter` of its own, with all that a process builds and draws. Rows are
+shared out among the GPUs of the machine, and each row is judged on one GPU every time; nothing else uses that GPU
+then. What `torch.compile` made in the first run the other two find in its cache.
+
+The first run may take half of the time. The others judge what it did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from benchmarks import repeats
+from benchmarks.entrant import ROOT
+from benchmarks.results import Table, put, read, row_key, save
+from benchmarks.shapes import Row
+from benchmarks.starter import asked_baselines, asked_rows
+from ir.errors import KernelError
+
+RUNS = 3
+DTYPES = "f16,bf16,i32"  # rows that a model in production has
+FIRST_SHARE = 0.5  # of the time
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.judged_thrice --target=h200 --gpus=4 --seconds=300 --work=work \\
+      --out=benchmarks/results/h200/judged_thrice.json
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use, 1 where a row's speed-ups go further apart than 2%."""
+    asked = _parser().parse_args(arguments)
+    try:
+        if asked.gpus < 1:
+            raise KernelError(f"it is {asked.gpus}", where="--gpus", allowed="1 or more")
+        rows = asked_rows(asked.kernels, asked.dtypes)
+        parts = shared_out(rows, asked.gpus, asked.baselines)
+        with ThreadPoolExecutor(len(parts)) as pool:
+            jobs = [pool.submit(judged, asked, n, part) for n, part in enumerate(parts)]
+            found = [job.result() for job in jobs]
+        return written(asked, found, rows)
+    except KernelError as error:
+        print(f"judged_thrice: {error}", file=sys.stderr)
+        return 2
+
+
+def shared_out(rows: Sequence[Row], gpus: int, baselines: str) -> list[list[Row]]:
+    """The rows of each GPU: about as many contenders for each, the rows with the most last, as time may
+    be over before."""
+    cost = {row.key: 1 + len(asked_baselines(row.kernel, baselines)) for row in rows}
+    parts: list[list[Row]] = [[] for _ in range(min(gpus, len(rows)))]
+    for row in sorted(rows, key=lambda r: -cost[r.key]):
+        min(parts, key=lambda part: sum(cost[r.key] for r in part)).append(row)
+    return [part[::-1] for part in parts]
+
+
+def judged(asked: argparse.Namespace, gpu: int, part: Sequence[Row]) -> list[Table]:
+    """What each run says of a GPU's rows, as result files have it; fewer where time is over."""
+    end = time.monotonic() + asked.seconds
+    found: list[Table] = []
+    keys = [row.key for row in part]
+    for number in range(RUNS):
+        left = end - time.monotonic()
+        if left <= 0 or not keys:
+            break
+        share = FIRST_SHARE if number == 0 else 1.0
+        out = asked.work / f"gpu_{gpu}_run_{number + 1}.json"
+        _run(asked, gpu, keys, share * left, out)
+        found.append(read(out))
+        done = {row_key(row) for row in found[-1]["rows"]}
+        keys = [row.key for row in part if row.key in keys and _key(row) in done]
+    return found
+
+
+def _run(
+    asked: argparse.Namespace, gpu: int, keys: Sequence[str], seconds: float, out: Path
+) -> None:
+    """One run on one GPU. What it prints goes to a file beside its result."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    words = [f"--target={asked.target}", f"--rows={','.join(keys)}", f"--seconds={seconds:.0f}"]
+    words += [f"--out={out}", f"--row-seconds={asked.row_seconds:g}", "--again"]
+    words += [f"--baselines={asked.baselines}"] if asked.baselines else []
+    words += [f"--schedules={asked.schedules}"] if asked.schedules else []
+    command = [sys.executable, "-m", "benchmarks.starter", *words]
+    with out.with_suffix(".log").open("w", encoding="utf-8") as log:
+        subprocess.run(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": str(gpu)},
+            stdout=log,
+            stderr=log,
+            check=False,
+        )
+
+
+def written(
+    asked: argparse.Namespace, found: Sequence[Sequence[Table]], rows: Sequence[Row]
+) -> int:
+    """Merges the GPUs' files of each run, compares the runs and writes what comes of it."""
+    files = []
+    for number in range(RUNS):
+        runs = [each[number] for each in found if len(each) == RUNS]
+        if not any(run["rows"] for run in runs):
+            raise KernelError(
+                f"run {number + 1} of {RUNS} has judged nothing",
+                where=str(asked.work),
+                hint="the logs there say why; or give it more --seconds",
+            )
+        files.append(asked.work / f"run_{number + 1}.json")
+        save(files[-1], _merged(runs, number))
+    _keep_common(files)
+    code = repeats.main([f"--out={asked.out}", *map(str, files)])
+    made = read(asked.out)
+    done = {row_key(row) for row in made["rows"]}
+    made["command"] = _command(asked)
+    made["gpus"] = asked.gpus
+    made["not_reached"] = [row.key for row in rows if _key(row) not in done]
+    save(asked.out, made)
+    return code
+
+
+def _merged(runs: Sequence[Table], number: int) -> Table:
+    """One run of all GPUs. KernelError where these are not alike."""
+    head = {name: value for name, value in runs[0].items() if name not in ("rows", "summary")}
+    rows: list[Table] = []
+    for run in runs:
+        for name in ("machine", "driver", "versions"):
+            if run[name] != head[name]:
+                raise KernelError(f"GPUs differ in `{name}`: {run[name]} and {head[name]}")
+        for row in run["rows"]:
+            put(rows, row)
+    return head | {"run": number + 1, "rows": rows}
+
+
+def _keep_common(files: Sequence[Path]) -> None:
+    """Leaves the rows that every run has, in one order."""
+    runs = [read(file) for file in files]
+    common = set.intersection(*({row_key(row) for row in run["rows"]} for run in runs))
+    for file, run in zip(files, runs, strict=True):
+        kept = sorted(
+            (r for r in run["rows"] if row_key(r) in common), key=lambda r: str(row_key(r))
+        )
+        save(file, {**run, "rows": kept})
+
+
+def _key(row: Row) -> tuple[object, ...]:
+    shape: Mapping[str, int] = dict(row.sizes)
+    return row_key({"kernel": row.kernel, "dtype": row.dtype, "shape": shape})
+
+
+def _command(asked: argparse.Namespace) -> str:
+    words = [f"python3 -m benchmarks.judged_thrice --target={asked.target} --gpus={asked.gpus}"]
+    given = ("kernels", "dtypes", "baselines", "schedules")
+    words += [f"--{name}={text}" for name in given if (text := getattr(asked, name))]
+    return " ".join(words)
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="judged_thrice",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--target", required=True, help="the chip that this machine has")
+    made.add_argument("--out", required=True, type=Path, help="the file to write")
+    made.add_argument("--work", required=True, type=Path, help="a folder for the files of each run")
+    made.add_argument("--gpus", type=int, default=1, help="of this machine, from the first on")
+    made.add_argument("--seconds", type=float, default=540, help="start no row after so many")
+    made.add_argument("--kernels", default="", help="only these, separated by commas")
+    made.add_argument("--dtypes", default=DTYPES, help="only these")
+    made.add_argument("--baselines", default="", help="as of benchmarks.starter")
+    made.add_argument("--schedules", default="", help="build by those of this target instead")
+    made.add_argument("--row-seconds", type=float, default=45, help="to compile one baseline")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())
