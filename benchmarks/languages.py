@@ -2,13 +2,15 @@
 
 All backends build the same schedule: that of the kernel's record on the target, without the verbs that
 a backend does not render. Each is checked at the kernel's check sizes, then timed at its tuning sizes,
-one after the other, in a process of its own. Builds are made first, side by side.
+where what the timed calls gave is checked too, in a process of its own. Builds are made first, side by
+side. Checks run side by side too; while one is timed, no other uses the GPU.
 
 With `--built` kernels are those of a folder that `benchmarks.prebuilt` made on another machine: the very
 files run, and their digests are in the rows. Other backends are built here.
 
 Beside the library's kernels there are large ones, whose schedules lie in
 `benchmarks/schedules_of_languages/`, one for each backend; PyTorch's own function is timed beside them.
+With `--eager` and `--modes` PyTorch runs the library's kernels too, as a model has them.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from backends.backend import Backend, BackendError, Carries
-from backends.measure import check
+from backends.measure import check, check_timed, reference
 from backends.registry import backend, served_by, target
 from benchmarks.built import BuiltFolder, read_built
 from benchmarks.candidates import Candidate
@@ -40,16 +42,18 @@ from ir.machine import NOTED, Machine
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_workload
 from ir.parse.schedule import parse_schedule
-from ir.reference.inputs import random_inputs
 from ir.schedule import Schedule
 from ir.workload import LIBRARY, Sizes, Workload
 
 ROOT = Path(__file__).parent.parent
 SPECS = ROOT / "benchmarks" / "specs"
 SCHEDULES = ROOT / "benchmarks" / "schedules_of_languages"
-TOGETHER = 12  # builds
+TOGETHER, SIDE_BY_SIDE = 12, 4  # builds, and runs, of which one is timed
 LIBRARY_OF = "library"  # stands for PyTorch's function among the backends
 EAGER = "eager"  # for what a model without kernels of its own runs
+# For the same by `torch.compile`. That of TIMED times what it chooses from, so it compiles alone.
+MODES, TIMED = ("compile", "reduce_overhead", "max_autotune"), "max_autotune"
+SEED = 5  # of the inputs that kernels are checked on
 SECONDS = 0.3  # of measured calls of it
 LEAST = 2  # backends of a race
 BUILD_SECONDS, RUN_SECONDS = 90.0, 45.0
@@ -57,7 +61,8 @@ SHARED_FIGURES = ("registers", "spills", "shared_bytes", "occupancy")
 EXAMPLES = """
 examples:
   python3 -m benchmarks.languages --target=h200 --out=benchmarks/results/h200/cuda.json
-  python3 -m benchmarks.languages --target=h200 --built=built --eager --out=cutedsl.json
+  python3 -m benchmarks.languages --target=h200 --built=built --backends=triton,cutedsl --eager \\
+      --modes=compile,reduce_overhead --out=cutedsl.json
 """
 Row = dict[str, Any]
 
@@ -108,7 +113,8 @@ class Race:
     machine: str
     schedules: str = ""  # the target whose schedules are built; empty: the machine's own
     built: BuiltFolder | None = None  # kernels that another machine built
-    eager: bool = False  # whether PyTorch runs the kernels too
+    # By which of EAGER and MODES PyTorch runs the library's kernels too
+    beside: tuple[str, ...] = ()
 
 
 _LARGE = (
@@ -148,10 +154,8 @@ def lowered(
 
 def job(name: str, language: str, race: Race, folder: Path, stage: str) -> Row:
     """What one stage of one case on one backend finds. stage: "build" or "run"."""
-    import numpy as np
-
-    if language in (LIBRARY_OF, EAGER):
-        return library(CASES[name], language) if stage == "run" else {}
+    if language in (LIBRARY_OF, EAGER, *MODES):
+        return library(CASES[name], language, stage, folder)
     one = lowered(name, race.machine, language, race.schedules)
     serving, nest, machine = one.serving, one.nest, one.machine
     kept = folder / f"{name}-{language}.pickle"
@@ -167,9 +171,10 @@ def job(name: str, language: str, race: Race, folder: Path, stage: str) -> Row:
         return figures_of({"figures": built.figures, "sha256": built.sha256})
     built, work = pickle.loads(kept.read_bytes()), one.work
     for sizes in work.checks:
-        check(serving, built, nest, machine, work.spec, sizes, seed=5)
-    inputs = random_inputs(work.spec, work.tune, np.random.default_rng(0))
+        check(serving, built, nest, machine, work.spec, sizes, SEED)
+    inputs = reference(work.spec, work.tune, SEED).inputs
     timing = serving.time(built, nest, machine, work.tune, inputs)
+    check_timed(work.spec, work.tune, SEED, timing.outputs)
     by = serving.available(machine)["correct_by"]
     by = "device" if timing.kind == "measured" else by  # also where the compiler is missing
     return {"us": round(timing.us, 2), "time_kind": timing.kind, "correct_by": by}
@@ -183,8 +188,13 @@ def figures_of(row: Row) -> Row:
     return found | ({"sha256": row["sha256"]} if row["sha256"] else {})
 
 
-def library(case: Case, entrant: str) -> Row:
-    """The time of PyTorch's own function of a case, or of the kernel as a model has it, eager."""
+def library(case: Case, entrant: str, stage: str, folder: Path) -> Row:
+    """The time of PyTorch's own function of a case, or of the kernel as a model has it, eager or by a
+    mode of `torch.compile`. A build compiles into a cache below the folder."""
+    if stage == "build" and entrant not in MODES or stage == "build" and entrant == TIMED:
+        return {}
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "inductor")
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # whose pool would outlive this process
     import torch
 
     from backends.gpu.device.gpu import CudaDevice
@@ -193,30 +203,37 @@ def library(case: Case, entrant: str) -> Row:
     from benchmarks.baselines import BASELINES
     from benchmarks.device import full_precision
     from benchmarks.inputs import draw
+    from benchmarks.race import compiled
 
     full_precision()
-
-    work = case.work()
-    sets = [draw(work.spec, work.tune, DEVICE, n) for n in range(2)]
+    work, turns = case.work(), device_turns()
     function, said = torch, {}
-    if entrant == EAGER:
-        function = BASELINES[case.kernel].call
-    else:
+    if entrant == LIBRARY_OF:
         for part in case.library.split("."):
             function = getattr(function, part)
-        # With a batch in front: without one, PyTorch has no fused attention.
-        sets = [[t[None] for t in one] for one in sets]
         said = {"function": f"torch.{case.library}"}
-    with device_turns().alone():
-        times = measure(lambda tensors: function(*tensors), sets, CudaDevice(), SECONDS)
+    else:
+        function = BASELINES[case.kernel].call
+    with torch.no_grad():
+        with turns.together():
+            sets = [draw(work.spec, work.tune, DEVICE, n) for n in range(2)]
+            if entrant == LIBRARY_OF:
+                # With a batch in front: without one, PyTorch has no fused attention.
+                sets = [[t[None] for t in one] for one in sets]
+        with turns.alone() if entrant == TIMED else turns.together():
+            call = compiled(function, entrant) if entrant in MODES else function
+            call(*sets[0])
+            torch.cuda.synchronize()
+        if stage == "build":
+            return {}
+        with turns.alone():
+            times = measure(lambda tensors: call(*tensors), sets, CudaDevice(), SECONDS)
     return {"us": round(times.us, 2)} | said
 
 
-def entrants(name: str, languages: Sequence[str], eager: bool = False) -> tuple[str, ...]:
-    """Who takes part in the race of a case."""
-    if CASES[name].library:
-        return (*languages, LIBRARY_OF)
-    return (*languages, EAGER) if eager else tuple(languages)
+def entrants(name: str, languages: Sequence[str], beside: Sequence[str] = ()) -> tuple[str, ...]:
+    """Who takes part in the race of a case. beside: of PyTorch, where it is a kernel of the library."""
+    return (*languages, *((LIBRARY_OF,) if CASES[name].library else beside))
 
 
 def forked(work: Callable[[], Row], answer: Path) -> int:
@@ -251,10 +268,10 @@ def raced(
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), {}
-        pairs = [(k, one) for k in kernels for one in entrants(k, languages, race.eager)]
+        pairs = [(k, one) for k in kernels for one in entrants(k, languages, race.beside)]
         for stage, seconds, together in (
             ("build", BUILD_SECONDS, TOGETHER),
-            ("run", RUN_SECONDS, 1),
+            ("run", RUN_SECONDS, SIDE_BY_SIDE),
         ):
             for kernel, language in pairs:
                 answer = folder / f"{kernel}-{language}.{stage}.json"
@@ -272,7 +289,7 @@ def _row(kernel: str, languages: Sequence[str], race: Race, folder: Path) -> Row
     work, machine = CASES[kernel].work(), target(race.machine)
     found: Row = {"kernel": CASES[kernel].kernel, "sizes": dict(work.tune)}
     found["roofline_us"] = round(roofline(work.spec, machine, work.tune).us, 2)
-    for language in entrants(kernel, languages, race.eager):
+    for language in entrants(kernel, languages, race.beside):
         own: Row = {}
         for stage in ("build", "run"):
             answer = folder / f"{kernel}-{language}.{stage}.json"
@@ -332,7 +349,11 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
     made.add_argument("--built", type=Path, help="a folder that benchmarks.prebuilt made")
     made.add_argument("--schedules", default="", help="build by the records of this target instead")
+    made.add_argument("--backends", default="", help="some backends; else all that are here")
     made.add_argument("--eager", action="store_true", help="PyTorch runs the library's kernels too")
+    made.add_argument(
+        "--modes", default="", help=f"so do these modes of torch.compile: {', '.join(MODES)}"
+    )
     return made
 
 
@@ -341,14 +362,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     names, machine = asked(given.kernels), target(given.target)
     built = read_built(given.built, given.target) if given.built else None
+    wanted, modes = ([n for n in t.split(",") if n] for t in (given.backends, given.modes))
+    for word, allowed in (*((n, machine.backends) for n in wanted), *((n, MODES) for n in modes)):
+        if word not in allowed:
+            raise KernelError(f"there is no `{word}` to race", allowed=", ".join(allowed))
     languages, lacking = measured(machine, built)
-    said = [f"`{n}`, which is not measured here: {why}" for n, why in lacking]
+    languages = [n for n in languages if not wanted or n in wanted]
+    said = [
+        f"`{n}`, which is not measured here: {why}"
+        for n, why in lacking
+        if not wanted or n in wanted
+    ]
     if len(languages) < LEAST:
         raise KernelError("there is no race without " + "; ".join(said))
     for why in said:
         print(f"benchmarks.languages: without {why}", file=sys.stderr)
     schedules = built.schedules if built else given.schedules
-    race = Race(given.target, schedules, built, given.eager)
+    beside = (*((EAGER,) if given.eager else ()), *modes)
+    race = Race(given.target, schedules, built, beside)
     rows = raced(names, race, languages, lambda row: print(json.dumps(row), flush=True))
     from benchmarks.device import facts  # opens the GPU, after which no child could
 
@@ -361,6 +392,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "date": date.today().isoformat(),
         **facts(),
         "languages": list(languages),
+        "checked": "check and tuning",
         "summary": summary,
     }
     if built:
@@ -376,7 +408,10 @@ def _command(given: argparse.Namespace) -> str:
     words = ["python3 -m benchmarks.languages", f"--target={given.target}"]
     words += [f"--built={given.built.name}"] if given.built else []
     words += [f"--schedules={given.schedules}"] if given.schedules else []
+    words += [f"--kernels={given.kernels}"] if given.kernels else []
+    words += [f"--backends={given.backends}"] if given.backends else []
     words += ["--eager"] if given.eager else []
+    words += [f"--modes={given.modes}"] if given.modes else []
     return " ".join([*words, f"--out={given.out.name}"])
 
 

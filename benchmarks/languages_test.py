@@ -2,11 +2,14 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
+from backends.backend import BackendError
 from benchmarks import languages
 from benchmarks.languages import Race, main, ratios
+from benchmarks.rehearsal import SlowDevice
 from ir.errors import KernelError
 
 SCHEDULE = "schedule(softmax)\ntile(m, size=4)\nplace(m.outer, level=grid)\n"
@@ -33,6 +36,8 @@ def test_nothing_is_raced_where_it_would_not_be_measured(tmp_path):
         main(["--target=npu", f"--out={tmp_path / 'found.json'}"])
     with pytest.raises(KernelError, match="no kernel `nothing`"):
         main(["--target=npu", f"--out={tmp_path / 'found.json'}", "--kernels=nothing"])
+    with pytest.raises(KernelError, match="no `slow` to race"):
+        main(["--target=npu", f"--out={tmp_path / 'found.json'}", "--modes=slow"])
     assert not list(tmp_path.iterdir())
 
 
@@ -44,6 +49,43 @@ def test_a_job_checks_and_times_the_schedule_of_a_record(monkeypatch, tmp_path):
     assert json.dumps(languages.job("softmax", "cpp", RACE, tmp_path, "build"))
     found = languages.job("softmax", "cpp", RACE, tmp_path, "run")
     assert found["us"] > 0 and found["correct_by"] == "device"
+
+
+def test_what_timed_calls_give_is_checked(monkeypatch, tmp_path):
+    record = tmp_path / "kernels_generated/softmax/cpu"
+    record.mkdir(parents=True)
+    (record / "schedule.sched").write_text(SCHEDULE, encoding="utf-8")
+    monkeypatch.setattr(languages, "ROOT", tmp_path)
+    languages.job("softmax", "cpp", RACE, tmp_path, "build")
+    serving, seen = languages.backend("cpp"), []
+    timed = type(serving).time
+
+    def other(self, *given):
+        found = timed(self, *given)
+        seen.append(found)
+        return replace(found, outputs={n: a + 1 for n, a in found.outputs.items()})
+
+    monkeypatch.setattr(type(serving), "time", other)
+    with pytest.raises(BackendError, match="of a timed call"):
+        languages.job("softmax", "cpp", RACE, tmp_path, "run")
+    assert seen
+
+
+def test_modes_of_pytorch_compile_before_they_are_timed(monkeypatch, tmp_path):
+    device, calls = SlowDevice(), []
+    monkeypatch.setattr("backends.gpu.device.gpu.CudaDevice", lambda: device)
+    monkeypatch.setattr("backends.gpu.device.nodes.DEVICE", "cpu")
+    monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
+    monkeypatch.setattr(
+        "benchmarks.race.compiled",
+        lambda call, mode: lambda *tensors: calls.append(mode) or call(*tensors),
+    )
+    for mode in languages.MODES:
+        assert languages.job("softmax", mode, RACE, tmp_path, "build") == {}
+    assert calls == ["compile", "reduce_overhead"]
+    assert languages.job("softmax", "max_autotune", RACE, tmp_path, "run") == {"us": 100.0}
+    assert set(calls[2:]) == {"max_autotune"}
+    assert languages.job("softmax", "eager", RACE, tmp_path, "run") == {"us": 100.0}
 
 
 # The jobs of the tests below compute nothing: a child of a process with OpenMP threads must not use OpenMP.
@@ -86,7 +128,7 @@ def test_large_kernels_have_a_schedule_for_each_backend_and_a_function_beside_th
 
 
 def test_kernels_without_a_function_of_their_own_are_raced_eager_where_asked():
-    assert languages.entrants("softmax", ("triton",), eager=True) == ("triton", "eager")
+    assert languages.entrants("softmax", ("triton",), ("eager",)) == ("triton", "eager")
     assert languages.entrants("softmax", ("triton",)) == ("triton",)
 
 

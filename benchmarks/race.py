@@ -209,7 +209,7 @@ def _theirs(made: Table, name: str, baseline: Baseline, sets: Sequence[Any], tra
         form, mode = baseline.find(name)
         given = [form.prepare(*s) for s in sets] if form.prepare else sets
         with limit(track.seconds):
-            call = form.call if mode == "eager" else _compiled(form.call, mode)
+            call = form.call if mode == "eager" else compiled(form.call, mode)
             call(*given[0])
             track.device.wait()
         found = _alone(call, given, track)
@@ -228,7 +228,8 @@ def _theirs(made: Table, name: str, baseline: Baseline, sets: Sequence[Any], tra
         machine_room.forget()
 
 
-def _compiled(call: TimedCall, mode: str) -> TimedCall:
+def compiled(call: TimedCall, mode: str) -> TimedCall:
+    """A call by a mode of `torch.compile`, one of COMPILE_MODES."""
     from torch._inductor import select_algorithm  # seconds to import, and only needed here
 
     select_algorithm.PRINT_AUTOTUNE = False

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tools.markdown import cut, line, sizes_of
 
 _WORDS = 2  # columns of words
-_MORE = {
-    "eager": "eager",
-    "roofline": "roofline_us",
-}  # columns that some files have: field of a row
+_PYTORCH = ("eager", "compile", "reduce_overhead", "max_autotune")  # columns that some files have
+_ROOFLINE = "roofline_us"  # another
 
 
 def languages(result: Mapping[str, Any]) -> list[str]:
     """Where the file is from, its rows, its summary."""
     first, *others = result["languages"]
-    more = [name for name in ("eager", "roofline") if any(_MORE[name] in r for r in result["rows"])]
+    beside = [name for name in _PYTORCH if any(name in r for r in result["rows"])]
+    more = [*beside, *_bound(result["rows"])]
     head = ("kernel", "sizes", first, *others, *more, "ratio", "registers", "shared memory")
     lines = [line(head), line(["---"] * _WORDS + ["---:"] * (len(head) - _WORDS))]
     for row in (r for r in result["rows"] if "library" not in r):
         sizes = sizes_of(row["sizes"])
         times = [_time(row[name]) for name in (first, *others)]
-        times += [_beside(row, name) for name in more]
+        times += [_time(row.get(name, {})) for name in beside]
+        times += [f"{row[_ROOFLINE]:.2f}" for _ in _bound(result["rows"])]
         last = row[others[-1]]
         known = "us" in row[first] and "us" in last
         ratio = cut(row[first]["us"] / last["us"]) if known else "-"
@@ -35,7 +35,7 @@ def languages(result: Mapping[str, Any]) -> list[str]:
     failures = [
         f"- `{row['kernel']}` in `{name}`: {row[name]['failure']}."
         for row in result["rows"]
-        for name in (first, *others, "eager")
+        for name in (first, *others, *_PYTORCH)
         if "failure" in row.get(name, {})
     ]
     parts = [_origin(result), "\n".join(lines), *(["\n".join(failures)] if failures else [])]
@@ -49,13 +49,13 @@ def languages(result: Mapping[str, Any]) -> list[str]:
 
 def _large(rows: list[Mapping[str, Any]], first: str, others: list[str]) -> list[str]:
     """The rows of large kernels, beside PyTorch's function."""
-    more = ["roofline"] if any(_MORE["roofline"] in r for r in rows) else []
+    more = _bound(rows)
     head = ("kernel", "sizes", first, *others, "PyTorch", *more, "PyTorch / last", "its function")
     lines = [line(head), line(["---", "---", *["---:"] * (len(head) - 3), "---"])]
     for row in rows:
         sizes = sizes_of(row["sizes"])
         times = [_time(row[name]) for name in (first, *others, "library")]
-        times += [_beside(row, name) for name in more]
+        times += [f"{row[_ROOFLINE]:.2f}" for _ in more]
         ours, theirs = row[others[-1]], row["library"]
         ratio = cut(theirs["us"] / ours["us"]) if "us" in ours and "us" in theirs else "-"
         lines.append(line([row["kernel"], sizes, *times, ratio, f"`{theirs.get('function', '')}`"]))
@@ -66,8 +66,8 @@ def _origin(result: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     said = (
         f"`{result['command']}`, {result['date']}, {result['machine']}, driver {result['driver']}, "
-        f"{versions}. Correct by device at all check sizes, microseconds measured with a cold cache, "
-        f"medians; ratio: {result['languages'][0]} over {_last(result)}."
+        f"{versions}. Correct by device at all {result.get('checked', 'check')} sizes, microseconds measured with a "
+        f"cold cache, medians; ratio: {result['languages'][0]} over {_last(result)}."
     )
     if by := result.get("built_by"):
         said += " Built on a machine without a GPU: " + ", ".join(f"`{n}` by {by[n]}" for n in by)
@@ -86,10 +86,9 @@ def _time(found: Mapping[str, Any]) -> str:
     return f"{found['us']:.1f}" if "us" in found else "failed"
 
 
-def _beside(row: Mapping[str, Any], name: str) -> str:
-    """A time of a row that only some files have."""
-    found = row.get(_MORE[name], {})
-    return _time(found) if name == "eager" else f"{found:.2f}"
+def _bound(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The column of the roofline's times, where a row has one."""
+    return ["roofline"] if any(_ROOFLINE in row for row in rows) else []
 
 
 def _summary(result: Mapping[str, Any], first: str, others: list[str]) -> str:

@@ -46,9 +46,10 @@ def test_kernels_built_elsewhere_stand_beside_eager_and_the_bound():
         "other": {"us": 12.0},
         "last": {"us": 16.0},
         "eager": {"failure": "the clocks differ"},
+        "reduce_overhead": {"us": 18.0},
     }
     large = {**row, "library": {"us": 8.0, "function": "f"}}
-    del large["eager"]
+    del large["eager"], large["reduce_overhead"]
     made = table(
         RESULT
         | {
@@ -59,11 +60,16 @@ def test_kernels_built_elsewhere_stand_beside_eager_and_the_bound():
             },
             "built_by": {"last": "compiler 1"},
             "schedules": "chip2",
+            "checked": "check and tuning",
             "rows": [row, large],
         }
     )
-    assert "| kernel | sizes | one | other | last | eager | roofline | ratio |" in made
-    assert "| a | M=3 | 20.0 | 12.0 | 16.0 | failed | 0.50 | 1.25 |" in made
+    assert (
+        "| kernel | sizes | one | other | last | eager | reduce_overhead | roofline | ratio |"
+        in made
+    )
+    assert "| a | M=3 | 20.0 | 12.0 | 16.0 | failed | 18.0 | 0.50 | 1.25 |" in made
+    assert "at all check and tuning sizes" in made
     assert "- `a` in `eager`: the clocks differ." in made
     assert "| a | M=3 | 20.0 | 12.0 | 16.0 | 8.0 | 0.50 | 0.50 | `f` |" in made
     assert "one over last" in made and "`last` by compiler 1" in made and "of `chip2`" in made
