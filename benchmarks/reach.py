@@ -35,7 +35,8 @@ class Reach:
     contest: str
     winner: str  # its label
     edits: tuple[Edit, ...]
-    left: frozenset[Decision]  # in one of the two alone after these edits; empty: they lead there
+    # In one of the two alone after these edits, or at another place in the order of the grid; empty: they lead there
+    left: frozenset[Decision]
     seed_us: float  # by the quick cost
     winner_us: float
 
@@ -103,7 +104,13 @@ def path(
 
 
 def _apart(a: Schedule, b: Schedule) -> frozenset[Decision]:
-    return frozenset(a.decisions) ^ frozenset(b.decisions)
+    """What is in one of two schedules alone; where it is the same, what the order of the grid is unlike in."""
+    found = frozenset(a.decisions) ^ frozenset(b.decisions)
+    return found or frozenset(d for d, e in zip(_grid(a), _grid(b), strict=True) if d != e)
+
+
+def _grid(schedule: Schedule) -> list[Decision]:
+    return [d for d in schedule.of("place") if d.option("level") == "grid"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,6 +7,10 @@ nor what is in flight with what. So a search tries these beside the seed:
     wide     and the result's tile has 256 columns; it is stored in bulk, by blocks that stay
     later    and of two matmuls in a loop, the second one is done one iteration later
     rows     and two warpgroups have 64 rows each
+    small    of a triangle: one warpgroup with 64 rows, and as many blocks as a multiprocessor holds
+
+Rows of a triangle (`causal_bound`) are unlike: blocks begin with the longest rows of all heads, so that what is left
+at the end is short.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from machines.gpu.index_roles import roles
 
 COLUMNS = 256  # the most of one instruction of a warpgroup
 STEP = 128  # of the loop between two matmuls
+ROWS, WARPGROUP, WARP = 64, 128, 32  # rows of a warpgroup; its threads; those of a warp
 STAGES = (3, 2)
 GROUP = 16  # rows of tiles that blocks walk through together
 
@@ -36,9 +41,15 @@ def with_roles(
     moved = {d.subject for d in first.of("pipeline")}
     if not moved or not copied_alone(lower(spec, first, machine, sizes), moved, spec):
         return ()
-    boxes = changed(first, *(copy(tensor, "bulk") for tensor in sorted(moved)))
-    later = tuple(_later(boxes, machine))
-    kinds = [[boxes], _wide(spec, boxes), later, [_two_warpgroups(spec, s) for s in later]]
+    boxes = changed(_longest_first(first), *(copy(tensor, "bulk") for tensor in sorted(moved)))
+    later = tuple(_later(boxes, machine, STEP))
+    kinds = [
+        [boxes],
+        _wide(spec, boxes),
+        later,
+        [_rows(spec, s, STEP) for s in later],
+        _small(spec, boxes, machine),
+    ]
     found = (next((s for s in kind if fits(spec, s, machine, sizes)), None) for kind in kinds)
     return tuple(dict.fromkeys(s for s in found if s is not None))
 
@@ -77,26 +88,46 @@ def _wide(spec: Spec, schedule: Schedule) -> Iterator[Schedule]:
     yield changed(schedule, *made)
 
 
-def _later(schedule: Schedule, machine: Machine) -> Iterator[Schedule]:
-    """With the second of two matmuls one iteration later, and as many stages as fit."""
+def _longest_first(schedule: Schedule) -> Schedule:
+    """With the rows of a triangle, of which blocks take the longest first, before other indices of the grid."""
+    rows = {str(d.option("at")) for d in schedule.of("causal_bound")}
+    ranked = sorted(
+        schedule.decisions,
+        key=lambda d: d.verb != "place" or d.subject.removesuffix(".outer") not in rows,
+    )
+    return canonical(Schedule(schedule.kernel, tuple(ranked)))
+
+
+def _later(schedule: Schedule, machine: Machine, size: int) -> Iterator[Schedule]:
+    """With the second of two matmuls one iteration later, so large a step, and as many stages as fit."""
     looped = [d.subject for d in schedule.of("place") if d.option("level") == "loop"]
     products = [d.subject for d in schedule.of("compute")]
     if len(products) != 2 or len(looped) != 1 or not machine.renders("overlap"):
         return
-    step = Decision("tile", looped[0].removesuffix(".outer"), (("size", STEP),))
+    step = Decision("tile", looped[0].removesuffix(".outer"), (("size", size),))
     for stages in STAGES:
         deep = [pipeline(d.subject, stages) for d in schedule.of("pipeline")]
         yield changed(schedule, step, *deep, Decision("overlap", products[-1]))
 
 
-def _two_warpgroups(spec: Spec, schedule: Schedule) -> Schedule:
-    """With two warpgroups, and as many rows of the results of its matmuls as these have."""
+def _rows(spec: Spec, schedule: Schedule, count: int) -> Schedule:
+    """With so many rows of the results of its matmuls, 64 for each warpgroup."""
     sides = {i for rows, _ in roles(spec).sides for i in rows}
     rows = [i for d in schedule.of("place") if (i := d.subject.removesuffix(".outer")) in sides]
     threads = [
-        Decision("threads", d.subject, (("count", 2 * STEP),)) for d in schedule.of("threads")
+        Decision("threads", d.subject, (("count", count // ROWS * WARPGROUP),))
+        for d in schedule.of("threads")
     ]
-    return changed(schedule, *(Decision("tile", i, (("size", STEP),)) for i in rows), *threads)
+    return changed(schedule, *(Decision("tile", i, (("size", count),)) for i in rows), *threads)
+
+
+def _small(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Schedule]:
+    """With one warpgroup and one warp of producers, where the result is a triangle's."""
+    if schedule.of("causal_bound"):
+        for made in _later(schedule, machine, ROWS):
+            small = _rows(spec, made, ROWS)
+            out = small.of("threads")[-1].subject
+            yield changed(small, Decision("roles", out, (("producers", WARP),)))
 
 
 def changed(schedule: Schedule, *decisions: Decision) -> Schedule:

@@ -9,6 +9,7 @@ from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.flags import Acquire, Publish
 from backends.gpu.threads import thread as to
+from backends.gpu.threads.constants import constant
 from backends.gpu.threads.distribution import Spread, bits_of, parts_of, replicated
 from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import FRAGMENTS, Facts, tiles_in
@@ -26,7 +27,14 @@ _EXACT_IN_TF32 = ("f16", "bf16", *SMALL)
 class Lowering:
     """The statements of one launch, and the fragments, tiles and constants that they need."""
 
-    def __init__(self, launch: of.Launch, facts: Facts, owners: Owners, tiles: Mapping[str, int]):
+    def __init__(
+        self,
+        launch: of.Launch,
+        facts: Facts,
+        owners: Owners,
+        tiles: Mapping[str, int],
+        sizes: Mapping[str, float],
+    ):
         self.launch = launch
         self.facts = facts
         self.owners = owners
@@ -37,6 +45,7 @@ class Lowering:
         self.fragments: dict[Name, to.Fragment] = {}
         self.shared: dict[Name, to.Shared] = {}
         self.constants: dict[Name, Expr] = {}
+        self.sizes = sizes  # that the nest is tuned for
         self.ends: dict[str, Expr] = {}  # the size that bounds an index's positions
         self.distributions: dict[str, list[to.Axis]] = {}  # those that positions exist for
         self.passing: set[to.Axis] = set()  # of these, those of copies, which make their own
@@ -213,11 +222,30 @@ class Lowering:
         if axis is None or axis is not axes[-1]:
             return None
         extent, stride = axis.register.flat[0]
-        count = min(extent, 16 // DTYPES[dtype]) if stride == 1 else 1
-        condition = aligned(place, along, count, self.tiles, self.ends) if count > 1 else None
-        if condition is None:
+        return self.run(place, along, min(extent, 16 // DTYPES[dtype]) if stride == 1 else 1)
+
+    def run(self, place: of.Place, along: str, most: int) -> to.Vector | None:
+        """The longest runs of up to so many elements that are aligned at the sizes that the nest is tuned for, else
+        of the most that are at any; None where there are none."""
+        found = dict(self._runs(place, along, most))
+        if not found:
             return None
-        return to.Vector(along, count, self.flag(place, condition))
+        tuned = self.tuned_run(place, along, most)
+        count = tuned if tuned in found else max(found)
+        return to.Vector(along, count, self.flag(place, found[count]))
+
+    def tuned_run(self, place: of.Place, along: str, most: int) -> int:
+        """The longest run of up to so many elements that is aligned at the sizes that the nest is tuned for."""
+        runs = self._runs(place, along, most)
+        return next((n for n, condition in runs if constant(condition, self.sizes)), 1)
+
+    def _runs(self, place: of.Place, along: str, most: int) -> Iterator[tuple[int, Expr]]:
+        """Lengths of runs, the longest first, each with the condition on sizes that they are aligned."""
+        while most > 1:
+            condition = aligned(place, along, most, self.tiles, self.ends)
+            if condition is not None:
+                yield most, condition
+            most //= 2
 
     def flag(self, place: of.Place, condition: Expr) -> Name | None:
         """The constant that tells whether a condition on sizes holds; None where it always does."""

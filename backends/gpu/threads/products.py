@@ -40,10 +40,11 @@ class Matmuls(Lowering):
         facts: Facts,
         owners: Owners,
         tiles: Mapping[str, int],
+        sizes: Mapping[str, float],
         plans: Mapping[int, Plan],
         anchored: frozenset[int],
     ):
-        super().__init__(launch, facts, owners, tiles)
+        super().__init__(launch, facts, owners, tiles, sizes)
         self.plans = plans
         self.anchored = anchored  # the matmuls whose results have the distribution of their plan
         self.stages: dict[Name, Expr] = {}  # of staged variables, the stage that is read

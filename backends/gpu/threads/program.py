@@ -98,7 +98,8 @@ def _launch(
             owners.prefer(matmul.b, wanted)
     stage_functions(known, planned)
     owners.rest()
-    given = (machine.on_chip_bytes, launch, known, owners, dict(source.tiles), planned, anchored)
+    tiles = dict(source.tiles)
+    given = (machine.on_chip_bytes, launch, known, owners, tiles, sizes, planned, anchored)
     groups = GROUPS if source.pingpong else 1
     lowering: Staging
     if machine.details.get("gpu", {}).get("copies_async", True):

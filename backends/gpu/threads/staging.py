@@ -23,7 +23,7 @@ from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.parts import part_of
 from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls
 from backends.gpu.threads.signals import Signal, TensorMap
-from backends.gpu.threads.vectors import aligned, contiguous
+from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Apply, Expr, Number, Size
 
@@ -126,7 +126,9 @@ class Staging(Matmuls):
         its axes, whose order is given."""
         assert isinstance(s.value, Name), "else it does not pass"
         widths = {a.index: a.width for a in held.axes}
-        axes = self.distributed(order, order[-1], DTYPES[held.dtype], widths)
+        size = DTYPES[held.dtype]
+        run = self.tuned_run(s.place, order[-1], COPY_BYTES // size)
+        axes = self.distributed(order, order[-1], size, widths, run)
         tile = Name("shared", "stored", copy=len(self.shared))
         padding = _padding(self.owners.of(s.value, order[-1]), DTYPES[held.dtype])
         name = self.temporary(held.dtype, axes)
@@ -167,8 +169,8 @@ class Staging(Matmuls):
         return rings[0] if rings and not self.nesting else EXCHANGE
 
     def _through_shared(self, s: of.Store) -> tuple[to.Axis, ...]:
-        """The distribution in which a tile is stored in runs of 16 bytes; empty where it has such
-        runs, or where there is too little of it to be worth a barrier."""
+        """The distribution in which a tile is stored in runs of 16 bytes, or of what is aligned; empty where it
+        has runs of 16 bytes, or where there is too little of it to be worth a barrier."""
         along = contiguous(s.place)
         if s.reduction or not isinstance(s.value, Name) or s.value.sort not in FRAGMENTS:
             return ()
@@ -183,7 +185,9 @@ class Staging(Matmuls):
         if s.epilogue is None and (run * size >= COPY_BYTES or not enough or not wide):
             return ()
         order = (*(a.index for a in held.axes if a is not axis), along)
-        return self.distributed(order, along, size)
+        return self.distributed(
+            order, along, size, most=self.tuned_run(s.place, along, COPY_BYTES // size)
+        )
 
     def copy(self, s: of.Load, stage: Expr | None, stages: int = 1) -> None:
         """The copy of a region into its tile, with the positions that it needs and lacks."""
@@ -192,10 +196,8 @@ class Staging(Matmuls):
             self.place_copy(axis)
         place = self.place(s.place, {a.index: a for a in axes})
         vector = None
-        if tile.axes[-1] == along and (count := run_of(axes[-1])) > 1:
-            condition = aligned(s.place, along, count, self.tiles, self.ends)
-            if condition is not None:
-                vector = to.Vector(along, count, self.flag(s.place, condition))
+        if tile.axes[-1] == along:
+            vector = self.run(s.place, along, run_of(axes[-1]))
         copy: tuple[to.Statement, ...]
         copy = (to.Copy(tile.name, place, axes, stage, vector, s.cache, self.direct(s.name)),)
         if self.dtype_of(s.place) != tile.dtype:  # as the engine rounds where it copies
@@ -263,10 +265,12 @@ class Staging(Matmuls):
         along: str,
         element_bytes: int,
         parts: Mapping[str, Expr] = NO_PARTS,
+        most: int = 0,
     ) -> tuple[to.Axis, ...]:
         """The distribution of what moves between memories: neighbouring threads take neighbouring
-        runs along the contiguous axis. parts: widths of what is a part of a tile."""
-        most = COPY_BYTES // element_bytes
+        runs along the contiguous axis. parts: widths of what is a part of a tile.  most: elements of a run;
+        0: 16 bytes."""
+        most = most or COPY_BYTES // element_bytes
         bits, threads = list(range(self.copying_bits)), 1 << self.copying_bits
         found: dict[str, to.Axis] = {}
         for index in (along, *(i for i in reversed(order) if i != along)):

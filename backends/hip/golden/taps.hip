@@ -14,7 +14,7 @@
 #define EVEN_C 1
 #endif
 #ifndef ALIGNED_Y
-#define ALIGNED_Y 0
+#define ALIGNED_Y 1
 #endif
 
 // y[b, o, l] = sum(pad(x[b, c, l + i - 2], 0.0) * w[c, o, 2 - i], c, i=3)
@@ -172,8 +172,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) transposed_conv_0(
     interleave<16, 1>();
   }
   #pragma unroll
-  for (int l_i = 0; l_i < 4; l_i += ALIGNED_Y ? 4 : 1)
-    store<ALIGNED_Y ? 4 : 1>(
+  for (int l_i = 0; l_i < 4; l_i += ALIGNED_Y ? 2 : 1)
+    store<ALIGNED_Y ? 2 : 1>(
         place(y_ptr, b_at * O * P + offs_o * P + offs_l[l_i]),
         &y[l_i],
         mask_o && mask_l[l_i]);
