@@ -82,8 +82,10 @@ def opened(machine: Machine, language: str) -> Bench:
     return Bench(Track(machine, language, CudaDevice()))
 
 
-def jobs(contests: Sequence[Contest], folder: BuiltFolder, language: str) -> Iterator[Job]:
-    """Of each row its library's functions, then the candidates."""
+def jobs(
+    contests: Sequence[Contest], folder: BuiltFolder, language: str, most: int | None = None
+) -> Iterator[Job]:
+    """Of each row its library's functions, then the candidates. most: rows of a contest."""
     found = [
         (c, [x for x in c.candidates(folder.schedules, language) if folder.has(x.name, language)])
         for c in contests
@@ -93,16 +95,16 @@ def jobs(contests: Sequence[Contest], folder: BuiltFolder, language: str) -> Ite
         made = pool.map(carried, every, [language] * len(every), [folder] * len(every))
         entrants = dict(zip((x.name for x in every), made, strict=True))
     for contest, own in found:
-        for n, row in enumerate(contest.rows):
+        for n, row in enumerate(contest.rows[:most]):
             yield Job(contest, row, names=_baselines(contest, compiled=False))
             yield from (Job(contest, row, x, entrants[x.name], checked=n > 0) for x in own)
 
 
-def late_jobs(contests: Sequence[Contest]) -> Iterator[Job]:
-    """The baselines that `torch.compile` makes, which take long."""
+def late_jobs(contests: Sequence[Contest], most: int | None = None) -> Iterator[Job]:
+    """The baselines that `torch.compile` makes, which take long. most: rows of a contest."""
     for contest in (c for c in contests if c.modes):
         for name in _baselines(contest, compiled=True):
-            yield from (Job(contest, row, names=(name,)) for row in contest.rows)
+            yield from (Job(contest, row, names=(name,)) for row in contest.rows[:most])
 
 
 def _baselines(contest: Contest, compiled: bool) -> tuple[str, ...]:
@@ -197,6 +199,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--built", required=True, type=Path, help="what benchmarks.prebuilt made")
     made.add_argument("--out", required=True, type=Path, help="the result file")
     made.add_argument("--contests", default="all", help="some, with commas between; else all")
+    made.add_argument("--rows", type=int, help="so many sizes of a contest, the first; else all")
     made.add_argument("--backend", default="cutedsl", help="whose kernels")
     made.add_argument("--seconds", type=float, default=540, help="begin no job after so many")
     made.add_argument("--job-seconds", type=float, default=25, help="limit of one job")
@@ -230,15 +233,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     left = lambda: end - time.monotonic()  # noqa: E731
     make = partial(opened, machine, given.backend)
-    mine = {row.key for c in contests for row in c.rows}
+    mine = {row.key for c in contests for row in c.rows[: given.rows]}
     rows = [
         r
         for r in read(given.out)["rows"]
         if Row(r["kernel"], r["dtype"], r["shape"]).key not in mine
     ]
     for every, limit in (
-        (jobs(contests, folder, given.backend), given.job_seconds),
-        (late_jobs(contests), COMPILE_SECONDS),
+        (jobs(contests, folder, given.backend, given.rows), given.job_seconds),
+        (late_jobs(contests, given.rows), COMPILE_SECONDS),
     ):
         with closing(Stopwatch(make, limit)) as stopwatch:
             run(rows, every, folder, machine, given, stopwatch, left, head)
@@ -268,6 +271,7 @@ def run(
 def _command(given: argparse.Namespace) -> str:
     words = [f"python3 -m benchmarks.contest --target={given.target} --built={given.built.name}"]
     words += [f"--contests={given.contests}"] if given.contests != "all" else []
+    words += [f"--rows={given.rows}"] if given.rows else []
     return " ".join([*words, f"--out={given.out.name}"])
 
 

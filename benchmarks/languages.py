@@ -48,7 +48,7 @@ from ir.workload import LIBRARY, Sizes, Workload
 ROOT = Path(__file__).parent.parent
 SPECS = ROOT / "benchmarks" / "specs"
 SCHEDULES = ROOT / "benchmarks" / "schedules_of_languages"
-TOGETHER, SIDE_BY_SIDE = 12, 4  # builds, and runs, of which one is timed
+TOGETHER, SIDE_BY_SIDE = 12, 6  # builds, and runs, of which one is timed
 LIBRARY_OF = "library"  # stands for PyTorch's function among the backends
 EAGER = "eager"  # for what a model without kernels of its own runs
 # For the same by `torch.compile`. That of TIMED times what it chooses from, so it compiles alone.
@@ -56,7 +56,7 @@ MODES, TIMED = ("compile", "reduce_overhead", "max_autotune"), "max_autotune"
 SEED = 5  # of the inputs that kernels are checked on
 SECONDS = 0.3  # of measured calls of it
 LEAST = 2  # backends of a race
-BUILD_SECONDS, RUN_SECONDS = 90.0, 45.0
+BUILD_SECONDS, RUN_SECONDS = 90.0, 75.0
 SHARED_FIGURES = ("registers", "spills", "shared_bytes", "occupancy")
 EXAMPLES = """
 examples:
