@@ -145,6 +145,12 @@ def test_files_that_are_not_those_that_were_built_do_not_run(folder, bench, tmp_
     assert rows[0]["candidate"] == "second"
 
 
+def test_the_first_sizes_alone_are_raced_where_that_is_asked(folder):
+    few = list(contest.jobs([SMALL], folder, "cuda", 1))
+    assert {tuple(j.row.sizes.items()) for j in few} == {tuple(SMALL.sizes.items())}
+    assert len(few) == 1 + len(SMALL.candidates("h200", "cuda"))
+
+
 def test_compiled_baselines_come_last():
     found = [(j.contest.kernel, j.names) for j in late_jobs(asked_contests("conv1d,matmul_f8"))]
     assert found[0] == ("conv1d", ("compile",)) and {k for k, _ in found} == {"conv1d"}

@@ -71,13 +71,13 @@ def reach(contest: Contest, name: str, label: str, machine_name: str, language: 
     text = file.schedule(machine_name, language).read_text(encoding="utf-8")
     goal = canonical(parse_schedule(text))
     seeds = (scheduled(spec, machine, sizes), *alternatives(spec, machine, sizes))
-    first = min(map(canonical, seeds), key=lambda s: len(_apart(s, goal)))
+    first = min(map(canonical, seeds), key=lambda s: len(apart(s, goal)))
     edits, last = path(spec, first, goal, machine, sizes)
     costs = (
         machine.model.quick_us(lower(spec, s, machine, sizes), machine, sizes)
         for s in (first, goal)
     )
-    return Reach(name, label, edits, _apart(last, goal), *costs)
+    return Reach(name, label, edits, apart(last, goal), *costs)
 
 
 def path(
@@ -86,13 +86,13 @@ def path(
     """Edits that each bring a schedule nearer to a goal and are legal, until there are no more; and the
     last schedule."""
     edits, here = [], first
-    while left := len(_apart(here, goal)):
+    while left := len(apart(here, goal)):
         made = [(edit, edit.apply(here)) for edit in neighbours(spec, here, machine, sizes)]
         nearer = sorted(
             (
-                (len(_apart(s, goal)), n)
+                (len(apart(s, goal)), n)
                 for n, (_, s) in enumerate(made)
-                if len(_apart(s, goal)) < left
+                if len(apart(s, goal)) < left
             )
         )
         best = next((made[n] for _, n in nearer if fits(spec, made[n][1], machine, sizes)), None)
@@ -103,7 +103,7 @@ def path(
     return tuple(edits), here
 
 
-def _apart(a: Schedule, b: Schedule) -> frozenset[Decision]:
+def apart(a: Schedule, b: Schedule) -> frozenset[Decision]:
     """What is in one of two schedules alone; where it is the same, what the order of the grid is unlike in."""
     found = frozenset(a.decisions) ^ frozenset(b.decisions)
     return found or frozenset(d for d, e in zip(_grid(a), _grid(b), strict=True) if d != e)

@@ -80,8 +80,7 @@ def _launch(
     boxes = boxes_of(launch) if "bulk" in machine.engines else Boxes({}, {}, {})
     launch = replace(launch, once=inlined(launch.once), body=inlined(launch.body))
     known = facts(launch, dtypes, {v.name: v.rows for v in source.values if v.rows})
-    values = constants(tuple(c for c in launch.constants if c[0].sort == "width"), sizes)
-    widths = {i: _number(w, values) for i, w in launch.widths}
+    widths = _at(launch, sizes)
     warp_bits = machine.warp.bit_length() - 1
     bits = warp_bits + launch.warps.bit_length() - 1
     planned = plans(known, widths, launch.warps, warp_bits, instructions, decided(source))
@@ -98,8 +97,8 @@ def _launch(
             owners.prefer(matmul.b, wanted)
     stage_functions(known, planned)
     owners.rest()
-    tiles = dict(source.tiles)
-    given = (machine.on_chip_bytes, launch, known, owners, tiles, sizes, planned, anchored)
+    space, tiles = machine.on_chip_bytes, dict(source.tiles)
+    given = (space, launch, known, owners, tiles, sizes, planned, anchored)
     groups = GROUPS if source.pingpong else 1
     lowering: Staging
     if machine.details.get("gpu", {}).get("copies_async", True):
@@ -130,6 +129,12 @@ def _launch(
         what = f"a block of {groups} x {made.threads} threads and the producers"
         raise BackendError("emit", f"{what} has more than {machine.threads}")
     return made
+
+
+def _at(launch: of.Launch, sizes: Mapping[str, float]) -> dict[str, int]:
+    """The elements along each index at some sizes."""
+    values = constants(tuple(c for c in launch.constants if c[0].sort == "width"), sizes)
+    return {i: _number(w, values) for i, w in launch.widths}
 
 
 def _ordered(

@@ -118,6 +118,17 @@ def test_short_runs_are_stored_through_the_memory_of_a_pipeline_that_has_ended()
     assert store.axes[-1].index == "n" and of(SharedStore, launch)
 
 
+@pytest.mark.parametrize("columns, run", [(256, 8), (252, 4), (250, 2), (251, 1)])
+def test_what_is_stored_at_once_is_what_the_tuned_sizes_align(columns, run):
+    """Threads beside each other take runs beside each other, so that a warp fills whole sectors."""
+    launch = matmul(LOOP, *AHEAD, sizes={"M": 256, "N": columns, "K": 256}, **SMALL)
+    (store,) = of(Store, launch)
+    (_, axis) = store.axes
+    assert axis.index == "n" and axis.register.flat[0][0] == run
+    assert axis.thread.flat[0][1] == run  # the next thread begins after this one's run
+    assert (store.vector.count if store.vector else 1) == run
+
+
 def test_positions_that_a_loop_does_not_move_are_made_before_it():
     launch = matmul(LOOP, *AHEAD, **SMALL)
     loop = [s for s in launch.body if isinstance(s, Loop)][-1]
