@@ -2,19 +2,21 @@
 out-of-bounds read shows in the results, an out-of-bounds write in a fence.
 
 Processes that share a device wait for each other at each step that the host waits for. So a run has
-two: the inputs go there in one copy, and what is compared comes back in another. The host does the rest.
+few: the inputs go there in one copy, and the outputs come back in another. Whether inputs and fences are as
+they were is compared on the device, when no kernel runs there any more, with another copy of the inputs from
+the host. Only where they are not does the rest come back, too, to say which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 
+from backends.backend import Arrays
 from backends.fences import require_untouched
 from backends.gpu.device.nodes import DEVICE
-from backends.gpu.device.tensors import DTYPES, poison, same_bits, shape
+from backends.gpu.device.tensors import DTYPES, placed, poison, same_bits, shape
 from backends.parameters import parameters
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
@@ -22,6 +24,11 @@ from ir.workload import Sizes
 
 FENCE = 4096  # bytes before and after each tensor, of which each has a multiple
 BITS = 0xFF  # every byte of a fence: NaN in all float formats
+PART = 1 << 28  # bytes of inputs that are compared at a time
+PINNED = (
+    1 << 28
+)  # bytes of the largest buffer on the host that the device copies without another one
+KEPT_BYTES = 1 << 30  # of inputs that each process keeps
 _ORDER = ("input", "output", "workspace")  # in a buffer
 
 
@@ -39,9 +46,9 @@ class _Place:
         """Of its room, where a fence begins."""
         return self.start + -(-self.bytes // FENCE) * FENCE
 
-    def of(self, buffer: torch.Tensor) -> torch.Tensor:
-        """The tensor in a buffer."""
-        part = buffer[self.start : self.start + self.bytes]
+    def of(self, buffer: torch.Tensor, since: int = 0) -> torch.Tensor:
+        """The tensor in a buffer. since: where the part of the buffer begins that is given."""
+        part = buffer[self.start - since :][: self.bytes]
         return part.view(DTYPES[self.parameter.dtype]).view(self.dims)
 
 
@@ -62,13 +69,9 @@ class _Fenced:
 
 
 class Arena:
-    """Where the tensors of a launch lie, and what its inputs are.
+    """Where the tensors of a launch lie, and what its inputs are."""
 
-    given: the inputs, on the host, in the dtypes of the nest.
-    """
-
-    def __init__(self, nest: LoopNest, sizes: Sizes, given: Mapping[str, torch.Tensor]):
-        self.given = given
+    def __init__(self, nest: LoopNest, sizes: Sizes, inputs: Arrays):
         self._names = [p.name for p in parameters(nest)]
         self.places: dict[str, _Place] = {}
         self._ends = dict.fromkeys(_ORDER, FENCE)  # behind the last of each role, with its fence
@@ -80,9 +83,7 @@ class Arena:
                 place = _Place(at, size, dims, parameter)
                 self.places[parameter.name], at = place, place.end + 2 * FENCE
             self._ends[role] = at - FENCE
-        self._image = torch.full((self._ends["input"],), BITS, dtype=torch.uint8)
-        for name, tensor in given.items():
-            self.places[name].of(self._image).copy_(tensor)
+        self._image = _IMAGES.get(self._of("input"), self._ends["input"], inputs)
 
     def placed(self) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """A new buffer on the device, and its tensors in the order of a launch: inputs as they were
@@ -98,19 +99,31 @@ class Arena:
         return buffer, tensors
 
     def taken(self, buffer: torch.Tensor) -> Taken:
-        """What a launch left in a buffer: inputs and outputs whole, of the workspace the fences."""
+        """What a launch left in a buffer; no kernel runs any more."""
         behind = self._ends["output"]
-        ends = [
-            end
-            for place in self.places.values()
-            if place.parameter.role == "workspace"
-            for end in (
-                buffer[place.start - FENCE : place.start],
-                buffer[place.end : place.end + FENCE],
-            )
-        ]
+        if self._untouched(buffer):
+            start = self._ends["input"]
+            return Taken(self, start, _home(buffer[start:behind]))
+        ends = [end for place in self._of("workspace") for end in _ends(place, buffer)]
         fences = torch.cat(ends).cpu() if ends else torch.empty(0, dtype=torch.uint8)
-        return Taken(self, buffer[:behind].cpu(), fences)
+        return Taken(self, 0, buffer[:behind].cpu(), fences)
+
+    def _untouched(self, buffer: torch.Tensor) -> bool:
+        """Whether the inputs and all fences have the bits that they were given."""
+        for at in range(0, len(self._image), PART):
+            part = self._image[at : at + PART].to(DEVICE)
+            if not torch.equal(*(t.view(torch.int64) for t in (buffer[at : at + len(part)], part))):
+                return False
+        written = (*self._of("output"), *self._of("workspace"))
+        ends = [end for place in written for end in _ends(place, buffer)]
+        return not ends or bool((torch.cat(ends) == BITS).all())
+
+    def _of(self, role: str) -> list[_Place]:
+        return [place for place in self.places.values() if place.parameter.role == role]
+
+    def given(self) -> dict[str, torch.Tensor]:
+        """The inputs, on the host."""
+        return {place.parameter.name: place.of(self._image) for place in self._of("input")}
 
     def fenced(self, known: torch.Tensor, fences: torch.Tensor) -> dict[str, _Fenced]:
         """Each tensor with its fences. known: the first part of a buffer.  fences: of the workspace."""
@@ -120,8 +133,7 @@ class Arena:
                 ends, left = (left[:FENCE], left[FENCE : 2 * FENCE]), left[2 * FENCE :]
                 found[name] = _Fenced(left, ends)
             else:
-                ends = known[place.start - FENCE : place.start], known[place.end :][:FENCE]
-                found[name] = _Fenced(place.of(known), ends)
+                found[name] = _Fenced(place.of(known), _ends(place, known))
         return found
 
 
@@ -130,12 +142,72 @@ class Taken:
     """What a launch left behind, on the host."""
 
     arena: Arena
-    known: torch.Tensor
-    fences: torch.Tensor
+    start: int  # of what is known, in the buffer
+    known: torch.Tensor  # up to the end of the outputs
+    # Of the workspace, where something is not as it was; known is then all from the start of the buffer
+    fences: torch.Tensor | None = None
 
     def outputs(self) -> dict[str, torch.Tensor]:
         """The outputs; BackendError("check") where the kernel wrote beside a tensor or to an input."""
-        fenced = self.arena.fenced(self.known, self.fences)
-        require_untouched(fenced, self.arena.given.items())
-        roles = {n: place.parameter.role for n, place in self.arena.places.items()}
-        return {n: each.tensor for n, each in fenced.items() if roles[n] == "output"}
+        if self.fences is not None:
+            fenced = self.arena.fenced(self.known, self.fences)
+            require_untouched(fenced, self.arena.given().items())
+        places = self.arena.places.values()
+        written = [place for place in places if place.parameter.role == "output"]
+        return {p.parameter.name: p.of(self.known, self.start) for p in written}
+
+
+class Images:
+    """Inputs as they lie in a buffer. Those of arrays that cannot be written are kept, `most` bytes of
+    them: a check has the same inputs for each candidate. They are of one kernel at one set of sizes."""
+
+    def __init__(self, most: int):
+        self.most, self.bytes = most, 0
+        self._places: list[_Place] = []  # of what is kept
+        # With the arrays, whose memory is nobody else's as long as they are kept
+        self._kept: dict[tuple, tuple[Arrays, torch.Tensor]] = {}
+
+    def get(self, places: list[_Place], end: int, inputs: Arrays) -> torch.Tensor:
+        """The first bytes of a buffer, up to `end`; not to be changed."""
+        arrays = {p.parameter.name: inputs[p.parameter.name] for p in places}
+        if any(array.flags.writeable for array in arrays.values()):
+            return _image(places, end, arrays)
+        if places != self._places:
+            self._places, self._kept, self.bytes = places, {}, 0
+        key = tuple((a.ctypes.data, a.shape, a.strides, a.dtype.str) for a in arrays.values())
+        if key not in self._kept:
+            made = _image(places, end, arrays)
+            # Checks go around the same inputs: what does not fit would drive out what is next.
+            if self.bytes + made.nbytes > self.most:
+                return made
+            self._kept[key] = arrays, made
+            self.bytes += made.nbytes
+        return self._kept[key][1]
+
+
+_IMAGES = Images(KEPT_BYTES)
+
+
+def _image(places: list[_Place], end: int, arrays: Arrays) -> torch.Tensor:
+    image = _empty(end).fill_(BITS)
+    for place in places:
+        name, dtype = place.parameter.name, place.parameter.dtype
+        place.of(image).copy_(placed(arrays[name], dtype))
+    return image
+
+
+def _home(part: torch.Tensor) -> torch.Tensor:
+    """A copy on the host."""
+    return _empty(len(part)).copy_(part)
+
+
+def _empty(size: int) -> torch.Tensor:
+    """Bytes on the host, pinned where the device copies them itself: such memory is used again, and what
+    is new has to be cleared by the system first."""
+    pinned = torch.cuda.is_initialized() and size <= PINNED
+    return torch.empty(size, dtype=torch.uint8, pin_memory=pinned)
+
+
+def _ends(place: _Place, buffer: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The fences around a tensor."""
+    return buffer[place.start - FENCE : place.start], buffer[place.end : place.end + FENCE]

@@ -1,5 +1,6 @@
 """All tensors of a launch in one buffer, on torch's CPU in place of a GPU."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -19,7 +20,8 @@ SPEC = parse_spec(
     "    return y, z\n"
 )
 M = 5
-GIVEN = {"x": torch.arange(M, dtype=torch.float32), "c": torch.tensor([True, False] * 2 + [True])}
+GIVEN = {"x": np.arange(M, dtype=np.float32), "c": np.array([True, False] * 2 + [True])}
+X, C = (torch.from_numpy(array) for array in GIVEN.values())
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def made(monkeypatch):
 
 def test_tensors_come_in_the_order_of_a_launch_inputs_as_given_and_the_rest_poisoned(made):
     _, (x, c, t, y, z) = made.placed()
-    assert torch.equal(x, GIVEN["x"]) and torch.equal(c, GIVEN["c"])
+    assert torch.equal(x, X) and torch.equal(c, C)
     assert t.dtype == torch.bfloat16 and t.isnan().all() and y.isnan().all()
     assert z.dtype == torch.int32 and not (z == torch.arange(M)).any()
     assert all(each.is_contiguous() and each.data_ptr() % 64 == 0 for each in (x, c, t, y, z))
@@ -44,11 +46,11 @@ def test_tensors_come_in_the_order_of_a_launch_inputs_as_given_and_the_rest_pois
 def test_outputs_are_what_was_written(made):
     buffer, (_, _, t, y, z) = made.placed()
     t.fill_(1.0)
-    y.copy_(2 * GIVEN["x"])
+    y.copy_(2 * X)
     z.copy_(torch.arange(M))
     found = made.taken(buffer).outputs()
     assert list(found) == ["y", "z"]
-    assert torch.equal(found["y"], 2 * GIVEN["x"]) and torch.equal(found["z"], z)
+    assert torch.equal(found["y"], 2 * X) and torch.equal(found["z"], z)
 
 
 def test_each_launch_has_a_buffer_of_its_own(made):
@@ -80,3 +82,18 @@ def test_what_lies_beside_a_tensor_is_not_a_number(made):
     _, (x, *_) = made.placed()
     for at in (-1, M, FENCE // 4 - 1, FENCE // 4):
         assert x.as_strided((1,), (1,), x.storage_offset() + at).isnan().all()
+
+
+def test_inputs_are_compared_part_by_part(made, monkeypatch):
+    monkeypatch.setattr(arena, "PART", FENCE)
+    buffer, (_, c, *_) = made.placed()
+    made.taken(buffer).outputs()
+    c[M - 1] = False
+    with pytest.raises(BackendError, match="the kernel changed its input `c`"):
+        made.taken(buffer).outputs()
+
+
+def test_what_a_launch_changes_is_not_what_the_next_is_given(made):
+    _, (x, *_) = made.placed()
+    x.fill_(9.0)
+    assert torch.equal(made.placed()[1][0], X)

@@ -7,7 +7,6 @@ the process that was forked for one candidate.
 from __future__ import annotations
 
 import tempfile
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import compress
@@ -24,7 +23,7 @@ from backends.gpu.device.arena import Arena
 from backends.gpu.device.gpu import CudaDevice, lack
 from backends.gpu.device.nodes import device_turns
 from backends.gpu.device.nvml import clocks
-from backends.gpu.device.tensors import array, placed, poison, same_bits
+from backends.gpu.device.tensors import array, poison, same_bits
 from backends.parameters import parameters
 from backends.timeline import Bar
 from ir.nest.nest import LoopNest
@@ -35,7 +34,6 @@ MOST_RUNS = 100  # of these; the median of so many cold calls is within a percen
 LOOK_SECONDS = 60.0  # limit for the child that looks for the GPU
 MOST_SETS = 4  # sets of tensors that timed calls rotate through
 FREE_SHARE = 0.5  # share of free memory that the sets may take
-KEPT_BYTES = 1 << 29  # of inputs, as tensors on the host of each process
 SHIFT = 997  # elements by which inputs are rotated from set to set
 
 
@@ -62,7 +60,7 @@ def run(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[st
     """The outputs in the dtypes of the spec; they are poisoned before the run."""
     with faults("check"):
         open_device()
-        arena = Arena(nest, sizes, hosted(nest, inputs))
+        arena = Arena(nest, sizes, inputs)
         with device_turns().together():
             buffer, tensors = arena.placed()
             launch(*tensors)
@@ -78,7 +76,7 @@ def glance(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays, enough_
     turns = device_turns()
     with faults("time"):
         open_device()
-        arena = Arena(nest, sizes, hosted(nest, inputs))
+        arena = Arena(nest, sizes, inputs)
         with turns.together():
             _, tensors = arena.placed()
             launch(*tensors)  # which loads the code
@@ -95,7 +93,7 @@ def time(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> Timing
     clear, turns = _clear_of(nest), device_turns()
     with faults("time"):
         open_device()
-        arena = Arena(nest, sizes, hosted(nest, inputs))
+        arena = Arena(nest, sizes, inputs)
         with turns.together():
             rotated = _sets(nest, arena)
             launch(*rotated[0])  # which loads the code
@@ -185,41 +183,10 @@ def bars(
         return [Bar(n, gpu.us_between(a, b), gpu.us_between(began, a)) for n, a, b in marks]
 
 
-def hosted(nest: LoopNest, inputs: Arrays) -> dict[str, torch.Tensor]:
-    """The inputs as tensors on the host, in the dtypes of the nest. To make them takes no turn. Those of
-    arrays that cannot be written are kept: a check has the same inputs for each candidate."""
-    return {t.name: _HOSTED.get(inputs[t.name], t.dtype) for t in nest.spec.inputs}
-
-
-class Hosted:
-    """The last tensors that were made of arrays that cannot be written, `most` bytes of them."""
-
-    def __init__(self, most: int):
-        self.most, self.bytes = most, 0
-        # With the array, whose memory is nobody else's as long as it is kept.
-        self._kept: OrderedDict[tuple, tuple[np.ndarray, torch.Tensor]] = OrderedDict()
-
-    def get(self, given: np.ndarray, dtype: str) -> torch.Tensor:
-        """The tensor of an array, which is not to be changed."""
-        if given.flags.writeable or given.nbytes > self.most:
-            return placed(given, dtype)
-        key = (given.ctypes.data, given.shape, given.strides, given.dtype.str, dtype)
-        if key not in self._kept:
-            self._kept[key] = given, placed(given, dtype)
-            self.bytes += self._kept[key][1].nbytes
-            while self.bytes > self.most and len(self._kept) > 1:
-                self.bytes -= self._kept.popitem(last=False)[1][1].nbytes
-        self._kept.move_to_end(key)
-        return self._kept[key][1]
-
-
-_HOSTED = Hosted(KEPT_BYTES)
-
-
 def sets(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> list[list[torch.Tensor]]:
     """Several sets of all tensors: floats are rotated, which keeps their range; integers are the
     same."""
-    return _sets(nest, Arena(nest, sizes, hosted(nest, inputs)))
+    return _sets(nest, Arena(nest, sizes, inputs))
 
 
 def _sets(nest: LoopNest, arena: Arena) -> list[list[torch.Tensor]]:
