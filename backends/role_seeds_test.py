@@ -5,7 +5,7 @@ import pytest
 from backends.registry import backend, served_by, target
 from ir.autoschedule.autoschedule import alternatives, autoschedule
 from ir.lower.lower import lower
-from ir.parse.parse import parse_workload
+from ir.parse.parse import parse_schedule, parse_workload
 from ir.workload import LIBRARY
 
 ATTENTION = dict(H=16, M=4096, N=4096, D=128)
@@ -59,3 +59,48 @@ def test_each_is_emitted(name, sizes, language):
     for schedule in seeds_of(name, sizes, "h100", language):
         assert schedule != autoschedule(spec, machine, sizes)
         assert serving.emit(lower(spec, schedule, machine, sizes), machine)
+
+
+WINDOWS = """schedule(conv2d)
+pack(w, order=i_j_o_c)
+pack(x, order=b_p_q_c)
+tile(w_ijoc_i, size=1)
+tile(w_ijoc_j, size=1)
+tile(w_ijoc_o, size=4)
+tile(w_ijoc_c, size=32)
+tile(x_bpqc_b, size=1)
+tile(x_bpqc_p, size=4)
+tile(x_bpqc_q, size=32)
+tile(x_bpqc_c, size=32)
+tile(b, size=1)
+tile(p, size=4)
+tile(q, size=32)
+tile(i, size=1)
+tile(j, size=1)
+tile(c, size=32)
+tile(o, size=32)
+place(b.outer, level=grid)
+place(p.outer, level=grid)
+place(q.outer, level=grid)
+place(o.outer, level=grid)
+place(c.outer, level=loop)
+compute(acc, unit=matrix)
+pipeline(x_bpqc, stages=3)
+pipeline(w_ijoc, stages=3)
+copy(x_bpqc, by=bulk)
+copy(w_ijoc, by=bulk)
+threads(y, count=128)
+"""
+
+
+def test_a_copy_that_is_loaded_in_bulk_is_stored_by_threads_where_its_tile_is_no_box():
+    """Four rows of weights of 64 bytes are no box; pixels of an image are one."""
+    serving = backend("cutedsl")
+    machine = served_by(target("h200"), serving)
+    sizes = dict(B=8, C=32, O=32, H=32, W=32)
+    made = serving.emit(
+        lower(work_of("conv2d").spec, parse_schedule(WINDOWS), machine, sizes), machine
+    )
+    images, weights, windows = made.split("@cute.kernel")[1:]
+    assert "store_box(" in images and "store_box(" not in weights
+    assert windows.count("load_box(") == 2

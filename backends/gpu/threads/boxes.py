@@ -7,7 +7,7 @@ panels with the engine's swizzle. One box moves one panel.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -37,11 +37,14 @@ class Boxes:
     loads: dict[Name, of.Box]  # by the variable
     stores: dict[str, of.Box]  # by the tensor, of those that are stored at one place
     descriptors: dict[Name, of.Descriptor]
+    # Of the tensors of `stores` those that another launch loads in bulk: where their tiles are no boxes, threads
+    # store them.
+    free: frozenset[str] = frozenset()
 
 
-def boxes_of(launch: of.Launch) -> Boxes:
-    """The boxes of a launch."""
-    found = Boxes({}, {}, {d.name: d for d in launch.descriptors})
+def boxes_of(launch: of.Launch, loaded: frozenset[str] = frozenset()) -> Boxes:
+    """The boxes of a launch. loaded: the tensors that other launches load in bulk."""
+    found = Boxes({}, {}, {d.name: d for d in launch.descriptors}, loaded)
     stored: Counter[str] = Counter()
     for s in of.statements((*launch.once, *launch.body)):
         match s:
@@ -54,6 +57,12 @@ def boxes_of(launch: of.Launch) -> Boxes:
     for tensor in (t for t, count in stored.items() if count > 1):
         found.stores.pop(tensor, None)
     return found
+
+
+def loaded_in_bulk(launches: Iterable[of.Launch]) -> frozenset[str]:
+    """The tensors that some launches load in boxes."""
+    found = (boxes_of(one) for one in launches)
+    return frozenset(b.descriptors[x.descriptor].tensor for b in found for x in b.loads.values())
 
 
 class Boxed(Staging):
@@ -75,7 +84,7 @@ class Boxed(Staging):
                     "64 or a multiple of 128 bytes, for the block's tile or for a pipelined loop of it "
                     "whose loads are all such",
                 )
-        for tensor in self.boxes.stores:
+        for tensor in self.boxes.stores.keys() - self.boxes.free:
             if Name("map", tensor) not in self.maps:
                 raise BackendError("emit", f"`{tensor}` is not stored in bulk: its tile is no box")
         if self.launch.cluster is not None and self.launch.cluster[0] not in self.constants:

@@ -11,7 +11,7 @@ from backends.gpu.program import sizes_of, tile_program
 from backends.gpu.rules import Rules
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.barriers import Barriers, for_proxy
-from backends.gpu.threads.boxes import Boxes, boxes_of
+from backends.gpu.threads.boxes import Boxes, boxes_of, loaded_in_bulk
 from backends.gpu.threads.constants import constants
 from backends.gpu.threads.decided import decided
 from backends.gpu.threads.expressions import rewritten
@@ -52,11 +52,12 @@ def thread_program(
     program = tile_program(nest, machine, rules)
     sizes = bind(nest.spec, dict(nest.sizes)) | dict(nest.spec.attributes)
     dtypes = {p.name: p.dtype for p in program.tensors}
+    loaded = loaded_in_bulk(one for _, launches in program.groups for one in launches)
     groups = tuple(
         (
             repeat,
             tuple(
-                _launch(one, _of(nest, one.name), machine, dtypes, sizes, instructions)
+                _launch(one, _of(nest, one.name), machine, dtypes, sizes, instructions, loaded)
                 for one in launches
             ),
         )
@@ -76,8 +77,9 @@ def _launch(
     dtypes: Mapping[str, str],
     sizes: Mapping[str, float],
     instructions: Sequence[MatrixInstruction],
+    loaded: frozenset[str],
 ) -> to.Launch:
-    boxes = boxes_of(launch) if "bulk" in machine.engines else Boxes({}, {}, {})
+    boxes = boxes_of(launch, loaded) if "bulk" in machine.engines else Boxes({}, {}, {})
     launch = replace(launch, once=inlined(launch.once), body=inlined(launch.body))
     known = facts(launch, dtypes, {v.name: v.rows for v in source.values if v.rows})
     widths = _at(launch, sizes)
@@ -108,10 +110,7 @@ def _launch(
         lowering = RegisterStaging(machine.details["gpu"].get("lds_copy_bytes", 0), *given)
     fixed = _fixed(launch, known)
     lowering.widths |= {i: Number(widths[i]) for i in fixed}
-    for name in known.typing.known:
-        if name.sort in FRAGMENTS and name not in known.staged:
-            for index in known.indices(name):
-                lowering.positions(lowering.axis(index, owners.of(name, index)))
+    _held(lowering)
     once = (*lowering.shares(), *lowering.before(launch.once))
     body = lowering.block((*launch.grid, *launch.body))
     lowering.require_all()
@@ -129,6 +128,14 @@ def _launch(
         what = f"a block of {groups} x {made.threads} threads and the producers"
         raise BackendError("emit", f"{what} has more than {machine.threads}")
     return made
+
+
+def _held(lowering: Staging) -> None:
+    """Notes the positions of all that is held in registers."""
+    for name in lowering.typing.known:
+        if name.sort in FRAGMENTS and name not in lowering.facts.staged:
+            for axis in lowering.axes_of(name):
+                lowering.positions(axis)
 
 
 def _at(launch: of.Launch, sizes: Mapping[str, float]) -> dict[str, int]:
