@@ -3,7 +3,7 @@
 All backends build the same schedule: that of the kernel's record on the target, without the verbs that
 a backend does not render. Each is checked at the kernel's check sizes, then timed at its tuning sizes,
 where what the timed calls gave is checked too, in a process of its own. Builds are made first, side by
-side. Checks run side by side too; while one is timed, no other uses the GPU.
+side. Checks run side by side too; while one is timed, no other uses the GPU. What PyTorch takes comes last.
 
 With `--built` kernels are those of a folder that `benchmarks.prebuilt` made on another machine: the very
 files run, and their digests are in the rows. Other backends are built here.
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -35,6 +36,7 @@ from backends.registry import backend, served_by, target
 from benchmarks.built import BuiltFolder, read_built
 from benchmarks.candidates import Candidate
 from benchmarks.results import read, save
+from benchmarks.stopwatch import Reading, Stopwatch
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
 from ir.lower.lower import lower
@@ -51,12 +53,11 @@ SCHEDULES = ROOT / "benchmarks" / "schedules_of_languages"
 TOGETHER, SIDE_BY_SIDE = 12, 6  # builds, and runs, of which one is timed
 LIBRARY_OF = "library"  # stands for PyTorch's function among the backends
 EAGER = "eager"  # for what a model without kernels of its own runs
-# For the same by `torch.compile`. That of TIMED times what it chooses from, so it compiles alone.
-MODES, TIMED = ("compile", "reduce_overhead", "max_autotune"), "max_autotune"
+MODES = ("compile", "reduce_overhead", "max_autotune")  # for the same by `torch.compile`
 SEED = 5  # of the inputs that kernels are checked on
 SECONDS = 0.3  # of measured calls of it
 LEAST = 2  # backends of a race
-BUILD_SECONDS, RUN_SECONDS = 90.0, 75.0
+BUILD_SECONDS, RUN_SECONDS, LIBRARY_SECONDS = 90.0, 45.0, 60.0
 SHARED_FIGURES = ("registers", "spills", "shared_bytes", "occupancy")
 EXAMPLES = """
 examples:
@@ -154,8 +155,6 @@ def lowered(
 
 def job(name: str, language: str, race: Race, folder: Path, stage: str) -> Row:
     """What one stage of one case on one backend finds. stage: "build" or "run"."""
-    if language in (LIBRARY_OF, EAGER, *MODES):
-        return library(CASES[name], language, stage, folder)
     one = lowered(name, race.machine, language, race.schedules)
     serving, nest, machine = one.serving, one.nest, one.machine
     kept = folder / f"{name}-{language}.pickle"
@@ -188,52 +187,57 @@ def figures_of(row: Row) -> Row:
     return found | ({"sha256": row["sha256"]} if row["sha256"] else {})
 
 
-def library(case: Case, entrant: str, stage: str, folder: Path) -> Row:
-    """The time of PyTorch's own function of a case, or of the kernel as a model has it, eager or by a
-    mode of `torch.compile`. A build compiles into a cache below the folder."""
-    if stage == "build" and entrant not in MODES or stage == "build" and entrant == TIMED:
-        return {}
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "inductor")
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # whose pool would outlive this process
+class Library:
+    """What PyTorch takes, in a process that has the GPU."""
+
+    def __init__(self) -> None:
+        from benchmarks.device import prepare
+
+        prepare()
+
+    def __call__(self, job: tuple[str, str]) -> Reading:
+        """The row of a case by LIBRARY_OF, EAGER or a mode."""
+        name, entrant = job
+        try:
+            return Reading(row=library(CASES[name], entrant))
+        finally:
+            from benchmarks.device import forget
+
+            forget()
+
+
+def library(case: Case, entrant: str) -> Row:
+    """The time of PyTorch's own function of a case, or of the kernel as a model has it, eager or by a mode of
+    `torch.compile`."""
     import torch
 
     from backends.gpu.device.gpu import CudaDevice
-    from backends.gpu.device.nodes import DEVICE, device_turns
+    from backends.gpu.device.nodes import DEVICE
     from backends.gpu.device.timing import measure
     from benchmarks.baselines import BASELINES
-    from benchmarks.device import full_precision
     from benchmarks.inputs import draw
     from benchmarks.race import compiled
 
-    full_precision()
-    work, turns = case.work(), device_turns()
+    work = case.work()
+    sets = [draw(work.spec, work.tune, DEVICE, n) for n in range(2)]
     function, said = torch, {}
     if entrant == LIBRARY_OF:
         for part in case.library.split("."):
             function = getattr(function, part)
+        # With a batch in front: without one, PyTorch has no fused attention.
+        sets = [[t[None] for t in one] for one in sets]
         said = {"function": f"torch.{case.library}"}
     else:
         function = BASELINES[case.kernel].call
     with torch.no_grad():
-        with turns.together():
-            sets = [draw(work.spec, work.tune, DEVICE, n) for n in range(2)]
-            if entrant == LIBRARY_OF:
-                # With a batch in front: without one, PyTorch has no fused attention.
-                sets = [[t[None] for t in one] for one in sets]
-        with turns.alone() if entrant == TIMED else turns.together():
-            call = compiled(function, entrant) if entrant in MODES else function
-            call(*sets[0])
-            torch.cuda.synchronize()
-        if stage == "build":
-            return {}
-        with turns.alone():
-            times = measure(lambda tensors: call(*tensors), sets, CudaDevice(), SECONDS)
+        call = compiled(function, entrant) if entrant in MODES else function
+        times = measure(lambda tensors: call(*tensors), sets, CudaDevice(), SECONDS)
     return {"us": round(times.us, 2)} | said
 
 
-def entrants(name: str, languages: Sequence[str], beside: Sequence[str] = ()) -> tuple[str, ...]:
-    """Who takes part in the race of a case. beside: of PyTorch, where it is a kernel of the library."""
-    return (*languages, *((LIBRARY_OF,) if CASES[name].library else beside))
+def beside(name: str, asked: Sequence[str] = ()) -> tuple[str, ...]:
+    """What PyTorch runs beside a case. asked: where it is a kernel of the library."""
+    return (LIBRARY_OF,) if CASES[name].library else tuple(asked)
 
 
 def forked(work: Callable[[], Row], answer: Path) -> int:
@@ -251,10 +255,13 @@ def forked(work: Callable[[], Row], answer: Path) -> int:
 
 
 def waited(children: dict[int, tuple[Path, float]], most: int) -> None:
-    """Waits until fewer than so many children run; those beyond their time are killed."""
+    """Waits until fewer than so many children run; those beyond their time are killed. A line on standard error
+    tells which one ended."""
     while len(children) >= most:
         done, _ = os.waitpid(-1, os.WNOHANG)
-        children.pop(done, None)
+        if done in children:
+            answer, end = children.pop(done)
+            print(f"{answer.stem} ended, {end - time.monotonic():.0f} s left", file=sys.stderr)
         for child, (_, end) in list(children.items()):
             if time.monotonic() > end:
                 os.kill(child, 9)
@@ -268,7 +275,7 @@ def raced(
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), {}
-        pairs = [(k, one) for k in kernels for one in entrants(k, languages, race.beside)]
+        pairs = [(k, one) for k in kernels for one in languages]
         for stage, seconds, together in (
             ("build", BUILD_SECONDS, TOGETHER),
             ("run", RUN_SECONDS, SIDE_BY_SIDE),
@@ -279,9 +286,13 @@ def raced(
                 work = lambda k=kernel, b=language, s=stage: job(k, b, race, folder, s)  # noqa: E731
                 children[forked(work, answer)] = (answer, time.monotonic() + seconds)
             waited(children, 1)
-        for kernel in kernels:
-            rows.append(row := _row(kernel, languages, race, folder))
-            show(row)
+        with closing(Stopwatch(Library, LIBRARY_SECONDS)) as stopwatch:
+            for kernel in kernels:
+                rows.append(row := _row(kernel, languages, race, folder))
+                for entrant in beside(kernel, race.beside):
+                    found = stopwatch((kernel, entrant))
+                    row[entrant] = {"failure": found.reason} if found.reason else dict(found.row)
+                show(row)
     return rows
 
 
@@ -289,7 +300,7 @@ def _row(kernel: str, languages: Sequence[str], race: Race, folder: Path) -> Row
     work, machine = CASES[kernel].work(), target(race.machine)
     found: Row = {"kernel": CASES[kernel].kernel, "sizes": dict(work.tune)}
     found["roofline_us"] = round(roofline(work.spec, machine, work.tune).us, 2)
-    for language in entrants(kernel, languages, race.beside):
+    for language in languages:
         own: Row = {}
         for stage in ("build", "run"):
             answer = folder / f"{kernel}-{language}.{stage}.json"
@@ -378,8 +389,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for why in said:
         print(f"benchmarks.languages: without {why}", file=sys.stderr)
     schedules = built.schedules if built else given.schedules
-    beside = (*((EAGER,) if given.eager else ()), *modes)
-    race = Race(given.target, schedules, built, beside)
+    race = Race(given.target, schedules, built, (*((EAGER,) if given.eager else ()), *modes))
     rows = raced(names, race, languages, lambda row: print(json.dumps(row), flush=True))
     from benchmarks.device import facts  # opens the GPU, after which no child could
 

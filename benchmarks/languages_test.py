@@ -10,6 +10,7 @@ from backends.backend import BackendError
 from benchmarks import languages
 from benchmarks.languages import Race, main, ratios
 from benchmarks.rehearsal import SlowDevice
+from benchmarks.stopwatch import Reading
 from ir.errors import KernelError
 
 SCHEDULE = "schedule(softmax)\ntile(m, size=4)\nplace(m.outer, level=grid)\n"
@@ -71,21 +72,37 @@ def test_what_timed_calls_give_is_checked(monkeypatch, tmp_path):
     assert seen
 
 
-def test_modes_of_pytorch_compile_before_they_are_timed(monkeypatch, tmp_path):
-    device, calls = SlowDevice(), []
-    monkeypatch.setattr("backends.gpu.device.gpu.CudaDevice", lambda: device)
+def test_pytorch_is_timed_eager_and_by_modes(monkeypatch):
+    calls = []
+    monkeypatch.setattr("backends.gpu.device.gpu.CudaDevice", SlowDevice)
     monkeypatch.setattr("backends.gpu.device.nodes.DEVICE", "cpu")
-    monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
-    monkeypatch.setattr(
-        "benchmarks.race.compiled",
-        lambda call, mode: lambda *tensors: calls.append(mode) or call(*tensors),
-    )
-    for mode in languages.MODES:
-        assert languages.job("softmax", mode, RACE, tmp_path, "build") == {}
-    assert calls == ["compile", "reduce_overhead"]
-    assert languages.job("softmax", "max_autotune", RACE, tmp_path, "run") == {"us": 100.0}
-    assert set(calls[2:]) == {"max_autotune"}
-    assert languages.job("softmax", "eager", RACE, tmp_path, "run") == {"us": 100.0}
+    made = lambda call, mode: lambda *tensors: calls.append(mode) or call(*tensors)  # noqa: E731
+    monkeypatch.setattr("benchmarks.race.compiled", made)
+    bench = languages.Library()
+    for entrant in ("eager", *languages.MODES):
+        calls.clear()
+        assert bench(("softmax", entrant)).row == {"us": 100.0}
+        assert set(calls) == ({entrant} - {"eager"})
+
+
+def test_what_pytorch_takes_stands_beside_and_so_does_why_it_has_no_time(monkeypatch):
+    monkeypatch.setattr(languages, "job", told)
+    monkeypatch.setattr(languages, "Stopwatch", lambda make, seconds: FewSeconds())
+    race = Race("cpu", beside=("eager", "compile"))
+    (row,) = languages.raced(["softmax"], race, ("cpp",), lambda row: None)
+    assert row["eager"] == {"us": 3.0} and row["compile"] == {"failure": "no answer in 60 s"}
+
+
+class FewSeconds:
+    def __call__(self, job):
+        kernel, entrant = job
+        assert kernel == "softmax"
+        return (
+            Reading(row={"us": 3.0}) if entrant == "eager" else Reading(reason="no answer in 60 s")
+        )
+
+    def close(self):
+        pass
 
 
 # The jobs of the tests below compute nothing: a child of a process with OpenMP threads must not use OpenMP.
@@ -120,7 +137,7 @@ def failing(kernel, language, race, folder, stage):
 
 def test_large_kernels_have_a_schedule_for_each_backend_and_a_function_beside_them():
     for case in (c for c in languages.CASES.values() if c.sizes):
-        assert languages.entrants(case.name, ("triton", "cuda")) == ("triton", "cuda", "library")
+        assert languages.beside(case.name, ("eager",)) == ("library",)
         assert case.work().tune == case.sizes
         for name in ("triton", "cuda"):
             text = case.schedule("h200", name).read_text(encoding="utf-8")
@@ -128,8 +145,8 @@ def test_large_kernels_have_a_schedule_for_each_backend_and_a_function_beside_th
 
 
 def test_kernels_without_a_function_of_their_own_are_raced_eager_where_asked():
-    assert languages.entrants("softmax", ("triton",), ("eager",)) == ("triton", "eager")
-    assert languages.entrants("softmax", ("triton",)) == ("triton",)
+    assert languages.beside("softmax", ("eager",)) == ("eager",)
+    assert languages.beside("softmax") == ()
 
 
 def test_a_target_without_schedules_says_how_to_name_another(tmp_path):
