@@ -6,8 +6,8 @@ It is the reference too: on float64 inputs it evaluates the kernel in float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -99,6 +99,38 @@ def conv2d(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
     return F.conv2d(x, w, bias, padding=1)
 
 
+def conv_phases(x: Tensor, w: Tensor) -> Tensor:
+    """The phases of a transposed convolution as channels. f32 operands are rounded to tf32, as in `matmul_tf32`.
+    w: (O, 2, 2, C)."""
+    with _tf32_convolutions():
+        wide = F.pad(_rounded(x), (0, 1, 0, 1))
+        return F.conv2d(wide, _rounded(w).permute(0, 3, 1, 2))
+
+
+def conv_transposed(x: Tensor, w: Tensor) -> Tensor:
+    """The same as PyTorch has it, of stride 2 with kernels (C, O / 4, 4, 4); its phases are a view."""
+    with _tf32_convolutions():
+        y = F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1)[:, :, 1:, 1:]
+    b, o, h, v = y.shape
+    return y.view(b, o, h // 2, 2, v // 2, 2).permute(0, 3, 5, 1, 2, 4)
+
+
+def _transposed_kernels(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    """What `conv_transposed` takes: kernels whose elements are those of the phases."""
+    o, _, _, c = w.shape
+    parts = (
+        _rounded(w).view(2, 2, o // 4, 2, 2, c).flip(3, 4)
+    )  # the tap of the next pixel comes first
+    return _rounded(x), parts.permute(5, 2, 3, 0, 4, 1).reshape(c, o // 4, 4, 4)
+
+
+def _transposed_last(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    """The same with channels last."""
+    return tuple(  # type: ignore[return-value]
+        t.contiguous(memory_format=torch.channels_last) for t in _transposed_kernels(x, w)
+    )
+
+
 def cumsum(x: Tensor) -> Tensor:
     return torch.cumsum(x, 1)
 
@@ -131,6 +163,22 @@ def matmul_tf32(a: Tensor, b: Tensor) -> Tensor:
         return a @ b.t()
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
+
+
+@contextmanager
+def _tf32_convolutions() -> Iterator[None]:
+    """Within it convolutions on a GPU round f32 operands to tf32."""
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32 = before
+
+
+def _rounded(x: Tensor) -> Tensor:
+    """f32 rounded to tf32 where no GPU does it."""
+    return x if x.is_cuda or x.dtype != torch.float32 else _tf32(x)
 
 
 def _tf32(x: Tensor) -> Tensor:
@@ -213,6 +261,13 @@ BASELINES: Mapping[str, Baseline] = {
         },
     ),
     "conv2d": Baseline(conv2d, forms={"channels_last": Form(conv2d, _last)}),
+    "conv_phases": Baseline(
+        conv_phases,
+        forms={
+            "transposed": Form(conv_transposed, _transposed_kernels),
+            "transposed_last": Form(conv_transposed, _transposed_last),
+        },
+    ),
     "cumsum": Baseline(cumsum),
     "embedding_bag": Baseline(embedding_bag, rows=False),
     "layer_norm": Baseline(layer_norm),

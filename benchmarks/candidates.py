@@ -103,6 +103,14 @@ CONTESTS = {
         Contest("matmul_f8", "f8e4m3", dict(M=8192, K=8192, N=8192), 0.92),
         Contest("matmul_bias_gelu", "bf16", dict(M=4096, K=1024, N=4096), 1.25, modes=True),
         Contest("conv1d", "f16", dict(B=2048, C=96, O=96, L=200), 1.3, modes=True),
+        Contest(
+            "conv_phases",
+            "f32",
+            dict(B=16, C=64, O=512, H=128, W=128),
+            1.0,
+            (dict(B=128, C=64, O=256, H=128, W=128),),
+            operands="tf32",
+        ),
         Contest("conv2d", "f16", dict(B=1024, C=32, O=32, H=28, W=28), 1.3, modes=True),
     )
 }

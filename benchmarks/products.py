@@ -52,6 +52,8 @@ def work(row: Row) -> int:
         return 2 * s["M"] * s["N"] * s["K"]
     if row.kernel == "conv1d":
         return 2 * s["B"] * s["O"] * s["L"] * s["C"] * 3
+    if row.kernel == "conv_phases":
+        return 2 * s["B"] * s["O"] * s["H"] * s["W"] * s["C"] * 4
     if row.kernel == "conv2d":
         return 2 * s["B"] * s["O"] * s["H"] * s["W"] * s["C"] * 9
     whole = 4 * s["H"] * s["M"] * s["N"] * s["D"]
