@@ -27,6 +27,26 @@ def get_inputs():
 def get_init_inputs():
     return [8]
 """
+# Kernels see some of its tensors in other shapes than PyTorch does.
+GROUPS = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 12)
+        self.norm = torch.nn.GroupNorm(4, 12)
+
+    def forward(self, x):
+        y = self.norm(self.linear(x).transpose(1, 2))
+        return torch.logsumexp(y, dim=1, keepdim=True)
+
+def get_inputs():
+    return [torch.rand(2, 5, 8)]
+
+def get_init_inputs():
+    return []
+"""
 UNKNOWN = PROBLEM.replace("torch.relu(x @ x.T)", "torch.linalg.svdvals(x @ x.T)")
 # Says as much as the real one does; it compares on the CPU, and refuses what is done with TF32 on.
 EVAL = """
@@ -77,6 +97,7 @@ def checkout(tmp_path, monkeypatch):
     level.mkdir(parents=True)
     (level / "1_Relu.py").write_text(PROBLEM)
     (level / "2_Unknown.py").write_text(UNKNOWN)
+    (level / "3_Groups.py").write_text(GROUPS)
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     return tmp_path / "kb"
 
@@ -90,14 +111,15 @@ def test_each_problem_has_the_harness_s_verdict_in_both_modes(checkout, tmp_path
     assert "class ModelNew" in text
     assert main(words) == 1  # of one there is no file
     table = json.loads((tmp_path / "r.json").read_text())
-    right, wrong = table["rows"]
+    right, wrong, groups = table["rows"]
+    assert groups[TF32_OFF]["correctness"], groups
     for mode, tf32 in ((AS_IS, "True"), (TF32_OFF, "False")):
         found = right[mode]
         assert found["compiled"] and found["correctness"], found
         assert found["metadata"] == {"tf32": tf32, "trials": "5"}
         assert table["summary"]["all"][mode]["speedup"]["geometric_mean"] == 1.5
     assert "svd" in wrong["reason"] and AS_IS not in wrong
-    assert table["harness"].startswith("eval.py ") and table["summary"]["level 1"]["problems"] == 2
+    assert table["harness"].startswith("eval.py ") and table["summary"]["level 1"]["problems"] == 3
     capsys.readouterr()
     main([*words, "--only=1"])
     assert "0 of 0 done" in capsys.readouterr().err

@@ -59,7 +59,8 @@ def more(x):
 """
 
 
-def network(made, x="x", between="between"):
+def network(made, x="x", between="between", held=((6, 4), (3, 2, 4))):
+    """held: shapes of the buffers that the kernels `scale` and `more` write."""
     scale = parse_spec(
         'def scale(x: f32[6, 4], w: f32[1, 4]) -> f32[6, 4]:\n    """s"""\n'
         "    y[m, n] = x[m, n] * w[0, n]\n    return y\n"
@@ -77,8 +78,8 @@ def network(made, x="x", between="between"):
         Buffer(x, "f32", (6, 4), "input"),
         Buffer(weight, "f32", (1, 4), "input"),
         Buffer(calls, "f32", (1,), "input"),
-        Buffer(between, "f32", (6, 4), "between"),
-        Buffer(result, "f32", (3, 2, 4), "output"),
+        Buffer(between, "f32", held[0], "between"),
+        Buffer(result, "f32", held[1], "output"),
         Buffer(mutated, "f32", (1,), "output"),
     )
     steps = (
@@ -89,23 +90,25 @@ def network(made, x="x", between="between"):
     return Network("p", buffers, steps, ((result, (3, 2, 4)), (mutated, (1,))))
 
 
-def written(text=PROBLEM, sources=(("scale", SCALE), ("more", MORE))):
+def written(text=PROBLEM, sources=(("scale", SCALE), ("more", MORE)), **shapes):
     problem = Problem("p", text, "p.py")
     given = problem.made()
     made = imported(given.model, given.inputs)
-    return solution(problem, made).text(network(made), dict(sources)), given
+    return solution(problem, made).text(network(made, **shapes), dict(sources)), given
 
 
-def made_new():
+def made_new(**shapes):
     names = {}
-    exec(compile(written()[0], "new.py", "exec"), names)
+    exec(compile(written(**shapes)[0], "new.py", "exec"), names)
     torch.manual_seed(0)
     return names["ModelNew"](4)
 
 
-def test_the_solution_does_what_the_problem_does():
+@pytest.mark.parametrize("held", [((6, 4), (3, 2, 4)), ((3, 2, 4), (3, 2, 4)), ((24,), (6, 4))])
+def test_the_solution_does_what_the_problem_does(held):
+    """Whatever shapes the kernels see the network's buffers in."""
     given = written()[1]
-    new = made_new()
+    new = made_new(held=held)
     found, expected = new(*given.inputs), given.model(*given.inputs)
     assert torch.equal(found["y"], expected["y"])
     assert found["all"][0] is given.inputs[0] and found["all"][1] == 7

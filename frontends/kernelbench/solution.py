@@ -141,21 +141,26 @@ def _calls(network: Network) -> Iterator[str]:
     last = {name: n for n, s in enumerate(network.steps) for name in (*s.outputs, *s.inputs)}
     given_back = {name for name, _ in network.outputs}
     for n, step in enumerate(network.steps):
-        yield _call(network, step)
+        yield from _call(network, step)
         done = [b.name for b in network.buffers if b.role == "between" and last.get(b.name) == n]
         if free := [local(name) for name in done if name not in given_back]:
             yield f"del {', '.join(free)}"
 
 
-def _call(network: Network, step: Step) -> str:
+def _call(network: Network, step: Step) -> Iterator[str]:
+    """The lines of a step. Its kernel may see its tensors in other shapes than their buffers have."""
     given = ", ".join(
         _seen(name, network.buffer(name).shape, shape(t, {}))
         for t, name in zip(step.spec.inputs, step.inputs, strict=True)
     )
-    return f"{', '.join(map(local, step.outputs))} = {step.spec.name}({given})"
+    yield f"{', '.join(map(local, step.outputs))} = {step.spec.name}({given})"
+    for t, name in zip(step.spec.outputs, step.outputs, strict=True):
+        if (value := _seen(name, shape(t, {}), network.buffer(name).shape)) != local(name):
+            yield f"{local(name)} = {value}"
 
 
 def _seen(name: str, held: Sequence[Any], wanted: tuple[int, ...]) -> str:
+    """A buffer's variable, of shape `held`, as a tensor of shape `wanted`."""
     return local(name) if tuple(held) == wanted else f"{local(name)}.reshape({wanted})"
 
 
