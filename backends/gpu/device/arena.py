@@ -16,7 +16,7 @@ import torch
 from backends.backend import Arrays
 from backends.fences import require_untouched
 from backends.gpu.device.nodes import DEVICE
-from backends.gpu.device.tensors import DTYPES, placed, poison, same_bits, shape
+from backends.gpu.device.tensors import DTYPES, poison, same_bits, shape, viewed
 from backends.parameters import parameters
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
@@ -191,8 +191,7 @@ _IMAGES = Images(KEPT_BYTES)
 def _image(places: list[_Place], end: int, arrays: Arrays) -> torch.Tensor:
     image = _empty(end).fill_(BITS)
     for place in places:
-        name, dtype = place.parameter.name, place.parameter.dtype
-        place.of(image).copy_(placed(arrays[name], dtype))
+        place.of(image).copy_(viewed(arrays[place.parameter.name], place.parameter.dtype))
     return image
 
 

@@ -71,17 +71,15 @@ def run(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[st
 
 
 def glance(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays, enough_us: float) -> float:
-    """About how many microseconds one call takes, of a few calls timed as in `time`; results are not
-    compared. enough_us: what is slower is not timed more than thrice."""
-    turns = device_turns()
+    """About how many microseconds one call takes, of a few calls timed as in `time`, but while others may
+    use the device; results are not compared. enough_us: what is slower is not timed more than thrice."""
     with faults("time"):
         open_device()
         arena = Arena(nest, sizes, inputs)
-        with turns.together():
+        with device_turns().together():
             _, tensors = arena.placed()
             launch(*tensors)  # which loads the code
             torch.cuda.synchronize()
-        with turns.alone():
             return timing.glance(
                 lambda each: launch(*each), tensors, CudaDevice(), enough_us, _clear_of(nest)
             )
@@ -109,8 +107,15 @@ def time(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> Timing
             while len(rotated) > 1:
                 _require_same(launch, nest, rotated.pop(), clear)
             del rotated, gpu
-            torch.cuda.empty_cache()  # which other processes need
+            _give_back()
     return Timing(times.us, "measured", figures, outputs=outputs)
+
+
+def _give_back() -> None:
+    """Gives memory back that this process keeps for what comes, where others may need it."""
+    free, whole = torch.cuda.mem_get_info()
+    if free < FREE_SHARE * whole:
+        torch.cuda.empty_cache()
 
 
 def open_device() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -26,6 +27,15 @@ def shape(parameter: Parameter, sizes: Mapping[str, int]) -> tuple[int, ...]:
 def unplaced(parameter: Parameter, sizes: Mapping[str, int]) -> torch.Tensor:
     """A tensor with shape and dtype and nothing in it."""
     return torch.empty(shape(parameter, sizes), dtype=DTYPES[parameter.dtype], device="meta")
+
+
+def viewed(array: np.ndarray, dtype: str) -> torch.Tensor:
+    """An array as a tensor of its values, which are not to be changed; a copy only where it has to be one.
+    What numpy lacks comes as f32."""
+    held = np.ascontiguousarray(array, HELD_AS[dtype])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        return torch.from_numpy(held)
 
 
 def placed(array: np.ndarray, dtype: str, device: str = "cpu") -> torch.Tensor:

@@ -53,13 +53,16 @@ class Launcher:
             kernel = getattr(self._module, one.kernel)
             kernel[one.grid](*(_given(a, tensors) for a in one.arguments), **one.options)
 
-    def compile(self, *tensors: Any) -> None:
-        """Compiles what a call with such tensors launches, and launches nothing. Their contents do not
-        matter, nor where they lie, as long as that is a multiple of 16 bytes."""
+    def compile(self, *tensors: Any) -> list[Any]:
+        """Compiles what a call with such tensors launches, and launches nothing; Triton's compiled
+        kernels. The tensors' contents do not matter, nor where they lie, as long as that is a multiple of
+        16 bytes."""
+        made = []
         for one in self._launches(tensors):
             kernel = getattr(self._module, one.kernel)
             given = (_given(a, tensors) for a in one.arguments)
-            kernel.run(*given, grid=one.grid, warmup=True, **one.options)
+            made.append(kernel.run(*given, grid=one.grid, warmup=True, **one.options))
+        return made
 
     def _launches(self, tensors: tuple[Any, ...]) -> list[Launched]:
         at = tuple((tuple(t.shape), tuple(t.stride()), t.dtype) for t in tensors)

@@ -23,6 +23,7 @@ from backends.parameters import parameters
 from backends.timeline import Bar, facts_of, write_timeline
 from backends.triton.build.compile import CACHE
 from backends.triton.build.module import Launcher, launcher
+from backends.triton.device.stubs import StubCache
 from backends.triton.table import table as table_of
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
@@ -106,6 +107,7 @@ def _launcher(built: Built, stage: str) -> Callable[..., Any]:
     """The source's `launch`; Triton finds what the build compiled in the same cache. The last one is
     kept, with what it has compiled: a check runs it many times."""
     knobs.cache.dir = str(built.file.parent / CACHE)
+    knobs.cache.manager_class = StubCache
     key = (str(built.file), built.file.read_text(encoding="utf-8"))
     if key not in _last:
         _last.clear()
@@ -117,13 +119,14 @@ _last: dict[tuple[str, str], Callable[..., Any]] = {}
 
 
 def _compiled(built: Built, stage: str, nest: LoopNest, sizes: Sizes) -> Callable[..., Any]:
-    """The source's `launch`, compiled for some sizes. A first call would compile, too, but within a turn
-    on the device, which others wait for."""
+    """The source's `launch`, compiled and loaded for some sizes. A first call would do so, too, but within
+    a turn on the device, which others wait for."""
     launch = _launcher(built, stage)
     if isinstance(launch, Launcher):
         open_device()  # Triton asks it for its number
         bound = bind(nest.spec, dict(sizes))
-        launch.compile(*(unplaced(p, bound) for p in parameters(nest)))
+        for kernel in launch.compile(*(unplaced(p, bound) for p in parameters(nest))):
+            _ = kernel.run  # asked for what launches a kernel, Triton loads it
     return launch
 
 
