@@ -29,20 +29,69 @@ def neighbours(
 
     shape: of the tensor.  extents: of the indices that the elements are spread over.
     """
+    if (terms := _terms(launch, move, shape)) is None:
+        return 1.0
+    most = 1.0
+    for index, extent in extents.items():
+        count = min(LOOKED_AT, int(extent))
+        if count > 1:
+            most = max(most, _shared(terms, index, count, unit))
+    return most
+
+
+def contiguous(
+    launch: Launch,
+    move: Load | Store,
+    shape: tuple[int, ...],
+    extents: Mapping[str, float],
+    unit: int,
+) -> int:
+    """How many elements of a gather, up to `unit`, lie side by side in memory along an index, from an aligned place on,
+    wherever the other indices are. 1 where positions are data. See `neighbours`."""
+    terms = _terms(launch, move, shape)
+    if terms is None:
+        return 1
+    most = 1
+    for index, extent in extents.items():
+        count = min(LOOKED_AT, int(extent))
+        while most < unit <= count and _side_by_side(terms, index, count, 2 * most, tuple(extents)):
+            most *= 2
+    return most
+
+
+def _terms(
+    launch: Launch, move: Load | Store, shape: tuple[int, ...]
+) -> tuple[tuple[Expr, int], ...] | None:
+    """The positions of all dimensions with the elements from one to the next; None where some are data."""
     made = {s.value: s.expression for s in launch.statements() if isinstance(s, Map)}
     terms: list[tuple[Expr, int]] = []
     stride = 1
     for one, size in zip(reversed(move.region), reversed(shape), strict=True):
         if (at := _position(one, made)) is None:
-            return 1.0
+            return None
         terms.append((at, stride))
         stride *= size
-    most = 1.0
-    for index, extent in extents.items():
-        count = min(LOOKED_AT, int(extent))
-        if count > 1:
-            most = max(most, _shared(tuple(terms), index, count, unit))
-    return most
+    return tuple(terms)
+
+
+@lru_cache(maxsize=4096)
+def _side_by_side(
+    terms: tuple[tuple[Expr, int], ...], index: str, count: int, unit: int, others: tuple[str, ...]
+) -> bool:
+    """Whether each `unit` elements along an index are contiguous and aligned; `others` are the indices."""
+    try:
+        at = [sum(by * number(_at(e, index, n), {}) for e, by in terms) for n in range(count)]
+        moved = {
+            sum(by * number(_at(e, other, n), {}) for e, by in terms)
+            for other in others
+            for n in range(LOOKED_AT)
+            if other != index
+        }
+    except (KernelError, KeyError):
+        return False  # as of `_shared`
+    starts = {*at[::unit], *moved}
+    run = all(at[n] + 1 == at[n + 1] for n in range(count - 1) if (n + 1) % unit)
+    return run and all(place % unit == 0 for place in starts)
 
 
 def _position(one: Slice, made: Mapping[str, Expr]) -> Expr | None:

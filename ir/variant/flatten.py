@@ -95,6 +95,8 @@ class _Pair:
         if isinstance(expr, Index):
             part = {self.outer: "floordiv", self.inner: "mod"}.get(expr.name)
             return Apply(part, (Index(self.name), self.length)) if part else expr
+        if isinstance(expr, Apply) and expr.function in ("floordiv", "mod"):
+            return _nested(rebuilt(expr, self.of))
         if isinstance(expr, Read) and expr.tensor in self.flat:
             k = self.flat[expr.tensor]
             first, second = expr.at[k : k + 2]
@@ -116,6 +118,19 @@ class _Pair:
         ranges = tuple(r for r in expr.ranges if r.index not in own)
         both = Range(self.name, Number(0), fold_constants("mul", self.longest, self.length))
         return replace(expr, body=self.of(expr.body), over=over, ranges=(*ranges, both))
+
+
+def _nested(expr: Expr) -> Expr:
+    """A part of a part of an index as a part of the index: i % 24 % 8 as i % 8, and i % 24 // 8 as i // 8 % 3. Compilers
+    see of these how many neighbours are contiguous or equal. Other expressions as they are."""
+    match expr:
+        case Apply(function, (Apply("mod", (whole, Number(long))), Number(short))) if (
+            long % short == 0
+        ):
+            if function == "mod":
+                return Apply("mod", (whole, Number(short)))
+            return Apply("mod", (Apply("floordiv", (whole, Number(short))), Number(long // short)))
+    return expr
 
 
 def _plain_inputs(spec: Spec, known: Facts, outer: str, inner: str) -> dict[str, int]:

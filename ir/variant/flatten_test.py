@@ -5,6 +5,8 @@ import pytest
 from ir.edits.edits import Edit, neighbours
 from ir.errors import KernelError
 from ir.nest.nest import Dot, Load, Store
+from ir.print import expression_text
+from ir.variant.variant import formulate
 from testing.samples.right import require_right
 from testing.samples.samples import (
     SMALL,
@@ -78,6 +80,24 @@ def test_three_indices_become_one_by_two_decisions():
     assert nest.variant.equation("y").indices == ("bpq", "o")
     (load,) = statements(nest, Load, "r")
     assert [one.rows for one in load.region] == [None, None]
+
+
+def test_parts_of_a_part_are_parts_of_the_whole():
+    spec = spec_of(
+        "y[b, o] = sum(x[b + i, 2 * j + c] * w[o, i, j, c], i, j, c)",
+        inputs="x: f32[6, 14], w: f32[5, 3, 4, 8]",
+        result="f32[4, 5]",
+    )
+    made = formulate(spec, decisions(spec, "flatten(j, inner=c)", "flatten(i, inner=jc)"))
+    (read,) = (r for r in made.equation("y").reads() if r.tensor == "x")
+    assert [expression_text(p) for p in read.at] == [
+        "b + ijc // 32",
+        "2 * (ijc // 8 % 4) + ijc % 8",
+    ]
+    require_right(
+        lowered(spec, "flatten(j, inner=c)", "flatten(i, inner=jc)", sizes={}, machine=WITH_TF32),
+        {},
+    )
 
 
 def test_element_by_element_all_is_flat():

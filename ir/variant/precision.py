@@ -55,7 +55,9 @@ def triple(spec: Spec, decision: Decision, target: str) -> Spec:
         _Side.of(spec, f"{name}_a", found.a, (*found.batch, *found.rows, *found.over)),
         _Side.of(spec, f"{name}_b", found.b, (*found.batch, *found.columns, *found.over)),
     )
-    made = tuple(e for side in sides for e in side.equations)
+    # Of fewer indices first: such a part, as a convolution's filter, can be stored by launches of its own.
+    first = sorted(sides, key=lambda side: max((len(e.at) for e in side.equations), default=0))
+    made = tuple(e for side in first for e in side.equations)
     if not made:
         raise KernelError(
             f"the operands of `{name}` are of 16 or 8 bits, which tf32 holds exactly",

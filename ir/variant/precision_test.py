@@ -118,6 +118,17 @@ def test_what_is_split_has_the_summed_index_last():
     assert spec.equation("acc_bl").indices == ("n", "k")
 
 
+def test_the_parts_of_a_filter_come_first():
+    spec = spec_of(
+        "acc[b, o, p] = sum(x[b, c, p + i] * w[o, c, i], c, i)",
+        "y[b, o, p] = acc[b, o, p] + 1.0",
+        inputs="x: f32[2, 3, 6], w: f32[4, 3, 2]",
+        result="f32[2, 4, 5]",
+    )
+    made = formulate(spec, decisions(spec, "precision(acc, dtype=tf32x3)")).equations
+    assert [e.target for e in made] == ["acc_bh", "acc_bl", "acc_ah", "acc_al", "acc", "y"]
+
+
 def test_the_variant_equals_the_spec():
     spec = formulate(MATMUL, decisions(MATMUL, "precision(acc, dtype=tf32x3)"))
     inputs = random_inputs(MATMUL, SIZES, np.random.default_rng(3))

@@ -14,14 +14,8 @@ from math import ceil, inf, log2, prod
 
 from ir.autoschedule.climb import climb
 from ir.autoschedule.seeds import (
-    alongside,
-    hoisted,
-    launch_ends,
-    online,
     reduced,
-    walked,
 )
-from ir.contraction import contraction
 from ir.edits.stages import copy, pipeline
 from ir.errors import KernelError
 from ir.lower.lower import fits, lower
@@ -34,33 +28,22 @@ from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
-from ir.spec import Read, Spec
-from ir.variant.associate import associable
-from ir.variant.derived import TRIPLE, copy_of, names
+from ir.spec import Spec
 from ir.variant.masks import masked_at
-from ir.variant.narrow import in_range
-from ir.variant.precision import NARROW
-from ir.variant.variant import formulate
-from ir.verify import facts
 from machines.gpu.boxes import in_steps_of_one, share_inside
-from machines.gpu.index_roles import Roles, last_stored, roles
+from machines.gpu.index_roles import last_stored
+from machines.gpu.plans import Plan, narrow_plans, stepwise_plan, wide_plans
 from machines.gpu.quick_cost import LaunchWork, usual_threads, work
 from machines.gpu.shared_memory import shared_bytes
 from machines.gpu.tile_choices import tile_choices
-from machines.gpu.two_pass import stored_apart, two_pass
-from machines.gpu.units import added, units
-from machines.gpu.windowed import depthwise, windowed
-from machines.gpu.windowed import rounded as rounded_copies
 
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
 MOST_MAPPED = 1024  # launches whose mapping is kept
 STAGES = (3, 2)
 AHEAD = 0.9  # of shared memory, that tiles in flight may take: a backend needs some for itself
 GROUP_SIZE = 8
-FEWER = 8  # times as few parts of a product, which are tried too
 OF_PRODUCT = 128  # elements of a product that one thread usually holds
 OF_ROW = 16  # elements of anything else
-REWRITES = ("associate", "atomic", "carry", "pack", "flatten")  # bring other equations
 DOUBT = 0.01  # of the estimate: what is preferred wins where it takes so little more
 
 
@@ -110,116 +93,6 @@ def seed(
     return _Search(spec, machine, sizes, rounded, cost).best()
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Decisions that come before tiles."""
-
-    made: tuple[Decision, ...]
-    formed: Spec  # the equations after these decisions
-    roles: Roles
-    base: tuple[Decision, ...]  # decisions that suit these equations with any tiles
-    needs_loop: bool  # whether they pay only where a reduction is a loop
-    # Whether operands of a matmul are prefetched although they are rounded after the load
-    ahead: bool = False
-    apart: frozenset[str] = frozenset()  # prepacked operands, made by launches of their own
-
-    @property
-    def cut(self) -> frozenset[str]:
-        """The indices whose tiles are decided; of a copy, those that have none too."""
-        copies = tuple(f"{copy_of(d)}_" for d in self.made if d.verb == "pack")
-        return frozenset(i for i in facts(self.formed).ranges if copies and i.startswith(copies))
-
-    @property
-    def parts(self) -> Mapping[str, int]:
-        """Into how many parts a reduction over an index is split."""
-        return {str(d.option("over")): d.number("parts") for d in self.made if d.verb == "split_k"}
-
-
-def _two_pass_plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Plan:
-    """Reductions in two stages: what is decided on the spec's own equations holds for their
-    parts."""
-    ends = dict.fromkeys((*launch_ends(spec), *stored_apart(spec, made)))
-    return _Plan(made, spec, roles(spec), (*ends, *units(spec, machine)), False)
-
-
-def _plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Plan:
-    other = any(d.verb in REWRITES for d in made)
-    formed = formulate(spec, Schedule(spec.name, made)) if other else spec
-    base = in_range(spec, made, (*launch_ends(formed), *units(formed, machine)), machine)
-    return _Plan(made, formed, roles(formed), base, bool(made) and not other)
-
-
-def _narrowed(plan: _Plan, machine: Machine, rounded: Collection[str]) -> _Plan | None:
-    """The plan with products of f32 as ones of a narrower dtype; None where it has none, or the
-    machine gains little by it."""
-    decided = {d.subject for d in plan.base if d.verb == "precision"}
-    made = [
-        Decision("precision", d.subject, (("dtype", NARROW if d.subject in rounded else TRIPLE),))
-        for d in plan.base
-        if d.verb == "compute" and d.subject not in decided and _wide(plan.formed, d.subject)
-    ]
-    if not made or not (_gains(machine, 1) if rounded else _gains(machine, 3)):
-        return None
-    return replace(plan, base=(*plan.base, *made))
-
-
-def _apart(plan: _Plan) -> _Plan | None:
-    """The plan with the parts of products of three made by launches of their own, so that the
-    products' loops only load; None where it has no such product."""
-    triple = [d for d in plan.base if d.verb == "precision" and d.option("dtype") == TRIPLE]
-    ends = [Decision("kernel", f"{d.subject}_{part}") for d in triple for part in ("al", "bl")]
-    parts = frozenset(part for d in triple for part in names(d))
-    return replace(plan, base=(*ends, *plan.base), apart=parts) if ends else None
-
-
-def _stepwise(spec: Spec, machine: Machine) -> _Plan | None:
-    """The products of a recurrence's steps on the threads: few rows leave the matrix unit idle, and
-    a step waits for its slowest program. None where it has no product."""
-    inside = {t for r in recurrences(spec) for t in r.targets if contraction(spec.equation(t))}
-    outside = (d for d in units(spec, machine) if d.subject not in inside)
-    base = (*launch_ends(spec), *outside)
-    return _Plan((), spec, roles(spec, inside), base, False) if inside else None
-
-
-def _copied(
-    spec: Spec, machine: Machine, made: tuple[Decision, ...], parts: tuple[Decision, ...]
-) -> _Plan:
-    """A plan with copies that products load as they are, the products perhaps in parts."""
-    copies = frozenset(copy_of(d) for d in made if d.verb == "pack")
-    return replace(_plan(spec, machine, made), made=(*made, *parts), apart=copies)
-
-
-def _several(parts: tuple[Decision, ...]) -> Iterator[tuple[Decision, ...]]:
-    """No parts, so many, and a few: those are reduced again, and what is loaded for a product may
-    keep more programs busy than its result has tiles."""
-    yield ()
-    for share in (1, FEWER) if len(parts) == 1 else ():
-        (split,) = parts
-        count = split.number("parts") // share
-        if count > 1:
-            yield (replace(split, options=(split.options[0], ("parts", count))),)
-
-
-def _wide(spec: Spec, target: str) -> bool:
-    """Whether both operands of a product are of f32, or made of what is."""
-    found = contraction(spec.equation(target))
-    tensors = facts(spec).tensors
-    return found is not None and all(
-        tensors[n.tensor].dtype == "f32"
-        for side in (found.a, found.b)
-        for n in side.walk()
-        if isinstance(n, Read)
-    )
-
-
-def _gains(machine: Machine, products: int) -> bool:
-    """Whether so many narrow products take half the time of one of f32, or less."""
-    unit = machine.units.get("matrix")
-    if unit is None or NARROW not in unit.flops or "f32" not in unit.flops:
-        return False
-    return unit.flops[NARROW] >= 2 * products * unit.flops["f32"]
-
-
 class _Search:
     """Tries tile sizes under each plan."""
 
@@ -237,29 +110,9 @@ class _Search:
         self.sizes = sizes
         self.bound = bind(spec, sizes)
         self.stepped = frozenset(r.index for r in recurrences(spec))
-        self.plans = [
-            *(
-                _plan(spec, machine, made)
-                for made in dict.fromkeys(
-                    ((), online(spec), hoisted(spec), added(spec), alongside(spec), walked(spec))
-                )
-            ),
-            *(_plan(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
-            *(_plan(spec, machine, made) for made in windowed(spec, self.bound)),
-            *(_plan(spec, machine, made) for made in depthwise(spec, self.bound)),
-        ]
-        if parts := two_pass(spec, machine, self.bound):
-            self.plans.append(_two_pass_plan(spec, machine, parts))
-        narrow = [n for o in self.plans if (n := _narrowed(o, machine, rounded))]
-        apart = [a for n in narrow if (a := _apart(n))]
-        copies = rounded_copies(spec, self.bound, rounded) if _gains(machine, 1) else ()
-        self.narrow = [
-            *narrow,
-            *(replace(n, ahead=True) for n in narrow),
-            *apart,
-            *(_copied(spec, machine, made, more) for made in copies for more in _several(parts)),
-        ]
-        if stepwise := _stepwise(spec, machine):
+        self.plans = wide_plans(spec, machine, self.bound)
+        self.narrow = narrow_plans(spec, machine, self.bound, self.plans, rounded)
+        if stepwise := stepwise_plan(spec, machine):
             (self.narrow or self.plans).append(stepwise)
         self.fault: KernelError | None = None
         # Few launches of a kernel change with each tile: the others come again.
@@ -285,12 +138,12 @@ class _Search:
             return min(alike, key=lambda f: f.us).schedule
         return alike[0].schedule
 
-    def _found(self, plans: Sequence[_Plan]) -> list[_Found]:
+    def _found(self, plans: Sequence[Plan]) -> list[_Found]:
         """What was tried under some plans: what fits registers, where anything does."""
         found = [one for plan in plans for one in self._under(plan)]
         return [f for f in found if f.us < inf and not f.spilled] or found
 
-    def _under(self, plan: _Plan) -> Iterator[_Found]:
+    def _under(self, plan: Plan) -> Iterator[_Found]:
         """What was tried under a plan: every combination, or a climb to the best."""
         choices = tile_choices(plan.formed, plan.roles, self.bound, plan.parts, plan.cut)
         bounds = tuple(_causal_bounds(plan.formed))
@@ -309,9 +162,7 @@ class _Search:
         for start in (tuple(0 for _ in choices), tuple(len(c) // 2 for c in choices)):
             yield climb(start, [len(c) for c in choices], at)
 
-    def _try(
-        self, plan: _Plan, tiles: tuple[Decision, ...], bounds: tuple[Decision, ...]
-    ) -> _Found:
+    def _try(self, plan: Plan, tiles: tuple[Decision, ...], bounds: tuple[Decision, ...]) -> _Found:
         looped = {d.subject for d in tiles if d.verb == "tile"}
         nothing = _Found(inf, Schedule(self.spec.name))
         if plan.needs_loop and not looped & reduced(self.spec, plan.made):
@@ -328,7 +179,7 @@ class _Search:
             return self._with_threads(nest, plan)
         return nothing
 
-    def _with_threads(self, nest: LoopNest, plan: _Plan) -> _Found:
+    def _with_threads(self, nest: LoopNest, plan: Plan) -> _Found:
         """The nest's schedule with pipeline stages, threads and orders, and its time."""
         us, spilled, more = 0.0, 0.0, []
         for launch in nest.launches:
@@ -344,9 +195,23 @@ class _Search:
             Schedule(nest.schedule.kernel, (*nest.schedule.decisions, *unique.values()))
         )
         found = _Found(self._costs(schedule, us), schedule, spilled, us if self.cost else 0.0)
+        if plan.fewer and self.cost:
+            found = min(found, self._with_half(found, nest), key=lambda f: f.us)
         if not plan.apart or not in_steps_of_one(nest, plan.apart):
             return found
         return self._in_bulk(found, plan, us, share_inside(nest, plan.apart, self.bound))
+
+    def _with_half(self, found: _Found, nest: LoopNest) -> _Found:
+        """The same with half as many threads in the last launch."""
+        last = _last_stored(nest.launches[-1])
+        decision = next(d for d in found.schedule.of("threads") if d.subject == last)
+        fewer = decision.number("count") // 2
+        if fewer < usual_threads(self.machine):
+            return found
+        half = replace(decision, options=(("count", fewer),))
+        made = (half if d is decision else d for d in found.schedule.decisions)
+        schedule = replace(found.schedule, decisions=tuple(made))
+        return replace(found, us=self._costs(schedule, found.quick_us), schedule=schedule)
 
     def _mapped(self, launch: Launch, ahead: bool) -> _Mapped:
         deep, stages = self._deepest(launch, ahead)
@@ -356,7 +221,7 @@ class _Search:
         spilled = counted.residence(threads).spilled
         return _Mapped(tuple(stages), decision, counted.us(threads), spilled)
 
-    def _in_bulk(self, found: _Found, plan: _Plan, us: float, inside: float) -> _Found:
+    def _in_bulk(self, found: _Found, plan: Plan, us: float, inside: float) -> _Found:
         """The same with TMA moving what was made for products, where it can and that
         is not slower. inside: the share of its boxes that is not copied for nothing."""
         moved = [
@@ -422,7 +287,7 @@ class _Search:
                 return deep, [pipeline(t, stages) for t in sorted(tensors)]
         return launch, []
 
-    def _swizzle(self, launch: Launch, plan: _Plan) -> Iterator[Decision]:
+    def _swizzle(self, launch: Launch, plan: Plan) -> Iterator[Decision]:
         """Rasterizes the tiles of a large matmul in groups, so that both operands stay in L2."""
         counts = {g.index: ceil(number(g.size, self.bound) / g.tile) for g in launch.grid}
         if prod(counts.values()) <= 2 * self.machine.parallel:

@@ -174,7 +174,7 @@ def _of(
     if index in roles.stored and extent <= LONGEST_SIDE:
         return [()]
     if index in roles.multiplied and extent <= SHORT:
-        return _looped(index, extent, SUMMED[:2], LONGEST_SIDE)
+        return _looped(index, extent, (*SUMMED[:2], *_finer(extent)), LONGEST_SIDE)
     if index in roles.multiplied:
         return _looped(index, extent, SUMMED, LONGEST_SIDE)
     if index in scattered and index not in roles.reduced:
@@ -225,6 +225,12 @@ def _looped(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> li
         return made
     few = longest == LONGEST_ROW or extent <= 2 * sizes[0]
     return [(), *made] if few else [*made, ()]
+
+
+def _finer(extent: int) -> tuple[int, ...]:
+    """A smaller tile of what a product sums, where less of the last one is outside then."""
+    outside = [-extent % size for size in (SMALL_SIDE, SUMMED[1])]
+    return (SMALL_SIDE,) if SUMMED[1] < extent and outside[0] < outside[1] else ()
 
 
 def _innermost(index: str, roles: Roles, extents: Mapping[str, int]) -> str:

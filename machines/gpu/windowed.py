@@ -9,6 +9,7 @@ become one sum with the taps, as a matrix unit sums many at a time.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
@@ -70,6 +71,21 @@ def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tupl
     return tuple(dict.fromkeys(((*copies, *one.flat(one.positions())), copies)))
 
 
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A convolution in three products of a narrower dtype, the parts of whose filter are made once, by a launch of their
+    own. made: decisions to start from.  parts: those on the parts of both operands, which the products bring."""
+
+    made: Decisions
+    parts: Decisions
+
+
+def filters_apart(spec: Spec, sizes: Mapping[str, int]) -> tuple[Apart, ...]:
+    """Ways to have the parts of a filter made once; none where a spec is no single convolution."""
+    one = _convolution(spec, sizes)
+    return () if one is None else tuple(dict.fromkeys(one.apart()))
+
+
 def _convolution(spec: Spec, sizes: Mapping[str, int]) -> _Convolution | None:
     found = [(e, product) for e in spec.equations if (product := contraction(e))]
     ranges = facts(spec).ranges
@@ -118,6 +134,37 @@ class _Convolution:
         yield (*weight, *windows)
         yield (*weight, *windows, *flat)
         yield summed
+
+    def apart(self) -> Iterator[Apart]:
+        """With and without channels last, and positions or, of few channels, channels and taps as one index."""
+        found = contraction(self.e)
+        if found is None:
+            return
+        w, x = ("a", "b") if self.w in (_read(found.a), found.a) else ("b", "a")
+        own = {"a": found.rows, "b": found.columns}
+        if len(own[w]) >= len(own[x]):
+            return  # then its parts do not come first
+        names = {side: (*found.batch, *own[side], *found.over) for side in own}
+        end = Decision("kernel", f"{self.e.target}_{w}l")
+
+        def ordered(side: str, last: tuple[str, ...]) -> Decisions:
+            """The parts of an operand with these indices last."""
+            order = sorted(names[side], key=lambda i: last.index(i) if i in last else -1)
+            if tuple(order) == names[side]:
+                return ()
+            option = (("order", "_".join(order)),)
+            parts = (f"{self.e.target}_{side}{part}" for part in "hl")
+            return tuple(Decision("pack", part, option) for part in parts)
+
+        flat, windows = self.flat(self.positions()), self.last()
+        taps_first = ordered(w, (*own[w], *self.channels))
+        for made in ((), flat, windows, (*windows, *flat)):
+            yield Apart(made, (end, *taps_first))
+        if self.few() and len(self.e.reduced) > 1:
+            yield Apart(self.summed(), (end,))
+            order = (*self.taps, *self.channels)
+            if windows and (merged := self.flat(order)):
+                yield Apart((*windows, *merged), (end, *ordered(w, order), *ordered(x, order)))
 
     def positions(self) -> tuple[str, ...]:
         """The positions of a result that windows are at; without taps, those beside channels."""

@@ -7,8 +7,10 @@ from ir.autoschedule.seeds import launch_ends
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
+from ir.schedule import Schedule
 from ir.sizes import bind
-from machines.gpu.windowed import rounded, windowed
+from ir.variant.variant import formulate
+from machines.gpu.windowed import filters_apart, rounded, windowed
 from testing.samples.samples import WITH_TF32, lowered, spec_of
 
 PLAIN = spec_of(
@@ -104,6 +106,54 @@ def test_every_choice_computes_the_convolution(name, n):
     np.testing.assert_allclose(
         interpret(nest, inputs, {}, rounded=False)["y"], exact, rtol=1e-10, atol=1e-10
     )
+
+
+EIGHT = spec_of(
+    "y[b, o, p, q] = sum(x[b, c, p + i, q + j] * w[o, c, i, j], c, i, j)",
+    inputs="x: f32[2, 8, 9, 10], w: f32[16, 8, 3, 3]",
+    result="f32[2, 16, 7, 8]",
+)
+APART = SPECS | {"eight": EIGHT}
+MERGED = {
+    "kernel(y_bl)",
+    "flatten(i, inner=j)",
+    "flatten(c, inner=ij)",
+    "flatten(j, inner=c)",
+    "flatten(i, inner=jc)",
+    "flatten(p, inner=q)",
+    "pack(x, order=b_p_q_c)",
+    "pack(y_ah, order=b_p_q_i_j_c)",
+    "pack(y_al, order=b_p_q_i_j_c)",
+    "pack(y_bh, order=i_j_o_c)",
+    "pack(y_bl, order=i_j_o_c)",
+    "pack(y_bh, order=o_i_j_c)",
+    "pack(y_bl, order=o_i_j_c)",
+}
+
+
+def test_few_channels_and_taps_are_one_with_channels_last_and_filters_apart():
+    found = filters_apart(EIGHT, bind(EIGHT, {}))
+    said = {str(d) for one in found for d in (*one.made, *one.parts)}
+    assert {line for line in said if line.split("(")[0] not in ("tile", "place")} == MERGED
+
+
+@pytest.mark.parametrize(
+    ("name", "n"), [(s, n) for s in APART for n in range(len(filters_apart(APART[s], {})))]
+)
+def test_every_choice_with_filters_apart_computes_it_in_three_products(name, n):
+    spec = APART[name]
+    one, target = filters_apart(spec, {})[n], spec.equations[0].target
+    lines = (
+        *map(str, (*launch_ends(formulate(spec, Schedule(spec.name, one.made))), *one.made)),
+        *map(str, one.parts),
+        f"compute({target}, unit=matrix)",
+        f"precision({target}, dtype=tf32x3)",
+    )
+    nest = lowered(spec, *dict.fromkeys(lines), sizes={}, machine=WITH_TF32)
+    inputs = random_inputs(spec, {}, np.random.default_rng(n))
+    exact = evaluate(spec, inputs, {})["y"]
+    off = np.abs(interpret(nest, inputs, {}, rounded=True)["y"] - exact).max()
+    assert off < 1e-5
 
 
 POINTWISE = spec_of(

@@ -8,7 +8,7 @@ from math import gcd, inf, prod
 
 from backends.gpu.model.extents import Extents
 from ir.nest.bulk import shared
-from ir.nest.neighbours import neighbours
+from ir.nest.neighbours import contiguous, neighbours
 from ir.nest.nest import Load, Slice, Store
 from ir.sizes import power_of_two
 from ir.sizes import value as number
@@ -63,6 +63,8 @@ def move(
         extents = {i: float(ext.width(i)) for i in spread}
         together = neighbours(ext.launch, s, shape, extents, max(1, sector // width))
         sectors = min(sectors, elements * sector / together)
+        side_by_side = contiguous(ext.launch, s, shape, extents, VECTOR_BYTES // width)
+        vector = max(1, min(side_by_side, elements // threads))
     return Move(
         tensor=s.tensor,
         store=isinstance(s, Store),

@@ -213,7 +213,8 @@ class _Counter:
         inner = not any(isinstance(x, Loop) for x in s.body)
         literal = isinstance(s.low.size, Number) and isinstance(s.high.size, Number)
         pipelined = inner and self.stages > 1 and any(isinstance(x, Load) for x in s.body)
-        unrolled = inner and literal and iterations <= MOST_UNROLLED and not pipelined
+        few = iterations <= MOST_UNROLLED and sum(isinstance(x, Dot) for x in s.body) < 2
+        unrolled = inner and literal and few and not pipelined
         if unrolled:
             self.copies[s.index] = iterations
         self.pipelined, self.together = pipelined, iterations if unrolled else 1.0
