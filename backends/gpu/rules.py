@@ -27,4 +27,7 @@ class Rules:
     sums: frozenset[str] = frozenset({"f32"})
     shares: bool = False  # whether thread blocks hand parts of sums to each other in memory
     scaled_depth: int = 0  # elements along K of a matmul with scales of blocks
+    # Whether the compiler holds the address of each element where the result of a matmul is stored along several
+    # indices of one side, as pixels of several rows.
+    holds_addresses: bool = False
     clusters: bool = False  # whether thread blocks of a cluster reach each other's shared memory

@@ -15,4 +15,5 @@ RULES = Rules(
     warps=4,
     persistent_is_one_loop=True,
     sums=frozenset({"f32", "i32"}),
+    holds_addresses=True,
 )

@@ -20,7 +20,7 @@ from backends.gpu.model.work import Known, Work, work
 from backends.gpu.rules import Rules
 from ir.machine import Machine
 from ir.nest.footprint import on_chip_bytes, register_bytes
-from ir.nest.nest import Launch, LoopNest, Store
+from ir.nest.nest import Dot, Launch, LoopNest, Store
 from ir.sizes import bind
 from ir.spec import DTYPES
 from machines.gpu.facts import facts
@@ -165,7 +165,7 @@ def terms(
     ext = Extents(launch, sizes, rules)
     known: Known = []
     if not {f"{launch.name}.registers", f"{launch.name}.spills"} & set(figures):
-        build = _with_addresses(build, launch, ext, machine, table, known)
+        build = _with_addresses(build, launch, ext, machine, rules, table, known)
     held = programs_per_unit(table, build.registers, build.shared_bytes, build.warps)
     # A build that cannot be held is refused elsewhere; here it just takes turns.
     resident = min(max(held.programs, 1), launch.resident or max(held.programs, 1))
@@ -258,6 +258,7 @@ def _with_addresses(
     launch: Launch,
     ext: Extents,
     machine: Machine,
+    rules: Rules,
     table: Mapping[str, Any],
     known: Known,
 ) -> Build:
@@ -267,11 +268,28 @@ def _with_addresses(
     threads = build.warps * table["warp"]
     scattered = [m for m in done.moves if m.bytes <= 4 * m.requests]
     each = sum(m.requests / threads for m in scattered)
+    if rules.holds_addresses:
+        each += _stored_apart(launch, ext) / threads
     most = _most_registers(launch, table, build.warps)
     wanted = build.registers + build.spills / 4 + ADDRESS_REGISTERS * each
     # Loads of several iterations begin before the first is used, as far as there are registers.
     wanted = max(wanted, min(most, wanted + done.ahead))
     return replace(build, registers=int(min(wanted, most)), spills=4 * max(0.0, wanted - most))
+
+
+def _stored_apart(launch: Launch, ext: Extents) -> int:
+    """Elements that are stored along more indices than the two sides of the matmul that gave them."""
+    statements = tuple(launch.statements())
+    if not any(isinstance(s, Dot) for s in statements):
+        return 0
+    names = {v.name: v.names for v in launch.values}
+    known = ext.blocks.blocks
+    stored = [
+        tuple(i for i in names[s.value] if i in known and ext.width(i) > 1)
+        for s in statements
+        if isinstance(s, Store) and s.value in names
+    ]
+    return sum(ext.elements(axes) for axes in stored if len(axes) > 2)
 
 
 def _stages(
