@@ -251,10 +251,11 @@ def networks(
     partition of the call goes where there are two."""
     choices = choices or Choices(asked=False)
     plain = literal(spec, sizes) if fixed else spec
-    last = bool(fixed) and kernels.machine.model.channels_last
+    wide = kernels.machine.model.channels_last
+    last = bool(fixed) and wide
     # Of 16 bits, windows with channels last are copied in bulk. Of f32 they are slower (docs/benchmarks.md).
     last = last and choices(CHANNELS_LAST, lambda: not wide_convolutions(plain))
-    parts = divided(plain, aliases, fixed, last) if fixed else None
+    parts = divided(plain, aliases, fixed, last, wide) if fixed else None
     if parts is None:
         choices.made.pop(CHANNELS_LAST, None)
         emit, takes = kernels.emit, kernels.takes

@@ -58,6 +58,22 @@ def wide_convolutions(spec: Spec) -> bool:
     return any(DTYPES[layout.tensors[read.tensor].dtype] > 2 for read in reads)
 
 
+def convolution_parts(e: Equation) -> tuple[Read, Read, set[str]] | None:
+    """What windows slide over, the filter and the taps of a convolution; None for other equations."""
+    found = contraction(e)
+    if found is None:
+        return None
+    reads = [_read(side) for side in (found.a, found.b)]
+    for x, w in (reads, reads[::-1]):
+        if x is None or w is None or len(x.at) != len(e.at):
+            continue
+        taps = {i for p in x.at if len(indices(p)) > 1 for i in indices(p) if i in e.reduced}
+        plain = all(isinstance(p, Index | Number) for p in w.at)
+        if taps and plain and taps <= set(indices(w)):
+            return x, w, taps
+    return None
+
+
 class _Layout:
     """The convolutions of a spec, and where channels are in the tensors between them."""
 
@@ -71,7 +87,9 @@ class _Layout:
             for e in spec.equations
             if e.target not in apart and not e.accumulate and len(set(e.indices)) == len(e.at) > 2
         }
-        self.convolutions = {e.target: found for e in spec.equations if (found := self._parts(e))}
+        self.convolutions = {
+            e.target: found for e in spec.equations if (found := convolution_parts(e))
+        }
         self.channels: dict[str, int] = {}  # by tensor: its dimension of channels
         self.unlike: set[str] = set()  # tensors that are read with channels in several dimensions
 
@@ -113,21 +131,6 @@ class _Layout:
             Read(tensor, tuple(map(Index, names))),
             sizes=tuple(self.tensors[tensor].shape[d] for d in order),
         )
-
-    def _parts(self, e: Equation) -> tuple[Read, Read, set[str]] | None:
-        """What windows slide over, the filter and the taps of a convolution; None for others."""
-        found = contraction(e)
-        if found is None:
-            return None
-        reads = [_read(side) for side in (found.a, found.b)]
-        for x, w in (reads, reads[::-1]):
-            if x is None or w is None or len(x.at) != len(e.at):
-                continue
-            taps = {i for p in x.at if len(indices(p)) > 1 for i in indices(p) if i in e.reduced}
-            plain = all(isinstance(p, Index | Number) for p in w.at)
-            if taps and plain and taps <= set(indices(w)):
-                return x, w, taps
-        return None
 
     def _spread(self, e: Equation) -> None:
         """Marks the channels of what an equation reads and writes, from what is marked already."""

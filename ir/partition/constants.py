@@ -20,6 +20,7 @@ from ir.partition.empty import is_empty
 from ir.partition.repeated import once
 from ir.partition.shared_inputs import with_shared_inputs
 from ir.partition.views import through_views
+from ir.partition.wide_channels import with_wide_channels
 from ir.spec import Spec
 from ir.verify import facts
 from ir.visit import pruned
@@ -35,14 +36,19 @@ class Divided:
 
 
 def divided(
-    spec: Spec, aliases: Mapping[str, str], fixed: Collection[str], channels_last: bool = False
+    spec: Spec,
+    aliases: Mapping[str, str],
+    fixed: Collection[str],
+    channels_last: bool = False,
+    wide: bool = False,
 ) -> Divided | None:
     """A literal spec without the equations that depend on some of its inputs alone, and these;
     None where there are none.
 
     fixed: inputs that stay the same between calls. An output of the spec stays an equation of the
     call. A spec with tensors without elements is left whole. channels_last: whether convolutions read
-    and write channels last (`ir/partition/channels_last.py`).
+    and write channels last (`ir/partition/channels_last.py`). wide: whether those of few channels read
+    copies with a few more (`ir/partition/wide_channels.py`).
     """
     known = facts(spec).tensors.values()
     if not fixed or any(map(is_empty, known)):
@@ -51,6 +57,8 @@ def divided(
     aliases = {a: b for a, b in aliases.items() if a in there}
     flat = once(through_views(spec, aliases), aliases)
     flat = with_shared_inputs(flat, aliases, fixed)
+    if wide:
+        flat = with_wide_channels(flat, fixed)
     if channels_last:
         flat = with_channels_last(flat, aliases, fixed)
     changing = _reading(flat, {t.name for t in flat.inputs} - set(fixed))
