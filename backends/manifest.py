@@ -50,6 +50,7 @@ KINDS = (
     "recurrence",
     "epilogue",
     "window",
+    "turns",
 )  # of kernels, that a backend makes in networks of another one
 _GUIDE = "docs/add_a_backend.md lists the fields of a backend.toml"
 

@@ -3,8 +3,9 @@
 The first backend of a target makes a network's kernels. Another one makes kernels of the kinds that its manifest
 `prefers`, as they were measured faster (docs/benchmarks.md):
 
-    recurrence   a step of a recurrence, which is a launch of its own: the same schedule
+    recurrence   steps of a recurrence: in one cooperative launch, else the same schedule
     epilogue     one matmul whose short sums special functions follow: in bulk, in square tiles
+    turns        one large matmul of a short sum, or of few wide tiles: in bulk, in square tiles by two groups of threads
     window       a convolution: its windows in bulk, where that takes much less time by the guess
 
 A backend that a user names makes all kernels.
@@ -62,8 +63,8 @@ def _made_by(other: Served, first: Share) -> Iterator[Share]:
         if kind == "window":
             most = OF_MERGED if schedule.of("flatten") else GAIN
             made = [one for one in made if _guess(one) <= most * _guess(first)]
-        if made:
-            yield min(made, key=_guess)
+        if made:  # of steps the first: the guess knows little of what they wait for
+            yield made[0] if kind == "recurrence" else min(made, key=_guess)
 
 
 def _lowered(spec: Spec, schedule: Schedule, other: Served) -> LoopNest | None:

@@ -18,6 +18,7 @@ NOTED = (
     *("multicast", "keep", "pipeline", "copy", "rasterize", "threads", "persistent", "specialize"),
     *(
         "stream_k",
+        "cooperative",
         "registers",
         "warps",
         "instruction",

@@ -183,7 +183,7 @@ def test_blocks_of_a_cluster_are_launched_together(fake, tmp_path, blocks):
         c = config._obj
         for n in range(c.attribute_count):
             found.append(driver.Attribute.from_address(c.attributes + 72 * n))
-            assert (found[n].number, tuple(found[n].blocks[:3])) == (4, (blocks, 1, 1))
+            assert (found[n].number, tuple(found[n].value[:3])) == (4, (blocks, 1, 1))
         return 0
 
     stand.cuLaunchKernelEx = launched

@@ -267,6 +267,13 @@ inline int take_number(int* counter) {
 }
 inline void raise_flag(int* flag) { ptx::raise(flag); }
 inline void await_raised(const int* flag) { ptx::await_raised(flag); }
+// A pointer to what other blocks write while a kernel runs, so that no `__restrict__` holds for it.
+#define between_blocks
+// Each thread awaits some of the flags, and knows then what was written before they were raised.
+template <int kThreads>
+inline void acquire_all(const int* flags, int count) {
+  for (int n = threadIdx.x; n < count; n += kThreads) ptx::acquire_raised(flags + n);
+}
 inline void fence_device() { ptx::fence_device(); }
 
 // A matrix of a tile in panels, as a warpgroup's instruction reads it: where it begins, and how far

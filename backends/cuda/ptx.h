@@ -177,6 +177,10 @@ inline void await_raised(const int* flag) {
   int found = 0;
   while (!found) asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(found) : "l"(flag) : "memory");
 }
+inline void acquire_raised(const int* flag) {
+  int found = 0;
+  while (!found) asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(found) : "l"(flag) : "memory");
+}
 inline void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
 #if __CUDA_ARCH__ >= 900

@@ -15,6 +15,7 @@ RULES = Rules(
     warps=4,
     box_steps=8,
     shares=True,
+    cooperative=True,
     clusters=True,
     sums=frozenset(("f32", "i32")),
 )

@@ -14,5 +14,6 @@ RULES = Rules(
     warps=4,
     box_steps=8,
     shares=True,
+    cooperative=True,
     clusters=True,
 )

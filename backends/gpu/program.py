@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from backends.backend import BackendError
 from backends.gpu.body import BodyBuilder
+from backends.gpu.cooperative import gathered
 from backends.gpu.grid import cluster_of, grid_statements, tile_counts
 from backends.gpu.rules import Rules
 from backends.gpu.stream_k import shared_out
@@ -46,7 +47,10 @@ def tile_program(nest: LoopNest, machine: Machine, rules: Rules) -> TileProgram:
     """What each thread block of a nest's launches does, by the rules of a language."""
     wide = wide_tensors(nest)
     groups = tuple(
-        (repeat, tuple(_launch(nest, one, machine, rules, wide) for one in launches))
+        (
+            None if launches[0].meeting else repeat,
+            tuple(_launch(nest, one, machine, rules, wide) for one in launches),
+        )
         for repeat, launches in nest.groups()
     )
     return TileProgram(nest.spec.name, groups, tuple(parameters(nest)), wide)
@@ -63,12 +67,15 @@ def _launch(
     body = BodyBuilder(launch, rules, wide)
     if launch.stream_k and not rules.shares:
         raise BackendError("emit", f"blocks of `{launch.name}` hand no parts of sums to each other")
+    if launch.meeting and not rules.cooperative:
+        raise BackendError("emit", f"blocks of `{launch.name}` do not meet at a grid barrier")
     if launch.cluster and not (rules.clusters and _shares(launch, launch.cluster.index)):
         launch = replace(launch, cluster=None)
     size = launch.cluster.size if launch.cluster else 1
     once, each, grid = body.once(), body.each(), grid_statements(launch)
     tiles = tile_counts(launch)
-    read = list(expressions(once, each, grid, tiles if launch.resident else ()))
+    counted = (*tiles, launch.repeat.size) if launch.meeting and launch.repeat else ()
+    read = list(expressions(once, each, grid, tiles if launch.resident else counted))
     sizes = sizes_of(*read)
     used = {n for n in read if isinstance(n, Name) and n.sort in CONSTANTS}
     constants = [*body.blocks.constants(), *body.steps.items()]
@@ -100,6 +107,8 @@ def _launch(
         ),
         widths=tuple((i, b.wide) for i, b in body.blocks.blocks.items() if not b.scalar),
     )
+    if launch.meeting:
+        return gathered(made, launch)
     return shared_out(made, launch) if launch.stream_k else made
 
 

@@ -26,6 +26,7 @@ class Rules:
     # Dtypes in which matmuls are summed.
     sums: frozenset[str] = frozenset({"f32"})
     shares: bool = False  # whether thread blocks hand parts of sums to each other in memory
+    cooperative: bool = False  # whether thread blocks meet in a launch, all of which run at once
     scaled_depth: int = 0  # elements along K of a matmul with scales of blocks
     # Whether the compiler holds the address of each element where the result of a matmul is stored along several
     # indices of one side, as pixels of several rows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from backends.gpu import tile as to
-from backends.gpu.flags import Acquire, Publish
+from backends.gpu.flags import Acquire, AcquireAll, Publish
 from backends.gpu.program import TileProgram
 from backends.gpu.tile import CONSTANTS, Launch, Name, Shares, Statement
 from ir.nest.nest import Repeat
@@ -151,6 +151,8 @@ def _line(s: Statement) -> str:
             return f"publish {text(flag)}"
         case Acquire(flag):
             return f"acquire {text(flag)}"
+        case AcquireAll(first, count):
+            return f"acquire {text(count)} flags from {text(first)} on"
         case to.BoxLoad(name, box):
             return f"{_name(name)} = copy {_box(box)}"
         case to.BoxStore(box, value):
@@ -180,12 +182,17 @@ def _launch(one: Launch) -> Iterator[str]:
     yield from statement_lines(one.once, 1)
     if one.shares is not None:
         yield from statement_lines(one.shares.before, 1)
-    yield tiles_line(one.shares, scalar_text)
+    yield tiles_line(one.shares, scalar_text, one.steps)
     yield from statement_lines((*one.grid, *one.body), 2)
 
 
-def tiles_line(shares: Shares | None, text: Callable[[Expr], str]) -> str:
-    """How a block goes through tiles."""
+def tiles_line(
+    shares: Shares | None, text: Callable[[Expr], str], steps: tuple[Name, Expr] | None = None
+) -> str:
+    """How a block goes through tiles, or the steps of its tile."""
+    if steps is not None:
+        counter, end = map(text, steps)
+        return f"    for {counter} in 0..{end}, all blocks together:"
     if shares is None:
         return "    for each tile:"
     first, last, counter = map(text, (shares.first, shares.last, shares.counter))

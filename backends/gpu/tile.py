@@ -472,6 +472,7 @@ class Launch:
     variables: tuple[Variable, ...]
     widths: tuple[tuple[str, Expr], ...]  # elements along each index that has an axis
     shares: Shares | None = None  # None: a block has whole tiles
+    steps: tuple[Name, Expr] | None = None  # a counter and its end, where `body` is for each step
 
 
 def expressions(*nodes: Any) -> Iterator[Expr]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from frontends.aten.random import native_dropout
 from frontends.aten.table import rule
 from frontends.builder import Builder, Meta, Value, computed
-from frontends.expressions import call, minus, plus, times, where
+from frontends.expressions import call, cast, minus, plus, times, where
 from ir.errors import KernelError
 from ir.spec import Expr, Index, Number
 
@@ -48,7 +48,8 @@ class _Steps:
     """One direction of a layer: the steps of a recurrence."""
 
     b: Builder
-    meta: Meta  # of a state at all steps
+    meta: Meta  # of a state at all steps, as it is computed
+    shown: str  # the dtype of states that products and the caller take, as PyTorch stores them
     step: Index
     backwards: bool
 
@@ -59,18 +60,32 @@ class _Steps:
     def declared(self, name: str) -> Value:
         return self.b.declare(self.meta, name)
 
+    def state(self, name: str) -> Value:
+        """A state that products take."""
+        return self.b.declare(Meta(self.shown, self.meta.shape), name)
+
     def before(self, state: Value, start: Value, n: int) -> Callable[[Expr, Expr, Expr], Expr]:
-        """A state one step before, by positions; start[n] before the first."""
+        """A state one step before, by positions, in its dtype; start[n] before the first."""
         lag = 1 if self.backwards else -1
 
         def body(t: Expr, r: Expr, j: Expr) -> Expr:
+            first = start.at(n, r, j) if start.dtype == state.dtype else start.wide(n, r, j)
             earlier = state.at(t + lag, r, j, pad=0.0)
-            return where(call("eq", t, self.first()), start.wide(n, r, j), earlier)
+            return where(call("eq", t, self.first()), first, earlier)
 
         return body
 
     def settle(self, value: Value, body: Callable[..., Expr], over: Sequence[Expr] = ()) -> None:
         self.b.settle(value, body, over, step=self.step)
+
+    def settle_state(self, value: Value, body: Callable[..., Expr]) -> None:
+        """The equation of a state that products take, rounded as it is stored."""
+        self.settle(value, lambda *at: cast(self.shown, body(*at)) if self.rounds else body(*at))
+
+    @property
+    def rounds(self) -> bool:
+        """Whether states are stored in another dtype than they are computed in."""
+        return self.shown != self.meta.dtype
 
     def products(self, state: Value, weight: Value, gates: int) -> list[Value]:
         """`sum(state[t, r, k] * weight[gate * H + j, k], k)`, a tensor for each gate."""
@@ -80,7 +95,7 @@ class _Steps:
             found = self.declared("hidden")
 
             def body(t: Expr, r: Expr, j: Expr, k: Expr) -> Expr:
-                return state.at(t, r, k) * weight.wide(_row(gate, size, j), k)
+                return state.wide(t, r, k) * weight.wide(_row(gate, size, j), k)
 
             self.settle(found, body, (size,))
             return found
@@ -135,7 +150,7 @@ def _lstm(s: _Steps, n: int, x: Sequence[Value], params: Sequence, start: States
     wi, wh, *biases = params
     size = s.meta.shape[2]
     added = _inputs(s.b, s.meta.dtype, x, wi, biases)
-    h, c, before = s.declared("h"), s.declared("c"), s.declared("before")
+    h, c, before = s.state("h"), s.declared("c"), s.state("before")
     s.settle(before, s.before(h, start[0], n))
     hidden = s.products(before, wh, 4)
     gates = []
@@ -146,7 +161,7 @@ def _lstm(s: _Steps, n: int, x: Sequence[Value], params: Sequence, start: States
     old = s.declared("old")
     s.settle(old, s.before(c, start[1], n))
     s.settle(c, lambda *at: kept.at(*at) * old.at(*at) + put.at(*at) * new.at(*at))
-    s.settle(h, lambda *at: shown.at(*at) * call("tanh", c.at(*at)))
+    s.settle_state(h, lambda *at: shown.at(*at) * call("tanh", c.at(*at)))
     return h, c
 
 
@@ -157,9 +172,13 @@ def _gru(s: _Steps, n: int, x: Sequence[Value], params: Sequence, start: States)
     wi, wh, bi, bh = params
     size = s.meta.shape[2]
     added = _inputs(s.b, s.meta.dtype, x, wi, (bi,))
-    h, before = s.declared("h"), s.declared("before")
-    earlier = s.before(h, start[0], n)
-    s.settle(before, earlier)
+    h, before = s.state("h"), s.state("before")
+    s.settle(before, s.before(h, start[0], n))
+
+    def earlier(*at: Expr) -> Expr:
+        made = s.before(h, start[0], n)(*at)
+        return cast("f32", made) if s.rounds else made
+
     hidden = s.products(before, wh, 3)
 
     def moved(gate: int, *at: Expr) -> Expr:
@@ -173,7 +192,7 @@ def _gru(s: _Steps, n: int, x: Sequence[Value], params: Sequence, start: States)
     s.settle(reset, lambda *at: call("sigmoid", given(0, *at) + moved(0, *at)))
     s.settle(update, lambda *at: call("sigmoid", given(1, *at) + moved(1, *at)))
     s.settle(new, lambda *at: call("tanh", given(2, *at) + reset.at(*at) * moved(2, *at)))
-    s.settle(h, lambda *at: new.at(*at) + update.at(*at) * (earlier(*at) - new.at(*at)))
+    s.settle_state(h, lambda *at: new.at(*at) + update.at(*at) * (earlier(*at) - new.at(*at)))
     return (h,)
 
 
@@ -181,10 +200,10 @@ def _plain(function: str) -> Callable[..., States]:
     def cell(s: _Steps, n: int, x: Sequence[Value], params: Sequence, start: States) -> States:
         wi, wh, *biases = params
         added = _inputs(s.b, s.meta.dtype, x, wi, biases)
-        h, before = s.declared("h"), s.declared("before")
+        h, before = s.state("h"), s.state("before")
         s.settle(before, s.before(h, start[0], n))
         (hidden,) = s.products(before, wh, 1)
-        s.settle(h, _gate(function, added, hidden, 0, s.meta.shape[2]))
+        s.settle_state(h, _gate(function, added, hidden, 0, s.meta.shape[2]))
         return (h,)
 
     return cell
@@ -209,7 +228,7 @@ def _run(
         made = []
         for direction in range(net.directions):
             n = layer * net.directions + direction
-            steps = _Steps(b, meta, b.indices(1)[0], direction == 1)
+            steps = _Steps(b, meta, input.dtype, b.indices(1)[0], direction == 1)
             found = cell(steps, n, below, net.of(n), start)
             made.append(found[0])
             last = minus(meta.shape[0], Number(1)) if direction == 0 else Number(0)

@@ -11,7 +11,7 @@ from ir.schedule import Decision
 OF_CLASS = frozenset(
     """
     associate unroll split_k flatten atomic causal_bound multicast keep rasterize cluster
-    threads persistent stream_k specialize registers roles pingpong warps instruction overlap
+    threads persistent stream_k cooperative specialize registers roles pingpong warps instruction overlap
     unroll_loop cache swizzle pad epilogue
     """.split()
 )

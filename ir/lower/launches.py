@@ -9,7 +9,7 @@ from ir.errors import KernelError
 from ir.memo import Keeping, by_identity, kept
 from ir.recurrence import Recurrence, carried, lagging, ordered, recurrences
 from ir.schedule import Decision, Schedule
-from ir.spec import Bucketize, Equation, Facts, Index, Range, Reduce, Scan, Spec
+from ir.spec import Bucketize, Equation, Facts, Index, Range, Read, Reduce, Scan, Spec
 from ir.variant.atomic import scattered, start, updated
 from ir.variant.derived import counts_parts, stands_for
 from ir.variant.derived import ends as made_ends
@@ -62,6 +62,13 @@ class Segment(Keeping):
     def sources(self) -> frozenset[str]:
         """The tensors that an equation here reads."""
         return frozenset(name for e in self.equations for name in e.sources())
+
+    def loads(self, read: Read) -> bool:
+        """Whether a read is of global memory, as that of another step's tensor, which is stored."""
+        computed, step = self.by_target(), self.recurrence
+        if read.tensor not in computed:
+            return True
+        return step is not None and lagging(read, step.index, computed)
 
     @kept
     def borders(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ir.errors import KernelError
+from ir.lower.cooperative import gathered
 from ir.lower.frame import frame
 from ir.lower.stream_k import streamed
 from ir.machine import Machine
@@ -51,7 +52,8 @@ def _lowered(
     found = frame(spec, schedule, machine)
     bound = bind(spec, sizes)
     filled = (one.filled(schedule) for one in found.launches)
-    launches = tuple([part for one in filled for part in streamed(one, schedule, machine)])
+    made = [part for one in filled for part in streamed(one, schedule, machine)]
+    launches = tuple(gathered(made, schedule, machine, bound))
     require_boxes(launches, schedule, machine, bound)
     require_pipelines(launches, schedule, machine)
     machine.model.require_decided(launches, schedule, machine, bound)

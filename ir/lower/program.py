@@ -35,7 +35,7 @@ from ir.nest.nest import (
     Value,
 )
 from ir.nest.steps import promote
-from ir.recurrence import lagging, step_before
+from ir.recurrence import step_before
 from ir.schedule import Schedule
 from ir.spec import (
     FLOATS,
@@ -316,12 +316,10 @@ class Program:
 
     def read(self, read: Read, scope: Scope) -> Tile:
         """The tile of a read: of this launch's own tensor, or loaded from global memory."""
-        step = self.segment.recurrence
         for walked in self.segment.carried:
             if step_before(read, walked, self.equations):
                 return self.carries.read(read, walked, scope)
-        # Another step's tensor was stored by another launch, so it is loaded from memory.
-        if read.tensor not in self.equations or step and lagging(read, step.index, self.equations):
+        if self.segment.loads(read):
             return self._load(read, scope)
         equation = self.equations[read.tensor]
         plain = tuple(p.name for p in read.at if isinstance(p, Index))

@@ -308,7 +308,9 @@ class Reductions:
 
     def _natural(self, expr: Expr) -> str:
         """The narrowest dtype known to hold every value of a factor exactly."""
-        return natural(expr, self.program.facts.tensors, self.program.equations)
+        inner = expr.value if isinstance(expr, Cast) else expr
+        loaded = isinstance(inner, Read) and self.program.segment.loads(inner)
+        return natural(expr, self.program.facts.tensors, () if loaded else self.program.equations)
 
     def _accumulator(self, equation: Equation) -> str:
         dtype = self.program.accumulator_dtype(equation)

@@ -15,6 +15,7 @@ OF_LAUNCH = (
     "roles",
     "pingpong",
     "stream_k",
+    "cooperative",
 )  # verbs that name a launch by what it stores
 
 
@@ -225,6 +226,14 @@ _TABLE = (
         "memory",
         "tensor",
         {"over": "index"},
+        {},
+    ),
+    Verb(
+        "cooperative",
+        "the launch that stores a tensor runs again for each step of a recurrence -> one cooperative "
+        "launch, whose programs run all steps and meet at a grid barrier between them",
+        "tensor",
+        {},
         {},
     ),
     Verb(

@@ -369,6 +369,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "threads": _Checker._threads,
     "persistent": _Checker._persistent,
     "stream_k": _Checker._of_class,
+    "cooperative": _Checker._of_class,
     "specialize": _Checker._of_class,
     "registers": _Checker._of_machine,
     "roles": _Checker._of_machine,

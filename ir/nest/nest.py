@@ -317,6 +317,13 @@ class StreamK:
 
 
 @dataclass(frozen=True, slots=True)
+class Meeting:
+    """The blocks of a launch run all steps of its recurrence, and meet at a grid barrier between them."""
+
+    flags: str = ""  # the tensor with a flag of each block for each step: [steps * blocks]
+
+
+@dataclass(frozen=True, slots=True)
 class Repeat:
     """Consecutive launches that run again for each step of a recurrence, in order, with the step as
     an argument."""
@@ -364,6 +371,7 @@ class Launch(Keeping):
     roles: Roles | None = None  # None: as the backend chooses
     pingpong: bool = False  # whether two groups of `threads` take turns with tiles
     stream_k: StreamK | None = None  # None: a block has whole tiles
+    meeting: Meeting | None = None  # None: a launch for each step
     # The steps it runs in; its index has a tile of one, whose origin is the step.
     repeat: Repeat | None = None
 

@@ -94,6 +94,8 @@ def _mapping(launch: Launch) -> Iterator[str]:
     if step := launch.repeat:
         order = ", from the last to the first" if step.backwards else ""
         yield f"again for each {step.index} < {_text(step.size)}{order}, recurrence of {step.of}"
+    if launch.meeting:
+        yield "all steps in one cooperative launch, with a grid barrier between them"
     if launch.tiles:
         yield f"tiles {', '.join(f'{index}={tile}' for index, tile in launch.tiles)}"
     if launch.whole:

@@ -12,6 +12,7 @@ from ir.errors import KernelError
 from ir.parse.expression import RESERVED
 from ir.partition.groups import Group
 from ir.partition.merged import merged
+from ir.partition.padded import with_padded_starts
 from ir.partition.unrounded import unrounded
 from ir.spec import Equation, Expr, Facts, Index, Number, Range, Reduce, Spec
 from ir.verify import facts
@@ -34,7 +35,8 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
     )
     equations = tuple(_spelled(e, names, tensors, known, ranges) for e in group.equations)
     title = "_".join(dict.fromkeys(stem(e.target) for e in group.equations if e.target in stored))
-    spec = unrounded(merged(Spec("kernel", "kernel", given, made, equations)))
+    spec = merged(Spec("kernel", "kernel", given, made, equations))
+    spec = with_padded_starts(unrounded(spec))
     names = _lettered(spec.equations, taken)
     spec = replace(spec, equations=tuple(_reindexed(e, names) for e in spec.equations))
     spec = _plain(spec)

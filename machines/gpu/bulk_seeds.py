@@ -8,13 +8,14 @@ were measured on an H100 (docs/benchmarks.md).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 
 from ir.edits.stages import copy, pipeline
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.lower.verb_table import canonical
 from ir.machine import Machine
-from ir.nest.nest import Dot
+from ir.nest.nest import Dot, LoopNest
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind, power_of_two
 from ir.spec import DTYPES, Spec
@@ -31,6 +32,8 @@ STEP = 64  # of the summed index at a time: a line of 128 bytes
 NARROW = 2  # bytes of an element: wider operands were not measured
 THREADS = 256
 SHORT_SUM = 1024  # terms of a sum that takes no longer than special functions of its result
+STORED_SUM = 1536  # terms of a sum that takes no longer than some times the stores of its result
+WHOLE = 0.85  # of the chip that wide tiles keep busy, from which on smaller ones bring nothing
 LEAST = 0.75  # of the multiprocessors that have a tile to compute
 _KNOWN = ("tile", "place", "compute", "pipeline", "threads", "fuse", "rasterize")
 
@@ -50,7 +53,33 @@ def with_epilogue(
     short = all(lengths[i] <= SHORT_SUM for i in roles(spec).summed)
     if not is_special(spec) or not short or not machine.renders("roles"):
         return ()
-    return tuple(_matmuls(spec, machine, sizes, first, ((SQUARE, 1.0),)))
+    made = tuple(_matmuls(spec, machine, sizes, first, ((SQUARE, 1.0),)))
+    stored = (changed(s, copy(_result(first), "bulk")) for s in made)
+    return tuple(s for s in stored if _suits(spec, s, machine, sizes, 1.0)) or made
+
+
+def in_turns(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
+) -> tuple[Schedule, ...]:
+    """The schedule with its large matmul in bulk, in square tiles with which two groups of threads take turns, where
+    the sum is short, so that storing a tile takes a good part of the time, or where wide tiles would leave much of
+    the chip idle in their last wave. None for other kernels, nor where special functions follow."""
+    lengths = extents(spec, sizes)
+    if is_special(spec) or not machine.renders("pingpong") or not first.of("threads"):
+        return ()
+    result = _result(first)
+    turns = (
+        Decision("threads", result, (("count", THREADS // 2),)),
+        Decision("pingpong", result, ()),
+        copy(result, "bulk"),
+    )
+    short = all(lengths[i] <= STORED_SUM for i in roles(spec).summed)
+    wide = next(_matmuls(spec, machine, sizes, first, ((WIDE, 0.0),)), None)
+    waves = _waves(spec, wide, machine, sizes) if wide else 0.0
+    if not short and waves > WHOLE * ceil(waves):
+        return ()
+    made = (changed(s, *turns) for s in _matmuls(spec, machine, sizes, first, ((SQUARE, 1.0),)))
+    return tuple(s for s in made if _suits(spec, s, machine, sizes, 1.0))
 
 
 def of_windows(
@@ -190,7 +219,16 @@ def _suits(
         nest = lower(spec, schedule, machine, sizes)
     except KernelError:
         return False
-    held, bound = most_shared(nest, machine), bind(spec, sizes)
-    matmuls = (n for n in nest.launches if any(isinstance(s, Dot) for s in n.statements()))
-    tiles = min((launch.grid_tiles(bound) for launch in matmuls), default=0)
+    held, tiles = most_shared(nest, machine), _tiles(nest, bind(spec, sizes))
     return held <= machine.on_chip_bytes and tiles >= least * machine.parallel
+
+
+def _waves(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> float:
+    """How often the multiprocessors have a tile of a matmul."""
+    return _tiles(lower(spec, schedule, machine, sizes), bind(spec, sizes)) / machine.parallel
+
+
+def _tiles(nest: LoopNest, bound: Mapping[str, int]) -> int:
+    """The fewest tiles of a launch with a matmul."""
+    matmuls = (n for n in nest.launches if any(isinstance(s, Dot) for s in n.statements()))
+    return min((launch.grid_tiles(bound) for launch in matmuls), default=0)

@@ -25,7 +25,8 @@ from machines.gpu import (
     shared_memory,
     shared_rows,
 )
-from machines.gpu.bulk_seeds import in_bulk, of_windows, with_epilogue
+from machines.gpu.bulk_seeds import in_bulk, in_turns, of_windows, with_epilogue
+from machines.gpu.cooperative_seeds import in_one_launch
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
 from machines.gpu.role_seeds import with_roles
@@ -59,6 +60,7 @@ VERBS = frozenset(
         "roles",
         "pingpong",
         "stream_k",
+        "cooperative",
     }
 )
 
@@ -200,11 +202,11 @@ class Gpu:
     def seeds_like(
         self, kind: str, spec: Spec, machine: Machine, sizes: Sizes, first: Schedule
     ) -> tuple[Schedule, ...]:
-        """Of a step of a recurrence the same; of matmuls and convolutions in bulk."""
+        """Of steps of a recurrence one launch, or the same; of matmuls and convolutions in bulk."""
         if kind == "recurrence":
-            return (first,)
+            return (*in_one_launch(spec, machine, sizes, first), first)
         return _IN_BULK[kind](spec, machine, sizes, first)
 
 
-_IN_BULK = {"epilogue": with_epilogue, "window": of_windows}
+_IN_BULK = {"epilogue": with_epilogue, "window": of_windows, "turns": in_turns}
 GPU = Gpu()

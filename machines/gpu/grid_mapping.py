@@ -8,7 +8,7 @@ from typing import Any
 from ir.errors import KernelError
 from ir.lower.launches import GRID, Segment, Tiling
 from ir.lower.verb_table import OF_LAUNCH
-from ir.nest.nest import Cluster, Rasterization, Roles, StreamK
+from ir.nest.nest import Cluster, Meeting, Rasterization, Roles, StreamK
 from ir.schedule import Decision, Schedule
 
 
@@ -37,6 +37,7 @@ def launch_fields(
         "roles": _roles(schedule, segment),
         "pingpong": _pingpong(schedule, segment),
         "stream_k": _stream_k(schedule, segment),
+        "meeting": Meeting() if _one(schedule, "cooperative", segment) else None,
     }
 
 

@@ -41,6 +41,9 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
     for tensor in _named(spec, schedule, "stream_k") if "stream_k" in verbs else ():
         over = _streamed(spec, schedule, machine, tensor)
         yield from _options(schedule, "stream_k", tensor, [(("over", index),) for index in over])
+    for tensor in _named(spec, schedule, "cooperative") if "cooperative" in verbs else ():
+        if any(tensor in p.stored and p.recurrence for p in segments(spec, schedule)):
+            yield from _toggled(schedule, "cooperative", tensor)
     for tensor in _named(spec, schedule, "registers") if "registers" in verbs else ():
         threads = _threads(spec, schedule, tensor)
         bulk = any(d.option("by") == "bulk" for d in schedule.of("copy"))

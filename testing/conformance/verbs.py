@@ -83,6 +83,14 @@ pipeline(v, stages=3)
 copy(k, by=bulk)
 copy(v, by=bulk)
 """
+STEPS = parse_spec(
+    "def states(x: bf16[M, K], w: bf16[K, K]) -> bf16[M, K]:\n"
+    '    """Each row from the one before."""\n'
+    "    s[m, k] = sum(f32(pad(y[m - 1, d], 0.0)) * f32(w[d, k]), d)\n"
+    "    y[m, k] = bf16(tanh(s[m, k] + f32(x[m, k])))\n    return y\n"
+)
+STEPPED = "schedule(states)\ntile(m, size=1)\ntile(k, size=16)\nplace(m.outer, level=grid)\nplace(k.outer, level=grid)\n"
+OF_STEPS = {"cooperative": "cooperative(y)"}  # of a launch for each step of a recurrence
 OF_CHAINS = {"overlap": "overlap(o)"}  # of a matmul whose operand is computed from another one
 # What must be decided before it: some languages copy in bulk in pipelined loops alone.
 STAGES = "pipeline(x, stages=2)\npipeline(w, stages=2)\n"
@@ -104,7 +112,7 @@ OF_MATMULS = {
     "swizzle": tuple(f"swizzle(x, bytes={count})" for count in (32, 64, 128)),
     "pad": tuple(f"pad(x, bytes={count})" for count in (16, 32)),
 }
-assert {*LINES, *OF_MATMULS, *OF_LOOPS, *OF_CHAINS} == {*NOTED}
+assert {*LINES, *OF_MATMULS, *OF_LOOPS, *OF_CHAINS, *OF_STEPS} == {*NOTED}
 
 
 def verb_problems(backend: Backend, machine: Machine) -> Iterator[str]:
@@ -124,10 +132,11 @@ def verb_problems(backend: Backend, machine: Machine) -> Iterator[str]:
         yield from _admission(machine, f"{before}{line}", listed)
     others = [(*one, ROWS, TWICE) for one in OF_LOOPS.items()]
     others += [(*one, CHAIN, STREAMED) for one in OF_CHAINS.items()]
+    others += [(*one, STEPS, STEPPED) for one in OF_STEPS.items()]
     for verb, line, spec, tiles in others:
         text, listed = _source(backend, noted, line, spec, tiles), verb in backend.manifest.verbs
-        if text is None and verb in OF_CHAINS:
-            continue  # the chip has no DMA engine, or no instructions of warpgroups
+        if text is None and verb in (*OF_CHAINS, *OF_STEPS):
+            continue  # the chip has no DMA engine or instructions of warpgroups, or nothing like a grid
         changes = text not in (None, _source(backend, noted, "", spec, tiles))
         # A backend for tests may write the nest itself, whatever it lists.
         if listed != changes and not (changes and backend.manifest.for_tests):

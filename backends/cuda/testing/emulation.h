@@ -255,11 +255,16 @@ inline void finish_boxes() {}
 
 inline void fence_shared() {}
 
-// Blocks run one after the other, so what a block waits for is there, or never will be.
+// Blocks that do not run together run one after the other: what one waits for is there then, or never
+// will be.
 inline void raise(int* flag) { *flag = 1; }
 inline void await_raised(const int* flag) {
-  if (*flag != 1) abort();
+  for (int turns = 0; *flag != 1; ++turns) {
+    if (emulated::cluster.size() == 1 || turns == 1 << 20) abort();
+    emulated::yield();
+  }
 }
+inline void acquire_raised(const int* flag) { await_raised(flag); }
 inline void fence_device() {}
 inline void arrive_warpgroup() {}
 inline void commit_warpgroup() {}

@@ -57,7 +57,8 @@ def emulated(
         maps = [_map(m, held) for m in call.maps]
         values = (*pointers, *maps, *map(ctypes.c_int, call.arguments))
         arguments = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        library[f"launch_{call.name}"](call.grid, call.block, call.cluster, arguments)
+        together = call.grid if call.cooperative else call.cluster
+        library[f"launch_{call.name}"](call.grid, call.block, together, arguments)
     tensors = {p.name: f for p, f in zip(parameters(nest), held, strict=True)}
     for name, fenced in tensors.items():
         if not fenced.whole():

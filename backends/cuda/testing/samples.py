@@ -36,6 +36,10 @@ CASES = {  # decisions for the kernel of a case, which is in FOLDER
     "jagged": "tile(b, size=1)\ntile(l, size=32)\nplace(b.outer, level=grid)",
     "recurrent": "kernel(gx)\nkernel(a)\ntile(t, size=1)\ntile(b, size=1)\nplace(t.outer, level=grid)\n"
     "place(b.outer, level=grid)",
+    "cooperative": "tile(t, size=1)\ntile(b, size=16)\ntile(j, size=16)\nplace(t.outer, level=grid)\n"
+    "place(b.outer, level=grid)\nplace(j.outer, level=grid)\n"
+    + "".join(f"compute({a}, unit=matrix)\n" for a in ("hi", "hf", "hg", "ho"))
+    + "threads(h, count=128)\ncooperative(h)",
     "persistent": "tile(m, size=4)\nplace(m.outer, level=grid)\npersistent(y, programs=1)",
 }
 CASES["stream_k"] = f"{CASES['staged']}\npersistent(y, programs=1)\nstream_k(y, over=k)"

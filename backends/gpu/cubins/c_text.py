@@ -54,7 +54,7 @@ static const Map maps[] = {{
 }};
 typedef struct {{
   int function;
-  unsigned grid, block, shared, cluster;
+  unsigned grid, block, shared, cluster, cooperative;
   int tensors, maps, numbers; /* how many */
   int tensor[{most_tensors}], map[{most_maps}], number[{most_numbers}];
 }} Call;
@@ -99,12 +99,15 @@ CUresult {name}_run(const struct_ *kernel, {parameters}, CUstream stream) {{
       arguments[count++] = &described[i];
     }}
     for (int i = 0; i < call.numbers; ++i) arguments[count++] = &call.number[i];
-    CUlaunchAttribute cluster = {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                 .value.clusterDim = {{call.cluster, 1, 1}}}};
+    CUlaunchAttribute attribute = {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                   .value.clusterDim = {{call.cluster, 1, 1}}}};
+    if (call.cooperative)
+      attribute = (CUlaunchAttribute){{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1}};
     CUlaunchConfig config = {{.gridDimX = call.grid, .gridDimY = 1, .gridDimZ = 1,
                              .blockDimX = call.block, .blockDimY = 1, .blockDimZ = 1,
                              .sharedMemBytes = call.shared, .hStream = stream,
-                             .attrs = &cluster, .numAttrs = call.cluster > 1}};
+                             .attrs = &attribute,
+                             .numAttrs = call.cluster > 1 || call.cooperative}};
     if (!failed)
       failed = cuLaunchKernelEx(&config, kernel->functions[call.function], arguments, NULL);
   }}
@@ -172,9 +175,10 @@ def _map(given: Map | None) -> str:
 
 
 def _call(call: Call, names: Sequence[str], maps: Sequence[Map | None]) -> str:
-    own = (names.index(call.name), call.grid, call.block, call.shared, call.cluster)
+    own = (names.index(call.name), call.grid, call.block, call.shared)
+    how = (call.cluster, int(call.cooperative))
     parts = (call.tensors, [maps.index(m) for m in call.maps], call.arguments)
-    return f"  {{{', '.join(map(str, (*own, *map(len, parts))))}, {', '.join(map(_list, parts))}}},"
+    return f"  {{{', '.join(map(str, (*own, *how, *map(len, parts))))}, {', '.join(map(_list, parts))}}},"
 
 
 def _list(numbers: Iterable[int]) -> str:

@@ -15,6 +15,7 @@ from backends.gpu.source.launches import Call, Map
 LIBRARY = "libcuda.so.1"
 _MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _CLUSTER = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+_COOPERATIVE = 2  # CU_LAUNCH_ATTRIBUTE_COOPERATIVE
 _PLAIN_SHARED = 48 << 10  # bytes that a thread block may have without asking
 
 
@@ -36,12 +37,12 @@ _PROMOTED = 3  # CU_TENSOR_MAP_L2_PROMOTION_L2_256B
 
 
 class Attribute(ctypes.Structure):
-    """CUlaunchAttribute: the blocks of a cluster."""
+    """CUlaunchAttribute: the blocks of a cluster, or whether all blocks run at once."""
 
     _fields_ = (
         ("number", ctypes.c_int),
         ("unused", ctypes.c_int),
-        ("blocks", ctypes.c_uint * 16),
+        ("value", ctypes.c_uint * 16),
     )
 
 
@@ -132,7 +133,10 @@ def launcher(image: Path, calls: Sequence[Call], stream: Callable[[], int]) -> C
             places += map(ctypes.addressof, numbers)
             arguments = (ctypes.c_void_p * max(1, len(places)))(*places)
             own = Attribute(_CLUSTER, 0, (call.cluster, 1, 1))
-            at, count = (ctypes.addressof(own), 1) if call.cluster > 1 else (None, 0)
+            if call.cooperative:
+                own = Attribute(_COOPERATIVE, 0, (1,))
+            decided = call.cluster > 1 or call.cooperative
+            at, count = (ctypes.addressof(own), 1) if decided else (None, 0)
             config = Config(call.grid, 1, 1, call.block, 1, 1, call.shared, queue, at, count)
             _check(launch_kernel(ctypes.byref(config), function, arguments, None))
 

@@ -62,6 +62,7 @@ SORTS = {  # what the figures `busy_<sort>` are of
     "vector": ("vector", "special", "issue", "exchange"),
     "matrix": ("matrix", "shared"),
 }
+MEETING = 3  # latencies of the cache at a grid barrier: a fence, a flag, and who sees it
 KEPT = 0.6  # share of the cache that holds what is read again
 START_CYCLES = 1500  # from one program's end to the next one's first load
 REGISTERS_BESIDE = 24  # of a thread, for addresses and the like, where no build tells
@@ -113,7 +114,7 @@ def modelled(
     sums: dict[str, float] = {}
     for _, launches in nest.groups():
         step = [terms(launch, machine, rules, bound, figures) for launch in launches]
-        later = _again(step, machine)
+        later = _again(launches, step, machine)
         for launch, found, again in zip(launches, step, later, strict=True):
             more = launch.times(bound) - 1
             us = combine(found, weights) + more * combine(again, weights)
@@ -134,12 +135,20 @@ def modelled(
     return Timing(us=total, kind="modelled", figures=seen, engines=shares)
 
 
-def _again(step: Sequence[Mapping[str, float]], machine: Machine) -> list[Mapping[str, float]]:
+def _again(
+    launches: Sequence[Launch], step: Sequence[Mapping[str, float]], machine: Machine
+) -> list[Mapping[str, float]]:
     """The terms of the launches of a recurrence in the steps after the first: what one step
-    fetches lies in the cache by then, as far as that has room."""
+    fetches lies in the cache by then, as far as that has room. Blocks of a cooperative launch meet instead
+    of a launch."""
     fetched = sum(found["fetched_bytes"] for found in step)
     lost = _missed(fetched, KEPT * machine.spaces["cache"].bytes)
-    return [{**found, "dram_us": lost * found["dram_us"]} for found in step]
+    again = [{**found, "dram_us": lost * found["dram_us"]} for found in step]
+    for launch, found in zip(launches, again, strict=True):
+        if launch.meeting:
+            latency = 1e-3 * machine.details["gpu"]["cache_latency_ns"]
+            found["launch_us"] = MEETING * latency
+    return list(again)
 
 
 def combine(found: Mapping[str, float], weights: Weights = WEIGHTS) -> float:

@@ -49,6 +49,9 @@ _BOUNDS = {"__launch_bounds__", "__maxnreg__"}  # what may stand before the name
 BANNED = (WORDS | {"using", "namespace", "enum"}) - {"extern"}
 
 
+_QUALIFIERS = ("const", "__restrict__", "between_blocks")  # of a pointer
+
+
 @dataclass(frozen=True, slots=True)
 class Admission:
     """What the sources of one language may hold."""
@@ -94,7 +97,7 @@ def _require_words(tokens: list[Token], allowed: frozenset[str], compiler: froze
             hidden = text.startswith("__") and text not in compiler and not _declares(texts, at)
             if text in BANNED or hidden:
                 _refuse(line, text, "a kernel has numbers, registers, tiles and its own loops")
-            if text in TYPES and after == "*" and texts[at + 2] not in ("const", "__restrict__"):
+            if text in TYPES and after == "*" and texts[at + 2] not in _QUALIFIERS:
                 _refuse(line, f"{text} *", "pointers are tensors and tiles, and are not cast")
             called = after == "(" or after == "<" and _opens_call(texts, at + 1)
             if called and before != "::" and text not in allowed and not _declares(texts, at):

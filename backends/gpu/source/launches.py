@@ -68,6 +68,7 @@ class Call:
     arguments: tuple[int, ...]  # sizes, then the step of a recurrence, where it has one
     maps: tuple[Map | None, ...] = ()  # None: the engine does not take the tensor, nor is it asked
     cluster: int = 1  # thread blocks of a cluster
+    cooperative: bool = False  # whether all blocks run at once
 
 
 def metadata(program: ThreadProgram) -> dict[str, Any]:
@@ -107,6 +108,7 @@ def _launch(launch: Launch) -> dict[str, Any]:
         "tensors": list(launch.tensors),
         "arguments": [] if launch.specialized else list(launch.sizes),
         "step": launch.step is not None,
+        "cooperative": launch.steps is not None,
         "limits": {text(size): most for size, most in launch.limits},
         "maps": [
             {
@@ -212,6 +214,7 @@ def calls(given: Mapping[str, Any], sizes: Mapping[str, int]) -> Iterator[Call]:
                     block=launch["block"],
                     shared=value(launch["shared"], known),
                     cluster=value(launch["cluster"], known),
+                    cooperative=launch["cooperative"],
                     tensors=tuple(map(given["tensors"].index, launch["tensors"])),
                     arguments=(
                         *(int(known[a]) for a in launch["arguments"]),

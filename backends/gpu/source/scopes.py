@@ -38,7 +38,7 @@ def scoped(launch: Launch) -> tuple[tuple[Statement, ...], tuple[Statement, ...]
     """What is done once and for each tile, with declarations."""
     scopes = _Scopes(launch)
     every = frozenset(scopes.fragments)
-    if not launch.resident:
+    if not launch.resident and not launch.steps:
         return (), scopes.block((*launch.once, *launch.body), every)
     own = every & (_names(launch.body) - _names(launch.once))
     once = scopes.block(launch.once, every - own)
@@ -54,6 +54,7 @@ class _Scopes:
             Name("block"),
             CONSUMER,
             launch.step,
+            launch.steps[0] if launch.steps else None,
         }  # what a text declares of itself
         self.fragments = {f.name: f for f in launch.fragments if f.name not in known}
         self.written: dict[Name, int] = {}

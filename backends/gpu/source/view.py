@@ -74,6 +74,7 @@ class Kernel:
     end: tuple[of.Statement, ...]
     shares: Shares | None
     consumers: int  # groups of them
+    steps: tuple[Name, Expr] | None  # a counter and its end
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name."""
@@ -141,6 +142,7 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
     counts: list[Counted] = []
     launch = changed(launch, lambda e: None, lambda a: _counted(a, counts))
     stored = [s.place for s in of.statements(launch.once + launch.body) if isinstance(s, of.Store)]
+    stored += [s.flag for s in of.statements(launch.body) if isinstance(s, of.Raise)]
     stored += [launch.shares.counter] if launch.shares else []  # beside the flags of blocks
     written = frozenset(place.tensor.stem for place in stored)  # type: ignore[attr-defined]
     once, body = scoped(launch)
@@ -174,6 +176,7 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         end=launch.end,
         shares=launch.shares,
         consumers=launch.consumers,
+        steps=launch.steps,
     )
 
 

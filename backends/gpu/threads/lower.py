@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from backends.backend import BackendError
 from backends.gpu import tile as of
-from backends.gpu.flags import Acquire, Publish
+from backends.gpu.flags import Acquire, AcquireAll, Publish
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.constants import constant
 from backends.gpu.threads.distribution import Spread, bits_of, parts_of, replicated
@@ -140,6 +140,9 @@ class Lowering:
                 self.by_one(to.DeviceFence(), to.Raise(self.place(flag, {})))
             case Acquire(flag):
                 self.by_one(to.AwaitRaised(self.place(flag, {})), to.DeviceFence())
+                self.put(to.Barrier())
+            case AcquireAll(first, count):
+                self.put(to.AwaitRaised(self.place(first, {}), self.scalar(count)))
                 self.put(to.Barrier())
             case _:
                 raise BackendError("emit", f"a {type(s).__name__} has no threads")

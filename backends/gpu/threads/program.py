@@ -18,6 +18,7 @@ from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import FRAGMENTS, Facts, facts
 from backends.gpu.threads.hoist import hoisted
 from backends.gpu.threads.inline import inlined
+from backends.gpu.threads.joined import joined
 from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.pingpong import GROUPS, taking_turns
 from backends.gpu.threads.plans import (
@@ -32,6 +33,7 @@ from backends.gpu.threads.register_staging import RegisterStaging
 from backends.gpu.threads.staging import Staging
 from backends.gpu.threads.unroll import factors, unrolled
 from backends.gpu.tile import Name
+from backends.gpu.values import product
 from ir.machine import Machine
 from ir.nest import nest as nests
 from ir.nest.nest import LoopNest
@@ -115,6 +117,7 @@ def _launch(
     body = lowering.block((*launch.grid, *launch.body))
     lowering.require_all()
     once, body = hoisted(once, lowering.shared), hoisted(body, lowering.shared)
+    body = joined(body) if launch.steps else body  # a step waits for its longest chain
     once, body = (*lowering.meets(), *lowering.first, *once), (*body, *lowering.last)
     if source.pingpong:
         once, body = taking_turns(lowering, once, body)
@@ -151,7 +154,7 @@ def _ordered(
     lowering.shared = lowering.placed(once, body)
     barriers = Barriers(lowering.shared)
     once = barriers.block(once)
-    if launch.resident:  # the end of one tile meets the beginning of the next
+    if launch.resident or launch.steps:  # the end of one tile meets the beginning of the next
         barriers.block(body)
     body = barriers.block(body)
     past = (to.WarpgroupMultiply, to.BoxStore)  # what reads shared memory past the registers
@@ -198,7 +201,8 @@ def _made(
     named = {n.name if isinstance(n, to.Element) else n for n in nodes}
     fragments = tuple(f for n, f in lowering.fragments.items() if n in named)
     shared = tuple(lowering.shared.values())
-    nodes += of.expressions(fragments, shared, launch.tiles if launch.resident else ())
+    counted = (launch.tiles, launch.steps) if launch.steps else ()
+    nodes += of.expressions(fragments, shared, launch.tiles if launch.resident else counted)
     used = {n for n in nodes if isinstance(n, Name)}
     pairs = [(n, _wider(e, widths.get(n.stem))) for n, e in launch.constants]
     pairs += lowering.constants.items()
@@ -221,10 +225,13 @@ def _made(
         shared=shared,
         once=once,
         body=body,
-        limits=tuple(
-            (e.size, fixed[n.stem])
-            for n, e in launch.constants
-            if n.stem in fixed and isinstance(e, of.BlockWidth)
+        limits=(
+            *(
+                (e.size, fixed[n.stem])
+                for n, e in launch.constants
+                if n.stem in fixed and isinstance(e, of.BlockWidth)
+            ),
+            *([(product(list(launch.tiles)), machine.parallel)] if launch.steps else []),
         ),
         signals=signals,
         maps=maps,
@@ -233,6 +240,7 @@ def _made(
         cluster=launch.cluster[0] if launch.cluster and lowering.meets() else None,
         end=lowering.meets(),
         shares=_shares(launch, lowering),
+        steps=launch.steps,
     )
 
 

@@ -108,8 +108,9 @@ def _order(s: to.Statement) -> str:
             return "fence, for all threads of the GPU"
         case to.Raise(flag):
             return f"raise {text(flag)}"
-        case to.AwaitRaised(flag):
-            return f"await {text(flag)}"
+        case to.AwaitRaised(flag, count):
+            rest = f" and those after it, {text(count)} in all; fence" if count is not None else ""
+            return f"await {text(flag)}{rest}"
         case to.Await(signal, stage, parity):
             return f"await {text(signal)}{_stage(stage)}, parity {text(parity)}"
         case to.ClusterBarrier():
@@ -181,7 +182,7 @@ def _launch(one: to.Launch) -> Iterator[str]:
         arrivals = f"{expression_text(g.arrivals)} arrivals"
         yield f"    signal {expression_text(g.name)}: {g.stages} stages, {arrivals}"
     yield from statement_lines(one.once, 1)
-    yield tiles_line(one.shares, expression_text)
+    yield tiles_line(one.shares, expression_text, one.steps)
     yield from statement_lines(one.body, 2)
     yield from statement_lines(one.end, 1)
     if one.producer is not None:

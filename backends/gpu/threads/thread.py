@@ -83,8 +83,7 @@ class Load(Statement):
 class Store(Statement):
     """For every register of axes: the element at a place of global memory = value.
 
-    Of several threads that hold the same elements, those with `thread & copies == 0` store.
-    """
+    Of several threads that hold the same elements, those with `thread & copies == 0` store."""
 
     place: Place
     value: Expr
@@ -99,8 +98,7 @@ class Store(Statement):
 class Reduce(Statement):
     """name = reduction of a value over the registers of one axis of each thread.
 
-    axes: of the value, the reduced one among them. Elements of `name` have the others.
-    """
+    axes: of the value, the reduced one among them. Elements of `name` have the others."""
 
     name: Name
     reduction: str
@@ -284,9 +282,10 @@ class Raise(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AwaitRaised(Statement):
-    """Waits until a flag in global memory is 1."""
+    """Waits until a flag in global memory is 1. With a count: so many, of which each thread awaits some, and a fence."""
 
     flag: Place
+    count: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,8 +325,8 @@ class Multiply(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Interleave(Statement):
-    """Tells the compiler how instructions of the loop that ends here follow each other: `reads` times a
-    read of shared memory, then `matrix` matrix instructions. Nothing else changes."""
+    """Tells the compiler the order of instructions in the loop that ends here: `reads` times a read of
+    shared memory, then `matrix` matrix instructions. Nothing else changes."""
 
     reads: int
     matrix: int
@@ -339,8 +338,8 @@ class WarpgroupMultiply(Statement):
 
     b, and a where it is no fragment, are tiles of shared memory in panels, which the instruction
     reads past the registers: what threads stored there needs a `Barrier` for the asynchronous proxy.
-    When the next statement begins, at most `pending` of them are in flight, this one among them:
-    they still read their tiles, and `to` is not to be touched before `WarpgroupWait`.
+    When the next statement begins, at most `pending` of them are in flight, this one among them: they
+    still read their tiles, and `to` is not to be touched before `WarpgroupWait`.
     """
 
     to: Name
@@ -458,6 +457,7 @@ class Launch:
     end: tuple[Statement, ...] = ()  # after the last tile
     shares: Shares | None = None  # None: blocks have whole tiles; what comes before is in `once`
     consumers: int = 1  # groups of them, which take turns with tiles
+    steps: tuple[Name, Expr] | None = None  # as in the tile program
 
     @property
     def block_threads(self) -> int:

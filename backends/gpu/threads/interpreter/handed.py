@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from backends.gpu.threads.interpreter import faults
-from backends.gpu.threads.interpreter.expressions import Run
+from backends.gpu.threads.interpreter.expressions import Code, Run
 from backends.gpu.threads.interpreter.places import Accessor, Tensor
 from backends.gpu.threads.interpreter.roles import Turns
 from backends.gpu.threads.interpreter.state import Block
@@ -135,8 +135,12 @@ class Handed:
 
     def fence(self, block: Block) -> None:
         """A fence by the active threads."""
+        self.of(block).fence = _Fence(block.barriers, _active(block))
+        self.acquire(block)
+
+    def acquire(self, block: Block) -> None:
+        """The active threads know what was written before the flags that they awaited were raised."""
         known, threads = self.of(block), _active(block)
-        known.fence = _Fence(block.barriers, threads)
         for other, (flag, by) in list(known.awaited.items()):
             if by <= threads:
                 known.fenced[other] = flag
@@ -183,14 +187,20 @@ def raised(block: Block, handed: Handed, turns: Turns, flag: Accessor) -> Run:
     return run
 
 
-def awaited(block: Block, handed: Handed, turns: Turns, flag: Accessor) -> Run:
-    """The closure of the wait for a flag, while which other blocks run."""
+def awaited(
+    block: Block, handed: Handed, turns: Turns, flag: Accessor, count: Code | None = None
+) -> Run:
+    """The closure of the wait for a flag, while which other blocks run. count: of flags from it on."""
 
     def run() -> None:
-        key = _key(block, flag)
-        _require(block, flag.tensor, key[1], int(key in handed.flags))
-        while not handed.met(block, key):
-            turns.wait(block)
+        name, at = _key(block, flag)
+        number = 1 if count is None else int(block.alike(count.run()))
+        for key in ((name, at + n) for n in range(number)):
+            _require(block, flag.tensor, key[1], int(key in handed.flags))
+            while not handed.met(block, key):
+                turns.wait(block)
+        if count is not None:
+            handed.acquire(block)
 
     return run
 

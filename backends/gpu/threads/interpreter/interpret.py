@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -105,14 +106,16 @@ class _Running:
         if launch.shares is not None:
             count = prod(map(compiler.number, launch.shares.iterations))
             self.blocks = -(-count // -(-count // launch.resident))
-            places = [s.place for s in statements(launch.body) if isinstance(s, Store)]
-            names = dict.fromkeys(p.tensor.stem for p in places)  # type: ignore[attr-defined]
+        if launch.shares is not None or launch.steps is not None:
+            stores = [s.place for s in statements(launch.body) if isinstance(s, Store)]
+            names = dict.fromkeys(p.tensor.stem for p in stores)  # type: ignore[attr-defined]
             self.stored = [tensors[n] for n in names]
         self.turns = Turns(self._goes_on)
         self.together: list[Signals] = []  # of the blocks that run together
         self.roles: list[_Role] = []  # of each of them in turn
         size = compiler.number(launch.cluster) if launch.cluster else 1
-        for _ in range(min(TOGETHER, self.blocks) if launch.shares else 1):
+        together = min(TOGETHER, self.blocks) if launch.shares else 1
+        for _ in range(self.blocks if launch.steps else together):
             cluster: list[Signals] = []
             for _ in range(size):
                 shared = {s.name: s for s in launch.shared}
@@ -160,6 +163,10 @@ class _Running:
     def _order(self, draw: np.random.Generator) -> Iterator[list[int]]:
         """The numbers of the blocks that run together, one group after the other."""
         together = len(self.together)
+        if self.launch.steps is not None:
+            self.handed.begin(self.stored)
+            yield list(map(int, draw.permutation(self.blocks)))
+            return
         if self.launch.shares is None:
             for cluster in draw.permutation(self.blocks // together):
                 yield [int(cluster) * together + n for n in range(together)]
@@ -191,7 +198,8 @@ class _Role:
         self.consumer = consumer  # the number of its group; None: it is none of consumers
         launch = self.launch = compiler.launch
         self.block, self.signals, self.places = compiler.block, signals, places
-        scalars = [n for n in (_TILE, _BLOCK, CONSUMER, launch.step) if n is not None]
+        turn = launch.steps[0] if launch.steps else None
+        scalars = [n for n in (_TILE, _BLOCK, CONSUMER, launch.step, turn) if n is not None]
         self.block.variables = {n: Variable(n, "i32", (), (launch.threads,)) for n in scalars}
         used = {n for n in expressions(launch.once, launch.body) if isinstance(n, Name)}
         for f in (f for f in launch.fragments if f.name in used):
@@ -205,6 +213,7 @@ class _Role:
         made = Statements(compiler, places, signals.memory, instructions, signals, handed)
         ends = (launch.shares.first, launch.shares.last) if launch.shares else ()
         self.ends = [compiler.of(e, ()) for e in ends]
+        self.steps = compiler.number(launch.steps[1]) if launch.steps else 1
         self.once, self.body, self.end = map(made.all, (launch.once, launch.body, launch.end))
         self.rows: list[Traffic] = made.rows
         self.block.statement = None
@@ -219,16 +228,20 @@ class _Role:
             self._put(self.launch.step, step)
         self._put(_BLOCK, number)
         self._put(CONSUMER, self.consumer or 0)
+        if self.launch.steps is not None:
+            self._put(_TILE, number)
         run_all(self.block, self.once)
         if self.ends:
             first, last = (int(self.block.alike(e.run())) for e in self.ends)
             tiles = range(last, first - 1, -1)
         before = {n for n, v in self.block.variables.items() if v.value is not None}
-        for tile in tiles:
+        for tile, turn in product(tiles, range(self.steps)):
             for name, v in self.block.variables.items():
-                if name not in before:  # of the tile before
+                if name not in before:  # of the tile or the step before
                     v.value, v.partly = None, None
             self._put(_TILE, tile)
+            if self.launch.steps is not None:
+                self._put(self.launch.steps[0], turn)
             run_all(self.block, self.body)
         run_all(self.block, self.end)
         self.signals.ends(self.block)

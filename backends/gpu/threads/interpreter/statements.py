@@ -305,7 +305,8 @@ class Statements:
 
     def _awaitraised(self, s: to.AwaitRaised) -> Run:
         flag = self.places.accessor(s.flag, ())
-        return handed.awaited(self.block, self.handed, self.signals.turns, flag)
+        count = None if s.count is None else self.compiler.of(s.count, ())
+        return handed.awaited(self.block, self.handed, self.signals.turns, flag, count)
 
     def _fence(self, s: to.Fence) -> Run:
         return self.memory.fence
