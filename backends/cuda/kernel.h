@@ -63,6 +63,21 @@ struct Word<16> { using Type = uint4; };
 #define EXP2_FLUSHED(x) ptx::exp2_flushed(x)
 #include "prelude.h"
 
+namespace fn {
+
+// gelu that is rounded to 16 bits: within 2e-4 of it, in half the instructions. The normal distribution of -|x| is a
+// power of 2, which is 0 where |x| is 16, so infinite numbers and NaN become what they become in gelu.
+inline float short_gelu(float x) {
+  const float size = fabsf(x) < 16.0f ? fabsf(x) : 16.0f;
+  const float high = (-2.69919848e-4f * size + 5.29736187e-3f) * size - 4.63193953e-2f;
+  const float power = ((high * size - 4.66907352e-1f) * size - 1.147789f) * size - 1.00022829f;
+  const float tail = exp2_flushed(power);
+  return x * (x > 0.0f ? 1.0f - tail : tail);
+}
+inline double short_gelu(double x) { return gelu(x); }
+
+}  // namespace fn
+
 // -- memory ---------------------------------------------------------------------------------------
 
 extern __shared__ __align__(1024) u8 shared_bytes[];

@@ -16,12 +16,19 @@ MMA = ("mma_m16n8k16", "mma_m16n8k8", "mma_m16n8k32")  # functions of kernel.h
 @cache
 def templates() -> Templates:
     """The templates of CUDA C++."""
-    return Templates("cuda", filters=FILTERS | {"mma": mma, "flushed": flushed})
+    return Templates(
+        "cuda", filters=FILTERS | {"mma": mma, "flushed": flushed, "shortened": shortened}
+    )
 
 
 def flushed(name: str) -> str:
     """The function that gives 0 for subnormal results."""
     return f"{name}_flushed"
+
+
+def shortened(function: str) -> str:
+    """The function that gives as much of another one as 16 bits hold, in less time; empty: none does."""
+    return {"gelu": "short_gelu"}.get(function, "")
 
 
 def mma(name: str) -> str:

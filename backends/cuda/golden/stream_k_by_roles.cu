@@ -249,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) dense_0(
       for (int m_i = 0; m_i < 2; ++m_i)
         #pragma unroll
         for (int n_i = 0; n_i < 16; ++n_i)
-          y[m_i][n_i] = bf16(fn::gelu(acc[m_i][n_i] + float(b[n_i])));
+          y[m_i][n_i] = bf16(fn::short_gelu(acc[m_i][n_i] + float(b[n_i])));
       if (BULK) {
         fence_shared();
         sync_threads<128>();

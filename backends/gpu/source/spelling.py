@@ -77,11 +77,18 @@ def flushed(name: str) -> str:
     return name
 
 
+def shortened(function: str) -> str:
+    """The function that gives as much of another one as 16 bits hold, in less time, where a language has one; else
+    empty."""
+    return ""
+
+
 FILTERS: dict[str, Any] = spelling.FILTERS | {
     f.__name__: f
     for f in (
         *(whole, one, added, onto, tile, titles, read_where, chosen, write_where, masked_place),
         flushed,
+        shortened,
         *(layouts.registers, layouts.kept, layouts.thread_modes, layouts.register_modes),
         *(
             layouts.overshoots,
