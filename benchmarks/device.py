@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from backends.gpu.device.nodes import first_seen
 from backends.registry import backend_for, target
 from ir.errors import KernelError
 from ir.machine import Machine
@@ -110,7 +111,12 @@ def launches_seen(call: Any, inputs: Sequence[Any]) -> list[str]:
 def _query() -> dict[str, str]:
     try:
         done = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits", "--id=0"],
+            [
+                "nvidia-smi",
+                f"--query-gpu={_QUERY}",
+                "--format=csv,noheader,nounits",
+                f"--id={first_seen()}",
+            ],
             capture_output=True,
             text=True,
             timeout=20,
