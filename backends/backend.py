@@ -109,7 +109,8 @@ class Backend(Protocol):
         their names and versions; times are compared where they are equal. "own_cores": True where times
         are measured on the cores of this machine, so that builds would disturb them. "own_turns": True
         where nobody else uses the device while `time` measures, without a caller's doing. "lasting": True
-        where one process may build, run and time one kernel after another."""
+        where one process may build, run and time one kernel after another. "apart": True where a kernel's own
+        code is compiled or interpreted by `backends.gpu.apart`, so that a clean process can do it."""
 
 
 @runtime_checkable

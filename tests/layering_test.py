@@ -204,11 +204,17 @@ TABLE = {
     ),
     "search/whole/testing": (("ir", "backends", "search/whole"), None),
     "search/evaluator/testing": (
-        ("ir", "backends", "machines/tiles", "search/core", "search/evaluator"),
+        (
+            *("ir", "backends", "backends/gpu/apart", "machines/tiles"),
+            *("search/core", "search/evaluator"),
+        ),
         None,
     ),
     "search/evaluator": (
-        ("ir", "machines", "search", "search/core", "search/loop", "backends", "backends/caged"),
+        (
+            *("ir", "machines", "search", "search/core", "search/loop"),
+            *("backends", "backends/caged", "backends/gpu/apart"),
+        ),
         ("ray", "psutil", "numpy"),
     ),
     "search/cli": (

@@ -43,12 +43,16 @@ class ChildEnded(BackendError):
     """A child that was killed, or died by itself."""
 
 
-def in_child(work: Callable[[], T], seconds: float, stage: str, folder: Path) -> T:
+def in_child(
+    work: Callable[[], T], seconds: float, stage: str, folder: Path, wanted: int | None = None
+) -> T:
     """The result of `work`, run in a forked process that writes only under `folder`.
 
     The result returns by pickle. The process has its own session, no output, and its own folder for
     temporary files; everything that it started dies with it. BackendError(stage) if it raises,
-    dies, takes more than `seconds`, or succeeds after printing `error:`.
+    dies, takes more than `seconds`, or succeeds after printing `error:`.  wanted: a descriptor at which
+    nothing is to come until the result is known; that something does, or that its other end is closed, ends the
+    process.
     """
     own = Path(tempfile.mkdtemp(prefix=f"{stage}-", dir=folder))
     read, write = os.pipe()
@@ -62,7 +66,7 @@ def in_child(work: Callable[[], T], seconds: float, stage: str, folder: Path) ->
         _child(work, own, said, write, parent)
     os.close(write)
     try:
-        data, status, used = _watch(child, read, time.monotonic() + seconds)
+        data, status, used = _watch(child, read, time.monotonic() + seconds, wanted)
         if status is None:
             why = f"it was still at it after {seconds:g} s"
             raise ChildEnded(stage, why, "machine" if starved(used, seconds) else "timeout")
@@ -90,7 +94,7 @@ def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int)
         wipe()  # of what the parent expects; code of others comes next
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         try:
-            answer = ("value", work())
+            answer: tuple[str, Any] = ("value", work())
         except BackendError as error:
             answer = ("backend", (error.stage, error.reason, error.kind))
         except MemoryError:
@@ -120,13 +124,15 @@ def _redirect(said: Path) -> None:
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
 
 
-def _watch(child: int, pipe: int, deadline: float) -> tuple[bytes, int | None, float]:
+def _watch(
+    child: int, pipe: int, deadline: float, wanted: int | None
+) -> tuple[bytes, int | None, float]:
     """What a child sent, its wait status, None where it was killed for exceeding its time, and the
     seconds of processor time that it had."""
     # A pidfd becomes readable when the child ends: one `select` waits for data, end and deadline.
     end = os.pidfd_open(child)
     try:
-        data, in_time = _receive(pipe, end, deadline)
+        data, in_time = _receive(pipe, end, deadline, wanted)
         if in_time:
             select.select([end], [], [], GRACE)
     finally:
@@ -139,14 +145,15 @@ def _watch(child: int, pipe: int, deadline: float) -> tuple[bytes, int | None, f
     return data, status if in_time else None, use.ru_utime + use.ru_stime
 
 
-def _receive(pipe: int, end: int, deadline: float) -> tuple[bytes, bool]:
+def _receive(pipe: int, end: int, deadline: float, wanted: int | None) -> tuple[bytes, bool]:
     """The data from a pipe until it or its writer ends, and whether that was before the
-    deadline."""
-    parts = []
+    deadline, and before nobody wanted it any more."""
+    parts: list[bytes] = []
+    waited = [pipe, end] if wanted is None else [pipe, end, wanted]
     while True:
         left = deadline - time.monotonic()
-        ready = select.select([pipe, end], [], [], max(left, 0))[0]
-        if not ready:
+        ready = select.select(waited, [], [], max(left, 0))[0]
+        if not ready or wanted in ready:
             return b"".join(parts), False
         part = os.read(pipe, _CHUNK) if pipe in ready else b""
         if not part:

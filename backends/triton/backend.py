@@ -175,7 +175,7 @@ class Triton:
         """On the target's GPU everything on it; elsewhere interpreter and model."""
         if lacking := present(machine):
             here = {"correct_by": "interpreter", "time_kind": "modelled", "why": lacking}
-            return here | {"toolchain": f"triton {version('triton')}"}
+            return here | {"toolchain": f"triton {version('triton')}", "apart": True}
         return {
             "correct_by": "device",
             "time_kind": "measured",
@@ -187,6 +187,7 @@ class Triton:
             "memory": None,  # a driver reserves more addresses than there is memory
             "own_turns": True,
             "lasting": True,
+            "apart": True,
         }
 
 

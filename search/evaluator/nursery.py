@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -31,6 +31,7 @@ from backends.registry import backend_for
 from backends.served import Served
 from ir.digest import text_digest
 from ir.errors import KernelError
+from search.evaluator.forks import forked, messages, pair
 from search.evaluator.local import Worker, module_path
 from search.evaluator.sandbox import environment
 from search.evaluator.stages import Bench, Stages
@@ -39,7 +40,6 @@ from search.evaluator.worker import serve, set_up
 KEPT = 4  # stems: each holds the inputs and references of a kernel
 WARM = "warm "  # before the file of benches whose backends are loaded, for which nothing is forked
 BORN = b"b"  # what a worker says first, with a descriptor of its process
-_LONGEST = 4096  # bytes of a message
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[2:]; "
     f"from {__package__}.nursery import template; template(int(sys.argv[1]))"
@@ -101,7 +101,7 @@ class Nursery:
     def warm(self, served: Iterable[Served]) -> None:
         """Has backends loaded, and returns at once."""
         opens = {s.name: (s.machine, partial(backend_for, s.machine, s.name)) for s in served}
-        here, there = _pair()
+        here, there = pair()
         with here, there, suppress(OSError):
             benches = [Bench("", machine, opened, {}) for machine, opened in opens.values()]
             said = WARM + str(self._file(benches)[1])
@@ -139,7 +139,7 @@ class Nursery:
         if key not in self._stems:
             while len(self._stems) >= KEPT:
                 self._stems.popitem(last=False)[1].close()
-            here, there = _pair()
+            here, there = pair()
             with there:
                 socket.send_fds(self._template(), [str(file).encode()], [there.fileno()])
             self._stems[key] = here
@@ -156,7 +156,7 @@ class Nursery:
 
     def _template(self) -> socket.socket:
         if self._control is None:
-            here, there = _pair()
+            here, there = pair()
             with there:
                 self._process = subprocess.Popen(
                     [sys.executable, "-c", _BOOT, str(there.fileno()), *module_path()],
@@ -181,14 +181,9 @@ class Nursery:
             self._process.wait()
 
 
-def _pair() -> tuple[socket.socket, socket.socket]:
-    """Two ends that keep messages apart."""
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-
-
 def template(control: int) -> None:
     """The template: forks a stem at each message, which names the file of its benches; see `WARM`, too."""
-    for end, said in _messages(control):
+    for end, said in messages(control):
         benches: Sequence[Bench] = pickle.loads(Path(said.removeprefix(WARM)).read_bytes())
         for bench in benches:  # for all stems to come
             with suppress(KernelError):
@@ -197,15 +192,15 @@ def template(control: int) -> None:
                     backend.warm(bench.machine)
         if said.startswith(WARM):
             os.close(end)
-        elif _forked(control, end):
+        elif forked(control, end):
             _stem(end, benches)
 
 
 def _stem(control: int, benches: Sequence[Bench]) -> None:
     """A stem: forks a worker at each message, which names its folder. Does not return."""
     made = set_up(benches, all_cores=True)
-    for end, home in _messages(control):
-        if _forked(control, end):
+    for end, home in messages(control):
+        if forked(control, end):
             _worker(end, Path(home), made)
     os._exit(0)
 
@@ -222,30 +217,3 @@ def _worker(end: int, home: Path, made: dict[str, Stages] | KernelError) -> None
         serve(Connection(end), home, made)
     finally:
         os._exit(0)
-
-
-def _messages(control: int) -> Iterator[tuple[int, str]]:
-    """The descriptor and the text of each message, until the other end is closed."""
-    with socket.socket(fileno=control) as stream:
-        while True:
-            said, found, _, _ = socket.recv_fds(stream, _LONGEST, 1)
-            if not said or not found:
-                return
-            _reap()
-            yield found[0], said.decode()
-
-
-def _reap() -> None:
-    """Takes what has ended of what was forked here; nobody else waits for it."""
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG) != (0, 0):
-            pass
-
-
-def _forked(control: int, end: int) -> bool:
-    """Forks; whether this is the child, which has the end and not the control."""
-    if os.fork():
-        os.close(end)
-        return False
-    os.close(control)
-    return True

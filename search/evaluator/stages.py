@@ -136,6 +136,8 @@ class Stages:
     own_cores: bool = False
     # A process may evaluate several candidates of our own emitters: opening the device takes long.
     lasting: bool = False
+    # Sources that somebody else wrote are compiled and interpreted in a clean process.
+    apart: bool = False
 
     @staticmethod
     def of(bench: Bench, timed: tuple[TimedShape, ...] = (), all_cores: bool = False) -> Stages:
@@ -189,6 +191,7 @@ class Stages:
             turns=_turns(can),
             own_cores=bool(can.get("own_cores")),
             lasting=bool(can.get("lasting")),
+            apart=bool(can.get("apart")),
         )
 
     def evaluate(

@@ -20,30 +20,31 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from backends.backend import Opens
 from backends.busy import starved
+from backends.gpu.apart import join
 from backends.turns import spent
 from ir.errors import KernelError
 from search.core.candidate import Candidate, candidate
 from search.core.evaluation import Evaluated, Failure, from_json, to_json
 from search.evaluator import sandbox
+from search.evaluator.clean import Template
+from search.evaluator.forks import OUTPUT, detach
 from search.evaluator.groups import Group, sweep
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench, Stages
 
-MOST_OUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it needs
-MOST_FILES = 1 << 16
+MOSTOUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it needs
 CPU_SHARE = 0.5  # of its processor time, after which a child takes no further candidate
 OPENING = 60.0  # seconds that a child may take to open a device before it has a candidate
 GRACE = 1.0  # seconds between the end of a child's output and its own
 TAIL = 400  # characters of a dead child's last words
 _SET_SUBREAPER = 36
-_OUTPUT = "output.txt"
 
 
 class Gone(Exception):
@@ -96,6 +97,8 @@ def serve(connection: Connection, home: Path, made: dict[str, Stages] | KernelEr
     finally:
         while kept:
             kept.popitem()[1].end(kept.values())
+        while _templates:
+            _templates.popitem()[1].close()
         shutil.rmtree(home, ignore_errors=True)
 
 
@@ -149,7 +152,10 @@ def attempt(
     lasting = kept is not None and asked.source is None and stages.lasting
     child = idle.pop(asked.backend, None) if lasting else None
     if child is None or not child.ask(asked, fastest_us, idle.values()):
-        child = _forked(stages, home)
+        try:
+            child = _forked(stages, home, asked.source is not None)
+        except OSError as error:
+            return Failure("verify", "machine", f"no process can be made for it: {error}")
         child.ask(asked, fastest_us, idle.values())
     try:
         outcome = _watch(child, wanted)
@@ -172,18 +178,34 @@ def _sound(outcome: Evaluated) -> bool:
     return True
 
 
-def _forked(stages: Stages, home: Path) -> _Child:
-    """A new child."""
+def _forked(stages: Stages, home: Path, edited: bool = False) -> _Child:
+    """A new child. edited: it gets a source that somebody else wrote. OSError where none can be made."""
     folder = Path(tempfile.mkdtemp(dir=home))
+    group = sandbox.grouped(stages.setup.limits)
+    clean = Path(tempfile.mkdtemp(dir=home)) if edited and stages.apart else None
+    line = _line(stages, clean, group) if clean else None
     read, write = os.pipe()
     requests, ask = os.pipe()
-    group = sandbox.grouped(stages.setup.limits)
     pid = os.fork()
     if pid == 0:
-        _child(stages, requests, folder, write, group)
-    os.close(write)
-    os.close(requests)
-    return _Child(pid, read, ask, stages.setup.limits, folder, group)
+        _child(stages, requests, folder, write, group, line)
+    for ours in (write, requests, *(() if line is None else (line,))):
+        os.close(ours)
+    return _Child(pid, read, ask, stages.setup.limits, folder, group, clean)
+
+
+_templates: dict[str, Template] = {}  # by backend
+
+
+def _line(stages: Stages, folder: Path, group: Group | None) -> int:
+    """The line of a new clean process; of a new template where the last one has ended."""
+    name, limits = stages.backend.manifest.name, stages.setup.limits
+    if name in _templates:
+        with suppress(OSError):
+            return _templates[name].line(folder, limits, group)
+        _templates.pop(name).close()
+    _templates[name] = Template(stages.bench)
+    return _templates[name].line(folder, limits, group)
 
 
 @dataclass(slots=True)
@@ -196,6 +218,7 @@ class _Child:
     limits: Limits
     folder: Path
     group: Group | None = None
+    clean: Path | None = None  # the folder of the clean process beside it
     began: float = field(default_factory=time.monotonic)
     stages: list[tuple[str, float]] = field(default_factory=list)
     buffer: bytes = b""
@@ -229,13 +252,15 @@ class _Child:
 
     def end(self, others: Iterable[_Child] = ()) -> Evaluated:
         """Ends it, and leaves nothing of it; its outcome, or what its end says. others: that live on."""
-        status, used = end_all(self.pid, {child.pid for child in others})
+        kept = {child.pid for child in others} | {made.pid for made in _templates.values()}
+        status, used = end_all(self.pid, kept)
         outcome = self.outcome or _death(self, status, used)
         if self.group:
             self.group.remove()
         os.close(self.pipe)
         os.close(self.to)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for place in filter(None, (self.folder, self.clean)):
+            shutil.rmtree(place, ignore_errors=True)
         return outcome
 
     @property
@@ -249,7 +274,7 @@ class _Child:
         *lines, self.buffer = (self.buffer + data).split(b"\n")
         for line in lines:
             self._take(line)
-        return bool(data) and self.received <= MOST_OUTPUT
+        return bool(data) and self.received <= MOSTOUTPUT
 
     def _take(self, line: bytes) -> None:
         kind, _, rest = line.decode(errors="replace").partition(" ")
@@ -344,7 +369,7 @@ def _death(child: _Child, status: int, used: float) -> Failure:
         limit = f"it was still at it after {child.limits.seconds:g} s"
         kind = "machine" if starved(used, child.limits.seconds) else "timeout"
         return Failure(child.stage, kind, limit)
-    tail = _tail(child.folder / _OUTPUT)
+    tail = _tail(child.folder / OUTPUT)
     number = os.waitstatus_to_exitcode(status)
     said = f": {tail}" if tail else ""
     most = child.limits.cpu
@@ -372,13 +397,17 @@ def _tail(file: Path) -> str:
         return ""
 
 
-def _child(stages: Stages, requests: int, folder: Path, pipe: int, group: Group | None) -> None:
-    """The child: shuts itself in, then evaluates and sends, until nothing more is asked. Does not
-    return."""
+def _child(
+    stages: Stages, requests: int, folder: Path, pipe: int, group: Group | None, line: int | None
+) -> None:
+    """The child: shuts itself in, then evaluates and sends, until nothing more is asked. line: of the clean
+    process that compiles and interprets for it. Does not return."""
     try:
         gc.freeze()  # to look through what the worker has would copy all of it
         os.setsid()
-        _detach(folder, requests, pipe)
+        detach(folder, requests, pipe, *(() if line is None else (line,)))
+        if line is not None:
+            join(line)
         sandbox.enter(folder, stages.setup.limits, group)
 
         def enter(stage: str) -> None:
@@ -388,35 +417,20 @@ def _child(stages: Stages, requests: int, folder: Path, pipe: int, group: Group 
             stages.backend.open(stages.bench.machine)
         os.write(pipe, b"ready \n")
         with os.fdopen(requests, "rb") as asked:
-            for number, line in enumerate(asked):
+            for number, said in enumerate(asked):
                 build = folder / f"build_{number}"
                 build.mkdir()
-                table, fastest_us = json.loads(line)
+                table, fastest_us = json.loads(said)
                 outcome = stages.evaluate(candidate(table), build, enter, fastest_us)
                 most = stages.setup.limits.cpu
                 ends = not stages.lasting or (most and time.process_time() > CPU_SHARE * most)
-                said = f"spent {json.dumps(spent())}\n{'last' if ends else 'more'} \n"
-                said += f"outcome {to_json(outcome)}\n"
+                told = f"spent {json.dumps(spent())}\n{'last' if ends else 'more'} \n"
+                told += f"outcome {to_json(outcome)}\n"
                 shutil.rmtree(build, ignore_errors=True)
-                data = memoryview(said.encode())
+                data = memoryview(told.encode())
                 while data:
                     data = data[os.write(pipe, data) :]
     except BaseException as error:  # nothing may come back into the worker's loop
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         os._exit(1)
     os._exit(0)
-
-
-def _detach(folder: Path, *kept: int) -> None:
-    """Closes every file but those kept; output goes to a file in the folder."""
-    os.chdir(folder)
-    nothing = os.open("/dev/null", os.O_RDONLY)
-    output = os.open(folder / _OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(nothing, 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    for low, high in pairwise((2, *sorted(kept), MOST_FILES)):
-        os.closerange(low + 1, high)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    tempfile.tempdir = None
-    os.environ.update(sandbox.homes(folder))

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -119,6 +120,10 @@ class CubinBackend(DeviceBackend):
         what = f"{nest.spec.name} at {at}: a cubin for {self.language.arch(machine)}, sha256 {sha256(image)}."
         tensors = [(p, [value(e, bound) for e in p.shape]) for p in parameters(nest)]
         return c_files(nest.spec.name, what, tensors, found, image.read_bytes())
+
+    def available(self, machine: Machine) -> Mapping[str, Any]:
+        """As of every device; compilers run apart."""
+        return {**super().available(machine), "apart": True}
 
     def warm(self, machine: Machine) -> None:
         """Loads the compiler."""

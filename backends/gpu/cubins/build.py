@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from backends.backend import BackendError, Built
-from backends.gpu.child import in_child, limit_memory
+from backends.gpu.apart import apart
+from backends.gpu.child import limit_memory
 from backends.gpu.cubins.code import cuobjdump, programs
 from backends.gpu.launched.builds import compiled_launches
 from backends.gpu.model.builds import check_limits, figures
@@ -109,11 +110,13 @@ class Language:
             raise BackendError("build", self.missing)
         self.load(arch)  # here, so that no child loads it again
 
-        def work() -> bytes:
-            limit_memory(self.memory)
-            return self.compile(source, given, sizes, arch)
-
-        code = in_child(work, self.seconds, "build", image.parent)
+        code = apart(
+            _compiled,
+            *(self.compile, self.memory, source, given, dict(sizes), arch),
+            seconds=self.seconds,
+            stage="build",
+            folder=image.parent,
+        )
         made = {
             "sha256": hashlib.sha256(code).hexdigest(),
             "toolchain": self.version(),
@@ -126,6 +129,20 @@ class Language:
             part = file.with_name(f"{file.name}.{os.getpid()}")
             part.write_bytes(data)
             part.replace(file)
+
+
+def _compiled(
+    place: Path,
+    compile: Callable[..., bytes],
+    memory: int,
+    source: str,
+    given: Launches,
+    sizes: Mapping[str, int],
+    arch: str,
+) -> bytes:
+    """A cubin, compiled with so many bytes more than the process has."""
+    limit_memory(memory)
+    return compile(source, given, sizes, arch)
 
 
 def launches(file: Path) -> Launches:

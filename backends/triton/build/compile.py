@@ -25,9 +25,9 @@ from triton.runtime import driver
 from triton.runtime.jit import JITFunction, mangle_type
 
 from backends.backend import BackendError, Built
+from backends.gpu.apart import apart
 from backends.gpu.assembly import amdgcn, cubin, sass
 from backends.gpu.assembly.mix import Code
-from backends.gpu.child import in_child
 from backends.gpu.device.tensors import unplaced
 from backends.gpu.model.builds import CompiledLaunch, check_limits, figures
 from backends.triton.build.module import launcher
@@ -53,11 +53,28 @@ def build(source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
     file.write_text(source, encoding="utf-8")
     table = table_of(machine)
     warm(machine)
-    done = in_child(lambda: compiled(file, nest, table), SECONDS, "build", folder)
+    done = apart(
+        _compiled_text,
+        *(source, nest, dict(table)),
+        seconds=SECONDS,
+        stage="build",
+        folder=folder,
+        keep=(CACHE,),
+    )
     _check_launches(done, nest)
     for one in done:
         check_limits(one, table)
     return Built(file, figures(done, table))
+
+
+def _compiled_text(
+    place: Path, source: str, nest: LoopNest, table: Mapping[str, Any]
+) -> list[CompiledLaunch]:
+    """As `compiled`, of a text."""
+    file = place / FILE
+    if not file.exists():
+        file.write_text(source, encoding="utf-8")
+    return compiled(file, nest, table)
 
 
 def compiled(file: Path, nest: LoopNest, table: Mapping[str, Any]) -> list[CompiledLaunch]:

@@ -25,7 +25,7 @@ from triton.runtime import interpreter
 from triton.runtime.jit import JITFunction, mangle_type
 
 from backends.backend import Arrays, BackendError, Built, Sizes
-from backends.gpu.child import in_child
+from backends.gpu.apart import apart
 from backends.gpu.device.tensors import array, placed, poisoned
 from backends.triton.build.module import launcher
 from backends.triton.interpret import libdevice, reductions, repairs
@@ -57,11 +57,32 @@ def interpret(
     kernel: what it raises, and any access outside its tensors.
     """
 
-    def work() -> dict[str, np.ndarray]:
-        return interpreted(built, nest, machine, sizes, inputs, order)
-
     warm()
-    return in_child(work, SECONDS, "check", built.file.parent)
+    source = built.file.read_text(encoding="utf-8")
+    return apart(
+        _interpreted,
+        *(built.file.name, source, nest, machine, dict(sizes), dict(inputs), order),
+        seconds=SECONDS,
+        stage="check",
+        folder=built.file.parent,
+    )
+
+
+def _interpreted(
+    place: Path,
+    name: str,
+    source: str,
+    nest: LoopNest,
+    machine: Machine,
+    sizes: Sizes,
+    inputs: Arrays,
+    order: int,
+) -> dict[str, np.ndarray]:
+    """As `interpreted`, of a text."""
+    file = place / name
+    if not file.exists():
+        file.write_text(source, encoding="utf-8")
+    return interpreted(Built(file), nest, machine, sizes, inputs, order)
 
 
 @cache
