@@ -149,7 +149,6 @@ def waits(place, pipe):
 def test_work_that_nobody_waits_for_any_more_is_ended(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    read = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     here, there = socket.socketpair()
     pid = os.fork()
     if pid == 0:
@@ -161,8 +160,7 @@ def test_work_that_nobody_waits_for_any_more_is_ended(tmp_path):
     there.close()
     word = module.pickle.dumps((waits, (str(pipe),), GUARD, "check", ()))
     module._send(here.fileno(), word)
-    while select.select([read], [], [], 0.01)[0]:  # until the work has opened it, its end is closed
-        pass
+    read = os.open(pipe, os.O_RDONLY)  # which waits until the work has it open
     here.close()
     assert select.select([read], [], [], GUARD)[0] and os.read(read, 1) == b""
     os.waitpid(pid, 0)
