@@ -123,6 +123,15 @@ class CountsSource(Protocol):
 
 
 @runtime_checkable
+class Hosted(Protocol):
+    """A backend whose sources have host code that users call and no evaluation runs."""
+
+    def require_host(self, source: str, emitted: str) -> None:
+        """BackendError("build") where that code of a source is not what is emitted for its nest: nothing
+        would say whether it is right."""
+
+
+@runtime_checkable
 class Warms(Protocol):
     """A backend that can do beforehand what each build and run in a child would do again."""
 

@@ -44,6 +44,7 @@ LANGUAGE = (
 
 # Package: what it may import beside itself, then which third-party packages. A module is of
 # the longest package that holds it; `*` is any backend's folder; None: anything.
+_EVALUATED = ("search/core", "search/evaluator")
 TABLE = {
     "ir": ((), ()),
     "ir/parse": (("ir",), ()),
@@ -204,10 +205,7 @@ TABLE = {
     ),
     "search/whole/testing": (("ir", "backends", "search/whole"), None),
     "search/evaluator/testing": (
-        (
-            *("ir", "backends", "backends/gpu/apart", "machines/tiles"),
-            *("search/core", "search/evaluator"),
-        ),
+        ("ir", "backends", "backends/gpu/apart", "machines/tiles", *_EVALUATED),
         None,
     ),
     "search/evaluator": (
@@ -245,26 +243,18 @@ TABLE = {
     "testing": (("ir",), None),
     "testing/conformance": (("ir", "backends", "testing/samples"), None),
     "tests": (ALL, None),
-    "tests/cheats": (
-        ("ir", "backends", "benchmarks", "search/core", "search/evaluator", "search/cli"),
-        None,
-    ),
+    "tests/cheats": (("ir", "backends", "benchmarks", *_EVALUATED, "search/cli"), None),
     "tests/hostile": (
         (
-            *("ir", "backends", "backends/caged", "search/core"),
-            *("search/evaluator", "search/evaluator/testing", "tests/cheats"),
+            *("ir", "backends", "backends/caged", "search/evaluator/testing", "tests/cheats"),
+            *_EVALUATED,
         ),
         None,
     ),
     "tests/device": (
         (
-            "ir",
-            "backends/registry",
-            "benchmarks",
-            "frontends/kernelbench",
-            "frontends/compiled",
-            "search/store",
-            "search/core/evaluation",
+            *("ir", "backends/registry", "benchmarks", "frontends/kernelbench"),
+            *("frontends/compiled", "search/store", "search/core/evaluation"),
         ),
         None,
     ),

@@ -8,6 +8,17 @@ from typing import Any
 
 from tools.markdown import line
 
+# What cheats of a group reach for.
+_KINDS = {
+    1: "memory and words that no kernel has",
+    2: "Python that no kernel has",
+    5: "shapes and seeds that are known",
+    6: "values that are rare",
+    7: "errors that are small",
+    9: "inputs that are changed",
+    10: "work that is not done",
+}
+
 
 def cheats(result: Mapping[str, Any]) -> list[str]:
     """Where the file is from, how many cases of each kind are as expected, and each that is not."""
@@ -57,9 +68,16 @@ def published_cheats(result: Mapping[str, Any]) -> list[str]:
 
 
 def _groups(rows: list[Mapping[str, Any]]) -> str:
-    lines = [line(["language", "group", "cases", "as expected"]), line(["---"] * 2 + ["---:"] * 2)]
+    lines = [
+        line(["language", "cases", "how many", "as expected"]),
+        line(["---"] * 2 + ["---:"] * 2),
+    ]
     of = [
-        (r["language"], f"cheats, {r['group']}" if r["is"] == "cheat" else "honest") for r in rows
+        (
+            r["language"],
+            f"cheats: {_KINDS[r['group']]}" if r["is"] == "cheat" else "honest oddities",
+        )
+        for r in rows
     ]
     every = Counter(of)
     right = Counter(key for key, r in zip(of, rows, strict=True) if r["as_expected"])

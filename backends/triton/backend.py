@@ -18,7 +18,7 @@ from backends.gpu.program import tile_program
 from backends.gpu.text import program_text
 from backends.manifest import Manifest
 from backends.timeline import Bar, facts_of, write_timeline
-from backends.triton.build.admission import require_admissible
+from backends.triton.build.admission import require_admissible, require_host
 from backends.triton.emit.names import WORDS, spelled
 from backends.triton.emit.spelling import templates
 from backends.triton.emit.view import kernel_view
@@ -36,6 +36,7 @@ class Triton:
     and are timed there; elsewhere they are interpreted, and their time is modelled."""
 
     admit = staticmethod(require_admissible)
+    require_host = staticmethod(require_host)
 
     def __init__(self, manifest: Manifest):
         self.manifest = manifest

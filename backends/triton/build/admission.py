@@ -74,13 +74,36 @@ def require_admissible(source: str) -> None:
     """BackendError("build") at the first construct that a kernel may not use."""
     tree = plain_tree(source)
     known = set(BUILTINS)
+    taken = set(BUILTINS)
     for node in tree.body:
         _require_outside(node)
+        for name in _outside(node):
+            if name in taken:
+                _refuse(node, name, "a name stands for one thing, as who reads a text takes it")
+            taken.add(name)
         inside = () if isinstance(node, ast.FunctionDef) else ast.walk(node)
         known |= {name for each in (node, *inside) for name in _bound(each)}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and ast.dump(node) != _wrappers_check():
             _require_function(node, known, _is_kernel(node))
+
+
+def require_host(source: str, emitted: str) -> None:
+    """BackendError("build") where functions that are neither kernels nor `launch` are not those of the
+    emitted text: users call them, and no evaluation does. A source may lack them."""
+    known = {node.name: ast.dump(node) for node in _host(emitted)}
+    for node in _host(source):
+        if known.get(node.name) != ast.dump(node):
+            why = (
+                "beside kernels and `launch` there are the functions that are emitted, as they are"
+            )
+            _refuse(node, f"def {node.name}", why)
+
+
+def _host(source: str) -> Iterator[ast.FunctionDef]:
+    for node in plain_tree(source).body:
+        if isinstance(node, ast.FunctionDef) and not _is_kernel(node) and node.name != "launch":
+            yield node
 
 
 @cache
@@ -260,6 +283,13 @@ def _bound(node: ast.AST) -> Iterator[str]:
                 yield arg.arg
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         yield node.id
+
+
+def _outside(node: ast.stmt) -> set[str]:
+    """The names that a statement of a module defines there."""
+    if isinstance(node, ast.FunctionDef):
+        return {node.name}
+    return {name for each in ast.walk(node) for name in _bound(each)}
 
 
 def _refuse(node: ast.AST, text: str, why: str) -> NoReturn:

@@ -104,7 +104,17 @@ class Plan:
             raise TypeError(f"launch() takes {len(names)} tensors, {len(tensors)} were given")
         held = {name: Argument(n) for n, name in enumerate(names)}
         run = _Run(self, tuple(tensors), {**self.constants, **held})
-        return list(run.block(self.tree.body))
+        found: list[Launched] = []
+        try:
+            for one in run.block(self.tree.body):
+                found.append(one)
+        except _Returned:
+            pass
+        return found
+
+
+class _Returned(Exception):
+    """The launch ends here."""
 
 
 class _Run:
@@ -120,8 +130,10 @@ class _Run:
 
     def statement(self, node: ast.stmt) -> Iterator[Launched]:
         match node:
-            case ast.Expr(ast.Constant()) | ast.Pass() | ast.Return(None):
+            case ast.Expr(ast.Constant()) | ast.Pass():
                 return
+            case ast.Return(None):
+                raise _Returned
             case ast.Expr(ast.Call(ast.Subscript(ast.Name(kernel), grid))) if (
                 kernel in self.plan.kernels
             ):
@@ -197,10 +209,8 @@ class _Run:
                 return [self.value(element) for element in elements]
             case ast.IfExp(test, body, orelse):
                 return self.value(body if self.value(test) else orelse)
-            case ast.BoolOp(ast.And(), values):
-                return all(self.value(value) for value in values)
-            case ast.BoolOp(ast.Or(), values):
-                return any(self.value(value) for value in values)
+            case ast.BoolOp(op, values):
+                return self.first(values, isinstance(op, ast.Or))
             case ast.BinOp() | ast.UnaryOp() | ast.Compare():
                 return self.arithmetic(node)
             case ast.Subscript(value, index):
@@ -210,6 +220,13 @@ class _Run:
             case ast.Call(function, arguments, []):
                 return self.call(node, function, arguments)
         _refuse(node)
+
+    def first(self, values: Sequence[ast.expr], wanted: bool) -> Any:
+        """The first of some values that is as true as wanted, else the last, as `or` and `and` give it."""
+        for node in values[:-1]:
+            if bool(found := self.value(node)) is wanted:
+                return found
+        return self.value(values[-1])
 
     def arithmetic(self, node: ast.expr) -> Any:
         match node:
@@ -227,7 +244,10 @@ class _Run:
                 before = self.value(left)
                 for op, other in zip(operators, others, strict=True):
                     after = self.value(other)
-                    if type(op) not in _COMPARED:
+                    same = isinstance(op, ast.Is | ast.IsNot)  # of numbers, chance says it
+                    if type(op) not in _COMPARED or (
+                        same and not (before is None or after is None)
+                    ):
                         _refuse(node)
                     if not _COMPARED[type(op)](before, after):
                         return False

@@ -184,3 +184,29 @@ def test_a_source_without_a_launch_is_refused(tmp_path):
     (tmp_path / "kernel.py").write_text(KERNEL)
     with pytest.raises(BackendError, match="has no function `launch`"):
         launcher(tmp_path / "kernel.py", "check")
+
+
+@pytest.mark.parametrize(
+    ("lines", "grids"),
+    [
+        (("if x.shape[0] > 2:", "    return", "k_0[(1,)](x, 1, B=4)"), []),
+        (("k_0[(2,)](x, 1, B=4)", "return", "k_0[(1,)](x, 1, B=4)"), [(2,)]),
+        (("n = x.shape[0] and 7", "k_0[(n,)](x, 1, B=4)"), [(7,)]),
+        (("n = 0 or x.shape[0]", "k_0[(n,)](x, 1, B=4)"), [(3,)]),
+        (("n = x.shape[0] and 0 or 5", "k_0[(n,)](x, 1, B=4)"), [(5,)]),
+    ],
+)
+def test_an_early_end_and_words_of_logic_are_pythons(lines, grids):
+    """What is judged is what runs where somebody calls the text as Python."""
+    tensor, text = torch.zeros(3), body(*lines)
+    assert [one.grid for one in read(text, tensor)] == grids
+    kept, names = [], {"k_0": Recorded("k_0", [])}
+    names["k_0"] = Recorded("k_0", kept)
+    exec(text.partition("\n\n\ndef launch")[2].join(("def launch", "")), names)
+    names["launch"](tensor)
+    assert [grid for _, grid, _, _ in kept] == grids
+
+
+def test_whether_two_numbers_are_one_object_is_no_question():
+    with pytest.raises(BackendError, match="is not for a launch"):
+        read(body("if x.shape[0] is 3:", "    k_0[(1,)](x, 1, B=4)"), torch.zeros(3))
