@@ -26,7 +26,7 @@ from backends.gpu.tile import Compute, Converted, Masked, Name, Shares
 from ir.digest import spec_digest, text_digest
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
-from ir.spec import SMALL, Equation, Expr, Number, Size, Spec
+from ir.spec import DTYPES, SMALL, Equation, Expr, Number, Size, Spec
 
 ALIGNED = 1024  # bytes that a region begins at a multiple of: what the widest swizzle repeats after
 SIGNALS, SIGNAL_BYTES = "signals", 8  # the region of signals, and the bytes of a stage of one
@@ -166,7 +166,7 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         counts=tuple(counts),
         shared=launch.shared,
         regions=parts,
-        starts=tuple(starts[t.region] for t in launch.shared),
+        starts=tuple(_start(t, starts) for t in launch.shared),
         once=once,
         body=body,
         signals=tuple(_placed(launch.signals, starts)),
@@ -178,6 +178,12 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         consumers=launch.consumers,
         steps=launch.steps,
     )
+
+
+def _start(tile: Shared, starts: Mapping[str, str]) -> str:
+    """The first byte of a tile. starts: of regions."""
+    start = starts[tile.region]
+    return f"{start} + {tile.begin * DTYPES[tile.dtype]}" if tile.begin else start
 
 
 def _scoped_producer(launch: Launch) -> Producer | None:

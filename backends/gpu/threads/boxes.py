@@ -7,7 +7,7 @@ panels with the engine's swizzle. One box moves one panel.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -20,6 +20,7 @@ from backends.gpu.threads.products import PANEL_BYTES, order_of, swizzle_of
 from backends.gpu.threads.signals import TensorMap
 from backends.gpu.threads.staging import Staging
 from backends.gpu.threads.vectors import contiguous
+from backends.gpu.threads.windows import Window, widened, windows
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Apply, Expr, Index, Number
 
@@ -72,12 +73,13 @@ class Boxed(Staging):
         super().__init__(*args)
         self.boxes = boxes
         self.conditions: list[Expr] = []  # that the engine takes all tensors
+        self.windows: dict[Name, Window] = {}  # of loads that share a box
 
     def require_all(self) -> None:
         """BackendError where the engine moves less than the schedule says."""
         super().require_all()
         for name in self.boxes.loads:
-            if map_of(name) not in self.maps:
+            if map_of(self.windows[name].home if name in self.windows else name) not in self.maps:
                 raise BackendError(
                     "emit",
                     f"`{name.stem}` is not copied in bulk: the engine fills whole tiles in rows of 32, "
@@ -179,9 +181,70 @@ class Boxed(Staging):
     def boxed(self, x: of.Load, stages: int, divided: str) -> Name:
         """The tile of a load that the engine fills, with the map of its tensor. divided: the axis of
         which each block of a cluster copies a part; empty: none."""
-        tile = self.in_panels(replace(self.target(x, stages)[0], stages=stages), x.name)
-        self.map(map_of(x.name), self.boxes.loads[x.name], tile, divided)
+        tile = replace(self.target(x, stages)[0], stages=stages)
+        window = self.windows.get(x.name)
+        if window is None:
+            tile = self.in_panels(tile, x.name)
+        else:
+            tile = self._part(tile, x, window)
+        if window is None or window.home == x.name:
+            self.map(map_of(x.name), self.boxes.loads[x.name], tile, divided)
         return tile.name
+
+    def share(self, loads: Sequence[of.Load]) -> None:
+        """Notes which loads of one iteration share a box."""
+        if self.launch.cluster is not None:
+            return
+        given = []
+        for x in loads:
+            axes, (dtype, _) = self._axes(x), self.typing.known[x.name]
+            extents = [int(e.value) if isinstance(e := self.width(i), Number) else 0 for i in axes]
+            row = prod(extents[1:-1]) * self.panel_of(x.name, axes[-1:], dtype) * DTYPES[dtype]
+            if len(axes) > 1 and all(extents) and row % BOX_ALIGNED == 0:
+                given.append((x.name, self.boxes.loads[x.name], axes[0], extents[0]))
+        found = windows(given, self.boxes.descriptors)
+        most = {n: extent for n, _, _, extent in given}
+        self.windows |= {n: w for n, w in found.items() if most[n] + w.more <= BOX_MOST}
+        for x in (x for x in loads if x.name in self.windows and self.whole(x)):
+            self.target(x, 1)  # whose region the others are in
+
+    def _part(self, tile: to.Shared, x: of.Load, window: Window) -> to.Shared:
+        """A tile as a part of the whole box's."""
+        first, *others = (int(e.value) for e in tile.extents)  # type: ignore[attr-defined]
+        region = self.shared[replace(window.home, sort="shared")].region
+        extents = (Number(first + window.more), *tile.extents[1:])
+        made = self.in_panels(replace(tile, extents=extents, region=region), x.name)
+        begin = window.rows * prod(others[:-1]) * made.panel
+        self.shared[made.name] = made = replace(made, begin=begin)
+        return made
+
+    def whole(self, x: of.Load) -> bool:
+        """Whether a load has a box of its own."""
+        return x.name not in self.windows or self.windows[x.name].home == x.name
+
+    def target(self, s: of.Load, stages: int) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
+        """The tile that a load is copied to; threads that copy a whole box have its rows."""
+        tile, along, axes = super().target(s, stages)
+        if s.name in self.windows:
+            wide = {tile.axes[0]: tile.extents[0]}
+            axes = self.distributed(tile.axes, along, DTYPES[tile.dtype], wide)
+        return tile, along, axes
+
+    def by_threads(
+        self, body: Iterable[of.Statement], loads: Iterable[of.Load]
+    ) -> tuple[list[of.Statement], list[of.Load]]:
+        """The statements and loads of an iteration where threads copy: whole boxes too."""
+
+        def whole(x: of.Load) -> of.Load:
+            if x.name not in self.windows:
+                return x
+            box, axis = self.boxes.loads[x.name], self._axes(x)[0]
+            ends = self.boxes.descriptors[box.descriptor].sizes
+            return widened(x, axis, ends[box.axes.index(axis)])
+
+        left = [s for s in body if not isinstance(s, of.Load) or self.whole(s)]
+        made = [whole(s) if isinstance(s, of.Load) else s for s in left]
+        return made, [whole(x) for x in loads if self.whole(x)]
 
     def map(self, name: Name, box: of.Box, tile: to.Shared, divided: str = "") -> None:
         """Notes the map of a tensor, whose boxes are panels of a tile, and when the engine takes it."""

@@ -55,6 +55,9 @@ class Shared:
     padding: int = 0  # elements between rows, of a tile without panels
     panel: int = 0  # elements; 0: a row is whole
     swizzle: Swizzle | None = None  # of the offset of an element in its stage, in elements
+    # Elements before it: where it is a part of another tile of its region, with which its extents are alike. The
+    # swizzle repeats after so many.
+    begin: int = 0
 
 
 @dataclass(frozen=True, slots=True)

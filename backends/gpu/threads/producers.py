@@ -217,6 +217,7 @@ class Producers(Boxed):
         """A ring of stages for some loads, with its signals. Loops that load the same tensor fill the
         same tile, so they go on in one ring: no stage is filled before it was read."""
         divided = tuple(self.divided(x, self._apart(body)) for x in ahead)
+        self.share(ahead)
         tiles = tuple(self.boxed(x, stages, d) for x, d in zip(ahead, divided, strict=True))
         self.depths |= {x.name: stages for x in ahead}
         if others := [one for one in self.own_rings if set(one.tiles) & set(tiles)]:
@@ -268,16 +269,16 @@ class Producers(Boxed):
         """What fills one stage."""
         stage = ring.stage("write")
         self.copying_bits, before = self.producers.bit_length() - 1, self.copying_bits
-        found = self.copies_of(body, ahead, stage, ring.stages)
+        found = self.copies_of(*self.by_threads(body, ahead), stage, ring.stages)
         self.copying_bits = before
         origins = [x for x in found if isinstance(x, to.Each) and x.name.sort in ("origin", "step")]
         copies = [x for x in found if x not in origins]
-        boxes = tuple(
-            self._box_copy(x, tile, divided, stage, ring.full)
-            for x, tile, divided in zip(ahead, ring.tiles, ring.divided, strict=True)
-        )
+        every = zip(ahead, ring.tiles, ring.divided, strict=True)
+        alone = [one for one in every if self.whole(one[0])]
+        boxes = tuple(self._box_copy(*one, stage, ring.full) for one in alone)
+        brought = tuple(tile for _, tile, _ in alone)
         one = of.Check(to.Thread(), equal=Number(0))
-        by_one = to.Guard(one, (to.Arrive(ring.full, stage, expects=ring.tiles), *boxes))
+        by_one = to.Guard(one, (to.Arrive(ring.full, stage, expects=brought), *boxes))
         by_all = (*copies, to.Commit(), to.Wait(0), to.Fence(), to.Arrive(ring.full, stage))
         return (
             to.Await(ring.empty, stage, ring.parity("write")),
@@ -431,9 +432,7 @@ class Ring:
         self.number = number
         self.stages = stages
         self.tiles = tiles
-        self.divided = (
-            divided  # of each tile the axis that the blocks of a cluster share; empty: none
-        )
+        self.divided = divided  # of each tile the axis that a cluster's blocks share; empty: none
         self.shared = any(divided)
         self.loop = (stages, self.shared)  # what loops of one ring have alike
         self.full, self.empty = self._name("full"), self._name("empty")

@@ -331,7 +331,12 @@ class Matmuls(Lowering):
         held = self.shared[tile]
         groups = sorted((g for g in operand.groups if g), key=lambda g: held.axes.index(g[0]))
         name = replace(tile, dim=0)
-        extents = tuple(self.extent(g) for g in groups)
+        own = dict(zip(held.axes, held.extents, strict=True))
+        wider = any(own[i] != self.width(i) for i in held.axes)  # it has the rows of others too
+        extents = tuple(
+            Number(prod(int(own[i].value) for i in g)) if wider else self.extent(g)  # type: ignore[attr-defined]
+            for g in groups
+        )
         axes = tuple(map(_name, groups))
         self.shared[name] = replace(held, name=name, axes=axes, extents=extents, row=1)
         return name

@@ -71,6 +71,7 @@ class Tile:
             found = (column // panel * prod(self.extents[:first]) + row) * panel + column % panel
         else:
             found = row * (prod(self.extents[first:]) + self.shared.padding) + column
+        found = found + self.shared.begin
         return self.shared.swizzle(found) if self.shared.swizzle else found  # type: ignore[return-value]
 
 

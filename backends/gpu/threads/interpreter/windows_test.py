@@ -109,6 +109,26 @@ def test_windows_are_boxes_at_shifted_positions(window, taps, size):
     run(given, window, SIZES[size])
 
 
+@pytest.mark.parametrize(
+    "window, tile, boxes, rows",
+    [
+        ("padded", "of rows", 3, 6),
+        ("dilated", "of rows", 3, 8),
+        ("strided", "of rows", 9, 4),  # rows of one tap lie between those of another
+        ("padded", "of one row", 9, None),
+    ],
+)
+def test_taps_that_overlap_in_rows_share_a_box(window, tile, boxes, rows):
+    (launch,) = program(window, tile, "unrolled")[1].launches
+    copies = [s for s in to.statements(launch.producer.body) if isinstance(s, to.BoxCopy)]
+    of_x = [s.tile for s in copies if s.tile.stem.startswith("x")]
+    assert len(of_x) == boxes
+    tiles = [t for t in launch.shared if t.name in of_x]
+    assert {t.extents[0] for t in tiles if len(t.axes) == 3} == ({Number(rows)} if rows else set())
+    parts = [t for t in launch.shared if t.begin and t.name.dim < 0]
+    assert len(parts) == 9 - boxes
+
+
 @pytest.mark.parametrize("tile", ["of one row", "of columns"])
 @pytest.mark.parametrize("window", ["padded", "strided"])
 def test_tiles_of_other_shapes_are_right(window, tile):
