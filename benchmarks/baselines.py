@@ -126,9 +126,9 @@ def _transposed_kernels(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
 
 def _transposed_last(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
     """The same with channels last."""
-    return tuple(  # type: ignore[return-value]
-        t.contiguous(memory_format=torch.channels_last) for t in _transposed_kernels(x, w)
-    )
+    given, kernels = _transposed_kernels(x, w)
+    kept = {"memory_format": torch.channels_last}
+    return given.contiguous(**kept), kernels.contiguous(**kept)
 
 
 def cumsum(x: Tensor) -> Tensor:
