@@ -158,6 +158,7 @@ class _Contest:
         self.notes.note(
             workspace_bytes=ours.program.plan.bytes,
             plain_kernels=kernels.plain,
+            plain_because=kernels.faults,
             random=made.seed is not None,
             tf32={
                 "convolutions": torch.backends.cudnn.allow_tf32,

@@ -1,13 +1,14 @@
 """Kernels of many problems, each built once: a folder for each, with what is launched.
 
-A kernel that does not build as it was scheduled is built as plainly as can be; the folder says so.
+A kernel that does not build as it was scheduled is built without copies that run ahead, else as plainly as can be; the folder
+says so, and why.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from ir.sizes import value
 from ir.spec import Number, Spec
 
 NOTE = "built.json"
+AHEAD = ("pipeline", "copy")  # verbs of copies that run ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,9 @@ def _tries(job: KernelBuild, machine: Machine) -> Iterator[tuple[str, Callable[[
     spec, schedule = parse_spec(job.spec), parse_schedule(job.schedule)
     variant = parse_spec(job.variant) if job.variant else spec
     yield "scheduled", lambda: lower(variant, schedule, machine, {})
+    kept = tuple(d for d in schedule.decisions if d.verb not in AHEAD)
+    if kept != schedule.decisions:
+        yield "unstaged", lambda: lower(variant, replace(schedule, decisions=kept), machine, {})
     yield "plain", lambda: lower(spec, plain(spec, machine, {}), machine, {})
 
 
@@ -176,4 +181,9 @@ class BuiltKernels:
     @property
     def plain(self) -> list[str]:
         """The kernels that did not build as they were scheduled."""
-        return sorted(n for n, one in self.kernels.items() if one.table["how"] != "scheduled")
+        return sorted(self.faults)
+
+    @property
+    def faults(self) -> dict[str, list[str]]:
+        """Why these did not, by kernel: each way that was tried, with its error."""
+        return {n: one.table["faults"] for n, one in self.kernels.items() if one.table["faults"]}
