@@ -371,8 +371,8 @@ def _each(launch: Launch) -> float:
         return 0
     if len({one.terms for one in ends}) != 1 or len(ends[0].terms) != 1:
         return 0
-    moved = {s.value for s in moves}
-    return OF_POINT / max(DTYPES[v.dtype] for v in launch.values if v.name in moved)
+    stored = {s.value for s in moves if isinstance(s, Store)}
+    return OF_POINT / max(DTYPES[v.dtype] for v in launch.values if v.name in stored)
 
 
 def _last_stored(launch: Launch) -> str:

@@ -246,3 +246,15 @@ def test_what_cannot_be_lowered_is_refused_with_the_reason():
     )
     with pytest.raises(KernelError, match="an exclusive cummax of integers is not lowered"):
         autoschedule(spec, WITH_THREADS, {"M": 4, "K": 8})
+
+
+@pytest.mark.parametrize(("dtype", "each"), [("f32", 4), ("f16", 8)])
+def test_what_is_computed_element_by_element_takes_one_access_a_thread(dtype, each):
+    spec = spec_of(
+        "y[i] = maximum(x[i] + b[0], 0.0)",
+        inputs=f"x: {dtype}[4194304], b: f32[1]",
+        result=f"{dtype}[4194304]",
+    )
+    found = autoschedule(spec, WITH_THREADS, {})
+    (tile,), (count,) = found.of("tile"), found.of("threads")
+    assert tile.number("size") == each * count.number("count")
