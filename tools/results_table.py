@@ -32,6 +32,7 @@ from tools.scale_table import scale
 from tools.searches_table import searches
 from tools.static_table import static
 from tools.suite_table import suite
+from tools.throughput_table import throughput
 from tools.verb_table import verbs
 
 PAGE = Path("docs/benchmarks.md")
@@ -107,6 +108,8 @@ def table(result: Mapping[str, Any]) -> str:
         return "\n\n".join(searches(result)) + "\n"
     if "candidates" in next(iter(result["rows"]), {}):
         return "\n\n".join(contests(result)) + "\n"
+    if "workers" in result:
+        return "\n\n".join(throughput(result)) + "\n"
     if "topic" in next(iter(result["rows"]), {}):
         return "\n\n".join(verbs(result)) + "\n"
     if "repeats" in result:

@@ -1,0 +1,32 @@
+"""The table of throughput: each search is a line, and each that found nothing is named."""
+
+from tools.results_table import table
+
+ROW = {
+    "kernel": "softmax",
+    "seconds": 10.0,
+    "evaluations": 29,
+    "per_second": 2.9,
+    "correct": 20,
+    "slow": 8,
+    "failed": 1,
+    "alone_share": 0.079,
+    "seconds_each": {"correct": {"build": 0.5, "check": 1.259, "time": 0.25}},
+}
+
+
+def result(*rows):
+    head = {"command": "c", "date": "d", "target": "h200", "workers": 16, "machine": "a GPU"}
+    return head | {"driver": "1", "versions": {"torch": "2"}, "rows": list(rows)}
+
+
+def test_a_search_is_a_line_and_nothing_is_rounded_up():
+    text = table(result(ROW, {**ROW, "kernel": "lstm", "seconds": 5.0}))
+    assert "`c`, d, a GPU, driver 1, torch 2; 16 workers." in text
+    assert "| `softmax` | 10.0 | 29 | 2.90 | 20 | 8 | 1 | 7% | 0.50 | 1.25 | 0.25 | - |" in text
+    assert "All: 58 evaluations in 15.0 s, 3.86 a second." in text
+
+
+def test_a_search_that_found_nothing_is_named():
+    text = table(result({"kernel": "softmax", "reason": "exit code 2"}))
+    assert "- `softmax`: exit code 2" in text and "All:" not in text
