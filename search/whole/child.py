@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,44 +24,62 @@ from search.whole.timed import KernelTexts, TimedNetwork
 def main(asked: str, said: str) -> None:
     """The process: reads the networks, and writes what became of each as JSON."""
     networks: list[TimedNetwork] = pickle.loads(Path(asked).read_bytes())
-    built: dict[KernelTexts, Built] = {}
-    found = [_found(network, Path(asked).parent, built) for network in networks]
+    built = _built(networks, Path(asked).parent)
+    found = [_found(network, built) for network in networks]
     part = Path(said + ".part")
     part.write_text(json.dumps(found), encoding="utf-8")
     part.replace(said)
 
 
-def _found(
-    network: TimedNetwork, folder: Path, built: dict[KernelTexts, Built]
-) -> dict[str, Any] | str:
+def _built(networks: Sequence[TimedNetwork], folder: Path) -> dict[KernelTexts, Built | str]:
+    """All kernels of the networks, each built once below a folder, before a device is opened; or why one was
+    not built."""
+    wanted = {n.kernels[spec.name]: (n, spec) for n in networks for spec in _specs(n)}
+
+    def build(texts: KernelTexts) -> Built | str:
+        network, spec = wanted[texts]
+        place = folder / f"{spec.name}_{text_digest(texts.source)}"
+        place.mkdir(exist_ok=True)
+        by = network.served(spec)
+        try:
+            return by.backend.build(texts.source, network.nest(spec), by.machine, place)
+        except Exception as error:  # a source is code of others
+            return _why(error)
+
+    return dict(zip(wanted, on_all_cores(build, list(wanted)), strict=True))
+
+
+def _found(network: TimedNetwork, built: Mapping[KernelTexts, Built | str]) -> dict[str, Any] | str:
+    """The times of a network, or why there are none."""
+    for spec in _specs(network):
+        if isinstance(why := built[network.kernels[spec.name]], str):
+            return why
     try:
-        times = whole_times(linked(_compiled(network, folder, built)), network.each)
-    except BackendError as error:
-        return f"{error.stage}: {error.reason}"
+        times = whole_times(linked(_compiled(network, built)), network.each)
     except Exception as error:  # a source is code of others
-        return f"{type(error).__name__}: {error}"
+        return _why(error)
     return asdict(times) if times else "no time is measured here"
 
 
-def _compiled(network: TimedNetwork, folder: Path, built: dict[KernelTexts, Built]) -> Compiled:
-    """A network whose kernels are built below a folder, those that were not built before."""
+def _why(error: Exception) -> str:
+    if isinstance(error, BackendError):
+        return f"{error.stage}: {error.reason}"
+    return f"{type(error).__name__}: {error}"
+
+
+def _specs(network: TimedNetwork) -> list[Spec]:
+    """The specs of a network's kernels."""
     before = network.before.kernels() if network.before else ()
-    specs = list(dict.fromkeys((*network.call.kernels(), *before)))
-    new = [spec for spec in specs if network.kernels[spec.name] not in built]
+    return list(dict.fromkeys((*network.call.kernels(), *before)))
 
-    def build(spec: Spec) -> Built:
-        source = network.kernels[spec.name].source
-        place = folder / f"{spec.name}_{text_digest(source)}"
-        place.mkdir(exist_ok=True)
-        by = network.served(spec)
-        return by.backend.build(source, network.nest(spec), by.machine, place)
 
-    for spec, made in zip(new, on_all_cores(build, new), strict=True):
-        built[network.kernels[spec.name]] = made
+def _compiled(network: TimedNetwork, built: Mapping[KernelTexts, Built | str]) -> Compiled:
+    """A network of kernels that are built."""
     kernels = {}
-    for spec in specs:
+    for spec in _specs(network):
         texts, by = network.kernels[spec.name], network.served(spec)
-        nest = network.nest(spec)
-        kernels[spec] = Kernel(spec, nest, texts.source, built[texts], served=by)
+        made = built[texts]
+        assert isinstance(made, Built), "a network is linked when its kernels are built"
+        kernels[spec] = Kernel(spec, network.nest(spec), texts.source, made, served=by)
     first, machine = next(iter(network.machines.items()))
     return Compiled(network.call, machine, backend_for(machine, first), kernels, network.before)
