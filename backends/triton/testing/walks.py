@@ -15,7 +15,7 @@ from backends.triton.emit.spelling import templates
 from backends.triton.emit.view import kernel_view
 from backends.triton.interpret.interpreter import interpret
 from ir.autoschedule.autoschedule import plain
-from ir.edits.edits import neighbours
+from ir.edits.edits import Edit, neighbours
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.lower.verb_table import canonical
@@ -23,9 +23,10 @@ from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_workload
 from ir.reference.inputs import random_inputs
-from ir.reference.reference import evaluate
+from ir.reference.reference import evaluate, evaluate_storage
+from ir.reference.rounding import round_to
 from ir.schedule import Schedule
-from ir.spec import Spec
+from ir.spec import FLOATS, Spec, Tensor
 from ir.workload import Sizes, Workload
 from testing.samples.samples import KERNELS, decisions, workload
 
@@ -98,6 +99,7 @@ RARE = (
     "specialize",
     "unroll",
 )
+Outputs = Mapping[str, np.ndarray]
 ELEMENT = 0.1  # of the root mean square of a result, that one element may be off
 
 
@@ -113,11 +115,17 @@ def walk(
         schedule = _legal(spec, canonical(Schedule(spec.name, rest)), machine, sizes) or schedule
     for _ in range(rng.randint(4, LONGEST)):
         found = neighbours(spec, schedule, machine, sizes)
-        verbs = sorted({(e.new or e.old).verb for e in found})
+        verbs = sorted({_verb(e) for e in found})
         verb = rng.choice([v for v in verbs for _ in range(3 if v in RARE else 1)])
-        edit = rng.choice([e for e in found if (e.new or e.old).verb == verb])
+        edit = rng.choice([e for e in found if _verb(e) == verb])
         schedule = _legal(spec, edit.apply(schedule), machine, sizes) or schedule
     return schedule
+
+
+def _verb(edit: Edit) -> str:
+    decision = edit.new or edit.old
+    assert decision is not None
+    return decision.verb
 
 
 def _legal(
@@ -142,20 +150,34 @@ def wrong(
     nest: LoopNest, machine: Machine, sizes: Mapping[str, int], folder: Path, order: int = 0
 ) -> str:
     """What is wrong with the interpreted results of what is emitted for a nest; empty: nothing."""
-    inputs = random_inputs(nest.spec, sizes, np.random.default_rng(1))
+    spec = nest.spec
+    inputs = random_inputs(spec, sizes, np.random.default_rng(1))
     found = interpret(emitted(nest, machine, folder), nest, machine, sizes, inputs, order)
-    return "; ".join(_off(found, evaluate(nest.spec, inputs, sizes)))
+    exact, plain = evaluate(spec, inputs, sizes), evaluate_storage(spec, inputs, sizes)
+    return "; ".join(_off(found, {t.name: _held(t, exact, plain) for t in spec.outputs}))
 
 
-def _off(found: Mapping[str, np.ndarray], exact: Mapping[str, np.ndarray]) -> Iterator[str]:
-    for name, right in exact.items():
-        right = np.asarray(right, np.float64)
+def _held(tensor: Tensor, exact: Outputs, plain: Outputs) -> tuple[np.ndarray, np.ndarray]:
+    """What an output is in its own format, where large values may be infinite; and where anything
+    may be: as for the judge, plain arithmetic overflows before a result that the format holds."""
+    right, stored = (np.asarray(o[tensor.name], np.float64) for o in (exact, plain))
+    if tensor.dtype not in FLOATS:
+        return right, np.zeros(right.shape, bool)
+    held, most = (round_to(a, tensor.dtype) for a in (right, np.array(np.finfo(np.float64).max)))
+    # Some formats have a largest number in infinity's stead, and one has NaN there.
+    right = np.where(np.isfinite(held), np.fmax(np.fmin(right, most), -most), held)
+    return right, np.isfinite(exact[tensor.name]) & ~np.isfinite(stored) & (stored != right)
+
+
+def _off(found: Outputs, known: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Iterator[str]:
+    for name, (right, free) in known.items():
         got = np.asarray(found[name], np.float64)
         usual = right[np.isfinite(right)]
         size = np.sqrt(np.mean(usual**2)) if usual.size else 0.0
         with np.errstate(invalid="ignore"):
             near = np.abs(got - right) <= ELEMENT * size + ELEMENT / 2 * np.abs(right) + 1e-6
-        bad = ~np.where(np.isfinite(right), near, (got == right) | np.isnan(got) & np.isnan(right))
+        same = (got == right) | np.isnan(got) & np.isnan(right)
+        bad = ~np.where(np.isfinite(right), near, same) & ~free
         if bad.any():
             place = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
             yield (

@@ -9,6 +9,8 @@ from backends.registry import target
 from backends.triton.testing import walks
 from backends.triton.testing.walks import NAMES, case, require_right, walk, wrong
 from ir.lower.lower import lower
+from ir.parse.parse import parse_workload
+from ir.spec import Number, Tensor
 
 H200 = target("h200")
 SEEDS = (3, 10)
@@ -49,8 +51,48 @@ def test_one_wrong_element_is_seen(monkeypatch, tmp_path):
     )
 
 
+def off(found, exact, plain=None, dtype="f32"):
+    """What is wrong with an output `y`; plain: where arithmetic in the spec's formats differs."""
+    tensor = Tensor("y", dtype, (Number(len(exact)),))
+    right, stored = ({"y": np.array(e)} for e in (exact, plain or exact))
+    return list(walks._off({"y": np.array(found)}, {"y": walks._held(tensor, right, stored)}))
+
+
 def test_infinities_must_be_where_they_should():
-    right = {"y": np.array([1.0, -np.inf, np.nan])}
-    assert not list(walks._off({"y": np.array([1.0, -np.inf, np.nan])}, right))
-    assert list(walks._off({"y": np.array([1.0, np.inf, np.nan])}, right))
-    assert list(walks._off({"y": np.array([np.nan, -np.inf, np.nan])}, right))
+    right = [1.0, -np.inf, np.nan]
+    assert not off([1.0, -np.inf, np.nan], right)
+    assert off([1.0, np.inf, np.nan], right)
+    assert off([np.nan, -np.inf, np.nan], right)
+
+
+def test_what_a_format_cannot_hold_is_infinite_in_it():
+    exact, plain = [1.0, -1.5e10], [1.0, -np.inf]
+    assert not off([1.0, -np.inf], exact, plain, "f16")
+    for wrong_one in (np.inf, -65504.0, -1.5e10, np.nan):
+        assert "`y` has 1 of 2 elements wrong" in off([1.0, wrong_one], exact, plain, "f16")[0]
+    assert off([1.0, -np.inf], exact, exact, "f32")
+    assert not off([448.0], [1.5e10], [448.0], "f8e4m3")  # which has no infinity
+    assert not off([1.0, 5.4e4], [1.0, 5e4], dtype="f16")
+    assert off([1.0, np.inf], [1.0, 6e4], dtype="f16")
+
+
+def test_where_plain_arithmetic_overflows_a_finite_result_may_be_anything():
+    assert not off([1.0, np.inf], [1.0, 2.0], [1.0, np.inf])
+    assert off([np.inf, 2.0], [1.0, 2.0], [1.0, np.inf])
+
+
+LARGE = """
+def large(x: f16[M]) -> f16[M]:
+    \"\"\"Add more than the format holds.\"\"\"
+    y[m] = x[m] + 15000000000.0
+    return y
+
+tune(M=8)
+check(M=4)
+"""
+
+
+def test_a_kernel_may_overflow_its_format(tmp_path):
+    work = parse_workload(LARGE, "large")
+    nest = lower(work.spec, walk(work.spec, H200, {"M": 4}, 0), H200, {"M": 4})
+    assert wrong(nest, H200, {"M": 4}, tmp_path) == ""
