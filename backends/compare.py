@@ -198,8 +198,8 @@ def _require_at(
     """Every position is good; else the fault names the first one that is not."""
     if good.all():
         return
-    at = np.unravel_index(int(np.argmin(good)), good.shape)
-    position = ", ".join(str(int(i)) for i in known.place(name, at))
+    at = tuple(map(int, np.unravel_index(int(np.argmin(good)), good.shape)))
+    position = ", ".join(map(str, known.place(name, at)))
     compared = "compared elements" if name in known.rows.outputs else "elements"
     raise fault(
         sizes,
@@ -217,5 +217,5 @@ def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
     """Whether two arrays hold the same bits, in one dtype and shape."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
-    flat = (np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (one, other))
-    return np.array_equal(*flat)
+    bits, others = (np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (one, other))
+    return np.array_equal(bits, others)

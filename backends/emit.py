@@ -26,7 +26,7 @@ from ir.digest import text_digest
 TEMPLATES = Path(__file__).parent.parent / "templates"
 BUILT = Path(__file__).parent / "compiled_templates"  # what the build compiles ahead
 _ENDING = "*.j2"
-_OPTIONS = dict(
+_OPTIONS: dict[str, Any] = dict(
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

@@ -126,8 +126,8 @@ class Registry:
             except KernelError as error:  # nothing could be read after it
                 found.errors.append(error)
         kept: dict[str, KernelError] = {}  # the first about each field
-        for error in found.errors:
-            kept.setdefault(error.what.split(" ", 2)[1], error.within(""))
+        for one in found.errors:
+            kept.setdefault(one.what.split(" ", 2)[1], one.within(""))
         return tuple(kept.values())
 
     def _target(self, name_or_path: str) -> tuple[Machine, Path]:

@@ -78,8 +78,8 @@ def timed(kernel: str, machine: Machine, backends: Sequence[Backend], rounds: in
         made = []
         for backend in backends:
             served = served_by(machine, backend)
-            schedule = autoschedule(work.spec, served, work.tune)
-            nest = lower(work.spec, schedule, served, work.tune)
+            schedule = autoschedule(work.spec, served, work.timed_sizes)
+            nest = lower(work.spec, schedule, served, work.timed_sizes)
             place = Path(name) / backend.manifest.name
             place.mkdir()
             built = backend.build(backend.emit(nest, served), nest, served, place)

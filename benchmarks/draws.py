@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
+from typing import cast
 
-from backends.backend import BackendError
+from backends.backend import BackendError, ModelsTime
 from backends.served import Served
 from ir.autoschedule.autoschedule import autoschedule
 from ir.digest import text_digest
@@ -77,7 +78,7 @@ def draws(kernel: str, served: Served, count: int, seed: int) -> list[Draw]:
     source as another.
     """
     spec, sizes, machine = spec_of(kernel), SIZES[kernel], served.machine
-    model = served.backend.model
+    model = cast(ModelsTime, served.backend).model
     rng = Random(f"{seed} {kernel}")
     first = _draw(spec, autoschedule(spec, machine, sizes), served)
     if first is None:

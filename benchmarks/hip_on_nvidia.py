@@ -89,12 +89,12 @@ def row(kernel: str, witness: Witness, dry: bool) -> Row:
     serving = backend(LANGUAGE)
     machine = served_by(target(SOURCE), serving)
     work = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
-    schedule = autoschedule(work.spec, machine, work.tune)
+    schedule = autoschedule(work.spec, machine, work.timed_sizes)
     if has_matmul(schedule):
         return {"kernel": kernel, "left_out": "it has matrix instructions"}
     found: Row = {"kernel": kernel, "correct": False, "checked": []}
     try:
-        nest = lower(work.spec, schedule, machine, work.tune)
+        nest = lower(work.spec, schedule, machine, work.timed_sizes)
         with tempfile.TemporaryDirectory() as folder:
             made = program(spelled(nest), machine)
             built = Built(written(serving.emit(nest, machine), made, Path(folder)))

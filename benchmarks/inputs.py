@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from backends.program.tensors import TORCH
 from ir.reference.inputs import Use, uses
 from ir.sizes import bind, shape
 from ir.spec import DTYPES, FLOATS, Spec
+from ir.spec import Tensor as Declared
 
 # Mean and standard deviation of an input where a publication gives them (KernelEvolve's for the
 # convolution of its table); every other float is drawn with mean 0 and deviation 1.
@@ -55,9 +57,9 @@ def poisoned(dtype: str, dims: tuple[int, ...], device: str) -> Tensor:
 
 
 def _plain(
-    spec: Spec, tensor: object, dims: tuple[int, ...], use: Use, rng: torch.Generator
+    spec: Spec, tensor: Declared, dims: tuple[int, ...], use: Use, rng: torch.Generator
 ) -> Tensor:
-    where = {"generator": rng, "device": rng.device}
+    where: dict[str, Any] = {"generator": rng, "device": rng.device}
     if tensor.name in use.within:
         return torch.randint(*use.within[tensor.name], dims, **where)
     if tensor.dtype == "b8":
@@ -100,7 +102,7 @@ def _borders(
     made[borders] = kept
     for name in searched:
         dims = made[name].shape
-        where = {"generator": rng, "device": rng.device}
+        where: dict[str, Any] = {"generator": rng, "device": rng.device}
         hits = kept[torch.randint(0, count, dims, **where)]
         misses = torch.randint(0, span, dims, **where)
         made[name] = torch.where(torch.rand(dims, **where) < 0.5, hits, misses)

@@ -149,7 +149,7 @@ def lowered(
     decided = replace(
         decided, decisions=tuple(d for d in decided.decisions if d.verb not in lacking)
     )
-    nest = lower(work.spec, decided, machine, work.tune)
+    nest = lower(work.spec, decided, machine, work.timed_sizes)
     return Lowered(serving, machine, work, nest, decided)
 
 
@@ -171,9 +171,9 @@ def job(name: str, language: str, race: Race, folder: Path, stage: str) -> Row:
     built, work = pickle.loads(kept.read_bytes()), one.work
     for sizes in work.checks:
         check(serving, built, nest, machine, work.spec, sizes, SEED)
-    inputs = reference(work.spec, work.tune, SEED).inputs
-    timing = serving.time(built, nest, machine, work.tune, inputs)
-    check_timed(work.spec, work.tune, SEED, timing.outputs)
+    inputs = reference(work.spec, work.timed_sizes, SEED).inputs
+    timing = serving.time(built, nest, machine, work.timed_sizes, inputs)
+    check_timed(work.spec, work.timed_sizes, SEED, timing.outputs)
     by = serving.available(machine)["correct_by"]
     by = "device" if timing.kind == "measured" else by  # also where the compiler is missing
     return {"us": round(timing.us, 2), "time_kind": timing.kind, "correct_by": by}
@@ -219,7 +219,7 @@ def library(case: Case, entrant: str) -> Row:
     from benchmarks.race import compiled
 
     work = case.work()
-    sets = [draw(work.spec, work.tune, DEVICE, n) for n in range(2)]
+    sets = [draw(work.spec, work.timed_sizes, DEVICE, n) for n in range(2)]
     function, said = torch, {}
     if entrant == LIBRARY_OF:
         for part in case.library.split("."):
@@ -274,7 +274,8 @@ def raced(
     """The rows of a race. show: called with each row as soon as it is known."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
-        folder, children = Path(name), {}
+        folder = Path(name)
+        children: dict[int, tuple[Path, float]] = {}
         pairs = [(k, one) for k in kernels for one in languages]
         for stage, seconds, together in (
             ("build", BUILD_SECONDS, TOGETHER),
@@ -298,8 +299,8 @@ def raced(
 
 def _row(kernel: str, languages: Sequence[str], race: Race, folder: Path) -> Row:
     work, machine = CASES[kernel].work(), target(race.machine)
-    found: Row = {"kernel": CASES[kernel].kernel, "sizes": dict(work.tune)}
-    found["roofline_us"] = round(roofline(work.spec, machine, work.tune).us, 2)
+    found: Row = {"kernel": CASES[kernel].kernel, "sizes": dict(work.timed_sizes)}
+    found["roofline_us"] = round(roofline(work.spec, machine, work.timed_sizes).us, 2)
     for language in languages:
         own: Row = {}
         for stage in ("build", "run"):
@@ -393,7 +394,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = raced(names, race, languages, lambda row: print(json.dumps(row), flush=True))
     from benchmarks.device import facts  # opens the GPU, after which no child could
 
-    mine = [(CASES[n].kernel, dict(CASES[n].work().tune)) for n in names]
+    mine = [(CASES[n].kernel, dict(CASES[n].work().timed_sizes)) for n in names]
     kept = [r for r in read(given.out)["rows"] if (r["kernel"], r["sizes"]) not in mine]
     rows = sorted([*kept, *rows], key=lambda row: (LIBRARY_OF in row, row["kernel"]))
     summary = {b: ratios(rows, languages[0], b) for b in languages[1:]}

@@ -56,9 +56,9 @@ def raced(name: str, machine_name: str, baselines: list[str]) -> dict[str, Any]:
     if record.exists():
         schedule = parse_schedule(record.read_text(encoding="utf-8"))
     else:
-        schedule = autoschedule(work.spec, machine, work.tune)
-    nest = lower(work.spec, schedule, machine, work.tune)
-    inputs = random_inputs(work.spec, work.tune, np.random.default_rng(0))
+        schedule = autoschedule(work.spec, machine, work.timed_sizes)
+    nest = lower(work.spec, schedule, machine, work.timed_sizes)
+    inputs = random_inputs(work.spec, work.timed_sizes, np.random.default_rng(0))
     with tempfile.TemporaryDirectory() as folder:
         built = backend.build(backend.emit(nest, machine), nest, machine, Path(folder))
         for sizes in work.checks:
@@ -67,7 +67,7 @@ def raced(name: str, machine_name: str, baselines: list[str]) -> dict[str, Any]:
         calls = {b: _called(BASELINES[name].call, b, tensors) for b in baselines}
         rounds: dict[str, list[float]] = {who: [] for who in (OURS, *calls)}
         for _ in range(ROUNDS):
-            ours = backend.time(built, nest, machine, work.tune, inputs)
+            ours = backend.time(built, nest, machine, work.timed_sizes, inputs)
             rounds[OURS].append(ours.us)
             for baseline, call in calls.items():
                 rounds[baseline].append(measured(call).us)
@@ -75,7 +75,7 @@ def raced(name: str, machine_name: str, baselines: list[str]) -> dict[str, Any]:
     fastest = min(calls, key=times.__getitem__)
     return {
         "kernel": name,
-        "sizes": dict(work.tune),
+        "sizes": dict(work.timed_sizes),
         "schedule": "record" if record.exists() else "autoschedule",
         "us": times[OURS],
         "baselines_us": {baseline: times[baseline] for baseline in calls},

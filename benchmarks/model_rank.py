@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from backends.backend import BackendError, ModelsTime, Warms
 from backends.registry import backend_for, served_by, target
@@ -228,7 +228,7 @@ def _built(
 def built_row(task: ScheduleBuild) -> Row:
     """Builds a schedule and models it: its row, with the reason where that fails."""
     draw, machine, backend = task.draw, task.machine, backend_for(task.machine, task.backend)
-    sizes = dict(draw.nest.sizes)
+    models, sizes = cast(ModelsTime, backend), dict(draw.nest.sizes)
     task.folder.mkdir(parents=True, exist_ok=True)
     row: Row = {
         "kernel": draw.kernel,
@@ -243,7 +243,7 @@ def built_row(task: ScheduleBuild) -> Row:
         "correct": None,
         "correct_by": None,
         "reason": "",
-        "guessed_us": backend.model(draw.nest, machine, sizes, {}).us,
+        "guessed_us": models.model(draw.nest, machine, sizes, {}).us,
         "estimated_us": estimate(draw.nest, machine, sizes),
         "roofline_us": roofline(draw.nest.spec, machine, sizes).us,
         "modelled_us": None,
@@ -255,7 +255,7 @@ def built_row(task: ScheduleBuild) -> Row:
         return row | {"correct": False, "reason": f"{error.stage}: {_short(error.reason)}"}
     except Exception as error:  # a fault of ours in one schedule is a row, not the end
         return row | {"correct": False, "reason": f"{type(error).__name__}: {_short(str(error))}"}
-    timing = backend.model(draw.nest, machine, sizes, built.figures)
+    timing = models.model(draw.nest, machine, sizes, built.figures)
     return row | {
         "us": timing.us,
         "modelled_us": timing.us,

@@ -43,7 +43,9 @@ def built(
     assert isinstance(serving, Carries)
     folder.mkdir(parents=True)
     made = serving.build(serving.emit(one.nest, one.machine), one.nest, one.machine, folder)
-    serving.complete(made, one.nest, one.machine, [one.work.tune, *case.more, *one.work.checks])
+    serving.complete(
+        made, one.nest, one.machine, [one.work.timed_sizes, *case.more, *one.work.checks]
+    )
     return {
         "source": made.file.name,
         "figures": dict(made.figures),

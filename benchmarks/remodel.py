@@ -11,8 +11,9 @@ import json
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from backends.backend import ModelsTime
 from backends.registry import backend, served_by
 from benchmarks.draws import spec_of
 from benchmarks.rank_table import Row, write
@@ -48,17 +49,18 @@ def remodelled(row: Row, machine: Machine) -> Row:
     try:
         spec = spec_of(row["kernel"])
         language = backend(row["backend"])
+        models = cast(ModelsTime, language)
         machine = served_by(machine, language)
         nest = lower(spec, parse_schedule(row["schedule_text"]), machine, sizes)
     except KernelError as error:
         return kept | {"not_remodelled": str(error).splitlines()[0]}
     new: dict[str, Any] = {
-        "guessed_us": language.model(nest, machine, sizes, {}).us,
+        "guessed_us": models.model(nest, machine, sizes, {}).us,
         "estimated_us": estimate(nest, machine, sizes),
         "roofline_us": roofline(spec, machine, sizes).us,
     }
     if row.get("figures"):
-        timing = language.model(nest, machine, sizes, row["figures"])
+        timing = models.model(nest, machine, sizes, row["figures"])
         if not _built_so(nest, row["figures"], timing.figures):
             return kept | {"not_remodelled": "its nest is not the one that was built"}
         new |= {"modelled_us": timing.us, "terms": dict(timing.figures)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def effect(case: Case, machine: Machine) -> Table:
     """The row of a case: its time, the busy and the stalled share of each engine, bytes."""
     work = _workload(case)
-    spec, sizes = work.spec, dict(work.tune)
+    spec, sizes = work.spec, dict(work.timed_sizes)
     schedule = schedule_of(case, machine)
     row: Table = {
         "topic": case.topic,
@@ -101,7 +101,7 @@ def schedule_of(case: Case, machine: Machine) -> Schedule:
     work = _workload(case)
     schedule = parse_schedule("\n".join((f"schedule({work.spec.name})", *case.lines)) + "\n")
     try:
-        return settled(work.spec, schedule, machine, work.tune).schedule
+        return settled(work.spec, schedule, machine, work.timed_sizes).schedule
     except KernelError:  # the reason is told where it is lowered
         return schedule
 
@@ -111,7 +111,7 @@ def _workload(case: Case) -> Workload:
     return parse_workload(file.read_text(encoding="utf-8"), case.kernel)
 
 
-def _rounded(table: dict[str, Any]) -> dict[str, float]:
+def _rounded(table: Mapping[str, Any]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in table.items()}
 
 

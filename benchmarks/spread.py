@@ -154,14 +154,16 @@ def _search(kernel: str, machine: Machine, asked: argparse.Namespace) -> list[An
         spec,
         machine.name,
         (name,),
-        found.tune,
+        found.timed_sizes,
         found.checks,
         seed=asked.seed,
         evaluations=asked.evaluations,
         roofline_share=float("inf"),
         policy=asked.policy,
     )
-    bench = Bench(spec, machine, partial(backend_for, machine, name), found.tune, found.checks)
+    bench = Bench(
+        spec, machine, partial(backend_for, machine, name), found.timed_sizes, found.checks
+    )
     with LocalEvaluator([bench], 1) as local:
         store = Forgetful()
         search = Search(

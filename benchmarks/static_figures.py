@@ -37,7 +37,9 @@ def built(kernel: str, machine_name: str, language: str) -> Row:
     machine = served_by(target(machine_name), serving)
     work = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
     try:
-        nest = lower(work.spec, autoschedule(work.spec, machine, work.tune), machine, work.tune)
+        nest = lower(
+            work.spec, autoschedule(work.spec, machine, work.timed_sizes), machine, work.timed_sizes
+        )
         with tempfile.TemporaryDirectory() as folder:
             made = serving.build(serving.emit(nest, machine), nest, machine, Path(folder))
         found: Row = {name: made.figures[name] for name in OF_BUILD}
@@ -45,7 +47,7 @@ def built(kernel: str, machine_name: str, language: str) -> Row:
             counts = (made.figures[f"{one.name}.loop.{name}"] for one in nest.launches)
             found[f"loop.{name}"] = sum(counts)
         matrix = sum(made.figures[f"{one.name}.mix.matrix"] for one in nest.launches)
-        guessed = serving.time(made, nest, machine, work.tune, {})
+        guessed = serving.time(made, nest, machine, work.timed_sizes, {})
         if guessed.kind != "modelled":
             raise KernelError(f"`{language}` measures here: use benchmarks.languages")
         return found | {"mix.matrix": matrix, "us": round(guessed.us, 2)}

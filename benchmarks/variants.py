@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 from ir.errors import KernelError
 from ir.schedule import Schedule
@@ -58,7 +59,7 @@ def _widened(expr: Expr, names: set[str]) -> Expr:
         return expr
     if isinstance(expr, Read) and expr.tensor in names:
         return Cast("f32", expr)
-    changed = {}
+    changed: dict[str, Any] = {}
     for f in fields(expr):
         value = getattr(expr, f.name)
         if isinstance(value, Expr) and f.name != "place":

@@ -30,6 +30,7 @@ NARROW = ("f16", "bf16")  # floats that PyTorch computes with as f32
 Shape = tuple[Expr, ...]
 Body = Callable[..., Term]
 Segment = Callable[..., tuple[Expr, Expr]]
+Places = Callable[..., Sequence[Term]]  # in a tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class Builder:
         return self._stored(meta, at, value, name)
 
     def scatter(
-        self, meta: Meta, over: Sequence[Expr | int], to: Body, body: Body, name: str = ""
+        self, meta: Meta, over: Sequence[Expr | int], to: Places, body: Body, name: str = ""
     ) -> Value:
         """`t[to(k)...] += body(k)` for all k, from zeros. over: the sizes of k, which reads of
         tensors must tell too.  to: gives the positions, of which one at least is no plain index;
@@ -284,7 +285,7 @@ class Builder:
 
     def indices(self, count: int) -> tuple[Index, ...]:
         """Indices that no other equation has."""
-        made = []
+        made: list[Index] = []
         while len(made) < count:
             name = f"i{self._indices}"
             self._indices += 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ir.errors import KernelError
 from ir.spec import Spec
 
 LIBRARY = Path(__file__).parent / "library"  # the starter kernels: a .kir file each
@@ -20,3 +21,13 @@ class Workload:
     tune: Sizes | None = None  # the sizes that are timed; None where the file gives none
     # Small, odd and prime sizes at which results are compared with the reference.
     checks: tuple[Sizes, ...] = ()
+
+    @property
+    def timed_sizes(self) -> Sizes:
+        """The sizes that are timed; KernelError where the file gives none."""
+        if self.tune is None:
+            raise KernelError(
+                f"`{self.spec.name}` has no sizes to be timed at",
+                hint="give them in a line `tune(...)`",
+            )
+        return self.tune

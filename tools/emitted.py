@@ -52,7 +52,7 @@ def kernels(name: str, schedule: str, machine: str) -> str:
     """The device's functions of a kernel of the library, with a schedule, for a target."""
     workload = named(name)
     found = target(machine)
-    nest = lower(workload.spec, parse_schedule(schedule, name), found, workload.tune)
+    nest = lower(workload.spec, parse_schedule(schedule, name), found, workload.timed_sizes)
     source = backend_for(found).emit(nest, found)
     return source[source.index(_FIRST) : source.index(_AFTER)].strip() + "\n"
 

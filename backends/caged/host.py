@@ -67,7 +67,9 @@ def _entry(text: str) -> Entry:
     from importlib.util import module_from_spec, spec_from_loader
 
     loader = ExtensionFileLoader(Path(module).name.partition(".")[0], module)
-    made = module_from_spec(spec_from_loader(loader.name, loader))
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None  # as the loader says whether it is a package
+    made = module_from_spec(spec)
     loader.exec_module(made)
     return getattr(made, name)
 

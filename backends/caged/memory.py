@@ -48,7 +48,7 @@ class Segment:
             LIBC.shmctl(self.number, _REMOVE, None)
         held = (ctypes.c_ubyte * max(size, 1)).from_address(self.address)
         weakref.finalize(held, LIBC.shmdt, self.address)
-        self._bytes = np.frombuffer(held, np.uint8)
+        self._bytes = np.frombuffer(memoryview(held), np.uint8)
         self._used = 0
 
     def room(self, size: int) -> np.ndarray:

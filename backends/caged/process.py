@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_KINDS = {signal.SIGXCPU: "timeout", signal.SIGKILL: "machine"}
+_KINDS: dict[int, str] = {signal.SIGXCPU: "timeout", signal.SIGKILL: "machine"}
 _LINE = 64  # bytes: more than a wait status takes
 _HOST = Path(__file__).with_name("host.py")
 

@@ -65,7 +65,7 @@ class Blocks:
         self.blocks: dict[str, IndexBlock] = {}
         for index in (*tiles, *dict(launch.whole)):
             tile, size = tiles.get(index, 0), sizes[index]
-            known = tile or (size.value if isinstance(size, Number) else 0)
+            known = tile or (_number(size) if isinstance(size, Number) else 0)
             width = max(least.get(index, 1), power_of_two(known)) if known else 0
             self.blocks[index] = IndexBlock(
                 index,
@@ -146,7 +146,7 @@ def sides(dot: Dot, values: dict[str, Value]) -> tuple[tuple[str, ...], ...]:
 def _known(index: str, tiles: dict[str, int], sizes: dict[str, Expr]) -> int:
     """The width that an index has of itself; 1 where only the launch knows."""
     size = sizes.get(index)
-    return power_of_two(tiles.get(index) or (size.value if isinstance(size, Number) else 1))
+    return power_of_two(tiles.get(index) or (_number(size) if isinstance(size, Number) else 1))
 
 
 def _widest(side: tuple[str, ...], tiles: dict[str, int], sizes: dict[str, Expr]) -> str:
@@ -155,7 +155,13 @@ def _widest(side: tuple[str, ...], tiles: dict[str, int], sizes: dict[str, Expr]
     for i in side:
         if i not in tiles and not isinstance(sizes[i], Number):
             return i
-    return max(side, key=lambda i: tiles.get(i) or sizes[i].value)
+    return max(side, key=lambda i: tiles.get(i) or _number(sizes[i]))
+
+
+def _number(size: Expr) -> int:
+    """A size that is a number."""
+    assert isinstance(size, Number) and isinstance(size.value, int)
+    return size.value
 
 
 def _sizes(launch: Launch) -> dict[str, Expr]:
@@ -188,5 +194,6 @@ def _multiple(expr: Expr, of: int) -> bool:
     """Whether a size is certainly a multiple of a number."""
     if isinstance(expr, Number):
         return expr.value % of == 0
-    product = isinstance(expr, Apply) and expr.function == "mul"
-    return product and any(_multiple(a, of) for a in expr.args)
+    if not isinstance(expr, Apply) or expr.function != "mul":
+        return False
+    return any(_multiple(a, of) for a in expr.args)

@@ -270,8 +270,7 @@ class BodyBuilder:
         source, axes, _ = self.tile(s.source)
         table = self.values[s.borders.value].tensor
         constant = Name("steps", table)
-        known = isinstance(s.count, Number)
-        self.steps[constant] = Number(s.count.value.bit_length()) if known else to.Bits(s.count)
+        self.steps[constant] = _bits(s.count)
         found = to.Ranked(source, Name("pointer", table), s.count, constant)
         self._assign(s.value, found)
 
@@ -323,7 +322,7 @@ class BodyBuilder:
         if bound.size is not None:
             return bound.size
         name = Name(end, loop.index)
-        place = self.places.place(bound.tensor, (bound.position,), (), padded=False)
+        place = self.places.place(bound.tensor, (bound.entry,), (), padded=False)
         self._put(Assign(name, to.Entry(to.Place(place.tensor, place.terms))))
         return name
 
@@ -455,10 +454,19 @@ def _gives_nan(reduction: str, dtype: str) -> bool:
     return reduction in ("max", "min") and dtype in FLOATS
 
 
+def _bits(count: Expr) -> Expr:
+    """How many bits a number of entries has."""
+    match count:
+        case Number(int() as known):
+            return Number(known.bit_length())
+    return to.Bits(count)
+
+
 def _length(low: Expr, high: Expr) -> float:
     """How many positions a range has; infinite where only the launch knows."""
-    known = isinstance(low, Number) and isinstance(high, Number)
-    return high.value - low.value if known else float("inf")
+    if isinstance(low, Number) and isinstance(high, Number):
+        return high.value - low.value
+    return float("inf")
 
 
 def _plain(expr: Expr) -> bool:

@@ -58,8 +58,8 @@ class Expressions:
             case Index(name):
                 return self._index(name, over)
             case Tile():
-                name, axes, dtype = self.tile(expr)
-                return Typed(spread(name, axes, over), dtype, frozenset(axes))
+                variable, axes, dtype = self.tile(expr)
+                return Typed(spread(variable, axes, over), dtype, frozenset(axes))
             case Cast(dtype, value):
                 return self.cast(self.typed(value, over), dtype)
             case Apply():

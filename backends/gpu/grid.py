@@ -90,7 +90,7 @@ def _plain(
 ) -> list[Statement]:
     found: list[Statement] = []
     for place, g in enumerate(axes):
-        inner = [_tiles(x) for x in axes[place + 1 :]]
+        inner: list[Expr] = [_tiles(x) for x in axes[place + 1 :]]
         at = Apply("floordiv", (number, product(inner))) if inner else number
         if place:
             at = Apply("mod", (at, _tiles(g)))

@@ -103,7 +103,7 @@ def _term(value: Expr, stride: tuple[Expr, ...], wide: bool) -> Term:
 
 def _leading(size: Expr) -> tuple[int, tuple[Expr, ...]]:
     """The number that a product begins with, and the rest of it."""
-    if isinstance(size, Number):
+    if isinstance(size, Number) and isinstance(size.value, int):
         return size.value, ()
     if isinstance(size, Apply) and size.function == "mul":
         number, rest = _leading(size.args[0])

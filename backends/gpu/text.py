@@ -122,7 +122,7 @@ def _tensor(e: Expr) -> str:
             return " * ".join([first, *map(text, stride)])
         case to.Place(tensor, terms):
             return f"{text(tensor)}[{' + '.join(map(text, terms)) or '0'}]"
-        case to.Entry(place, other):
+        case to.Entry(to.Place() as place, other):
             return f"load {text(place)}{_masked(place.mask, other)}"
     raise AssertionError(f"no text for {type(e).__name__}")
 

@@ -45,11 +45,10 @@ def pair_operator(
     The backward spec's inputs are called as tensors of the forward, or `d_NAME` for the gradient of
     an output; its outputs `d_NAME` for the gradient of an input.
     """
-    second = backward and Backward(
-        backward,
-        tuple(t.name for t in backward.spec.inputs),
-        tuple(t.name for t in backward.spec.outputs),
-    )
+    second = None
+    if backward is not None:
+        inputs = tuple(t.name for t in backward.spec.inputs)
+        second = Backward(backward, inputs, tuple(t.name for t in backward.spec.outputs))
     spec = forward.spec
     return operator(
         name, forward, [t.name for t in spec.inputs], [t.name for t in spec.outputs], second

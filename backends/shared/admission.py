@@ -9,7 +9,7 @@ emitted keeps to that; what was edited is held to it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -69,7 +69,7 @@ def require_admissible(source: str, rules: Rules) -> None:
     _require_words(found, rules)
     _require_declarations(found, rules.starts)
     if rules.called is not None:
-        _require_calls(found, rules)
+        _require_calls(found, rules, rules.called)
 
 
 def require_plain_lines(source: str) -> None:
@@ -173,7 +173,7 @@ def _require_declarations(tokens: list[Token], starts: tuple[str, ...]) -> None:
             depth -= 1
 
 
-def _require_calls(tokens: list[Token], rules: Rules) -> None:
+def _require_calls(tokens: list[Token], rules: Rules, called: Set[str]) -> None:
     """Nothing is called but what the interface offers, and what the text made of its types."""
     texts = [text for _, text, _ in tokens]
     own = set()
@@ -187,7 +187,7 @@ def _require_calls(tokens: list[Token], rules: Rules) -> None:
             continue
         within = texts[number - 2] if number > 1 and texts[number - 1] == "::" else ""
         known = f"{within}::{text}" if within else text
-        if known not in rules.called and (within or text not in own) and within != "fn":
+        if known not in called and (within or text not in own) and within != "fn":
             _refuse(line, text, f"a kernel calls nothing but its interface: {rules.what}")
 
 

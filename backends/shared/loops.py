@@ -216,11 +216,12 @@ class Loops(Blocks):
         extents = {p.axis: p.extent for p in region if p.rows is None}
         loops = tuple((n, extents.get(n, Count(n))) for n in self.values[s.value].names)
         places = tuple(map(self._place, region))
-        found: object = Element(s.tensor, flat(places, shape), in_memory=True)
+        element = Element(s.tensor, flat(places, shape), in_memory=True)
+        found: object = element
         if s.pad is not None:
             dtype, pad = self.values[s.value].dtype, Constant(number(s.pad))
             held = Converted("f32", pad) if dtype in ("f16", "bf16") else pad
-            found = Guarded(tuple(zip(places, shape, strict=True)), found, dtype, held)
+            found = Guarded(tuple(zip(places, shape, strict=True)), element, dtype, held)
         return Elements(loops, (Assign(self.element(s.value), found),), unordered=True)
 
     def _store(self, s: Store, once: bool) -> Elements:

@@ -208,7 +208,6 @@ def _carries(command: Command) -> bool:
     """Whether a reduction or a product goes on from one round of a loop to the next."""
     if command.depth < 1:
         return False
-    onto = command.name in ("reduce", "matmul") and command.args[-1] not in (
-        (word,) for word in _AFRESH
-    )
+    afresh = [(word,) for word in _AFRESH]
+    onto = command.name in ("reduce", "matmul") and command.args[-1] not in afresh
     return onto or command.name == "scan"

@@ -4,11 +4,11 @@ the general part states."""
 from __future__ import annotations
 
 from ir.machine import Machine
-from machines.fields.fields import AMOUNT, COUNT, RATE, SIZE, Checked, rates
+from machines.fields.fields import AMOUNT, COUNT, RATE, SIZE, Checked, Fields, rates
 
 ROUNDING = 1e-3  # of the figures that a file states
 HELD = ("f32", "f16", "bf16", "i32", "i64", "b8", "i16", "i8", "u8")
-FIELDS = {
+FIELDS: Fields = {
     "clock_hz": RATE,
     "rows": SIZE,
     "columns": SIZE,

@@ -20,7 +20,7 @@ from benchmarks.aten.samples import calls, op_tables
 from benchmarks.attempts import serving
 from frontends.aten.against import meta_of, tensors_of
 from frontends.aten.apply import apply
-from frontends.builder import Builder, Value
+from frontends.builder import Builder
 from frontends.dtypes import TORCH
 from frontends.pytorch.bound import BoundCall, array, tensor
 from frontends.pytorch.module import imported
@@ -52,7 +52,11 @@ def attempt(task: OperatorAttempt) -> dict[str, Any]:
     """The row of an operator and dtype. `fail` where a call goes wrong; else `not expressible`
     where one has no equations; else `pass`."""
     properties = task.operator in PROPERTIES
-    row = {"judged_by": "properties" if properties else "values", "passed": 0, "verdict": "fail"}
+    row: dict[str, Any] = {
+        "judged_by": "properties" if properties else "values",
+        "passed": 0,
+        "verdict": "fail",
+    }
     found = calls(task.operator, TORCH[task.dtype], task.samples)
     row |= {"samples": len(found), "reason": "" if found else "there are no samples"}
     verdicts = set()
@@ -127,7 +131,7 @@ def _direct(call: OperatorCall, seed: int) -> Run:
 
     args, kwargs = tree_map(placed, (call.args, dict(call.kwargs)))
     out = tuple(meta_of(t) for t in tensors_of(call()))
-    made: tuple[Value, ...] = apply(builder, call.operator, args, kwargs, out)
+    made = apply(builder, call.operator, args, kwargs, out)
     spec = builder.spec("call", list(made))
 
     def run(task: OperatorAttempt, folder: Path) -> Any:

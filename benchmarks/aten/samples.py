@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import unittest
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain, islice, zip_longest
 from pathlib import Path
@@ -34,7 +34,7 @@ def op_tables() -> list[Any]:
     """PyTorch's tables, its list of `OpInfo`s. They open the device where there is one, so a process
     that read them forks none that could open it again."""
     needed = ModuleType("expecttest")  # the tables import it, for the base class of test cases
-    needed.TestCase = unittest.TestCase
+    vars(needed)["TestCase"] = unittest.TestCase
     sys.modules.setdefault("expecttest", needed)
     from torch.testing._internal.common_methods_invocations import op_db
 
@@ -45,7 +45,7 @@ def infos(name: str) -> list[Any]:
     """PyTorch's tables of an operator's samples, a table for each variant."""
     if name in makers.MAKERS:
         return []
-    found = {}
+    found: dict[tuple[bool, str, str], Any] = {}
     for info in op_tables():
         names = {info.name, info.aten_name, *(a.name for a in info.aliases)}
         if name in {n.rpartition(".")[2] for n in names} and not info.name.startswith(_OTHERS):
@@ -73,7 +73,7 @@ def calls(name: str, dtype: torch.dtype, count: int) -> list[OperatorCall]:
         return list(islice(makers.MAKERS[name](dtype), count))
     tables = [sorted(_usable(info, dtype), key=_order) for info in infos(name)]
     turns = (c for c in chain.from_iterable(zip_longest(*tables)) if c)
-    unlike = {c.text(): c for c in turns}.values()
+    unlike: Iterable[OperatorCall] = {c.text(): c for c in turns}.values()
     if name in EXTREMA and dtype.is_floating_point:
         unlike = chain.from_iterable((c, _special(c)) for c in unlike)
     return list(islice(unlike, count))

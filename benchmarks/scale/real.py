@@ -58,6 +58,7 @@ class Trace:
         """How long each candidate had its slot, with the stages, in the order of answers."""
         since: dict[int, float] = {}
         found = []
+        notes: list[tuple[float, int, int, dict[str, float]]]
         notes = [(at, 0, slot, {}) for at, slot in self.given]
         notes += [(at, 1, slot, stages) for at, slot, stages in self.taken]
         for at, ended, slot, stages in sorted(notes, key=lambda note: (note[0], -note[1])):
@@ -135,7 +136,7 @@ def settings_of(wanted: RealSearch) -> Settings:
         spec=spec_text(workload.spec),
         target=wanted.target,
         backends=(backend_for(target(wanted.target)).manifest.name,),
-        sizes={**workload.tune, **dict(wanted.sizes)},
+        sizes={**workload.timed_sizes, **dict(wanted.sizes)},
         checks=workload.checks,
         evaluations=wanted.evaluations,
         roofline_share=None,

@@ -133,7 +133,7 @@ class Desk:
             spec=spec_text(workload.spec),
             target=task.target,
             backends=(backend_for(target(task.target)).manifest.name,),
-            sizes=workload.tune,
+            sizes=workload.timed_sizes,
             checks=workload.checks,
             evaluations=task.evaluations,
             roofline_share=None,  # every attempt makes as many evaluations

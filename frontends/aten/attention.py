@@ -40,7 +40,7 @@ class _Call:
         if self.grouped:
             ratio = self.query.shape[-3] // x.shape[-3]
             heads = constant(self.query.shape[-3]), constant(x.shape[-3])
-            if None not in heads:
+            if heads[0] is not None and heads[1] is not None:
                 ratio = Number(heads[0] // heads[1])
             batch = (*batch[:-1], batch[-1] // ratio)
         return _batch(b, x, batch)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from frontends.aten.table import rule
 from frontends.axes import axis
-from frontends.builder import Body, Builder, Meta, Value, computed
+from frontends.builder import Builder, Meta, Places, Value, computed
 from ir.spec import Expr
 
 
 def contract(
-    b: Builder, out: Meta, over: Sequence[Expr], x: Value, y: Value, left: Body, right: Body
+    b: Builder, out: Meta, over: Sequence[Expr], x: Value, y: Value, left: Places, right: Places
 ) -> Value:
     """`sum(x[left] * y[right], over)`, both positions from the result's, then the reduced ones."""
 

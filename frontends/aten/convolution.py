@@ -98,7 +98,8 @@ def transposed(b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, gro
     x = _spaced(b, x, [s // w.stride for s, w in zip(slide.stride, ways, strict=True)])
     each = quotient(out.shape[1], Number(groups))
     count = prod(w.stride for w in ways)
-    there = Slide((1,) * len(ways), *zip(*((w.spread, w.low) for w in ways), strict=True), False)
+    spreads, low = tuple(w.spread for w in ways), tuple(w.low for w in ways)
+    there = Slide((1,) * len(ways), spreads, low, False)
     taps = tuple(Number(w.taps) for w in ways)
     pad = 0.0 if any(w.leaves for w in ways) else None
     own = quotient(x.shape[1], Number(groups))

@@ -235,7 +235,8 @@ class _Bags:
 
         bags = self.offsets.shape[0]
         if self.last:
-            bags = Number(constant(bags) - 1) if constant(bags) else bags - 1
+            known = constant(bags)
+            bags = Number(known - 1) if known else bags - 1
         begun = self.b.reduce("sum", meta, (bags,), started, "begun")
         return self.b.define(meta, lambda at: begun.at(at) - 1, "offset2bag")
 

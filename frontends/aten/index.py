@@ -99,7 +99,7 @@ class Indexed:
     def __init__(self, b: Builder, shape: Sequence[Expr], indices: Places):
         self.b, self.shape = b, tuple(shape)
         self.dims = [d for d, index in enumerate(indices) if index is not None]
-        self.indices = [indices[d] for d in self.dims]
+        self.indices = [index for index in indices if index is not None]
         self.rank = max((i.rank for i in self.indices), default=0)  # of what is broadcast
         alone = self.dims == list(range(self.dims[0], self.dims[-1] + 1)) if self.dims else True
         self.start = self.dims[0] if alone and self.dims else 0

@@ -247,7 +247,9 @@ class _Parts:
     def _even(self, n: int) -> bool:
         size, parts = self.pairs[n]
         known = constant(size), constant(parts)
-        return None not in known and known[0] % known[1] == 0
+        if known[0] is None or known[1] is None:
+            return False
+        return known[0] % known[1] == 0
 
     def element(self, outside: float, *at: Expr) -> Expr:
         """An element of a part; `outside` where the part is smaller than the window."""

@@ -21,7 +21,7 @@ def ranked(b: Builder, value: Value, dim: int, descending: bool = False) -> Valu
         mine = _comparable(value, at[:-1])
         theirs = _comparable(value, swapped(at[:-1], dim, other))
         less = (theirs > mine) if descending else (theirs < mine)
-        same = Apply("eq", (theirs, mine))
+        same: Expr = Apply("eq", (theirs, mine))
         if is_float(value.dtype):
             mine_nan, theirs_nan = call("isnan", mine), call("isnan", theirs)
             earlier, later = (mine_nan, theirs_nan) if not descending else (theirs_nan, mine_nan)

@@ -223,7 +223,8 @@ def _run(
     if batch_first:
         input = _transposed(b, input)
     meta = Meta(dtype, (*input.shape[:2], start[0].shape[2]))
-    below, ends = (input,), []
+    below: tuple[Value, ...] = (input,)
+    ends = []
     for layer in range(net.num_layers):
         made = []
         for direction in range(net.directions):

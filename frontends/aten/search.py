@@ -45,9 +45,10 @@ def _searched(
     def term(*at: Expr) -> Expr:
         return values.wide(*at) if isinstance(values, Value) else expr(values)
 
-    plain = isinstance(values, Value) and values.dtype == borders.dtype
-    if borders.rank == 1 and sorter is None and not right and plain and constant(count) != 0:
-        return b.define(out, lambda *at: b.bucketize(values.at(*at), borders))
+    one = borders.rank == 1 and sorter is None and not right and constant(count) != 0
+    if one and isinstance(values, Value) and values.dtype == borders.dtype:
+        read = values.at
+        return b.define(out, lambda *at: b.bucketize(read(*at), borders))
 
     def before(*at: Expr) -> Expr:
         own, k = at[:-1], at[-1]

@@ -228,8 +228,9 @@ class _Line:
         self.flat = not value.rank
         self.dim = dim % self.value_of.rank
         self.size = self.value_of.shape[self.dim]
-        if constant(self.size) is not None:
-            self.size = expr(constant(self.size))
+        known = constant(self.size)
+        if known is not None:
+            self.size = expr(known)
         self.ranks = ranked(b, self.value_of, self.dim)
 
     def at(self, at: tuple[Expr, ...], k: Term) -> tuple[Term, ...]:

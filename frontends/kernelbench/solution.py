@@ -203,7 +203,7 @@ def _without(source: str, names: set[str]) -> str:
     lines = source.splitlines(keepends=True)
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.FunctionDef) and node.name in names:
-            first = min(n.lineno for n in (node, *node.decorator_list))
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             del lines[first - 1 : node.end_lineno]
     return "".join(lines)
 

@@ -216,9 +216,9 @@ class _Walk:
         name = f"{tensor_name(stem(target))}_out"
         args, kwargs = tree_map(self._operand, args), tree_map(self._operand, kwargs)
         metas = [None if leaf is None else self._meta(leaf) for leaf in leaves]
-        made = [m and self.builder.input(name, m.dtype, m.shape) for m in metas]
+        made = [None if m is None else self.builder.input(name, m.dtype, m.shape) for m in metas]
         self._sized(made)
-        names = tuple(v and v.name for v in made)
+        names = tuple(None if v is None else v.name for v in made)
         self.external.append(External(str(target), tuple(args), dict(kwargs), names))
         return tree_unflatten(made, structure)
 

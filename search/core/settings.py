@@ -35,7 +35,7 @@ class Settings:
     evaluations: int | None = 100
     seconds: float | None = None
     stagnation: int | None = None  # stop after this many evaluations without a gain
-    roofline_share: float = 0.95  # stop at this share of the roofline
+    roofline_share: float | None = 0.95  # stop at this share of the roofline
     policy: str = POLICY
     seed: int = 0
     batch: int = BATCH

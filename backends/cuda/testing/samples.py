@@ -94,7 +94,7 @@ def nest_of(name: str, machine: str = "h200") -> LoopNest:
     work = work_of(name)
     decided = (CASES | BULK_CASES)[name] + WIDENED.get((name, machine), "")
     schedule = parse_schedule(f"schedule({work.spec.name})\n{decided}\n")
-    return lower(work.spec, schedule, machine_of(machine), work.tune)
+    return lower(work.spec, schedule, machine_of(machine), work.timed_sizes)
 
 
 def emitted(name: str, machine: str = "h200") -> str:

@@ -187,12 +187,14 @@ def minimum(a: Any, b: Any) -> Any:
 
 def larger(a: Any, b: Any) -> Any:
     """The larger operand, where NaN is of no account."""
-    return _extremum("max", *met(a, b), False)
+    a, b = met(a, b)
+    return _extremum("max", a, b, False)
 
 
 def smaller(a: Any, b: Any) -> Any:
     """The smaller operand, where NaN is of no account."""
-    return _extremum("min", *met(a, b), False)
+    a, b = met(a, b)
+    return _extremum("min", a, b, False)
 
 
 def _extremum(name: str, a: Any, b: Any, nan: bool) -> Any:

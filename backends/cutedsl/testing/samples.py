@@ -137,4 +137,4 @@ def nest_of(name: str, machine: str = "h200", multiprocessors: int = 0) -> LoopN
     """A case lowered for a machine, as `machine_of` has it."""
     work = work_of(name)
     schedule = parse_schedule(f"schedule({work.spec.name})\n{CASES[name]}\n")
-    return lower(work.spec, schedule, machine_of(machine, multiprocessors), work.tune)
+    return lower(work.spec, schedule, machine_of(machine, multiprocessors), work.timed_sizes)

@@ -32,7 +32,7 @@ def unplaced(parameter: Parameter, sizes: Mapping[str, int]) -> torch.Tensor:
 def viewed(array: np.ndarray, dtype: str) -> torch.Tensor:
     """An array as a tensor of its values, which are not to be changed; a copy only where it has to be one.
     What numpy lacks comes as f32."""
-    held = np.ascontiguousarray(array, HELD_AS[dtype])
+    held: np.ndarray = np.ascontiguousarray(array, HELD_AS[dtype])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
         return torch.from_numpy(held)
@@ -40,7 +40,7 @@ def viewed(array: np.ndarray, dtype: str) -> torch.Tensor:
 
 def placed(array: np.ndarray, dtype: str, device: str = "cpu") -> torch.Tensor:
     """A copy of an array on a device; what numpy lacks comes as f32 of its values, any shape."""
-    held = np.array(array, HELD_AS[dtype], order="C", copy=True)
+    held: np.ndarray = np.array(array, HELD_AS[dtype], order="C", copy=True)
     return torch.from_numpy(held).to(device=device, dtype=DTYPES[dtype])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from functools import cached_property
 from math import ceil, gcd, prod
+from typing import Any
 
 from backends.gpu.blocks import Blocks
 from backends.gpu.rules import Rules
@@ -184,7 +185,7 @@ class Extents:
             return Number(int(place * max(1, ceil(size / tile))) * tile)
         if isinstance(expr, Number):
             return expr
-        changed = {}
+        changed: dict[str, Any] = {}
         for f in fields(expr):
             held = getattr(expr, f.name)
             if f.name != "place" and isinstance(held, tuple):

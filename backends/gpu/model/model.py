@@ -125,8 +125,8 @@ def modelled(
                 if name.endswith("_us"):
                     sums[name] = sums.get(name, 0.0) + each + more * again[name]
     for figure, term in (("memory_bytes", "fetched_bytes"), ("cache_bytes", "asked_bytes")):
-        each = [(la, seen[f"{la.name}.{term}"]) for la in nest.launches]
-        seen[figure] = sum(la.times(bound) * found for la, found in each)
+        asked = [(la, seen[f"{la.name}.{term}"]) for la in nest.launches]
+        seen[figure] = sum(la.times(bound) * one for la, one in asked)
     shares = {
         name: min(1.0, getattr(weights, name) * sums[f"{name}_us"] / total)
         for name in (*MEMORY, *ENGINES)

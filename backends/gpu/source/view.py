@@ -210,8 +210,8 @@ def _spelled(expr: Expr, fragments: Mapping[Name, Fragment]) -> Expr | None:
         case Masked(mask, Element(name), Number() as other) if _short(name, fragments):
             typed = Converted(other, fragments[name].dtype)
             parts = (rewritten(e, lambda e: _spelled(e, fragments)) for e in (*mask, expr.value))
-            *mask, value = parts
-            return Masked(tuple(mask), value, typed)
+            *limits, value = parts
+            return Masked(tuple(limits), value, typed)
         case Element(name, axes) if name in fragments:
             own = fragments[name].axes
             left = tuple(a for a, axis in zip(axes, own, strict=True) if registers(axis) != 1)
@@ -262,7 +262,8 @@ def regions(launch: Launch) -> tuple[Region, ...]:
         sizes.setdefault(tile.region, []).append(_bytes(tile))
     if launch.signals:
         sizes[SIGNALS] = [(SIGNAL_BYTES * sum(s.stages for s in launch.signals),)]
-    found, at, known = [], 0, ""
+    found: list[Region] = []
+    at, known = 0, ""
     for name, own in sorted(sizes.items(), key=lambda item: not _numbers(item[1])):
         start = known or str(at)
         if _numbers(own):
@@ -320,12 +321,13 @@ def _counted(axis: Axis, known: list[Counted]) -> Axis:
     for one in same:
         if (one.register.size, one.span, one.width) == (axis.register.size, axis.span, axis.width):
             return replace(one, thread=axis.thread, register=axis.register)
-    known.append(Counted(*(getattr(axis, f) for f in Axis.__dataclass_fields__), len(same)))
+    own = (axis.index, axis.thread, axis.register, axis.span, axis.width)
+    known.append(Counted(*own, len(same)))
     return known[-1]
 
 
 def _require_held(launch: Launch) -> None:
     """BackendError where a tile's dtype has no registers or memory here."""
-    for held in (*launch.fragments, *launch.shared):
-        if held.dtype not in BYTES:
-            raise BackendError("emit", f"values of {held.dtype} are not held here")
+    for dtype in (*(f.dtype for f in launch.fragments), *(t.dtype for t in launch.shared)):
+        if dtype not in BYTES:
+            raise BackendError("emit", f"values of {dtype} are not held here")

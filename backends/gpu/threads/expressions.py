@@ -41,8 +41,8 @@ class Typing:
             case Name():
                 return self.known[expr][1] if expr in self.known else ()
             case of.Spread(value, kept):
-                inner = iter(self.axes(value))
-                return tuple(next(inner) if k else None for k in kept)
+                left = iter(self.axes(value))
+                return tuple(next(left) if k else None for k in kept)
             case of.Permuted(value, order):
                 inner = self.axes(value)
                 return tuple(inner[i] for i in order)
@@ -84,8 +84,8 @@ class Typing:
                 if function in _BOOLEAN:
                     return "b8"
                 return "f32" if function in _FLOATING else self._met(*args)
-            case of.Entry(place):
-                return self.dtypes[place.tensor.stem]
+            case of.Entry(of.Place(Name(stem=tensor))):
+                return self.dtypes[tensor]
             case of.Ranked() | Index() | of.Tiles() | of.Outer() | of.FromEnd():
                 return "i32"
             case of.Masked(_, value) | of.Power(value) | of.Scaled(value):
@@ -133,6 +133,11 @@ def changed(node: Any, change: Change, of_axis: Callable[[Axis], Axis] = lambda 
     changes = {n: made for n, v in own.items() if (made := changed(v, change, of_axis)) is not v}
     made = replace(node, **changes) if changes else node  # type: ignore[type-var]
     return of_axis(made) if isinstance(made, Axis) else made
+
+
+def renamed(names: Mapping[Name, Name]) -> Change:
+    """A change of variables by others."""
+    return lambda e: names.get(e) if isinstance(e, Name) else None
 
 
 def _constant(value: float | int | bool) -> str:

@@ -157,7 +157,9 @@ def _functions(
         names = leaves(s.value)
         loads = {source.get(n) for n in names}
         if len(loads) == 1 and None not in loads and all(map(_pointwise, s.value.walk())):
-            values[s.name] = rewritten(s.value, lambda e: values.get(e))  # type: ignore[arg-type]
+            values[s.name] = rewritten(
+                s.value, lambda e: values.get(e) if isinstance(e, Name) else None
+            )
             source[s.name] = loads.pop()  # type: ignore[assignment]
             seen.update(names)
     whole = {n: source[n] for n in values if seen[n] + operands[n] == uses[n] and written[n] == 1}

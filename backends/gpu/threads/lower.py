@@ -298,11 +298,9 @@ class Lowering:
                 case of.Full(value, _, dtype):
                     return of.Converted(self.element(value, context), dtype, True)
                 case of.Reduced():
-                    name, axes = self.reduced(node, context)
-                    return to.Element(name, tuple(a.index for a in axes))
+                    return _element(*self.reduced(node, context))
                 case of.Scanned():
-                    name, axes = self.scanned(node, context)
-                    return to.Element(name, tuple(a.index for a in axes))
+                    return _element(*self.scanned(node, context))
             return None
 
         return rewritten(expr, change)
@@ -390,6 +388,10 @@ class Lowering:
         value = self.element(e.value, _context(axes))
         scan(self, name, e.reduction, value, over, nan)
         return name, axes
+
+
+def _element(name: Name, axes: Iterable[to.Axis]) -> to.Element:
+    return to.Element(name, tuple(a.index for a in axes))
 
 
 def _context(axes: Iterable[to.Axis]) -> dict[str, to.Axis]:

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from backends.gpu import tile as of
 from backends.gpu.threads.distribution import Spread, replicated, split, spread
 from backends.gpu.threads.facts import Facts, Held, Matmul, Operand
 from backends.gpu.threads.vectors import contiguous
-from backends.gpu.tile import Name
+from backends.gpu.tile import Name, Place
 
 VECTOR_BYTES = 16
 OPERAND_BYTES = 256  # of a thread's registers that a computed operand may take: a quarter of them
@@ -66,7 +65,7 @@ class Owners:
         together = self._together(self._tiles())
         for name in names:
             for (index,), one in zip(operand.groups, wanted, strict=True):
-                held = self.facts.root((name, index))  # type: ignore[arg-type]
+                held = self.facts.root((name, index))
                 others = (o for o in together.get(held, ()) if o in self.found)
                 taken = {b for o in others for b in self.found[o].thread_bits()}
                 if held not in self.found and not taken & one.thread_bits():
@@ -78,7 +77,7 @@ class Owners:
         loads are contiguous. So both are free of bank conflicts. None: the loads are not."""
         (k, *_), (n, *_) = operand.groups[-2:]
         names = {m for m in operand.value.walk() if m in self.facts.typing.known}
-        roots = {self.facts.root((m, n)) for m in names if n in self.facts.indices(m)}  # type: ignore[arg-type]
+        roots = {self.facts.root((m, n)) for m in names if n in self.facts.indices(m)}
         loads = [
             contiguous(place)
             for m, place in self.facts.places
@@ -149,10 +148,10 @@ class Owners:
                 return axis
         return fresh[-1] if fresh else ""
 
-    def _places(self, name: Name) -> list[of.Place]:
+    def _places(self, name: Name) -> list[Place]:
         """Where variables that are distributed as this one is are loaded and stored."""
         roots = {self.facts.root((name, i)) for i in self.facts.indices(name)}
-        found = []
+        found: list[tuple[bool, Place]] = []
         for n, place in self.facts.places:
             if {self.facts.root((n, i)) for i in self.facts.indices(n)} & roots:
                 found.append((n != name, place))

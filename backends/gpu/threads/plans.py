@@ -156,8 +156,8 @@ def _chained(facts: Facts) -> bool:
     )
 
 
-def _names(facts: Facts, m: Matmul) -> list:  # type: ignore[type-arg]
-    operands = (n for o in (m.a, m.b) for n in o.value.walk())
+def _names(facts: Facts, m: Matmul) -> list[Name]:
+    operands = (n for o in (m.a, m.b) for n in o.value.walk() if isinstance(n, Name))
     return [n for n in operands if n in facts.typing.known and n not in facts.staged]
 
 

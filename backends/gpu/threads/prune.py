@@ -30,7 +30,7 @@ def pruned(block: to.Block, read: frozenset[Name]) -> to.Block:
     return tuple(
         to.changed_inside(s, lambda block: pruned(block, read))
         for s in block
-        if not (isinstance(s, made) and s.name not in read)  # type: ignore[attr-defined]
+        if not (isinstance(s, made) and s.name not in read)
     )
 
 

@@ -22,7 +22,7 @@ from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import spread
-from backends.gpu.threads.expressions import changed
+from backends.gpu.threads.expressions import changed, renamed
 from backends.gpu.threads.lifetimes import overlapped
 from backends.gpu.threads.products import UNROLLED
 from backends.gpu.threads.staging import COPY_BYTES, Staging, advanced, run_of
@@ -243,7 +243,7 @@ class RegisterStaging(Staging):
         later, advance, (first, read, write) = self._ahead_of(s)
         fetched, buffers = to.Element(later[name]), stages - 1
         self.held.clear()
-        loads = changed(self.copies_of(s.body, ahead, Number(0), stages), later.get)
+        loads = changed(self.copies_of(s.body, ahead, Number(0), stages), renamed(later))
         held = tuple(self.held)
 
         more = to.Guard(of.Check(fetched, below=high), loads)

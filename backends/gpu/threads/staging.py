@@ -17,7 +17,7 @@ from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, bits_of, spread
-from backends.gpu.threads.expressions import changed
+from backends.gpu.threads.expressions import changed, renamed
 from backends.gpu.threads.facts import FRAGMENTS, tiles_in
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.parts import part_of
@@ -356,7 +356,9 @@ class Staging(Matmuls):
         fetched = to.Element(later[name])
 
         def started(stage: Name) -> tuple[to.Statement, ...]:
-            copies = changed(self.copies_of(s.body, ahead, to.Element(stage), stages), later.get)
+            copies = changed(
+                self.copies_of(s.body, ahead, to.Element(stage), stages), renamed(later)
+            )
             return (to.Guard(of.Check(fetched, below=high), copies), to.Commit(), advance)
 
         lead = stages - 2 if flies else stages - 1

@@ -83,8 +83,8 @@ def statement_text(s: to.Statement) -> str:
             return f"wait for {text(name)}{rest}" + (f", after {text(after)}" if after else "")
         case to.Regroup(name, source, groups, split):
             pairs = [(one, f"({', '.join(into)})") for one, into in groups]
-            how = [f"{a} as {b}" if split else f"{b} as {a}" for a, b in pairs]
-            return f"{text(name)} = {text(source)}, {', '.join(how)}"
+            each = [f"{a} as {b}" if split else f"{b} as {a}" for a, b in pairs]
+            return f"{text(name)} = {text(source)}, {', '.join(each)}"
         case to.Part(name, source, axis, first):
             return f"{text(name)} = {text(source)}, {axis} from register {text(first)}"
     return _order(s)

@@ -86,7 +86,7 @@ def nest_of(name: str, machine: str = "mi300") -> LoopNest:
     """A case lowered for a machine."""
     work = work_of(name)
     schedule = parse_schedule(f"schedule({work.spec.name})\n{CASES[name][1]}\n")
-    return lower(work.spec, schedule, machine_of(machine), work.tune)
+    return lower(work.spec, schedule, machine_of(machine), work.timed_sizes)
 
 
 def emitted(name: str, machine: str = "mi300") -> str:

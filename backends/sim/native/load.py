@@ -101,6 +101,7 @@ def _run_all(commands: list[list[str]]) -> None:
 
 def _import(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"{__package__}.{_NAME}", path)
+    assert spec is not None and spec.loader is not None  # the file's ending is an extension's
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

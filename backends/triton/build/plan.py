@@ -313,7 +313,7 @@ def plan_of(tree: ast.Module) -> Plan | None:
 
 def _constants(tree: ast.Module) -> dict[str, Any]:
     """The numbers and texts that names of a module stand for."""
-    found = {}
+    found: dict[str, Any] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             found |= {t.id: node.value.value for t in node.targets if isinstance(t, ast.Name)}

@@ -113,7 +113,8 @@ def _told(source: SizeSource, used: bool) -> Iterator[LauncherLine]:
 
 def _derived(spec: Spec, used: Collection[str]) -> tuple[list[Derived], set[str]]:
     """The derived sizes that are used, and all that are used then."""
-    found, used = [], set(used)
+    found: list[Derived] = []
+    used = set(used)
     for name, expr in reversed(spec.derived):
         if name in used:
             found.insert(0, Derived(name, expr))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import triton.language as tl
@@ -16,7 +16,7 @@ from triton.runtime import interpreter
 
 from backends.triton.interpret.pointers import BlockPointer, Descriptor
 
-Handle = interpreter.TensorHandle
+Handle: TypeAlias = interpreter.TensorHandle
 
 
 class Split(Exception):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from triton.runtime import interpreter
 
-Handle = interpreter.TensorHandle
+Handle: TypeAlias = interpreter.TensorHandle
 ALIGNED = 16  # bytes: alignment that a descriptor requires
 
 

@@ -7,7 +7,7 @@ operation rounds its result. Triton's own interpreter computes on their bit patt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from triton.runtime import interpreter
 from backends.triton.interpret.lockstep import Lockstep
 from ir.reference.rounding import round_to
 
-Handle = interpreter.TensorHandle
+Handle: TypeAlias = interpreter.TensorHandle
 
 _NARROW = {
     tl.bfloat16: (torch.bfloat16, np.uint16),
