@@ -50,7 +50,7 @@ class Places:
         for dim, one in enumerate(region):
             fixed, moving, used = self._position(one, over)
             indices.update(dict.fromkeys(used))
-            if padded and (one.terms or one.rows) and not self._certain(one, shape[dim]):
+            if padded and not self._certain(one, shape[dim]):
                 at = self.named(Name("dim", tensor, dim), total([*moving, fixed]))
                 checks += [Check(at), Check(at, below=shape[dim])]
                 fixed, moving = (ZERO, [at]) if moving else (at, [])
@@ -84,7 +84,10 @@ class Places:
         return total([*fixed, one.offset]), moving, tuple(used)
 
     def _certain(self, one: Slice, size: Expr) -> bool:
-        """Whether a position along one plain index of the same size cannot lie outside."""
+        """Whether a position cannot lie outside: along one plain index of the same size, or a number."""
+        if one.rows is None and not one.terms and isinstance(one.offset, Number):
+            known = isinstance(size, Number) and 0 <= one.offset.value < size.value
+            return known or one.offset == ZERO  # a size is one at least
         plain = one.rows is None and len(one.terms) == 1 and one.terms[0][1] == 1
         return plain and one.offset == ZERO and self.blocks[one.terms[0][0]].size == size
 

@@ -83,6 +83,25 @@ def test_what_cannot_lie_outside_is_not_checked_and_the_rest_is():
     assert shifted.mask[-2:] == (Check(at), Check(at, below=Size("K")))
 
 
+@pytest.mark.parametrize(
+    ("position", "size", "checks"),
+    [
+        (0, Size("M"), False),
+        (1, Size("M"), True),
+        (2, Number(3), False),
+        (3, Number(3), True),
+        (-1, Number(3), True),
+    ],
+)
+def test_a_padded_position_that_is_a_number_is_checked_unless_it_is_inside(position, size, checks):
+    shape = size.name if isinstance(size, Size) else size.value
+    equation = f"y[m, k] = x[m, k] + pad(t[{position}, k], 0.0)"
+    place, _ = place_of("t", equation, inputs=f"x: f32[M, K], t: f32[{shape}, K]")
+    at = Number(position)
+    found = [c for c in place.mask if isinstance(c, Check) and c.at == at]
+    assert found == ([Check(at), Check(at, below=size)] if checks else [])
+
+
 def test_a_store_lies_where_its_region_says():
     place, named = place_of("y", "y[m, k] = x[m, k] + 1.0")
     assert address(place, named) == 11 * SIZES["K"] + 21

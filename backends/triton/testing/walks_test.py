@@ -11,6 +11,7 @@ from backends.triton.testing.walks import NAMES, case, require_right, walk, wron
 from ir.lower.lower import lower
 from ir.parse.parse import parse_workload
 from ir.spec import Number, Tensor
+from testing.samples.samples import decisions
 
 H200 = target("h200")
 SEEDS = (3, 10)
@@ -90,6 +91,24 @@ def large(x: f16[M]) -> f16[M]:
 tune(M=8)
 check(M=4)
 """
+
+
+SHIFTED = """
+def shifted(x: f32[3], z: f32[M]) -> f32[M]:
+    \"\"\"Add what lies one further, and 0 after the last.\"\"\"
+    t[()] = sum(pad(x[i + 1], 0.0), i=3)
+    y[m] = z[m] + t[()]
+    return y
+
+tune(M=8)
+check(M=4)
+"""
+
+
+def test_an_unrolled_sum_reads_nothing_behind_its_tensor(tmp_path):
+    spec = parse_workload(SHIFTED, "shifted").spec
+    nest = lower(spec, decisions(spec, "unroll(i)"), H200, {"M": 4})
+    assert wrong(nest, H200, {"M": 4}, tmp_path) == ""
 
 
 def test_a_kernel_may_overflow_its_format(tmp_path):
