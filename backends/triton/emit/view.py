@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from backends.backend import BackendError
 from backends.gpu.program import TileProgram, sizes_of, tile_program
 from backends.gpu.tile import expressions
 from backends.triton.emit.names import spelled
@@ -18,9 +19,10 @@ from ir.nest.nest import LoopNest
 
 
 def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
-    """The values of the template `kernel.py.j2`."""
+    """The values of the template `kernel.py.j2`; BackendError where Triton cannot say the nest."""
     spec, nest = nest.spec, spelled(nest)
     program = tile_program(nest, machine, RULES)
+    _require_describable(program)
     every = tuple(expressions(program.launches))
     made = tuple(p for p in program.tensors if p.role != "input")
     inputs = tuple(p.name for p in program.tensors if p.role == "input")
@@ -48,6 +50,16 @@ def register_limit(machine: Machine, limit: int) -> str:
     if machine.details["triton"]["backend"] == "cuda":
         return f"maxnreg={limit}"
     return f"waves_per_eu={machine.details['gpu']['registers_per_thread'] // limit}"
+
+
+def _require_describable(program: TileProgram) -> None:
+    """Triton takes a truth value for 1 bit, so that the rows of its descriptors have 0 bytes."""
+    dtypes = {p.name: p.dtype for p in program.tensors}
+    for one in program.launches:
+        for descriptor in one.descriptors:
+            if dtypes[descriptor.tensor] == "b8":
+                what = f"`{descriptor.tensor}` cannot be moved in bulk: it holds truth values"
+                raise BackendError("emit", what)
 
 
 def _launched(program: TileProgram) -> frozenset[str]:

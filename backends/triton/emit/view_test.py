@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from backends.backend import BackendError
 from backends.registry import target
 from backends.triton.emit.spelling import templates
 from backends.triton.emit.view import kernel_view
@@ -130,3 +131,15 @@ def test_no_line_of_a_body_is_longer_than_it_need_be():
     lines = text(nest(PRODUCT, *TILES)).splitlines()
     calls = [line for line in lines if "tl.load(" in line or "tl.store(" in line]
     assert calls and all(len(line) <= 100 for line in calls)
+
+
+@pytest.mark.parametrize(("dtype", "described"), [("b8", False), ("u8", True)])
+def test_truth_values_are_not_moved_in_bulk(dtype, described):
+    spec = spec_of("y[m, k] = c[m, k]", inputs=f"c: {dtype}[M, K]", result=f"{dtype}[M, K]")
+    lines = ("tile(m, size=4)", "tile(k, size=64)", "place(m.outer, level=grid)")
+    made = nest(spec, *lines, "copy(y, by=bulk)", M=64, K=128)
+    if described:
+        assert any(one.descriptors for one in launches(made))
+        return
+    with pytest.raises(BackendError, match="`y` cannot be moved in bulk: it holds truth values"):
+        launches(made)
