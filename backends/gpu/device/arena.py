@@ -25,9 +25,7 @@ from ir.workload import Sizes
 FENCE = 4096  # bytes before and after each tensor, of which each has a multiple
 BITS = 0xFF  # every byte of a fence: NaN in all float formats
 PART = 1 << 28  # bytes of inputs that are compared at a time
-PINNED = (
-    1 << 28
-)  # bytes of the largest buffer on the host that the device copies without another one
+PINNED = 1 << 28  # bytes of the largest buffer on the host that is pinned
 KEPT_BYTES = 1 << 30  # of inputs that each process keeps
 _ORDER = ("input", "output", "workspace")  # in a buffer
 

@@ -34,6 +34,7 @@ MOST_RUNS = 100  # of these; the median of so many cold calls is within a percen
 LOOK_SECONDS = 60.0  # limit for the child that looks for the GPU
 MOST_SETS = 4  # sets of tensors that timed calls rotate through
 FREE_SHARE = 0.5  # share of free memory that the sets may take
+LEAST_FREE = 0.5  # share of all memory: where less is free, others may need what a process keeps
 SHIFT = 997  # elements by which inputs are rotated from set to set
 
 
@@ -112,9 +113,9 @@ def time(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> Timing
 
 
 def _give_back() -> None:
-    """Gives memory back that this process keeps for what comes, where others may need it."""
+    """Gives back memory that this process keeps, where others may need it."""
     free, whole = torch.cuda.mem_get_info()
-    if free < FREE_SHARE * whole:
+    if free < LEAST_FREE * whole:
         torch.cuda.empty_cache()
 
 
