@@ -13,7 +13,7 @@ steps.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 
 from backends.gpu.flags import AcquireAll, Publish
@@ -157,13 +157,17 @@ def _multiplied(s: Statement) -> set[Name]:
 
 def _writes(block: Iterable[Statement]) -> set[Name]:
     """The names that one statement writes."""
-    count = Counter(n for s in statements(tuple(block)) for n in [getattr(s, "name", None)] if n)
-    return {n for n, written in count.items() if written == 1}
+    return {n for n, written in Counter(_each_name(block)).items() if written == 1}
 
 
 def _names(block: Iterable[Statement]) -> set[Name]:
     """The names that statements write."""
-    return {n for s in statements(tuple(block)) for n in [getattr(s, "name", None)] if n}
+    return set(_each_name(block))
+
+
+def _each_name(block: Iterable[Statement]) -> Iterator[Name]:
+    """The name that each statement writes, of those that write one."""
+    return (n for s in statements(tuple(block)) if (n := getattr(s, "name", None)))
 
 
 def _stored(block: Iterable[Statement]) -> set[Name]:

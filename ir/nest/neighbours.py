@@ -46,7 +46,7 @@ def contiguous(
     extents: Mapping[str, float],
     unit: int,
 ) -> int:
-    """How many elements of a gather, up to `unit`, lie side by side in memory along an index, from an aligned place on,
+    """How many elements of a gather, up to `unit`, are contiguous in memory along an index, from an aligned place on,
     wherever the other indices are. 1 where positions are data. See `neighbours`."""
     terms = _terms(launch, move, shape)
     if terms is None:

@@ -362,7 +362,7 @@ def _pipelined(launch: Launch, stepped: frozenset[str], mapped: bool) -> set[str
 
 
 def _each(launch: Launch) -> float:
-    """Elements of a thread where all are computed one by one, along what lies contiguous in all tensors; 0 elsewhere."""
+    """Elements of a thread where all are computed one by one, along what is contiguous in all tensors; 0 elsewhere."""
     if not all(isinstance(s, Load | Store | Map) for s in launch.statements()):
         return 0
     moves = [s for s in launch.statements() if isinstance(s, Load | Store)]

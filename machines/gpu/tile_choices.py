@@ -208,7 +208,7 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
     if index == roles.stored[-1]:
         return _cut(index, extent, INNERMOST, max(INNERMOST))
     if len(roles.stored) > 1 and index == roles.stored[-2]:
-        # Short rows, as pixels of a few channels: many lie side by side.
+        # Short rows, as pixels of a few channels: many are contiguous.
         room = ACROSS[0] // power_of_two(extents[roles.stored[-1]])
         more = (size for size in SIDES if size <= room)
         return _cut(index, extent, (*ROWS, *more), 0)

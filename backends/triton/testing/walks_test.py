@@ -95,7 +95,7 @@ check(M=4)
 
 SHIFTED = """
 def shifted(x: f32[3], z: f32[M]) -> f32[M]:
-    \"\"\"Add what lies one further, and 0 after the last.\"\"\"
+    \"\"\"Add the sum of all elements of x but the first.\"\"\"
     t[()] = sum(pad(x[i + 1], 0.0), i=3)
     y[m] = z[m] + t[()]
     return y
