@@ -113,15 +113,17 @@ def joined(group: Group, e: Equation, facts: Facts) -> bool:
     return names is not None and _put(group, e, names, facts)
 
 
-def beside(group: Group, maps: Sequence[Equation], facts: Facts) -> Group | None:
+def beside(
+    group: Group, maps: Sequence[Equation], facts: Facts, most: int = MOST_EQUATIONS
+) -> Group | None:
     """A copy of a group with independent pointwise equations over the same index sizes; None where
-    they do not fit."""
+    they do not fit, or are more than `most` with it."""
     made = group.copy()
     space = max(group.at.values(), key=len)
     for e in maps:
         names = dict(zip(e.indices, space, strict=False))
         alike = all(facts.ranges[i].high == group.ranges[n] for i, n in names.items())
-        fits = alike and len(e.indices) == len(space) and len(made.equations) < MOST_EQUATIONS
+        fits = alike and len(e.indices) == len(space) and len(made.equations) < most
         if group.kind == ALONE or not fits or not _put(made, e, names, facts):
             return None
     return made

@@ -36,6 +36,7 @@ from ir.partition.heads import with_split_heads
 from ir.partition.positions import with_plain_positions
 from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
+from ir.partition.side_by_side import side_by_side
 from ir.partition.squeezed import squeezed
 from ir.partition.terms import Terms
 from ir.partition.variances import with_variances_in_parts
@@ -251,7 +252,17 @@ class _Partition:
                 groups.append(begun(e, self.facts))
                 homes = [len(groups) - 1]
             home |= dict.fromkeys(groups[homes[-1]].targets | {e.target}, homes[-1])
-        return [g for g in groups if g.equations]
+        left = [g for g in groups if g.equations]
+        return side_by_side(left, self.members, self.ready, self.facts)
+
+    def members(self, group: Group) -> list[Equation]:
+        """The equations of a group, by the names of the spec."""
+        return [self.flat.equation(t) for t in group.at]
+
+    def ready(self, e: Equation) -> bool:
+        """Whether all that an equation reads is there before any kernel runs."""
+        computed = {self.root(s) for s in e.sources()} & self.place.keys()
+        return not computed and not self.stages[e.target] and not e.accumulate
 
     def placed(self, groups: list[Group], homes: Sequence[int], e: Equation) -> bool:
         """Whether an equation joins the last group that it reads from. The other maps that it reads
