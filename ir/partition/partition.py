@@ -36,6 +36,7 @@ from ir.partition.heads import with_split_heads
 from ir.partition.positions import with_plain_positions
 from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
+from ir.partition.shifted_scans import with_shifted_scans
 from ir.partition.side_by_side import side_by_side
 from ir.partition.squeezed import squeezed
 from ir.partition.terms import Terms
@@ -82,7 +83,8 @@ def partition(
     there = {e.target for e in spec.equations}
     aliases = {a: b for a, b in (aliases or {}).items() if a in there}
     flat = through_gathers(once(through_views(spec, aliases), aliases), aliases)
-    flat = squeezed(through_concatenations(flat, aliases))
+    flat = with_shifted_scans(through_concatenations(flat, aliases), aliases)
+    flat = squeezed(flat)
     flat = with_variances_in_parts(flat)
     flat, aliases = with_flat_epilogues(flat, aliases)
     # What an alias shows may be the same as an earlier tensor, which is then shown instead.

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import cast
 
-from ir.spec import Apply, Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
+from ir.spec import Apply, Bucketize, Equation, Expr, Index, Number, Range, Read, Reduce, Scan, Spec
 from ir.visit import pruned, rebuilt, renamed
 
 SMALL = 8  # largest expression (in nodes) without reads that is recomputed in each reader
@@ -93,6 +93,8 @@ def _seen(expr: Expr, views: Mapping[str, Equation]) -> Expr:
     names = dict(zip(view.indices, expr.at, strict=True))
     if expr.pad is None:
         return renamed(view.value, names)
+    if view.value == Number(expr.pad):
+        return view.value  # inside and out of bounds
     if isinstance(view.value, Read) and _turns(view, view.value):
         return replace(cast(Read, renamed(view.value, names)), pad=expr.pad)
     return expr
