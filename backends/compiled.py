@@ -22,7 +22,7 @@ from ir.nest.nest import LoopNest
 from ir.network import Network, Outside, Pause
 from ir.partition.alike import first_parts
 from ir.partition.canonical import stem
-from ir.partition.channels_last import wide_convolutions
+from ir.partition.channels_last import summed_channels, wide_convolutions
 from ir.partition.choices import CHANNELS_LAST, Choices
 from ir.partition.constants import divided
 from ir.partition.partition import partition
@@ -111,8 +111,9 @@ class Kernels:
     """Kernels of a target, each scheduled and emitted once, when it is first asked for.
 
     rounded: what sums are called, but for a number, of whose products of f32 the operands may be
-    rounded to tf32, as some libraries do it in convolutions.  guessed: whether schedules are judged
-    by the backend's own guess of their time, where it has one: better, and slower.  knows: tells
+    rounded to tf32, as some libraries do it in convolutions.  least: of channels, those that are summed at one
+    tap of a window: of fewer, the operands stay f32, as these libraries leave them, too.  guessed: whether
+    schedules are judged by the backend's own guess of their time, where it has one: better, and slower.  knows: tells
     how a kernel was made before, which is then made so; a KernelError where that is not possible.
     others: backends that make kernels of some kinds (`backends/shares.py`).
     """
@@ -125,8 +126,10 @@ class Kernels:
         guessed: bool = False,
         knows: Knows | None = None,
         others: Sequence[Served] = (),
+        least: int = 0,
     ):
         self.machine, self.backend, self.rounded = machine, backend, frozenset(rounded)
+        self.least = least
         self.guessed, self.knows, self.others = guessed, knows, others
         self.emitted: dict[Spec, tuple[LoopNest, str]] = {}
         self.served: dict[Spec, Served] = {}  # what emitted it
@@ -205,6 +208,8 @@ class Kernels:
 
     def _schedule(self, spec: Spec) -> Schedule:
         named = {e.target for e in spec.equations if stem(e.target) in self.rounded}
+        if self.least:
+            named = {name for name in named if summed_channels(spec, name) >= self.least}
         return autoschedule(spec, self.machine, {}, named, self._cost)
 
     def _tried(self, spec: Spec) -> Schedule | None:

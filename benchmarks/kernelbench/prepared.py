@@ -39,6 +39,10 @@ from search.whole.ways import Networks
 from speciate.records import Records, known_program
 
 ROUNDED = (SUM,)  # the sums whose operands may be rounded
+# What operands of convolutions are rounded to: TF32, as PyTorch does it where its flags stand as they come; the
+# same but where they sum so few channels that a unit for TF32 is not filled, which it computes in f32; nothing.
+TF32, TF32_OF_MANY, F32 = "tf32", "tf32_of_many", "f32"
+FEW = 16
 RECORD, PROBLEM, FACTS = "record", "problem.py", "facts.json"
 
 
@@ -50,9 +54,7 @@ class Wanted:
     target: str
     reduced: bool
     folder: Path  # a new one for it
-    # Whether operands of convolutions may be rounded to it, as PyTorch does it where its flags
-    # stand as they come
-    tf32: bool = True
+    products: str = TF32  # of convolutions
     records: Path | None = None  # of kernels that a search found; None: all have seed schedules
 
 
@@ -65,14 +67,17 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
     imported_at = time.perf_counter()
     machine = target(wanted.target)
     backend = backend_for(machine)
-    rounded = ROUNDED if wanted.tf32 else ()
+    rounded = () if wanted.products == F32 else ROUNDED
+    least = FEW if wanted.products == TF32_OF_MANY else 0
     knows, choices = None, Choices(asked=False)
     if wanted.records is not None:
         knows = Records([wanted.records], machine, backend)
         name, digest = backend.manifest.name, digest_of(made)
         program = known_program([wanted.records], digest, machine.name, name)
         choices = Choices(program.choices if program else {}, asked=False)
-    kernels = Kernels(machine, backend, rounded, guessed=True, knows=knows, others=others(machine))
+    kernels = Kernels(
+        machine, backend, rounded, guessed=True, knows=knows, others=others(machine), least=least
+    )
     network, before = networks_of(made)(kernels, choices)
     wanted_kernels = (*network.kernels(), *(before.kernels() if before else ()))
     emitted = {

@@ -29,7 +29,15 @@ from backends.registry import backend_for, target
 from benchmarks import device as machine_room
 from benchmarks.kernelbench.contest import ContestJob, contest, machine_facts
 from benchmarks.kernelbench.kernels import KernelBuild, build, jobs
-from benchmarks.kernelbench.prepared import RECORD, Wanted, known_facts, prepare
+from benchmarks.kernelbench.prepared import (
+    F32,
+    RECORD,
+    TF32,
+    TF32_OF_MANY,
+    Wanted,
+    known_facts,
+    prepare,
+)
 from benchmarks.kernelbench.problems import COLLAPSES, ProblemFile, entries
 from benchmarks.kernelbench.race_rows import write
 from benchmarks.kernelbench.rows import Row, put
@@ -129,14 +137,19 @@ class _Race:
             "collapses": (entry.level, entry.number) in COLLAPSES,
             "correct_by": self.available["correct_by"],
         }
-        tf32, raced = not (self.asked.f32 or self.asked.rehearse), self.asked.until == "race"
-        row = self.tried(entry, known, tf32)
-        if raced and row and not row["correct"] and ROUNDED & set(row.get("rounded", ())):
-            again = self.tried(entry, known, False)
+        raced = self.asked.until == "race"
+        row = self.tried(entry, known, F32 if self.asked.f32 or self.asked.rehearse else TF32)
+        for products in (TF32_OF_MANY, F32):
+            rounds = set(row.get("rounded", ())) if row else set()
+            if not raced or row is None or row["correct"] or not ROUNDED & rounds:
+                break
+            if products != F32 and self.precisions(entry, products) in (rounds, set()):
+                continue  # it is the first try once more
+            again = self.tried(entry, known, products)
             if again is None:
                 return False  # so the first try says nothing yet
             if again["correct"]:
-                row = {**again, "in_tf32": row["reason"]}
+                row = {**again, "in_tf32": row["reason"], "products": products}
         if row and (raced or not row["correct"]):
             self.put(row)
         return row is not None
@@ -162,14 +175,15 @@ class _Race:
         return "searched" not in row or self.asked.again
 
     def search(self, entry: ProblemFile, row: Row) -> ProblemSearch:
-        tf32 = not (self.asked.f32 or self.asked.rehearse or "in_tf32" in row)
-        return ProblemSearch(self.asked, entry, tf32)
+        in_f32 = self.asked.f32 or self.asked.rehearse or "in_tf32" in row
+        return ProblemSearch(self.asked, entry, not in_f32)
 
     def searched(self, search: ProblemSearch, row: Row, found: Row) -> bool:
         """Races a problem with the kernels that a search found; False where there is no time left for it."""
         after = dict(found)
         if "reason" not in after:
-            raced = self.tried(search.entry, {"correct": False}, search.tf32, search.records)
+            products = TF32 if search.tf32 else F32
+            raced = self.tried(search.entry, {"correct": False}, products, search.records)
             if raced is None:
                 return False
             after |= {name: raced[name] for name in SEARCHED if name in raced}
@@ -180,17 +194,16 @@ class _Race:
         return True
 
     def tried(
-        self, entry: ProblemFile, known: Row, tf32: bool, records: Path | None = None
+        self, entry: ProblemFile, known: Row, products: str, records: Path | None = None
     ) -> Row | None:
-        """The row of a problem; None where there is no time left for it. records: of a search; PyTorch's
-        modes are not raced again then."""
-        level = f"level{entry.level}{'' if tf32 else '_f32'}{'_searched' if records else ''}"
-        folder = self.asked.work / level / entry.name
+        """The row of a problem; None where there is no time left for it. products: of convolutions, see `Wanted`.
+        records: of a search; PyTorch's modes are not raced again then."""
+        folder = self.folder(entry, products, "_searched" if records else "")
         if records:
             shutil.rmtree(folder, ignore_errors=True)  # it is of an earlier search
         row = dict(known)
         try:
-            row |= self.prepared(entry, folder, tf32, records) | {"stage": "build"}
+            row |= self.prepared(entry, folder, products, records) | {"stage": "build"}
             if self.late():
                 return None
             if self.asked.until == "prepare":
@@ -202,11 +215,27 @@ class _Race:
         if self.asked.until == "build":
             return row | {"correct": True}
         with self.memory.taken(max(LEAST_BYTES, PER_BYTE * row["bytes"])):
-            strict = tf32 and bool(ROUNDED & set(row.get("rounded", ())))  # else it is tried again
+            # A wrong one is tried again without rounding.
+            strict = products != F32 and bool(ROUNDED & set(row.get("rounded", ())))
             modes = () if records else tuple(m for m in self.asked.baselines.split(",") if m)
             return None if self.late() else row | self.contested(folder, strict, modes)
 
-    def prepared(self, entry: ProblemFile, folder: Path, tf32: bool, records: Path | None) -> Row:
+    def folder(self, entry: ProblemFile, products: str, more: str = "") -> Path:
+        """Where a problem is prepared."""
+        level = f"level{entry.level}{'' if products == TF32 else f'_{products}'}{more}"
+        return self.asked.work / level / entry.name
+
+    def precisions(self, entry: ProblemFile, products: str) -> set[str]:
+        """Those of a problem's products; none where it cannot be prepared, or there is no time left for it."""
+        try:
+            facts = self.prepared(entry, self.folder(entry, products), products, None)
+        except KernelError:
+            return set()
+        return set(facts.get("rounded", ()))
+
+    def prepared(
+        self, entry: ProblemFile, folder: Path, products: str, records: Path | None
+    ) -> Row:
         """What is known of a prepared problem, which it is now at the latest."""
         with self.preparing:
             if found := known_facts(folder):
@@ -215,7 +244,7 @@ class _Race:
                 return {}
             folder.mkdir(parents=True, exist_ok=True)
             target, reduced = self.asked.target, self.asked.reduced
-            wanted = Wanted(entry.path, target, reduced, folder, tf32, records)
+            wanted = Wanted(entry.path, target, reduced, folder, products, records)
             return apart(prepare, wanted, seconds=PREPARE_SECONDS, gigabytes=64.0)
 
     def built(self, folder: Path) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.baselines import MODES
 from benchmarks.kernelbench.contest import ContestJob, contest
-from benchmarks.kernelbench.prepared import PROBLEM, known_facts
+from benchmarks.kernelbench.prepared import F32, PROBLEM, TF32_OF_MANY, known_facts
 from benchmarks.kernelbench.race import _Memory, _Race, main
 from benchmarks.kernelbench.race_rows import summary
 from benchmarks.kernelbench.searches import ProblemSearch
@@ -191,6 +191,39 @@ def test_a_try_in_tf32_alone_is_no_row(options, tmp_path, monkeypatch):
     tries = iter([wrong, None])  # there is no time left for the second
     monkeypatch.setattr(_Race, "tried", lambda *_: next(tries))
     assert main([*options, "--only=1"]) == 1 and not result_there(tmp_path)
+
+
+def tries_of(options, monkeypatch, right, again):
+    """The products of the tries of a problem after the first one, which is wrong, and of its row. right: those that
+    are right; again: what is rounded where sums of few channels are not."""
+    tried = []
+
+    def attempt(race, entry, known, products, *_):
+        tried.append(products)
+        row = {"rounded": ["convolution: tf32"], "stage": "check", "reason": "off"}
+        return known | row | {"correct": len(tried) > 1 and products in right}
+
+    monkeypatch.setattr(_Race, "tried", attempt)
+    monkeypatch.setattr(_Race, "precisions", lambda *_: again)
+    monkeypatch.setattr(_Race, "put", lambda race, row: tried.append(row.get("products")))
+    assert main([*options, "--only=1"]) == 0
+    return tried[1:]
+
+
+BOTH = {"convolution: tf32", "convolution: tf32x3"}
+
+
+def test_sums_of_few_channels_are_in_f32_before_all_are(options, monkeypatch):
+    tries = tries_of(options, monkeypatch, {TF32_OF_MANY, F32}, BOTH)
+    assert tries == [TF32_OF_MANY, TF32_OF_MANY]
+
+
+def test_all_are_in_f32_where_that_does_not_suffice(options, monkeypatch):
+    assert tries_of(options, monkeypatch, set(), BOTH) == [TF32_OF_MANY, F32, None]
+
+
+def test_nothing_is_tried_twice_where_no_sum_is_of_few_channels(options, monkeypatch):
+    assert tries_of(options, monkeypatch, set(), {"convolution: tf32"}) == [F32, None]
 
 
 SLOW = """

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from math import prod
 
 from ir.affine import affine
 from ir.contraction import contraction, indices
 from ir.recurrence import recurrences
+from ir.sizes import value as number
 from ir.spec import DTYPES, Cast, Equation, Expr, Index, Number, Read, Spec
 from ir.verify import facts
 from ir.visit import rebuilt
@@ -72,6 +74,15 @@ def convolution_parts(e: Equation) -> tuple[Read, Read, set[str]] | None:
         if taps and plain and taps <= set(indices(w)):
             return x, w, taps
     return None
+
+
+def summed_channels(spec: Spec, target: str) -> int:
+    """How many terms a literal spec's sum adds up at one tap of a window; all, where it has no windows."""
+    e = spec.equation(target)
+    found = convolution_parts(e)
+    taps = found[2] if found else set()
+    ranges = facts(spec).ranges
+    return prod(number(ranges[i].high, {}) for i in e.reduced if i not in taps)
 
 
 class _Layout:
