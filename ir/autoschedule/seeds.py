@@ -74,6 +74,18 @@ def alongside(spec: Spec) -> tuple[Decision, ...]:
     return tuple(made)
 
 
+def beside(spec: Spec) -> tuple[Decision, ...]:
+    """Fusion of sums over the same index that read a common tensor, where none needs another, into one loop."""
+    made: list[Decision] = []
+    sums = [e for e in spec.equations if _reduces(e, "sum")]
+    for n, e in enumerate(sums):
+        alike = [o for o in sums[n + 1 :] if o.reduce.over == e.reduce.over]
+        shared = any({*e.sources()} & {*o.sources()} for o in alike)
+        if shared and not any(depends(spec, o.target, e.target) for o in alike):
+            made.append(_fused(e.target, alike[-1].target))
+    return tuple(made)
+
+
 def walked(spec: Spec) -> tuple[Decision, ...]:
     """Loop-carried values for recurrences whose thread blocks are independent: all steps run in one
     launch. It ends before equations that read its tensors at other indices. Contractions over its

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from ir.affine import affine
 from ir.contraction import contraction
-from ir.spec import Equation, Expr, Facts, Index, Number, Reduce, Scan
+from ir.spec import Equation, Expr, Facts, Index, Number, Read, Reduce, Scan
 from ir.visit import reindexed
 
 LONGEST_ROW = 8192  # elements of a row that one program can hold
@@ -127,6 +128,32 @@ def beside(
         if group.kind == ALONE or not fits or not _put(made, e, names, facts):
             return None
     return made
+
+
+def beside_rows(group: Group, e: Equation, facts: Facts) -> bool:
+    """Adds a reduction to a group of rows that reduces the same tensor along the same indices, so that it
+    is read once; False where it does not fit."""
+    if group.kind != ROWS or len(group.equations) >= MOST_EQUATIONS or kind_of(e, facts) != ROWS:
+        return False
+    for read, (own, reduced) in product(e.reads(), _reduced(group)):
+        if read.tensor != own.tensor or read.pad is not None or own.pad is not None:
+            continue
+        pairs = list(zip(read.at, own.at, strict=True))
+        names = {a.name: b.name for a, b in pairs if isinstance(a, Index) and isinstance(b, Index)}
+        whole = len(pairs) == len(names) == len(set(names.values()))
+        whole = whole and all(facts.ranges[a].high == group.ranges[b] for a, b in names.items())
+        if (
+            whole
+            and set(names) == set(_all_indices(e))
+            and {names[i] for i in e.reduced} == reduced
+        ):
+            return _put(group, e, names, facts)
+    return False
+
+
+def _reduced(group: Group) -> list[tuple[Read, frozenset[str]]]:
+    """What the reductions of a group read, and the indices that they reduce."""
+    return [(r, frozenset(e.reduced)) for e in group.equations if e.reduced for r in e.reads()]
 
 
 def _put(group: Group, e: Equation, names: Mapping[str, str], facts: Facts) -> bool:

@@ -24,9 +24,11 @@ from ir.partition.gathers import through_gathers
 from ir.partition.groups import (
     HEAVY,
     MAP,
+    ROWS,
     Group,
     begun,
     beside,
+    beside_rows,
     joined,
     kind_of,
     recurring,
@@ -251,8 +253,10 @@ class _Partition:
                 }
             )
             if not homes or not self.placed(groups, homes, e):
-                groups.append(begun(e, self.facts))
-                homes = [len(groups) - 1]
+                n = self.sharing(groups, homes[-1] + 1 if homes else 0, e)
+                if n == len(groups):
+                    groups.append(begun(e, self.facts))
+                homes = [n]
             home |= dict.fromkeys(groups[homes[-1]].targets | {e.target}, homes[-1])
         left = [g for g in groups if g.equations]
         return side_by_side(left, self.members, self.ready, self.facts)
@@ -286,6 +290,17 @@ class _Partition:
             # An empty group keeps the numbers of the others valid.
             groups[n] = Group(MAP)
         return True
+
+    def sharing(self, groups: Sequence[Group], first: int, e: Equation) -> int:
+        """The number of the last group from `first` on that reduces what an equation reduces, and to which it
+        was added; that of a new group where there is none."""
+        for n in range(len(groups) - 1, first - 1, -1):
+            group = groups[n]
+            if group.kind == ROWS and self.stage(group) == self.stages[e.target]:
+                shown = {self.root(s) for s in e.sources() if s in self.aliases}
+                if not shown & group.targets and beside_rows(group, e, self.facts):
+                    return n
+        return len(groups)
 
     def read(self, group: Group, later: Sequence[Group]) -> bool:
         """Whether some of the groups `later` read what `rasterize` computes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ir.autoschedule.seeds import alongside, hoisted, launch_ends, online, walked
+from ir.autoschedule.seeds import alongside, beside, hoisted, launch_ends, online, walked
 from ir.contraction import contraction
 from ir.machine import Machine
 from ir.recurrence import recurrences
@@ -55,7 +55,15 @@ class Plan:
 
 def wide_plans(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> list[Plan]:
     """Plans in the precisions that the spec has. sizes: the free and the derived ones."""
-    first = (), online(spec), hoisted(spec), added(spec), alongside(spec), walked(spec)
+    first = (
+        (),
+        online(spec),
+        hoisted(spec),
+        added(spec),
+        beside(spec),
+        alongside(spec),
+        walked(spec),
+    )
     again = ((Decision("associate", t),) for t in associable(spec))
     made = (*dict.fromkeys(first), *again, *windowed(spec, sizes), *depthwise(spec, sizes))
     found = [_plan(spec, machine, one) for one in made]
