@@ -103,7 +103,12 @@ class _Contest:
             self._profiled(ours, inputs)
         with self.notes.stage("compile"):
             others, failures = opponents(
-                theirs, inputs, self.venue, self.task.modes, self.task.compile_seconds
+                theirs,
+                inputs,
+                self.venue,
+                self.task.modes,
+                self.task.compile_seconds,
+                self._sharing,
             )
         self.notes.note(failures=failures)
         with self.notes.stage("capture"), self._sharing():

@@ -140,15 +140,15 @@ class _Race:
         raced = self.asked.until == "race"
         row = self.tried(entry, known, F32 if self.asked.f32 or self.asked.rehearse else TF32)
         for products in (TF32_OF_MANY, F32):
-            rounds = set(row.get("rounded", ())) if row else set()
-            if not raced or row is None or row["correct"] or not ROUNDED & rounds:
+            if not raced or row is None or not _too_coarse(row):
                 break
+            rounds = set(row.get("rounded", ()))
             if products != F32 and self.precisions(entry, products) in (rounds, set()):
                 continue  # it is the first try once more
             again = self.tried(entry, known, products)
             if again is None:
                 return False  # so the first try says nothing yet
-            if again["correct"]:
+            if again["correct"] or again.get("stage") != "check":
                 row = {**again, "in_tf32": row["reason"], "products": products}
         if row and (raced or not row["correct"]):
             self.put(row)
@@ -351,6 +351,12 @@ def _builders(workers: int) -> ProcessPoolExecutor:
     for done in [pool.submit(os.getpid) for _ in range(workers)]:
         done.result()
     return pool
+
+
+def _too_coarse(row: Row) -> bool:
+    """Whether it was checked with rounded products, and is wrong."""
+    wrong = not row["correct"] and row.get("stage") == "check"
+    return wrong and bool(ROUNDED & set(row.get("rounded", ())))
 
 
 def _build(job: KernelBuild) -> str:

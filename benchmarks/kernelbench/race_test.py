@@ -226,6 +226,22 @@ def test_nothing_is_tried_twice_where_no_sum_is_of_few_channels(options, monkeyp
     assert tries_of(options, monkeypatch, set(), {"convolution: tf32"}) == [F32, None]
 
 
+@pytest.mark.parametrize(("stage", "tries"), [("check", 2), ("time", 1)])
+def test_only_a_wrong_result_is_a_reason_to_try_without_tf32(
+    options, tmp_path, monkeypatch, stage, tries
+):
+    rounded = ["convolution: tf32"]
+    first = {"correct": False, "rounded": rounded, "stage": stage, "reason": "off"}
+    second = {"correct": False, "rounded": [], "stage": "time", "reason": "its times spread"}
+    left = [second, first]
+    monkeypatch.setattr(_Race, "tried", lambda _, entry, known, products: known | left.pop())
+    monkeypatch.setattr(_Race, "precisions", lambda *_: set())  # no sum is of few channels
+    assert main([*options, "--only=1"]) == 1
+    (row,) = result(tmp_path)["rows"]
+    assert len(left) == 2 - tries and row["reason"] == (second if tries == 2 else first)["reason"]
+    assert row.get("in_tf32") == ("off" if tries == 2 else None)
+
+
 SLOW = """
 import time
 import torch
