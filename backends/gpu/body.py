@@ -10,7 +10,7 @@ from backends.gpu.blocks import Blocks
 from backends.gpu.descriptors import describe
 from backends.gpu.exponents import exponents
 from backends.gpu.expressions import Expressions
-from backends.gpu.factors import factors, near_ends
+from backends.gpu.factors import exact_differences, factors
 from backends.gpu.flatten import origins, steps
 from backends.gpu.masks import Masks
 from backends.gpu.peel import peeled, without
@@ -67,7 +67,7 @@ class BodyBuilder:
         self.exponents = exponents(launch)
         self.factors = {n: Name("factor", n) for n in self.scaled}
         self.expressions = Expressions(
-            self.blocks, self.tile, self._temporary, self.factors, near_ends(launch)
+            self.blocks, self.tile, self._temporary, self.factors, exact_differences(launch)
         )
         self.loads = {s.value: s for s in launch.statements() if isinstance(s, Load)}
         self.late = late_loads(launch)

@@ -40,13 +40,13 @@ class Expressions:
         tile: Callable[[Tile], tuple[Name, tuple[str, ...], str]],
         temporary: Callable[[Expr], Name],
         factors: Mapping[str, Name],
-        near_ends: frozenset[str] = frozenset(),
+        exact: frozenset[str] = frozenset(),
     ):
         self.blocks = blocks
         self.tile = tile  # gives the variable and the axes of a tile (it may load it first)
         self.temporary = temporary  # gives a name to an expression that is read twice
         self.factors = factors  # of values whose factor is hoisted, its variable
-        self.near_ends = near_ends  # values that may be next to the ends of f32
+        self.exact = exact  # values whose differences are taken before they are scaled
 
     def typed(self, expr: Expr, over: tuple[str, ...]) -> Typed:
         """An expression spread over axes."""
@@ -128,7 +128,7 @@ class Expressions:
                 left, right = self.typed(a, over), self.typed(b, over)
                 if {left.dtype, right.dtype} != {"f32"} or not right.axes < left.axes:
                     return None
-                apart = a.value in self.near_ends
+                apart = a.value in self.exact
                 power = Power(left.value, right.value, self.factors.get(a.value), apart)
                 return Typed(power, "f32", left.axes)
         return None

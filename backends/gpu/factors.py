@@ -4,7 +4,8 @@ before: a = s * c; mx = max(a); p = exp(a - mx)
 after:  mx = max(s) * c; p = exp2(s * (c * LOG2_E) - mx * LOG2_E)
 
 The first is exact, as rounding keeps order; the second leaves one multiplication and addition
-for each element beside the exponential.
+for each element beside the exponential. It rounds `mx * LOG2_E`, by which all exponentials of a row are wrong by
+one factor. That factor cancels where they are divided by their sum. It does not where a logarithm is taken of the sum.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ir.spec import Apply, Expr, Number
 from ir.variant.bounds import positive_scalar, reaches_ends
 
 LOWEST = Number(-float("inf"))
+LOGARITHMS = frozenset({"log", "log2", "log10", "log1p"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +40,26 @@ def factors(launch: Launch) -> dict[str, Hoisted]:
         written.update([s.value] if hasattr(s, "value") else [])
         if isinstance(s, Map):
             maps[s.value] = s
-    found, near = {}, near_ends(launch)
+    found, exact = {}, exact_differences(launch)
     for name, s in maps.items():
-        parts = None if name in near else _parts(s.expression)
+        parts = None if name in exact else _parts(s.expression)
         if parts and written[name] == 1 and launch.value(name).dtype == "f32":
             if all(_waits(use, name) for use in _readers(launch, name)):
                 found[name] = parts
     return found
 
 
-def near_ends(launch: Launch) -> frozenset[str]:
-    """The values of a launch that may be next to the ends of f32, as sums with a mask are that has the
-    lowest number for what is left out: log2(e) times such a number is infinite."""
+def exact_differences(launch: Launch) -> frozenset[str]:
+    """The values of a launch that are subtracted from before the difference is scaled, by name: all of them
+    where a logarithm is taken, and those that may be next to the ends of f32, as sums with a mask are that has
+    the lowest number for what is left out: log2(e) times such a number is infinite."""
+    maps = [s for s in launch.statements() if isinstance(s, Map)]
+    parts = (e for s in maps for e in s.expression.walk())
+    if any(isinstance(e, Apply) and e.function in LOGARITHMS for e in parts):
+        return frozenset(v.name for v in launch.values)
     found: set[str] = set()
-    for s in launch.statements():
-        if isinstance(s, Map) and any(_is_near(e, found) for e in s.expression.walk()):
+    for s in maps:
+        if any(_is_near(e, found) for e in s.expression.walk()):
             found.add(s.value)
     return frozenset(found)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backends.gpu.factors import factors, near_ends
+from backends.gpu.factors import exact_differences, factors
 from ir.nest.nest import Tile
 from ir.spec import Number
 from testing.samples.samples import WITH_TF32, lowered, spec_of
@@ -72,7 +72,7 @@ def test_sums_and_what_is_made_of_them_may_be_next_to_the_ends():
         sizes=dict(M=8, K=16),
         machine=WITH_TF32,
     )
-    assert {"a", "b"} <= near_ends(nest.launches[0])
+    assert {"a", "b"} <= exact_differences(nest.launches[0])
     assert not factors(nest.launches[0])
     for least, near in (("-inf", set()), ("-3e38", {"a"})):
         nest = lowered(
@@ -81,4 +81,17 @@ def test_sums_and_what_is_made_of_them_may_be_next_to_the_ends():
             sizes=dict(M=8, K=16),
             machine=WITH_TF32,
         )
-        assert near_ends(nest.launches[0]) & {"a"} == near
+        assert exact_differences(nest.launches[0]) & {"a"} == near
+
+
+def test_with_a_logarithm_of_the_sum_differences_are_taken_first():
+    """A row's factor of the exponentials does not cancel then."""
+    last = "y[m, k] = exp((a[m, k] - mx[m]) - log(l[m]))"
+    nest = lowered(
+        spec_of("a[m, k] = x[m, k] * 0.5", *SOFTMAX[:-1], last),
+        "tile(m, size=4)",
+        sizes=dict(M=8, K=16),
+        machine=WITH_TF32,
+    )
+    assert {"a", "p", "x"} <= exact_differences(nest.launches[0])
+    assert not factors(nest.launches[0])

@@ -52,6 +52,7 @@ LANGUAGE = frozenset(
     randn randint randint4x pair_uniform_to_normal uint_to_uniform_float debug_barrier PropagateNan
     """.split()
 )
+READS = ("load", "atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg")
 # Of values in a kernel: tensors, descriptors and dtypes.
 OF_VALUES = frozenset(
     """
@@ -158,8 +159,69 @@ def _require_function(node: ast.FunctionDef, outside: set[str], kernel: bool) ->
             _refuse(child, ast.unparse(child), "nothing is kept from one call to the next")
         if isinstance(child, ast.Attribute):
             _require_attribute(child, kernel)
-    if not kernel:
+    if kernel:
+        _require_one_way(node)
+    else:
         _require_no_arithmetic(node)
+
+
+def _require_one_way(node: ast.FunctionDef) -> None:
+    """BackendError("build") where a kernel adds to a tensor that it also stores: which of two programs comes last
+    decides what is there, and a run that is compared with the reference may hide it."""
+    held = _addresses(node)
+    added: set[str] = set()
+    stored: dict[str, ast.Call] = {}
+    for child in ast.walk(node):
+        match child:
+            case ast.Call(ast.Attribute(ast.Name("tl"), function), [place, *_]):
+                tensors = {t for name in _terms(place) for t in held.get(name, ())}
+                if function.startswith("atomic_"):
+                    added |= tensors
+                elif function == "store":
+                    stored |= dict.fromkeys(tensors, child)
+    for name in sorted(added & set(stored)):
+        why = f"a kernel stores `{name}` or adds to it, not both, as its programs race otherwise"
+        _refuse(stored[name], ast.unparse(stored[name]), why)
+
+
+def _addresses(node: ast.FunctionDef) -> dict[str, set[str]]:
+    """The tensors whose address is in a name of a kernel: parameters that nothing multiplies or compares, and
+    what is a sum with one."""
+    numbers = {
+        name.id
+        for child in ast.walk(node)
+        if isinstance(child, ast.Compare)
+        or (isinstance(child, ast.BinOp) and not isinstance(child.op, ast.Add | ast.Sub))
+        for name in ast.walk(child)
+        if isinstance(name, ast.Name)
+    }
+    constants = {
+        a.arg for a in node.args.args if a.annotation and "constexpr" in ast.unparse(a.annotation)
+    }
+    held = {a.arg: {a.arg} for a in node.args.args if a.arg not in constants | numbers}
+    assigned = [c for c in ast.walk(node) if isinstance(c, ast.Assign | ast.AugAssign)]
+    for child in assigned * 2:  # a loop's end comes before its beginning
+        targets = child.targets if isinstance(child, ast.Assign) else [child.target]
+        found = {t for name in _terms(child.value) for t in held.get(name, ())}
+        for target in targets:
+            if found and isinstance(target, ast.Name):
+                held[target.id] = held.get(target.id, set()) | found
+    return held
+
+
+def _terms(expr: ast.expr) -> Iterator[str]:
+    """The names that an expression is a sum of."""
+    match expr:
+        case ast.Name(name):
+            yield name
+        case ast.BinOp(left, ast.Add() | ast.Sub(), right):
+            yield from _terms(left)
+            yield from _terms(right)
+        case ast.Call(ast.Attribute(ast.Name("tl"), function), [value, *others]) if (
+            function not in READS
+        ):
+            for each in (value, *others):
+                yield from _terms(each)
 
 
 def _require_no_arithmetic(node: ast.FunctionDef) -> None:

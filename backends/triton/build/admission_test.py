@@ -56,6 +56,9 @@ def test_what_is_emitted_is_admitted(file):
     [
         {},
         {"kernel": "x = tl.where(x > 0, x, 0.0)"},
+        {
+            "kernel": "i = tl.atomic_add(x_ptr + N * 2 + N, 1)\n    tl.store(y_ptr + i + N, tl.load(x_ptr))"
+        },
         {"launch": "if N % 2: raise ValueError('odd')"},
         {"launch": "grid = [max(1, n) for n in range(3)]"},
         {"outside": "\nSCALE = tl.constexpr(2.0)\n"},
@@ -91,6 +94,10 @@ REFUSED = {
     "the mode of the caller": {"launch": "torch.is_grad_enabled()"},
     "a tensor's wish for gradients": {"launch": "x.requires_grad"},
     "another check": {"outside": CHECK.replace("fits = False", "fits = 2")},
+    "a sum into what is stored": {"kernel": "tl.atomic_add(y_ptr + N, 1.0)"},
+    "such a sum by another name": {
+        "kernel": "p = y_ptr\n    p += 4\n    tl.store(p, 0.0)\n    tl.atomic_max(tl.multiple_of(y_ptr, 4), 1)"
+    },
     "a class": {"outside": "\nclass Own:\n    pass\n"},
     "no Python": {"outside": "\ndef ("},
 }
