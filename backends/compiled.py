@@ -41,6 +41,7 @@ class Known:
     schedule: Schedule
     variant: Spec | None = None  # the equations that the schedule is for; None: the kernel's own
     source: str | None = None  # its text, where it is not the one that the schedule gives
+    backend: str = ""  # the one that made it, by name; empty: the first
 
 
 Knows = Callable[[Spec], Known | None]
@@ -150,7 +151,8 @@ class Kernels:
                 made = shared(Share(by, self._lowered(spec)), self.others)
                 nest, by = made.nest, made.served
             else:
-                nest = lower(known.variant or spec, known.schedule, self.machine, {})
+                by = next((one for one in self.others if one.name == known.backend), by)
+                nest = lower(known.variant or spec, known.schedule, by.machine, {})
             own = known.source if known else None
             self.emitted[spec] = nest, own or by.backend.emit(nest, by.machine)
             self.served[spec] = by

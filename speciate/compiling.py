@@ -73,8 +73,8 @@ def by_records(
     served = backend_for(machine, backend)
     machine = served_by(machine, served)
     roots = [Path(records) if records is not None else records_folder(), LIBRARY]
-    knows = Records(roots, machine, served, found.given)
     more = others(machine, backend)
+    knows = Records(roots, machine, served, found.given, more)
     kernels = Kernels(machine, served, guessed=True, knows=knows, others=more)
     folder = OwnFolder("compiled-")
     program = known_program(roots, found.digest, machine.name, served.manifest.name)

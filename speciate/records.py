@@ -13,6 +13,7 @@ from pathlib import Path
 import kernels_generated
 from backends.backend import Backend
 from backends.compiled import Known
+from backends.served import Served
 from ir.digest import spec_digest
 from ir.errors import KernelError
 from ir.literal import literal
@@ -43,9 +44,10 @@ def known_program(
 
 
 class Records:
-    """What is known for a backend of a target, in some folders, the first before the others.
+    """What is known for backends of a target, in some folders, the first before the others.
 
-    given: the spec that the user gave, whose records may be for open sizes.
+    given: the spec that the user gave, whose records may be for open sizes.  others: the backends beside the
+    first one that make kernels of a network (`backends/shares.py`).
     """
 
     def __init__(
@@ -54,8 +56,11 @@ class Records:
         machine: Machine,
         backend: Backend,
         given: OpenSpec | None = None,
+        others: Sequence[Served] = (),
     ):
-        self.folders, self.machine, self.backend, self.given = folders, machine, backend, given
+        self.folders, self.given = folders, given
+        first = Served(backend, machine)
+        self.machines = {one.name: one.machine for one in (first, *others)}
         self.used: dict[str, Path] = {}  # the records of kernels that were asked for, by name
 
     def __call__(self, spec: Spec) -> Known | None:
@@ -69,18 +74,16 @@ class Records:
                     parse_schedule(stored.schedule, SCHEDULE),
                     None if stored.variant is None else parse_spec(stored.variant, VARIANT),
                     stored.source if own else None,
+                    stored.record.backend,
                 )
         return self._open(spec)
 
     def _stored(self, root: Path, spec: Spec) -> tuple[Path, Stored] | None:
-        """The faster of the records of a spec below a root: that of a race, and the backend's."""
-        target, name = self.machine.name, self.backend.manifest.name
+        """The fastest of the records of a spec below a root: that of a race, and those of each backend."""
         found = []
-        for folder in (root / spec.name / target, root / spec.name / f"{target}.{name}"):
-            if not (folder / RECORD).is_file():
-                continue
+        for folder in self._places(root / spec.name):
             stored = read_record(folder)
-            if stored.record.backend != name:
+            if stored.record.backend not in self.machines:
                 continue
             if stored.record.digests.spec != spec_digest(spec):
                 continue  # another kernel of this name
@@ -92,6 +95,12 @@ class Records:
                 )
             found.append((folder, stored))
         return min(found, key=lambda one: one[1].record.us, default=None)
+
+    def _places(self, root: Path) -> list[Path]:
+        """The folders of records below that of a kernel."""
+        target = next(iter(self.machines.values())).name
+        names = (target, *(f"{target}.{name}" for name in self.machines))
+        return [root / name for name in names if (root / name / RECORD).is_file()]
 
     def _open(self, spec: Spec) -> Known | None:
         """What is known of the user's spec with its sizes open; None where it does not fit these."""
@@ -107,10 +116,11 @@ class Records:
             if stored.variant is not None:
                 variant = literal(parse_spec(stored.variant, VARIANT), self.given.sizes)
                 variant = replace(variant, name=spec.name)
+            by = stored.record.backend
             try:
-                lower(variant or spec, schedule, self.machine, {})
+                lower(variant or spec, schedule, self.machines[by], {})
             except KernelError:
                 continue  # it is tuned for other sizes, and does not fit
             self.used[spec.name] = folder
-            return Known(schedule, variant)
+            return Known(schedule, variant, backend=by)
         return None

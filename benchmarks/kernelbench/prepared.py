@@ -69,14 +69,14 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
     backend = backend_for(machine)
     rounded = () if wanted.products == F32 else ROUNDED
     least = FEW if wanted.products == TF32_OF_MANY else 0
-    knows, choices = None, Choices(asked=False)
+    knows, choices, more = None, Choices(asked=False), others(machine)
     if wanted.records is not None:
-        knows = Records([wanted.records], machine, backend)
+        knows = Records([wanted.records], machine, backend, others=more)
         name, digest = backend.manifest.name, digest_of(made)
         program = known_program([wanted.records], digest, machine.name, name)
         choices = Choices(program.choices if program else {}, asked=False)
     kernels = Kernels(
-        machine, backend, rounded, guessed=True, knows=knows, others=others(machine), least=least
+        machine, backend, rounded, guessed=True, knows=knows, others=more, least=least
     )
     network, before = networks_of(made)(kernels, choices)
     wanted_kernels = (*network.kernels(), *(before.kernels() if before else ()))

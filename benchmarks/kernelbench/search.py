@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backends.registry import target as machine_of
+from backends.shares import others
 from benchmarks.kernelbench.prepared import (
     ROUNDED,
     digest_of,
@@ -70,7 +71,8 @@ def _found(asked: argparse.Namespace) -> dict[str, object]:
     evaluations = 0
     with Nursery() as nursery:
         nursery.warm([served])  # while calls are timed
-        plan = CallPlan.of(networks, [served], rounded).timed(networks, shown.say)
+        plan = CallPlan.of(networks, [served], rounded, others(served.machine))
+        plan = plan.timed(networks, shown.say)
         call = FoundCall(plan, plan.ways[0], plan.measured.get(0), ())
         if plan.seeds():
             wanted = arguments(said, asked.target, "")

@@ -40,15 +40,19 @@ def searched(
     machine. KernelError where no candidate
     of a kernel is correct, KeyboardInterrupt where the user ended the search.
     """
-    around, served = current_invocation(), plan.served
+    around = current_invocation()
     ours, fixed = not asked.targets[0].endswith(".toml"), (WeightedShape({}),)
+    seeds = plan.seeds()
+    more = {by.name: by for each in seeds for by in each.served if by not in plan.served}
+    if more and asked.cluster is None:
+        nursery.warm(more.values())
     searches = [
         kernel_search(
-            kernel_problem(asked, Workload(each.spec, {}, ({},)), served, ours, None, fixed),
+            kernel_problem(asked, Workload(each.spec, {}, ({},)), each.served, ours, None, fixed),
             each,
             asked.workers or around.workers,
         )
-        for each in plan.seeds()
+        for each in seeds
     ]
     job, asked = network_job(name, searches, asked)
     with ExitStack() as stack:

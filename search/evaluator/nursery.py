@@ -151,7 +151,8 @@ class Nursery:
         data = pickle.dumps(tuple(benches))
         key = text_digest(data.hex())
         file = Path(self._folder.name) / key
-        file.write_bytes(data)
+        if not file.exists():  # one that the template may be reading stays as it is
+            file.write_bytes(data)
         return key, file
 
     def _template(self) -> socket.socket:

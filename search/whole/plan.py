@@ -37,6 +37,7 @@ class KernelSeed:
     us: float  # of its seed schedule
     timed: bool  # that was measured in a call, and is no estimate
     texts: KernelTexts
+    served: tuple[Served, ...]  # the backends that race for it, that of its seed schedule first
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,9 @@ class CallPlan:
         rounded: Collection[str] = (),
         others: Sequence[Served] = (),
     ) -> CallPlan:
-        """The ways of a call. rounded, others: see `Kernels`; kernels with such sums, and those of such
-        backends, keep their seed schedules. KernelError where its kernels cannot be lowered."""
+        """The ways of a call. rounded, others: see `Kernels`; kernels with such sums keep their seed schedules,
+        and those that another backend makes are searched for in its language. KernelError where its
+        kernels cannot be lowered."""
         first = served[0]
         kernels = Kernels(first.machine, first.backend, rounded, guessed=True, others=others)
         usual = way(networks, kernels)
@@ -127,10 +129,13 @@ class CallPlan:
         by = self.kernels.served[spec].name
         return KernelTexts(by, variant_text(nest.spec), schedule_text(nest.schedule), source)
 
-    def _is_searched(self, spec: Spec) -> bool:
-        """Whether candidates of a kernel can be judged, and are of the first backend's language."""
-        by = self.kernels.served[spec].name
-        return not self.kernels.rounds(spec) and by == self.served[0].name
+    def _racing(self, spec: Spec) -> tuple[Served, ...]:
+        """The backends that race for a kernel, that of its seed schedule first; none where candidates cannot be
+        judged."""
+        if self.kernels.rounds(spec):
+            return ()
+        by = self.kernels.served[spec]
+        return self.served if by.name == self.served[0].name else (by,)
 
     def seeds(self) -> list[KernelSeed]:
         """All kernels that a search is for, those of the best way first."""
@@ -141,7 +146,7 @@ class CallPlan:
                 room = (NEAR - one.closeness(best, self.times)) / (NEAR - 1.0)
                 weight = MOST_WEIGHT * min(1.0, max(LEAST_WEIGHT / MOST_WEIGHT, room))
             for spec in one.call.kernels():
-                if spec.name not in found and self._is_searched(spec):
+                if spec.name not in found and (racing := self._racing(spec)):
                     found[spec.name] = KernelSeed(
                         spec,
                         one.calls[spec.name],
@@ -149,6 +154,7 @@ class CallPlan:
                         self.times[spec.name],
                         bool(self.measured),
                         self.texts(spec),
+                        racing,
                     )
         return list(found.values())
 
