@@ -11,11 +11,12 @@ from backends.gpu.descriptors import describe
 from backends.gpu.exponents import exponents
 from backends.gpu.expressions import Expressions
 from backends.gpu.factors import exact_differences, factors
+from backends.gpu.flat_sums import FlatSum, with_flat_sums
 from backends.gpu.flatten import origins, steps
 from backends.gpu.masks import Masks
 from backends.gpu.peel import peeled, without
 from backends.gpu.places import Places
-from backends.gpu.products import Operand, matmul, summed_in
+from backends.gpu.products import Operand, flat_sum, matmul, summed_in
 from backends.gpu.rules import Rules
 from backends.gpu.shapes import permuted, spread
 from backends.gpu.tile import Assign, Name
@@ -83,6 +84,7 @@ class BodyBuilder:
         self.count = 0
         self.steps: dict[Name, Expr] = {}  # constants of searches
         self.descriptors: list[to.Descriptor] = []
+        self.sums: dict[Name, FlatSum] = {}
 
     def once(self) -> tuple[to.Statement, ...]:
         """What no grid index enters: every thread block does it, one stores it."""
@@ -111,7 +113,7 @@ class BodyBuilder:
         self.scopes.append(_Scope(list(header)))
         for s in statements:
             self._statement(s)
-        return tuple(self.scopes.pop().found)
+        return with_flat_sums(tuple(self.scopes.pop().found), self.sums)
 
     def tile(self, tile: Tile) -> Known:
         """The variable, the axes and the dtype of a tile; what is loaded at its use, is here."""
@@ -226,6 +228,8 @@ class BodyBuilder:
             raise BackendError("emit", f"{what}, `{s.value}` is {value.dtype}")
         # What is out of bounds is no number that a mask has to replace: a and b are 0 there.
         scales = tuple(Operand(*self.tile(t)) for t in s.scales)
+        if self.rules.flat_sums and (flat := flat_sum(self.blocks, axes, a, b)):
+            self.sums[name] = flat
         self._assign(s.value, matmul(self.blocks, name, axes, a, b, s.accumulate, scales))
 
     def _operand(self, tile: Tile, over: tuple[str, ...]) -> Operand:

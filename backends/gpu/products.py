@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from backends.backend import BackendError
 from backends.gpu.blocks import Blocks
+from backends.gpu.flat_sums import FlatSum
 from backends.gpu.shapes import permuted
 from backends.gpu.tile import Joined, Product, Reshaped
 from backends.gpu.values import product
@@ -39,23 +40,53 @@ def matmul(
 ) -> Expr:
     """a times b over the axes of a value, plus `out` where `onto`. scales: of blocks of the last of the
     axes that are summed."""
-    batch = tuple(i for i in axes if i in a.axes and i in b.axes)
-    rows = tuple(i for i in axes if i in a.axes and i not in b.axes)
-    columns = tuple(i for i in axes if i in b.axes and i not in a.axes)
-    kept = tuple(i for i in axes if i not in batch)
-    if columns and kept[: len(columns)] == columns:
-        a, b, rows, columns, scales = b, a, columns, rows, scales[::-1]
+    batch, rows, columns = _groups(axes, a, b)
+    if not set(rows) <= {*a.axes}:
+        a, b, scales = b, a, scales[::-1]
     over = tuple(i for i in a.axes if i not in batch and i not in rows)
     left = _shaped(blocks, a, (batch, rows, over))
     right = _shaped(blocks, b, (batch, over, columns))
     parts = _scales(blocks, scales, batch, rows, columns, over)
     natural = (*batch, *rows, *columns)
-    straight = natural == axes and len(rows) == len(columns) == 1 and len(batch) < 2
-    if straight:
+    if _is_straight(axes, batch, rows, columns):
         return Product(left, right, out if onto else None, a.dtype, parts)
     found = Reshaped(Product(left, right, None, a.dtype, parts), blocks.shape(natural))
     transposed = permuted(found, natural, axes)
     return Joined("sum", out, transposed, False) if onto else transposed
+
+
+def flat_sum(blocks: Blocks, axes: tuple[str, ...], a: Operand, b: Operand) -> FlatSum | None:
+    """How a sum of such matmuls is a matrix; None where it is one as it is."""
+    batch, rows, columns = _groups(axes, a, b)
+    if _is_straight(axes, batch, rows, columns):
+        return None
+    groups = (*((batch,) if batch else ()), rows, columns)
+    matrix = tuple(product([blocks[i].wide for i in group]) for group in groups)
+    natural = (*batch, *rows, *columns)
+    return FlatSum(matrix, blocks.shape(natural), natural, axes)
+
+
+def _groups(
+    axes: tuple[str, ...], a: Operand, b: Operand
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The axes of the batch, of the rows and of the columns: rows are what the value has first."""
+    batch = tuple(i for i in axes if i in a.axes and i in b.axes)
+    rows = tuple(i for i in axes if i in a.axes and i not in b.axes)
+    columns = tuple(i for i in axes if i in b.axes and i not in a.axes)
+    kept = tuple(i for i in axes if i not in batch)
+    first = bool(kept) and kept[0] in columns
+    return (batch, columns, rows) if first else (batch, rows, columns)
+
+
+def _is_straight(
+    axes: tuple[str, ...],
+    batch: tuple[str, ...],
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+) -> bool:
+    """Whether a matmul has the axes of its result, in their order."""
+    plain = len(rows) == len(columns) == 1 and len(batch) < 2
+    return plain and (*batch, *rows, *columns) == axes
 
 
 def _scales(

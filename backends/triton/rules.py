@@ -16,4 +16,5 @@ RULES = Rules(
     persistent_is_one_loop=True,
     sums=frozenset({"f32", "i32"}),
     holds_addresses=True,
+    flat_sums=True,
 )

@@ -32,7 +32,7 @@ def lstm_0(
     mask_b = (offs_b < B) | EVEN_B
     offs_j = j_at + tl.arange(0, 16)
     mask_j = (offs_j < H) | EVEN_J
-    gx = tl.full([4, 16, 4, 16], 0.0, tl.float32)
+    gx = tl.full([4 * 16, 4 * 16], 0.0, tl.float32)
     for i_at in tl.range(0, I, 32, num_stages=1):
         offs_i = i_at + tl.arange(0, 32)
         mask_i = (offs_i < I) | EVEN_I
@@ -52,7 +52,8 @@ def lstm_0(
             mask=mask_j[None, :, None] & mask_i[None, None, :],
             other=0.0,
         )
-        gx += tl.reshape(tl.dot(tl.reshape(x, [4 * 16, 32]), tl.reshape(tl.permute(wi, 2, 0, 1), [32, 4 * 16]), input_precision="ieee"), [4, 16, 4, 16])
+        gx = tl.dot(tl.reshape(x, [4 * 16, 32]), tl.reshape(tl.permute(wi, 2, 0, 1), [32, 4 * 16]), gx, input_precision="ieee")
+    gx = tl.reshape(gx, [4, 16, 4, 16])
     tl.store(
         gx_ptr
             + offs_t[:, None, None, None] * B * 4 * H

@@ -36,7 +36,7 @@ def conv2d_0(
     p_at = tile % tiles_p * 4
     offs_p = p_at + tl.arange(0, 4)
     mask_p = (offs_p < H) | EVEN_P
-    acc = tl.full([BLOCK_O, 4, BLOCK_Q], 0.0, tl.float32)
+    acc = tl.full([BLOCK_O, 4 * BLOCK_Q], 0.0, tl.float32)
     for j_step in tl.range(0, 9, num_stages=3):
         i_at = j_step // 3
         j_at = j_step % 3
@@ -58,7 +58,8 @@ def conv2d_0(
                 & (x_dim3 < W),
             other=0.0,
         )
-        acc += tl.reshape(tl.dot(w, tl.reshape(x, [BLOCK_C, 4 * BLOCK_Q])), [BLOCK_O, 4, BLOCK_Q])
+        acc = tl.dot(w, tl.reshape(x, [BLOCK_C, 4 * BLOCK_Q]), acc)
+    acc = tl.reshape(acc, [BLOCK_O, 4, BLOCK_Q])
     y = (acc + bias[:, None, None].to(tl.float32)).to(tl.float16)
     tl.store(
         y_ptr
