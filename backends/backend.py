@@ -62,8 +62,25 @@ class Timing:
     figures: Mapping[str, float] = field(default_factory=dict)
     engines: Mapping[str, float] = field(default_factory=dict)  # the busy share of each, 0 to 1
     # By name, what a timed call gave for the inputs: always where the time is measured, else where
-    # a run of its own was made for it.
+    # a run of its own was made for it. As of `Backend.run`.
     outputs: Arrays = field(default_factory=dict, compare=False, repr=False)
+
+
+@runtime_checkable
+class Held(Protocol):
+    """A large output that stays on a device, in place of an array: little of it is compared."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    def take(self, at: np.ndarray, axis: int) -> Any:
+        """What lies at positions of an axis, held too."""
+
+    def same_bits(self, other: Any) -> bool:
+        """Whether another one of this shape and dtype holds the same bits."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """All of it, as an array."""
 
 
 class Backend(Protocol):
@@ -85,7 +102,8 @@ class Backend(Protocol):
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """The outputs for the inputs, from buffers that were poisoned before."""
+        """The outputs for the inputs, from buffers that were poisoned before; what is made of `Formulas` may
+        be `Held`."""
 
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays

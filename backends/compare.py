@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from backends.backend import Arrays, BackendError, Sizes
+from backends.backend import Arrays, BackendError, Held, Sizes
 from backends.expected import note
 from backends.tolerance import FEW, FINITE, LARGEST, allowance, norm_ratio, rms, spacing, tolerance
 from ir.reference.draws import INFINITE, NAN, POSITIVE
+from ir.reference.formulas import arrays_of
 from ir.reference.rounding import round_to
 from ir.reference.rows import WHOLE, Rows
 from ir.spec import FLOATS
@@ -50,8 +51,8 @@ class Reference:
         return self.shapes.get(name, self.storage[name].shape)
 
     def known(self, name: str, output: np.ndarray) -> np.ndarray:
-        """The part of an output that is compared."""
-        return self.rows.taken(name, output)
+        """The part of an output that is compared, brought here where a device holds the whole."""
+        return np.asarray(self.rows.taken(name, output))
 
     def place(self, name: str, at: Sequence[int]) -> tuple[int, ...]:
         """Where in the whole output a position of that part lies."""
@@ -61,7 +62,7 @@ class Reference:
     @property
     def bytes(self) -> int:
         """What its arrays take."""
-        groups = (self.inputs, self.exact, self.storage, *self.noisy)
+        groups = (arrays_of(self.inputs), self.exact, self.storage, *self.noisy)
         return sum(array.nbytes for group in groups for array in group.values())
 
 
@@ -217,5 +218,7 @@ def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
     """Whether two arrays hold the same bits, in one dtype and shape."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
+    if isinstance(one, Held) and isinstance(other, Held):
+        return one.same_bits(other)
     bits, others = (np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (one, other))
     return np.array_equal(bits, others)

@@ -14,6 +14,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ir.reference.formulas import arrays_of
+
 LARGE = 1 << 20  # bytes, from which pages are dropped: to write them would copy them first
 _Arrays = Mapping[str, np.ndarray]
 
@@ -43,7 +45,7 @@ def wipe() -> None:
     """Makes zeros of all expected results that this process has. For a forked process: whoever has the
     arrays finds them changed. What an array shares with inputs stays, as kernels get these."""
     all_known = list(_known.values())
-    given = {id(_whole(a)) for known in all_known for a in known.inputs.values()}
+    given = {id(_whole(a)) for k in all_known for a in arrays_of(k.inputs).values()}
     for known in all_known:
         for array in _results(known):
             whole = _whole(array)

@@ -18,8 +18,8 @@ from backends.parallel import on_all_cores
 from backends.tolerance import FEW
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
-from ir.reference.draws import DENORMAL, drawn, draws, flushed
-from ir.reference.inputs import random_inputs
+from ir.reference.draws import DENORMAL, draws, flushed
+from ir.reference.formulas import Formulas, inputs_of
 from ir.reference.reference import evaluate, evaluate_storage, storage_dtype
 from ir.reference.rows import rows
 from ir.sizes import bind, shape
@@ -117,10 +117,12 @@ def prepare(
     seed: int,
     once: Sequence[Sizes] = (),
     all_cores: bool = False,
+    arrays: bool = True,
 ) -> None:
     """Computes the references of `check` at some sizes and of `check_draws` at one, so that processes
     forked afterwards share them, however large they are. once: sizes of `check_once`.  all_cores:
-    several at a time, where nobody else prepares."""
+    several at a time, where nobody else prepares.  arrays: whether runs need inputs as such, and not by
+    `Formulas`."""
     wanted = [(sizes, number, "") for sizes in checks for number in (seed, seed + OTHER)]
     wanted += [(sizes, seed, "") for sizes in once]
     wanted += [(drawn_at, seed, draw) for draw in _made(spec, drawn_at)]
@@ -128,7 +130,9 @@ def prepare(
         if all_cores:
             _REFERENCES.add(spec, wanted)
         for sizes, number, draw in wanted:
-            reference(spec, sizes, number, draw)
+            inputs = reference(spec, sizes, number, draw).inputs
+            if arrays and isinstance(inputs, Formulas):
+                inputs.hold()
 
 
 def check(
@@ -251,8 +255,10 @@ def _numbers(spec: Spec, sizes: Sizes) -> int:
     return sum(prod(shape(t, bound)) for t in spec.inputs)
 
 
-def unchanging(arrays: Arrays) -> dict[str, np.ndarray]:
-    """Views of arrays, through which they cannot be written."""
+def unchanging(arrays: Arrays) -> Arrays:
+    """Views of arrays, through which they cannot be written; what `Formulas` give, nobody writes."""
+    if isinstance(arrays, Formulas):
+        return arrays
     found = {name: array.view() for name, array in arrays.items()}
     for view in found.values():
         view.flags.writeable = False
@@ -291,18 +297,18 @@ class _Runner:
 
 
 def _reference(spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference:
-    rng = np.random.default_rng([seed, *draw.encode()] if draw else seed)
-    inputs = drawn(spec, sizes, rng, draw) if draw else random_inputs(spec, sizes, rng)
+    inputs, rng = inputs_of(spec, sizes, seed, draw)
     some = rows(spec, sizes, seed)
-    exact = evaluate(spec, inputs, sizes, some)
+    read = inputs.needed(some) if isinstance(inputs, Formulas) else inputs
+    exact = evaluate(spec, read, sizes, some)
 
     def plain(noise: np.random.Generator | None) -> Arrays:
-        return evaluate_storage(spec, inputs, sizes, some, noise)
+        return evaluate_storage(spec, read, sizes, some, noise)
 
     few = any(t.dtype in FLOATS and exact[t.name].size < FEW for t in spec.outputs)
     noisy = [plain(rng) for _ in range(NOISY if draw or few else 0)]
     if draw == DENORMAL:  # a unit may take such a number for 0
-        noisy.append(evaluate_storage(spec, flushed(inputs), sizes, some))
+        noisy.append(evaluate_storage(spec, flushed(read), sizes, some))
     bound = bind(spec, sizes)
     shapes = {t.name: shape(t, bound) for t in spec.outputs if t.name in some.outputs}
     return Reference(inputs, exact, plain(None), tuple(noisy), draw, some, shapes)

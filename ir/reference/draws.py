@@ -6,7 +6,7 @@ as the range of 16 bits is. What a spec excludes it says itself: `range(i, 0, N)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -77,19 +77,26 @@ def drawn(
     entries of integer inputs that are positions. whole: integers over the range of their dtype.
     """
     made = random_inputs(spec, sizes, rng)
-    use = uses(spec, bind(spec, sizes))
+    found = changes(spec.inputs, made, uses(spec, bind(spec, sizes)), draw, _free_integers(spec))
+    dtypes = {t.name: t.dtype for t in spec.inputs}
+    return {**made, **{name: round_to(a, dtypes[name]) for name, a in found.items()}}
+
+
+def changes(
+    inputs: Sequence[Tensor], made: _Arrays, use: Use, draw: str, free: Sequence[Tensor] = ()
+) -> dict[str, np.ndarray]:
+    """What a draw changes of inputs that are drawn normally, before it is rounded to their dtypes. inputs: all
+    of a spec or some, of which the first float comes first.  free: integers that may have any value."""
     if draw == "whole":
-        tensors = _free_integers(spec)
+        tensors = list(free)
     elif draw in _POSITIONS:
-        tensors = [t for t in spec.inputs if t.name in use.within and t.name not in use.bounds]
+        tensors = [t for t in inputs if t.name in use.within and t.name not in use.bounds]
     else:
-        tensors = [t for t in spec.inputs if t.dtype in FLOATS]
-    changed = {
+        tensors = [t for t in inputs if t.dtype in FLOATS]
+    return {
         name: np.clip(a, *use.limits[name]) if name in use.limits else a
-        for name, a in _ALL[draw](tensors, made, use).items()
+        for name, a in (_ALL[draw](tensors, made, use) if tensors else {}).items()
     }
-    dtypes = {t.name: t.dtype for t in tensors}
-    return {**made, **{name: round_to(a, dtypes[name]) for name, a in changed.items()}}
 
 
 def flushed(inputs: _Arrays) -> dict[str, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor, inf, isfinite, prod
 
@@ -33,7 +33,7 @@ WHOLE = 8  # integers without a known use are drawn from -WHOLE to WHOLE
 # Functions that bound or test a value: a position does not constrain what they are applied to.
 _CLAMPS = ("minimum", "maximum", "mod", "and", "lt", "le", "gt", "ge", "eq", "ne", "uniform")
 _POSITIVE = ("log", "log2", "log10", "log1p", "sqrt", "rsqrt")
-_LEAST = 0.1  # keeps divisors and arguments of logarithms away from 0
+LEAST = 0.1  # keeps divisors and arguments of logarithms away from 0
 
 
 @dataclass(slots=True)
@@ -60,13 +60,26 @@ def random_inputs(
     """Inputs by name, in their dtypes (see `rounding`); floats are normal times `scale`."""
     bound = bind(spec, sizes)
     use = uses(spec, bound)
-    made = {t.name: _plain(t, bound, use, rng, scale) for t in spec.inputs}
+    made = drawn_alone(spec.inputs, bound, use, rng, scale)
     dtypes = {t.name: t.dtype for t in spec.inputs}
+    return {name: round_to(array, dtypes[name]) for name, array in made.items()}
+
+
+def drawn_alone(
+    tensors: Sequence[Tensor],
+    sizes: Mapping[str, int],
+    use: Use,
+    rng: np.random.Generator,
+    scale: float = 1.0,
+) -> dict[str, np.ndarray]:
+    """Some inputs, before they are rounded to their dtypes; with a sorted tensor, all that are drawn with it.
+    sizes: derived ones included.  use: as of `uses`."""
+    made = {t.name: _plain(t, sizes, use, rng, scale) for t in tensors}
     for name, last in use.bounds.items():
         _offsets(made, name, use.ends.get(name), last, rng)
     for borders, searched in use.borders.items():
         _borders(made, borders, searched, use, rng)
-    return {name: round_to(array, dtypes[name]) for name, array in made.items()}
+    return made
 
 
 def drawn_bytes(spec: Spec, sizes: Mapping[str, int]) -> tuple[int, int]:
@@ -232,7 +245,7 @@ def _plain(
     drawn = rng.standard_normal(dims) * scale
     if t.dtype == SCALE and not t.range:
         return np.exp2(np.rint(SPREAD * drawn))
-    drawn = np.abs(drawn) + _LEAST if t.name in use.positive else drawn
+    drawn = np.abs(drawn) + LEAST if t.name in use.positive else drawn
     low, high = use.limits.get(t.name, (-inf, inf))
     if low < 0 < high:
         return np.clip(drawn, low, high)

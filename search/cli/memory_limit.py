@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ir.errors import KernelError
+from ir.reference.formulas import formulas
 from ir.reference.inputs import DRAWN, drawn_bytes
 from ir.reference.rounding import HELD_AS
 from ir.sizes import bind, shape
@@ -18,6 +19,7 @@ from ir.workload import Sizes
 from search.cli.suite import Problem
 from search.core import quantity
 from search.core.lowered import spec_of
+from search.evaluator.shapes import FAST
 
 LARGE = 1 << 26  # bytes of inputs
 SEEDS = 2  # of the inputs that results are compared for
@@ -42,12 +44,16 @@ def require_memory(
     for problem in problems:
         spec = spec_of(problem.settings.spec)
         for sizes in problem.settings.checks:
+            if _on_device(problem, spec, sizes):
+                continue
             _require(problem, sizes, compared_bytes(spec, sizes), workers, there, "a check")
         drawn = _draws(problem)
         if drawn or traced:
             shapes = [one.sizes for one in problem.settings.shapes]
             each = workers if drawn else 1
             for sizes in shapes:
+                if not traced and _on_device(problem, spec, sizes):
+                    continue
                 _require(problem, sizes, timed_bytes(spec, shapes, sizes), each, there, "tuning")
 
 
@@ -110,6 +116,13 @@ def _draws(problem: Problem) -> bool:
     """Whether timing takes inputs: a modelled time does not."""
     served = problem.served.values()
     return any(s.backend.available(s.machine).get("time_kind") != "modelled" for s in served)
+
+
+def _on_device(problem: Problem, spec: Spec, sizes: Sizes) -> bool:
+    """Whether the inputs of a shape are made on the device, and outputs stay there."""
+    served = problem.served.values()
+    by = {s.backend.available(s.machine).get("correct_by") for s in served}
+    return by <= set(FAST) and formulas(spec, sizes, 0) is not None
 
 
 def _gib(count: int) -> str:

@@ -56,4 +56,4 @@ def require_fast(
 
 def timed_inputs(backend: Backend | Glances, machine: Machine, where: TimedShape) -> Arrays:
     """The inputs of a shape that is timed."""
-    return unchanging(where.inputs) if leaves_inputs(backend, machine) else where.inputs
+    return unchanging(where.inputs.drawn()) if leaves_inputs(backend, machine) else where.inputs

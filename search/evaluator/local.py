@@ -22,9 +22,11 @@ from typing import Any, Protocol
 
 import search
 from ir.errors import KernelError
+from ir.parse.parse import parse_spec
 from search.core.candidate import Candidate
 from search.core.evaluation import MACHINE, Evaluated, Failure, from_json
 from search.evaluator.sandbox import environment
+from search.evaluator.shapes import most_at_once
 from search.evaluator.stages import Bench, Setup
 from search.evaluator.toolchain import bench_digest
 
@@ -102,9 +104,9 @@ class LocalEvaluator:
     """Evaluates several candidates at a time; see `run.Evaluator`.
 
     benches: one for each backend, alike in all else; each worker serves them all.  workers: how many
-    at a time, by default as many as cores. What becomes of a candidate does not depend on it, as
-    long as times are simulated or modelled.  starts: who starts workers; None: each is a program of its
-    own.
+    at a time, by default as many as cores; fewer where the chip's memory has no room for so many. What
+    becomes of a candidate does not depend on it, as long as times are simulated or modelled.  starts: who
+    starts workers; None: each is a program of its own.
     """
 
     def __init__(
@@ -112,7 +114,7 @@ class LocalEvaluator:
     ):
         self.benches = tuple(benches)
         self._starts = starts
-        self.workers = workers or os.cpu_count() or 1
+        self.workers = min(workers or os.cpu_count() or 1, *map(_most_at_once, self.benches))
         self._pool: list[Worker] = []
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
@@ -305,6 +307,10 @@ class LocalEvaluator:
             outcome = Failure("verify", MACHINE, "the worker that had it died")
             self._drop(worker)
         return position, outcome
+
+
+def _most_at_once(bench: Bench) -> int:
+    return most_at_once(parse_spec(bench.spec), bench.machine, bench.shapes)
 
 
 def to_ask(asked: Candidate, fastest_us: float | None) -> bytes:

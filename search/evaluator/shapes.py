@@ -10,7 +10,7 @@ import numpy as np
 from backends.backend import Arrays
 from ir.estimate.cost import Roofline, roofline
 from ir.machine import Machine
-from ir.reference.inputs import random_inputs
+from ir.reference.formulas import Formulas, inputs_of
 from ir.reference.rows import AFFORDABLE_WORK, sampled_work
 from ir.spec import Range, Read, Spec
 from ir.workload import Sizes
@@ -23,6 +23,11 @@ SLOW = ("interpreter",)  # takes minutes at tuning sizes, which are therefore no
 TIMED = ("simulator",)  # runs a kernel to time it, so that a second run is affordable
 SAMPLED_BYTES = 1 << 29  # of inputs and outputs, where results are compared at some rows
 SLOW_WORK = 1 << 29  # iterations of a reference that not every candidate needs
+SHARE = (
+    0.6  # of a chip's memory that all workers of a kernel may take: those of another may be there
+)
+# Times the bytes of inputs and outputs: what a candidate has there at once, with copies and earlier outputs.
+TIMES = 3
 FAST = ("device",)  # runs any tuning size; the reference is then evaluated at some rows
 
 
@@ -30,13 +35,15 @@ class Drawn(Mapping):
     """Random inputs that are drawn when someone first looks: a modelled time needs none."""
 
     def __init__(self, spec: Spec, sizes: Sizes, seed: int):
-        self._draw = lambda: random_inputs(spec, sizes, np.random.default_rng(seed))
+        self._draw = lambda: inputs_of(spec, sizes, seed)[0]
         self._arrays: Arrays | None = None
 
-    def drawn(self) -> Arrays:
-        """All of them, the same each time."""
+    def drawn(self, arrays: bool = False) -> Arrays:
+        """All of them, the same each time. arrays: whether they are needed as such, and not by `Formulas`."""
         if self._arrays is None:
             self._arrays = self._draw()
+        if arrays and isinstance(self._arrays, Formulas):
+            self._arrays.hold()
         return self._arrays
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -70,6 +77,12 @@ class TimedShape:
     def affordable(self) -> bool:
         """Whether results can be compared with float64's here."""
         return self.bound.flops <= AFFORDABLE_FLOPS and self.bound.bytes <= AFFORDABLE_BYTES
+
+
+def most_at_once(spec: Spec, machine: Machine, shapes: Sequence[WeightedShape]) -> int:
+    """How many candidates have room in the chip's memory at once, at least one."""
+    most = max(TIMES * roofline(spec, machine, one.sizes).bytes for one in shapes)
+    return max(1, int(SHARE * machine.spaces["global"].bytes / max(1, most)))
 
 
 def compared(

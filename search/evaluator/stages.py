@@ -46,7 +46,7 @@ from search.core.evaluation import SLOW, Evaluated, Evaluation, Failure, ShapeEr
 from search.core.workload import WeightedShape, mean
 from search.evaluator.glance import Glanced, TooSlow, require_fast, timed_inputs
 from search.evaluator.sandbox import Limits
-from search.evaluator.shapes import TimedShape, compared, sampled, slowly
+from search.evaluator.shapes import FAST, TimedShape, compared, sampled, slowly
 from search.evaluator.tuned import SLOW_RUNS, TUNED_SECONDS, tuning_shape
 from search.evaluator.turns import ByTurns, machine_turns
 
@@ -174,10 +174,11 @@ class Stages:
         drawn_at = draw_sizes(spec, bench.checks or shapes)
         # Now, so that the children share them: what timed calls give is compared, too.
         given = [t.shape.sizes for t in timed if can["time_kind"] == "measured"]
-        prepare(spec, shapes, drawn_at, bench.seed, (*once, *slow, *given), all_cores)
+        arrays = can["correct_by"] not in FAST
+        prepare(spec, shapes, drawn_at, bench.seed, (*once, *slow, *given), all_cores, arrays)
         if can["time_kind"] != "modelled":
             for one in timed:
-                one.inputs.drawn()
+                one.inputs.drawn(arrays)
         _warm(backend, spec, bench)
         here = {name: str(can[name]) for name in SAID if can.get(name)}
         return Stages(

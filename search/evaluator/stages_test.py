@@ -245,8 +245,8 @@ def test_limits_are_suited_to_what_a_backend_needs():
 
 def test_inputs_of_the_tuning_sizes_are_drawn_when_a_time_may_need_them(monkeypatch):
     drawn = []
-    draw = shapes.random_inputs
-    monkeypatch.setattr(shapes, "random_inputs", lambda *a: drawn.append(a[1]) or draw(*a))
+    draw = shapes.inputs_of
+    monkeypatch.setattr(shapes, "inputs_of", lambda *a: drawn.append(a[1]) or draw(*a))
     inputs = made(Tongue(time_kind="modelled")).timed[0].inputs
     assert not drawn
     assert inputs["x"].shape == (64,) and sorted(inputs) == ["g", "x"] and len(inputs) == 2

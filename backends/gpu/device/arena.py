@@ -4,21 +4,26 @@ out-of-bounds read shows in the results, an out-of-bounds write in a fence.
 Processes that share a device wait for each other at each step that the host waits for. So a run has
 few: the inputs go there in one copy, and the outputs come back in another. Whether inputs and fences are as
 they were is compared on the device, when no kernel runs there any more, with another copy of the inputs from
-the host. Only where they are not does the rest come back, too, to say which.
+the host. Only where they are not does the rest come back, too, to say which. Inputs that follow from formulas are
+made on the device each time, and so are those that they are compared with; outputs then stay there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
 from backends.backend import Arrays
 from backends.fences import require_untouched
+from backends.gpu.device.formulas import differs, fill
 from backends.gpu.device.nodes import DEVICE
 from backends.gpu.device.tensors import DTYPES, poison, same_bits, shape, viewed
 from backends.parameters import parameters
 from ir.nest.nest import LoopNest, Parameter
+from ir.reference.formulas import Formulas
 from ir.sizes import bind
 from ir.workload import Sizes
 
@@ -81,14 +86,19 @@ class Arena:
                 place = _Place(at, size, dims, parameter)
                 self.places[parameter.name], at = place, place.end + 2 * FENCE
             self._ends[role] = at - FENCE
-        self._image = _IMAGES.get(self._of("input"), self._ends["input"], inputs)
+        self._given: _Given
+        if isinstance(inputs, Formulas):
+            self._given = _Made(self._of("input"), self._ends["input"], inputs)
+        else:
+            image = _IMAGES.get(self._of("input"), self._ends["input"], inputs)
+            self._given = _Sent(self._of("input"), image)
 
     def placed(self) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """A new buffer on the device, and its tensors in the order of a launch: inputs as they were
         given, the rest poisoned."""
         buffer = torch.empty((self._ends["workspace"],), dtype=torch.uint8, device=DEVICE)
         inputs = self._ends["input"]
-        buffer[:inputs].copy_(self._image)
+        self._given.fill(buffer[:inputs])
         buffer[inputs:].fill_(BITS)
         tensors = [self.places[name].of(buffer) for name in self._names]
         for name, tensor in zip(self._names, tensors, strict=True):
@@ -101,17 +111,16 @@ class Arena:
         behind = self._ends["output"]
         if self._untouched(buffer):
             start = self._ends["input"]
-            return Taken(self, start, _home(buffer[start:behind]))
+            known = buffer[start:behind]
+            return Taken(self, start, known.clone() if self._given.stays else _home(known))
         ends = [end for place in self._of("workspace") for end in _ends(place, buffer)]
         fences = torch.cat(ends).cpu() if ends else torch.empty(0, dtype=torch.uint8)
         return Taken(self, 0, buffer[:behind].cpu(), fences)
 
     def _untouched(self, buffer: torch.Tensor) -> bool:
         """Whether the inputs and all fences have the bits that they were given."""
-        for at in range(0, len(self._image), PART):
-            part = self._image[at : at + PART].to(DEVICE)
-            if not torch.equal(*(t.view(torch.int64) for t in (buffer[at : at + len(part)], part))):
-                return False
+        if not self._given.lies_in(buffer[: self._ends["input"]]):
+            return False
         written = (*self._of("output"), *self._of("workspace"))
         ends = [end for place in written for end in _ends(place, buffer)]
         return not ends or bool((torch.cat(ends) == BITS).all())
@@ -121,7 +130,7 @@ class Arena:
 
     def given(self) -> dict[str, torch.Tensor]:
         """The inputs, on the host."""
-        return {place.parameter.name: place.of(self._image) for place in self._of("input")}
+        return self._given.tensors()
 
     def fenced(self, known: torch.Tensor, fences: torch.Tensor) -> dict[str, _Fenced]:
         """Each tensor with its fences. known: the first part of a buffer.  fences: of the workspace."""
@@ -135,9 +144,87 @@ class Arena:
         return found
 
 
+class _Given(Protocol):
+    """The inputs of a launch. stays: whether its outputs stay on the device."""
+
+    stays: bool
+
+    def fill(self, part: torch.Tensor) -> None:
+        """Writes them and the fences around them to the part of a buffer that holds them."""
+
+    def lies_in(self, part: torch.Tensor) -> bool:
+        """Whether such a part has the bits that it was given."""
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The inputs, on the host."""
+
+
+class _Sent:
+    """Inputs that lie on the host as they do in a buffer."""
+
+    stays = False
+
+    def __init__(self, places: Sequence[_Place], image: torch.Tensor):
+        self._places, self._image = places, image
+
+    def fill(self, part: torch.Tensor) -> None:
+        part.copy_(self._image)
+
+    def lies_in(self, part: torch.Tensor) -> bool:
+        for at in range(0, len(self._image), PART):
+            sent = self._image[at : at + PART].to(part.device)
+            if not torch.equal(*(t.view(torch.int64) for t in (part[at : at + len(sent)], sent))):
+                return False
+        return True
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        return {place.parameter.name: place.of(self._image) for place in self._places}
+
+
+class _Made:
+    """Inputs that follow from formulas."""
+
+    stays = True
+
+    def __init__(self, places: Sequence[_Place], end: int, inputs: Formulas):
+        self._places, self._end, self._inputs = places, end, inputs
+
+    def fill(self, part: torch.Tensor) -> None:
+        part.fill_(BITS)
+        for place in self._places:
+            formula = self._inputs.formulas.get(place.parameter.name)
+            if formula is None:
+                place.of(part).copy_(self._drawn(place))
+            else:
+                fill(place.of(part), formula)
+
+    def lies_in(self, part: torch.Tensor) -> bool:
+        found, at = [], 0
+        for place in self._places:
+            tensor = place.of(part)
+            formula = self._inputs.formulas.get(place.parameter.name)
+            if formula is None:
+                given = self._drawn(place).to(part.device, tensor.dtype)
+                found.append(torch.tensor(not same_bits(tensor, given), device=part.device))
+            else:
+                found.append(differs(tensor, formula))
+            found.append((part[at : place.start] != BITS).any())
+            at = place.start + place.bytes
+        found.append((part[at:] != BITS).any())
+        return not torch.stack(found).any()
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        return {
+            p.parameter.name: self._drawn(p).to(DTYPES[p.parameter.dtype]) for p in self._places
+        }
+
+    def _drawn(self, place: _Place) -> torch.Tensor:
+        return viewed(self._inputs[place.parameter.name], place.parameter.dtype)
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a launch left behind, on the host."""
+    """What a launch left behind, on the host where it was not made of formulas."""
 
     arena: Arena
     start: int  # of what is known, in the buffer

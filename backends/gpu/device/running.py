@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 
-from backends.backend import Arrays, BackendError, Sizes, Timing
+from backends.backend import Arrays, BackendError, MachineFault, Sizes, Timing
 from backends.gpu.child import fault, in_child
 from backends.gpu.device import timing
 from backends.gpu.device.arena import Arena
+from backends.gpu.device.formulas import HeldTensor
 from backends.gpu.device.gpu import CudaDevice, lack
 from backends.gpu.device.nodes import device_turns
 from backends.gpu.device.nvml import clocks
@@ -27,12 +28,14 @@ from backends.gpu.device.tensors import array, poison, same_bits
 from backends.parameters import parameters
 from backends.timeline import Bar
 from ir.nest.nest import LoopNest
+from ir.reference.formulas import Formulas
 
 Launch = Callable[..., Any]  # takes the nest's global tensors in order
 SECONDS = 0.1  # of measured calls: everybody else waits meanwhile
 MOST_RUNS = 100  # of these; the median of so many cold calls is within a percent
 LOOK_SECONDS = 60.0  # limit for the child that looks for the GPU
 MOST_SETS = 4  # sets of tensors that timed calls rotate through
+SETS_BYTES = 8 << 30  # of all of them, beyond which they are two
 FREE_SHARE = 0.5  # share of free memory that the sets may take
 LEAST_FREE = 0.5  # share of all memory: where less is free, others may need what a process keeps
 SHIFT = 997  # elements by which inputs are rotated from set to set
@@ -58,7 +61,9 @@ def _look(arch: int | str, names: tuple[str, ...]) -> str | None:
 
 
 def run(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[str, np.ndarray]:
-    """The outputs in the dtypes of the spec; they are poisoned before the run."""
+    """The outputs in the dtypes of the spec; they are poisoned before the run. Of inputs that follow from
+    formulas they stay on the device (`Held`)."""
+    stays = isinstance(inputs, Formulas)
     with faults("check"):
         open_device()
         arena = Arena(nest, sizes, inputs)
@@ -67,8 +72,16 @@ def run(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[st
             launch(*tensors)
             torch.cuda.synchronize()
             taken = arena.taken(buffer)
+            del buffer, tensors
+            if stays:
+                _give_back()
         found = taken.outputs()
-        return {t.name: array(found[t.name]) for t in nest.spec.outputs}
+        return {t.name: _result(found[t.name], t.dtype, stays) for t in nest.spec.outputs}
+
+
+def _result(tensor: torch.Tensor, dtype: str, stays: bool) -> np.ndarray:
+    """An output as an array. stays: or, in place of one, what is `Held`."""
+    return cast(np.ndarray, HeldTensor(tensor, dtype)) if stays else array(tensor)
 
 
 def glance(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays, enough_us: float) -> float:
@@ -81,9 +94,12 @@ def glance(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays, enough_
             _, tensors = arena.placed()
             launch(*tensors)  # which loads the code
             torch.cuda.synchronize()
-            return timing.glance(
+            us = timing.glance(
                 lambda each: launch(*each), tensors, CudaDevice(), enough_us, _clear_of(nest)
             )
+            del tensors, _
+            _give_back()
+        return us
 
 
 def time(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> Timing:
@@ -104,10 +120,15 @@ def time(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> Timing
             )
         figures = times.figures() | clocks(gpu.uuid)
         with turns.together():
-            outputs = {name: array(t) for name, t in _outputs(nest, rotated[0]).items()}
-            while len(rotated) > 1:
+            stays = isinstance(inputs, Formulas)
+            found = _outputs(nest, rotated.pop(0))
+            if stays:  # their set need not stay, too
+                found = {name: tensor.clone() for name, tensor in found.items()}
+            outputs = {t.name: _result(found[t.name], t.dtype, stays) for t in nest.spec.outputs}
+            del found
+            while rotated:
                 _require_same(launch, nest, rotated.pop(), clear)
-            del rotated, gpu
+            del gpu
             _give_back()
     return Timing(times.us, "measured", figures, outputs=outputs)
 
@@ -201,7 +222,7 @@ def _sets(nest: LoopNest, arena: Arena) -> list[list[torch.Tensor]]:
     are_inputs = [p.role == "input" for p in parameters(nest)]
     bytes_of_set = max(1, sum(t.nbytes for t in first))
     room = FREE_SHARE * torch.cuda.mem_get_info()[0]
-    count = int(min(MOST_SETS, 1 + room // bytes_of_set))
+    count = int(min(MOST_SETS, 1 + room // bytes_of_set, max(2, SETS_BYTES // bytes_of_set)))
     return [first] + [
         [shifted(t, n) if i else t.clone() for t, i in zip(first, are_inputs, strict=True)]
         for n in range(1, count)
@@ -226,5 +247,7 @@ def faults(stage: str) -> Iterator[None]:
         yield
     except BackendError:
         raise
+    except torch.OutOfMemoryError as error:  # others use the device, too
+        raise MachineFault(stage, fault(error)) from error
     except Exception as error:
         raise BackendError(stage, fault(error)) from error

@@ -1,0 +1,91 @@
+"""Inputs that follow from formulas, made on the device; and outputs that stay there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from backends.gpu.device.nodes import device_turns
+from backends.gpu.device.tensors import DTYPES, array, same_bits
+from ir.reference.formulas import PART, Arithmetic, Formula, quantiles
+from ir.reference.rounding import HELD_AS
+
+_WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes
+
+
+def fill(tensor: torch.Tensor, formula: Formula) -> None:
+    """Enqueues what writes a contiguous tensor's numbers."""
+    for part, made in _parts(tensor, formula):
+        part.copy_(made)
+
+
+def differs(tensor: torch.Tensor, formula: Formula) -> torch.Tensor:
+    """Enqueues the look whether a contiguous tensor has other bits than a formula gives; a truth value on
+    the device."""
+    found = torch.zeros((), dtype=torch.bool, device=tensor.device)
+    kind = _WHOLE[tensor.element_size()]
+    for part, made in _parts(tensor, formula):
+        found |= (part.view(kind) != made.view(kind)).any()
+    return found
+
+
+def _parts(tensor: torch.Tensor, formula: Formula) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Each part of a tensor, with what a formula gives there in the tensor's dtype."""
+    flat, by = tensor.view(-1), _arithmetic(str(tensor.device))
+    for start in range(0, flat.numel(), PART):
+        part = flat[start : start + PART]
+        places = torch.arange(start, start + part.numel(), dtype=torch.int32, device=tensor.device)
+        yield part, formula.at(places, by).to(DTYPES[formula.dtype])
+
+
+@cache
+def _arithmetic(device: str) -> Arithmetic:
+    table = torch.from_numpy(quantiles()).to(device, copy=True)
+    return Arithmetic(
+        table=lambda at: table.index_select(0, at),
+        floats=lambda x: x.to(torch.float32),
+        long=lambda x: x.to(torch.int64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTensor:
+    """A `Held` output. Whoever looks at it takes a turn on the device."""
+
+    tensor: torch.Tensor
+    declared: str  # its dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.tensor.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(HELD_AS[self.declared])
+
+    def take(self, at: np.ndarray, axis: int) -> HeldTensor:
+        """What lies at positions of an axis."""
+        with device_turns().together():
+            places = torch.from_numpy(at).to(self.tensor.device)
+            return HeldTensor(_taken(self.tensor, axis, places), self.declared)
+
+    def same_bits(self, other: HeldTensor) -> bool:
+        """Whether another one of this shape and dtype holds the same bits."""
+        with device_turns().together():
+            return same_bits(self.tensor, other.tensor)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        with device_turns().together():
+            return np.asarray(array(self.tensor), dtype)
+
+
+def _taken(tensor: torch.Tensor, axis: int, places: torch.Tensor) -> torch.Tensor:
+    if not tensor.is_floating_point() or tensor.element_size() > 1:
+        return tensor.index_select(axis, places)
+    # A float of 8 bits has no operation but to be copied
+    return tensor.view(torch.uint8).index_select(axis, places).view(tensor.dtype)

@@ -1,0 +1,267 @@
+"""Inputs of many numbers, each of which follows from its place by a formula.
+
+To draw a gigabyte one number after another takes seconds, and to send it to a device, too. By a formula
+a part is had without the rest: a reference at some rows takes what these rows read, and a device makes
+the whole by itself. The formula is written once, for arrays of numpy and tensors of PyTorch: integers that
+wrap, and floats of 32 bits, of which each operation rounds to nearest. So both give the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from math import isfinite, prod
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from ir.reference.draws import LARGE, SHIFT, TINY, changes, drawn
+from ir.reference.inputs import LEAST, WHOLE, Use, drawn_alone, random_inputs, uses
+from ir.reference.rounding import HELD_AS, round_to
+from ir.reference.rows import Rows
+from ir.sizes import bind, shape
+from ir.spec import FLOATS, Spec, Tensor
+
+MANY = 1 << 22  # numbers of all inputs, from which those of the large ones follow from formulas
+FEW = 1 << 20  # numbers of an input that is drawn all the same
+PART = 1 << 22  # numbers that are computed at a time: what lies between stays in a device's cache
+MOST = (1 << 31) - 1  # places have 32 bits, one of them for a sign
+DRAWS = ("", "large", "tiny", "shifted", "zero_rows", "ends")  # that formulas have
+_SCALED = {"large": LARGE, "tiny": TINY}
+_FORMATS = ("f32", "f16", "bf16")
+_POSITIVE = 0x7FFFFFFF
+_LOW = 0xFFFF
+_QUANTILES = 1 << 16  # each of these bits of a hash stands for one
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """What differs between numpy and PyTorch."""
+
+    table: Callable[[Any], Any]  # the entries of `quantiles`, as f32
+    floats: Callable[[Any], Any]  # integers as f32
+    long: Callable[[Any], Any]  # integers as i64
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """The numbers of a tensor."""
+
+    dtype: str
+    dims: tuple[int, ...]
+    keys: tuple[int, int]  # i32
+    draw: str = ""
+    within: tuple[int, int] | None = None  # of integers: the least, and the end
+    limits: tuple[float, float] | None = None  # of floats
+    positive: bool = False
+    shift: float = 0.0
+
+    def at(self, places: Any, by: Arithmetic) -> Any:
+        """The numbers at places (i32, in the order in which they lie): floats as f32, integers as i64, b8
+        as integers."""
+        if self.dtype in FLOATS:
+            return self._floats(places, by)
+        found = _hashed(places, self.keys)
+        if self.dtype == "b8":
+            return found & 1
+        low, end = self.within or (-WHOLE, WHOLE + 1)
+        if self.draw == "ends" and self.within:
+            return by.long(places & 1) * (low - (end - 1)) + (end - 1)
+        return by.long((found & _POSITIVE) % (end - low)) + low
+
+    def _floats(self, places: Any, by: Arithmetic) -> Any:
+        found = _hashed(places, self.keys)
+        low, high = self.limits or (-1.0, 1.0)
+        if low < 0.0 < high:
+            made = by.table(found & _LOW)
+            more = by.floats(found >> 16)  # what lies between two quantiles
+            more *= 2.0**-29
+            more += 1.0
+            made *= more
+            if self.positive:
+                made = abs(made)
+                made += LEAST
+        else:  # in every part of the range
+            made = by.floats(found & (_POSITIVE >> 7))
+            made *= 2.0**-24
+            made *= high - low
+            made += low
+        if self.draw in _SCALED:
+            made *= _SCALED[self.draw]
+        if self.shift:
+            made += self.shift
+        if self.draw == "zero_rows" and len(self.dims) > 1 and not self.positive:
+            made *= by.floats((places // self.dims[-1]) & 1)
+            made += 0.0  # no zero has a sign
+        return made if self.limits is None else made.clip(*self.limits)
+
+    def filled(self, rows: Mapping[int, tuple[slice, ...]] | None = None) -> np.ndarray:
+        """The tensor as an array. rows: by axis, the runs that are wanted; what is not holds zeros, and
+        takes no memory before it is looked at."""
+        made: np.ndarray = np.zeros(self.dims, HELD_AS[self.dtype])
+        runs = rows or {}
+        whole = (slice(0, n) for n in self.dims)
+        for piece in product(*(runs.get(axis, (one,)) for axis, one in enumerate(whole))):
+            for part in _parts(piece):
+                made[part] = round_to(self.at(self._places(part), NUMPY), self.dtype)
+        return made
+
+    def _places(self, part: tuple[slice, ...]) -> np.ndarray:
+        """The places of a part of the tensor, in its shape."""
+        found, stride = np.zeros((1,) * len(part), np.int32), 1
+        for axis in reversed(range(len(part))):
+            along = np.arange(part[axis].start, part[axis].stop, dtype=np.int64) * stride
+            dims = [1] * len(part)
+            dims[axis] = len(along)
+            found = found + along.astype(np.int32).reshape(dims)
+            stride *= self.dims[axis]
+        return found
+
+
+@dataclass(slots=True)
+class Formulas(Mapping[str, np.ndarray]):
+    """Inputs by name, of which the large ones follow from formulas. Nothing of them is to be written."""
+
+    names: tuple[str, ...]
+    formulas: Mapping[str, Formula]
+    given: Mapping[str, np.ndarray]  # those that are drawn
+    held: dict[str, np.ndarray] = field(default_factory=dict)  # arrays that were asked for
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name in self.given:
+            return self.given[name]
+        if name not in self.held:
+            self.held[name] = self.formulas[name].filled()
+        return self.held[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Those that take memory now."""
+        return {**self.given, **self.held}
+
+    def hold(self) -> None:
+        """Makes all arrays, so that processes forked afterwards share them."""
+        for name in self:
+            _ = self[name]
+
+    def needed(self, rows: Rows) -> dict[str, np.ndarray]:
+        """What a reference at some rows reads; the rest of each array is zeros."""
+        runs = {name: rows.tensors.get(name) for name in self.formulas}
+        return {n: self.formulas[n].filled(runs[n]) if runs.get(n) else self[n] for n in self}
+
+
+def formulas(spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = "") -> Formulas | None:
+    """The inputs that a seed draws, a pure function of the arguments; None where they are few numbers, or of
+    a kind that has no formula. draw: as of `drawn`."""
+    bound = bind(spec, sizes)
+    counts = {t.name: prod(shape(t, bound)) for t in spec.inputs}
+    if sum(counts.values()) < MANY or draw not in DRAWS:
+        return None
+    use = uses(spec, bound)
+    large = [t for t in spec.inputs if counts[t.name] > FEW]
+    if not large or not all(_has_formula(t, counts[t.name], use) for t in large):
+        return None
+    first = next((t.name for t in spec.inputs if t.dtype in FLOATS), "")
+    found = {}
+    for t in large:
+        keys = struct.unpack("<ii", hashlib.sha256(f"{seed} {draw} {t.name}".encode()).digest()[:8])
+        shift = SHIFT if draw == "shifted" and t.name == first else 0.0
+        found[t.name] = Formula(
+            dtype=t.dtype,
+            dims=shape(t, bound),
+            keys=keys,
+            draw=draw,
+            within=use.within.get(t.name),
+            limits=use.limits.get(t.name),
+            positive=t.name in use.positive,
+            shift=shift,
+        )
+    rng = _generator(seed, draw)
+    small = [t for t in spec.inputs if t.name not in found]
+    made = drawn_alone(small, bound, use, rng)
+    if draw and not (draw == "shifted" and first in found):
+        made |= changes(small, made, use, draw)
+    given = {t.name: round_to(made[t.name], t.dtype) for t in small}
+    return Formulas(tuple(t.name for t in spec.inputs), found, given)
+
+
+def inputs_of(
+    spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = ""
+) -> tuple[Mapping[str, np.ndarray], np.random.Generator]:
+    """The inputs that a seed draws, a pure function of the arguments, and what they were drawn by, as it is
+    afterwards. draw: as of `drawn`; empty: normal ones."""
+    found, rng = formulas(spec, sizes, seed, draw), _generator(seed, draw)
+    if found is not None:
+        return found, rng
+    return (drawn(spec, sizes, rng, draw) if draw else random_inputs(spec, sizes, rng)), rng
+
+
+def arrays_of(inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """Of inputs, the arrays that take memory now."""
+    return inputs.arrays() if isinstance(inputs, Formulas) else inputs
+
+
+@cache
+def quantiles() -> np.ndarray:
+    """Normally distributed numbers, each as probable as the others, as f32."""
+    normal = NormalDist()
+    places = ((n + 0.5) / _QUANTILES for n in range(_QUANTILES))
+    return np.array([normal.inv_cdf(at) for at in places], np.float32)
+
+
+def _generator(seed: int, draw: str) -> np.random.Generator:
+    return np.random.default_rng([seed, *draw.encode()] if draw else seed)
+
+
+def _has_formula(tensor: Tensor, count: int, use: Use) -> bool:
+    """Whether a tensor of so many numbers follows from one."""
+    searched = {name for found in use.borders.values() for name in found}
+    if tensor.name in {*use.bounds, *use.ends.values(), *use.borders, *searched} or count >= MOST:
+        return False
+    if tensor.dtype not in FLOATS:
+        first, end = use.within.get(tensor.name, (0, 1))
+        return end - first < MOST
+    low, high = use.limits.get(tensor.name, (-1.0, 1.0))
+    return tensor.dtype in _FORMATS and (low < 0.0 < high or isfinite(high - low))
+
+
+def _hashed(places: Any, keys: tuple[int, int]) -> Any:
+    """A hash of 32 bits for each place, no two alike: two rounds of multiplication and shifts."""
+    found = places ^ keys[0]
+    for key in keys[1], 0:
+        found ^= (found >> 16) & _LOW
+        found *= 0x7FEB352D
+        found ^= (found >> 15) & (_POSITIVE >> 14)
+        found *= 0x846CA68B - (1 << 32)
+        found ^= (found >> 16) & _LOW
+        found += key
+    return found
+
+
+def _parts(piece: tuple[slice, ...]) -> Iterator[tuple[slice, ...]]:
+    """A piece of a tensor in parts of PART numbers at most."""
+    lengths = [run.stop - run.start for run in piece]
+    if prod(lengths) <= PART:
+        yield piece
+        return
+    axis = next(n for n, length in enumerate(lengths) if length > 1)
+    middle = piece[axis].start + lengths[axis] // 2
+    for half in (slice(piece[axis].start, middle), slice(middle, piece[axis].stop)):
+        yield from _parts((*piece[:axis], half, *piece[axis + 1 :]))
+
+
+NUMPY = Arithmetic(
+    table=lambda at: quantiles()[at],
+    floats=lambda x: x.astype(np.float32),
+    long=lambda x: x.astype(np.int64),
+)
