@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,8 +22,13 @@ from search.whole.clocks import whole_times
 from search.whole.timed import KernelTexts, TimedNetwork
 
 
-def main(asked: str, said: str) -> None:
-    """The process: reads the networks, and writes what became of each as JSON."""
+def main() -> None:
+    """The process: its input names the file of the networks, and where it writes what became of each, as JSON.
+    It ends where nobody asks."""
+    names = sys.stdin.read().splitlines()
+    if not names:
+        return
+    asked, said = names
     networks: list[TimedNetwork] = pickle.loads(Path(asked).read_bytes())
     built = _built(networks, Path(asked).parent)
     found = [_found(network, built) for network in networks]

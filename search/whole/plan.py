@@ -15,8 +15,8 @@ from ir.network import Network
 from ir.partition.choices import Choices
 from ir.spec import Spec
 from search.core.lowered import schedule_text, variant_text
-from search.whole.timed import KernelTexts, TimedNetwork, times_of
-from search.whole.times import WholeTimes
+from search.whole.timed import KernelTexts, TimedNetwork, prestart, times_of
+from search.whole.times import MEASURED, WholeTimes
 from search.whole.ways import NEAR, Networks, Way, other_ways, way
 
 LEAST_WEIGHT, MOST_WEIGHT = 0.05, 0.5  # of kernels that only other ways have
@@ -64,6 +64,8 @@ class CallPlan:
         and those that another backend makes are searched for in its language. KernelError where its
         kernels cannot be lowered."""
         first = served[0]
+        if _measures(first):
+            prestart()
         kernels = Kernels(first.machine, first.backend, rounded, guessed=True, others=others)
         usual = way(networks, kernels)
         ways = (usual, *other_ways(usual, networks, kernels))
@@ -91,6 +93,7 @@ class CallPlan:
         best = found[0][0]
         near = [(w, t) for w, t in found if w is best or w.closeness(best, times) <= NEAR]
         ways, measured = tuple(w for w, _ in near), {n: t for n, (_, t) in enumerate(near)}
+        prestart()  # for what a search finds
         return replace(self, ways=ways, times=times, measured=measured)
 
     def _whole(
@@ -108,9 +111,7 @@ class CallPlan:
     @property
     def measures(self) -> bool:
         """Whether calls are measured here as a whole."""
-        first = self.served[0]
-        said = first.backend.available(first.machine)
-        return said["time_kind"] == "measured" and not self.ways[0].call.pauses
+        return _measures(self.served[0]) and not self.ways[0].call.pauses
 
     def network(
         self, one: Way, found: Mapping[str, KernelTexts], each: bool = True
@@ -177,6 +178,11 @@ class CallPlan:
             return min(able, key=lambda w: w.us(times)), None
         known = [(w, t) for w, t in zip(able, measured, strict=True) if t is not None]
         return min(known, key=lambda each: each[1].best_us)
+
+
+def _measures(served: Served) -> bool:
+    """Whether times are measured here."""
+    return served.backend.available(served.machine)["time_kind"] == MEASURED
 
 
 def networks_of(call: Network, before: Network | None = None) -> Networks:

@@ -27,10 +27,7 @@ from search.whole.times import WholeTimes
 
 SECONDS = 900.0  # that building and timing networks may take
 # A program of its own: `multiprocessing` would run the caller's main file again.
-_BOOT = (
-    "import sys; sys.path[:] = sys.argv[3:]; "
-    f"from {__package__}.child import main; main(*sys.argv[1:3])"
-)
+_BOOT = f"import sys; sys.path[:] = sys.argv[1:]; from {__package__}.child import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +61,56 @@ class TimedNetwork:
         return lowered(texts.variant, texts.schedule, self.machines[texts.backend], {})
 
 
-def times_of(networks: Sequence[TimedNetwork]) -> list[WholeTimes | str]:
-    """How long calls of some networks take (`whole_times`), or why that cannot be had. They are built
-    and run in one process of its own."""
-    with tempfile.TemporaryDirectory(prefix="whole-") as folder:
-        asked, said = Path(folder) / "asked", Path(folder) / "said"
-        asked.write_bytes(pickle.dumps(list(networks)))
-        process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT, str(asked), str(said), *module_path()],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
+class _Process:
+    """A process that imports PyTorch, and then waits for networks. It ends when this one does."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="whole-")
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _BOOT, *module_path()],
+            cwd=self._folder.name,
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+
+    def __enter__(self) -> _Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate()
+        self._folder.cleanup()
+
+    def times_of(self, networks: Sequence[TimedNetwork]) -> list[WholeTimes | str]:
+        """As below; it answers once."""
+        asked, said = (Path(self._folder.name) / name for name in ("asked", "said"))
+        asked.write_bytes(pickle.dumps(list(networks)))
         try:
-            _, words = process.communicate(timeout=SECONDS)
+            _, words = self._process.communicate(f"{asked}\n{said}\n".encode(), timeout=SECONDS)
         except subprocess.TimeoutExpired:
             return [f"it takes longer than {SECONDS:g} s"] * len(networks)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
         if not said.is_file():
             last = words.decode(errors="replace").strip().splitlines()[-1:]
-            return [f"its process ended with {process.returncode}: {''.join(last)}"] * len(networks)
+            why = f"its process ended with {self._process.wait()}: {''.join(last)}"
+            return [why] * len(networks)
         found = json.loads(said.read_text(encoding="utf-8"))
-    return [one if isinstance(one, str) else WholeTimes(**one) for one in found]
+        return [one if isinstance(one, str) else WholeTimes(**one) for one in found]
+
+
+_waiting: list[_Process] = []
+
+
+def prestart() -> None:
+    """Has a process begin that `times_of` will use: to import PyTorch takes it seconds."""
+    if not _waiting:
+        _waiting.append(_Process())
+
+
+def times_of(networks: Sequence[TimedNetwork]) -> list[WholeTimes | str]:
+    """How long calls of some networks take (`whole_times`), or why that cannot be had. They are built
+    and run in one process of its own."""
+    with _waiting.pop() if _waiting else _Process() as process:
+        return process.times_of(networks)

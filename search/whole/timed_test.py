@@ -1,11 +1,13 @@
 """Networks are built and timed in a process of their own, whose faults are told."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from backends.registry import backend_for, served_by, target
 from backends.served import Served
+from search.whole import timed
 from search.whole.plan import CallPlan
 from search.whole.testing.two_ways import of_spec
 from search.whole.timed import times_of
@@ -36,3 +38,21 @@ def test_where_nothing_is_measured_there_are_no_times():
     plan = CallPlan.of(of_spec, [Served(backend, served_by(machine, backend))])
     assert not plan.measures
     assert times_of([plan.network(plan.ways[0], {})]) == ["no time is measured here"]
+
+
+def test_a_process_that_was_started_before_is_used_once(plan):
+    timed.prestart()
+    (waiting,) = timed._waiting
+    timed.prestart()  # one is enough
+    assert timed._waiting == [waiting]
+    network = plan.network(plan.ways[0], {}, each=False)
+    (found,) = times_of([network])
+    assert isinstance(found, WholeTimes) and not timed._waiting
+    assert waiting._process.returncode == 0 and not Path(waiting._folder.name).exists()
+
+
+def test_a_process_that_nobody_asks_ends_when_its_input_does():
+    with timed._Process() as process:
+        process._process.stdin.close()
+        assert process._process.wait() == 0
+        process._process.stdin = None

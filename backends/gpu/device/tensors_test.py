@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from backends.gpu.device import tensors
 from backends.gpu.device.tensors import DTYPES, array, placed, poisoned, same_bits, unplaced
 from ir.nest.nest import Parameter
 from ir.reference.rounding import HELD_AS, round_to
@@ -44,3 +45,15 @@ def test_bits_are_compared_not_values():
     nan = torch.tensor([float("nan")])
     assert same_bits(nan, nan.clone())
     assert not same_bits(torch.tensor([0.0]), torch.tensor([-0.0]))
+
+
+@pytest.mark.parametrize("first, count", [(0, 16), (1, 16), (0, 15)])
+def test_bits_are_compared_in_parts_however_they_lie(monkeypatch, first, count):
+    monkeypatch.setattr(tensors, "PART", 2)
+    one = torch.arange(40, dtype=torch.int16)[first : first + count]
+    other = one.clone()
+    assert same_bits(one, other) and not same_bits(one, other[:-1])
+    for at in (0, count // 2, count - 1):
+        other = one.clone()
+        other[at] ^= 256
+        assert not same_bits(one, other)
