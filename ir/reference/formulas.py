@@ -156,8 +156,11 @@ class Formulas(Mapping[str, np.ndarray]):
 
     def needed(self, rows: Rows) -> dict[str, np.ndarray]:
         """What a reference at some rows reads; the rest of each array is zeros."""
-        runs = {name: rows.tensors.get(name) for name in self.formulas}
-        return {n: self.formulas[n].filled(runs[n]) if runs.get(n) else self[n] for n in self}
+        arrays = self.arrays()
+        made = {
+            n: f.filled(rows.tensors.get(n)) for n, f in self.formulas.items() if n not in arrays
+        }
+        return {name: made[name] if name in made else arrays[name] for name in self}
 
 
 def formulas(spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = "") -> Formulas | None:

@@ -28,11 +28,11 @@ BIG = {"M": 1024, "K": 1024}
 GIB = 2**30
 
 
-def problem(kind, *shapes, checks=({"M": 3, "K": 5},)):
+def problem(kind, *shapes, checks=({"M": 3, "K": 5},), by="interpreter"):
     settings = SimpleNamespace(
         kernel="scale", spec=TEXT, checks=checks, shapes=[WeightedShape(sizes) for sizes in shapes]
     )
-    backend = SimpleNamespace(available=lambda machine: {"time_kind": kind})
+    backend = SimpleNamespace(available=lambda _: {"time_kind": kind, "correct_by": by})
     served = {"tongue": SimpleNamespace(backend=backend, machine=None)}
     return SimpleNamespace(settings=settings, served=served)
 
@@ -65,6 +65,19 @@ def test_inputs_of_many_bytes_are_shared_where_times_take_them(monkeypatch):
     assert are_large([problem("measured", small), problem("measured", small, BIG)])
     assert not are_large([problem("measured", small)])
     assert not are_large([problem("modelled", BIG)])
+
+
+def test_inputs_that_a_device_makes_need_no_memory_here():
+    large = {"M": 4096, "K": 1025}  # from which they follow from formulas
+    for by, sizes, room in (("device", BIG, 1), ("interpreter", large, 1), ("device", large, 0)):
+        asked = [problem("measured", sizes, checks=(sizes,), by=by)]
+        if room:
+            with pytest.raises(KernelError, match="are needed"):
+                require_memory(asked, 1, False, room=room)
+        else:
+            require_memory(asked, 16, False, room=room)
+            with pytest.raises(KernelError, match="are needed"):
+                require_memory(asked, 1, True, room=room)
 
 
 def test_a_modelled_time_takes_inputs_only_for_a_timeline():

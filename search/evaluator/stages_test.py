@@ -16,6 +16,7 @@ from ir.autoschedule.autoschedule import autoschedule
 from ir.machine import Machine, Space, Unit
 from ir.parse.parse import parse_spec
 from ir.print import spec_text
+from ir.reference import formulas
 from ir.reference.reference import evaluate_storage
 from machines.tiles.tiles import TILES
 from search.core.candidate import Candidate
@@ -252,6 +253,26 @@ def test_inputs_of_the_tuning_sizes_are_drawn_when_a_time_may_need_them(monkeypa
     assert inputs["x"].shape == (64,) and sorted(inputs) == ["g", "x"] and len(inputs) == 2
     made(Tongue())
     assert drawn == [{"M": 64}] * 2
+
+
+@pytest.mark.parametrize("by, arrays", [("device", False), ("emulator", True)])
+def test_large_inputs_are_made_in_a_worker_where_runs_need_arrays(monkeypatch, by, arrays):
+    for name in ("MANY", "FEW"):
+        monkeypatch.setattr(formulas, name, 32)
+    monkeypatch.setattr(measure, "_REFERENCES", measure.References(1 << 20))
+    stages = made(Tongue(correct_by=by))
+    known = measure.reference(stages.spec, {"M": 64}, stages.bench.seed)
+    for inputs in (known.inputs, stages.timed[0].inputs.drawn()):
+        assert isinstance(inputs, formulas.Formulas)
+        assert set(inputs.held) == (set("xg") if arrays else set())
+
+
+def test_no_more_candidates_are_tried_at_once_than_have_room():
+    spec, room = parse_spec(SCALE), CHIP.spaces["global"].bytes
+    some = [WeightedShape({"M": n}) for n in (64, room // 144)]  # of 12 bytes
+    assert shapes.most_at_once(spec, CHIP, some[:1]) > 1000
+    assert shapes.most_at_once(spec, CHIP, some) == 2
+    assert shapes.most_at_once(spec, CHIP, [WeightedShape({"M": room})]) == 1
 
 
 def test_tuning_sizes_are_compared_where_that_is_affordable():

@@ -191,3 +191,12 @@ def test_what_a_timed_call_gives_is_compared_where_it_lies(monkeypatch):
     outputs["y"].tensor[0, 0] += 1.0
     with pytest.raises(BackendError, match="of a timed call"):
         check_timed(SPEC, SIZES, SEED, outputs)
+
+
+def test_where_the_device_has_no_memory_left_it_is_not_the_kernel_that_is_wrong():
+    def hungry(*tensors):
+        raise torch.OutOfMemoryError("out of memory")
+
+    with pytest.raises(BackendError) as fault:
+        judged(hungry)
+    assert (fault.value.stage, fault.value.kind) == ("check", "machine")
