@@ -13,6 +13,7 @@ from backends.gpu.expressions import Expressions
 from backends.gpu.factors import exact_differences, factors
 from backends.gpu.flat_sums import FlatSum, with_flat_sums
 from backends.gpu.flatten import origins, steps
+from backends.gpu.interior import interior
 from backends.gpu.masks import Masks
 from backends.gpu.peel import peeled, without
 from backends.gpu.places import Places
@@ -104,7 +105,15 @@ class BodyBuilder:
     def each(self) -> tuple[to.Statement, ...]:
         """What is done for each tile of the grid."""
         header = [s for g in self.launch.grid for s in self.positions(g.index, g.size)]
-        return self.block(self.launch.body, header)
+        found = interior(self.launch, self.blocks) if self.rules.interiors else None
+        if found is None:
+            return self.block(self.launch.body, header)
+        self.scopes.append(_Scope(header))
+        self.places.interior, self.masks.whole = found, found.whole
+        inside = self.block(self.launch.body, [])
+        self.places.interior, self.masks.whole = None, frozenset()
+        self._put(to.Guard(found.condition, inside, self.block(self.launch.body, [])))
+        return tuple(self.scopes.pop().found)
 
     def block(
         self, statements: tuple[Statement, ...], header: list[to.Statement]
@@ -230,7 +239,8 @@ class BodyBuilder:
         scales = tuple(Operand(*self.tile(t)) for t in s.scales)
         if self.rules.flat_sums and (flat := flat_sum(self.blocks, axes, a, b)):
             self.sums[name] = flat
-        self._assign(s.value, matmul(self.blocks, name, axes, a, b, s.accumulate, scales))
+        last = self.rules.k_last
+        self._assign(s.value, matmul(self.blocks, name, axes, a, b, s.accumulate, scales, last))
 
     def _operand(self, tile: Tile, over: tuple[str, ...]) -> Operand:
         name, axes, dtype = self.tile(tile)

@@ -25,10 +25,14 @@ class Masks:
         self.blocks = blocks
         self.late = late  # loads that are done at their use
         self.zeros: dict[str, frozenset[str]] = {}
+        self.whole: frozenset[str] = (
+            frozenset()
+        )  # indices whose tiles are whole in what is being made
 
     def bounds(self, indices: tuple[str, ...], over: tuple[str, ...]) -> tuple[Expr, ...]:
         """The conditions, over axes, that positions of indices are in bounds."""
-        return tuple(spread(Name("mask", i), (i,), over) for i in indices if self.blocks[i].checks)
+        checked = (i for i in indices if self.blocks[i].checks and i not in self.whole)
+        return tuple(spread(Name("mask", i), (i,), over) for i in checked)
 
     def loaded(self, s: Load, axes: tuple[str, ...]) -> None:
         """Notes a load."""
@@ -60,7 +64,7 @@ class Masks:
         reduction: str,
     ) -> Expr:
         """A tile with what is out of bounds along `over` made the identity of a reduction."""
-        checked = [i for i in over if self.blocks[i].checks]
+        checked = [i for i in over if self.blocks[i].checks and i not in self.whole]
         if reduction == "sum":
             zero = self._known(tile)
             checked = [i for i in checked if i not in zero]

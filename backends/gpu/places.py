@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from backends.gpu.interior import Interior
 from backends.gpu.masks import Masks
 from backends.gpu.shapes import spread
 from backends.gpu.tile import Check, Name, Place, Term
@@ -31,6 +32,9 @@ class Places:
         self.rows = rows  # gives the variable and axes of a tile of positions
         self.named = named  # gives an expression a name
         self.wide = wide  # the tensors whose positions are numbers of 64 bits
+        self.interior: Interior | None = (
+            None  # where what is being made is for interior tiles alone
+        )
 
     def place(
         self,
@@ -50,7 +54,8 @@ class Places:
         for dim, one in enumerate(region):
             fixed, moving, used = self._position(one, over)
             indices.update(dict.fromkeys(used))
-            if padded and not self._certain(one, shape[dim]):
+            inside = self.interior is not None and (tensor, dim, one) in self.interior.inside
+            if padded and not inside and not self._certain(one, shape[dim]):
                 at = self.named(Name("dim", tensor, dim), total([*moving, fixed]))
                 checks += [Check(at), Check(at, below=shape[dim])]
                 fixed, moving = (ZERO, [at]) if moving else (at, [])

@@ -10,8 +10,10 @@ from backends.gpu.flat_sums import FlatSum
 from backends.gpu.shapes import permuted
 from backends.gpu.tile import Joined, Product, Reshaped
 from backends.gpu.values import product
-from ir.spec import Expr
+from ir.spec import DTYPES, Expr, Number
 
+WIDE = 4  # bytes of elements that the large instruction takes along K alone
+LARGE_SIDE = 64  # rows of the large instruction
 _SUMS = {"i8": "i32", "i32": "i32", "f64": "f64"}
 
 
@@ -37,20 +39,25 @@ def matmul(
     b: Operand,
     onto: bool,
     scales: tuple[Operand, ...] = (),
+    k_last: bool = False,
 ) -> Expr:
     """a times b over the axes of a value, plus `out` where `onto`. scales: of blocks of the last of the
-    axes that are summed."""
+    axes that are summed. k_last: see `Rules`."""
     batch, rows, columns = _groups(axes, a, b)
     if not set(rows) <= {*a.axes}:
         a, b, scales = b, a, scales[::-1]
+    if k_last and not onto and not scales and _turns(blocks, a, b, rows, columns):
+        a, b, rows, columns = b, a, columns, rows
     over = tuple(i for i in a.axes if i not in batch and i not in rows)
     left = _shaped(blocks, a, (batch, rows, over))
     right = _shaped(blocks, b, (batch, over, columns))
     parts = _scales(blocks, scales, batch, rows, columns, over)
     natural = (*batch, *rows, *columns)
+    alone = len(rows) == len(columns) == 1 and len(batch) < 2
     if _is_straight(axes, batch, rows, columns):
         return Product(left, right, out if onto else None, a.dtype, parts)
-    found = Reshaped(Product(left, right, None, a.dtype, parts), blocks.shape(natural))
+    found: Expr = Product(left, right, None, a.dtype, parts)
+    found = found if alone else Reshaped(found, blocks.shape(natural))
     transposed = permuted(found, natural, axes)
     return Joined("sum", out, transposed, False) if onto else transposed
 
@@ -87,6 +94,19 @@ def _is_straight(
     """Whether a matmul has the axes of its result, in their order."""
     plain = len(rows) == len(columns) == 1 and len(batch) < 2
     return plain and (*batch, *rows, *columns) == axes
+
+
+def _turns(
+    blocks: Blocks, a: Operand, b: Operand, rows: tuple[str, ...], columns: tuple[str, ...]
+) -> bool:
+    """Whether b's columns times a's rows is the faster matmul: of b, which the large instruction reads in
+    shared memory, what is summed does not come last, and of a it does; and there are rows enough."""
+    wide = DTYPES.get(a.dtype, 4) == DTYPES.get(b.dtype, 4) == WIDE
+    if not wide or len(rows) != 1 or len(columns) != 1:
+        return False
+    side = blocks[columns[0]].wide
+    enough = isinstance(side, Number) and side.value >= LARGE_SIDE
+    return enough and a.axes[-1:] != rows and b.axes[-1:] == columns
 
 
 def _scales(

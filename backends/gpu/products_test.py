@@ -105,3 +105,23 @@ def test_several_batches_are_joined(onto):
 @pytest.mark.parametrize("dtype", ["f32", "tf32", "bf16", "f16"])
 def test_a_product_has_the_dtype_of_its_operands(dtype):
     assert product("mn", "mk", "kn", True, dtype).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "dtype", "turned"),
+    [
+        ("kj", "nk", "tf32", True),  # operand B would be n by k, with its columns contiguous
+        ("jk", "nk", "tf32", False),  # what is summed comes last in both
+        ("kj", "kn", "tf32", False),  # in neither
+        ("kj", "nk", "bf16", False),  # the large instruction takes both orders
+    ],
+)
+def test_operand_b_of_4_bytes_has_what_is_summed_last(monkeypatch, a, b, dtype, turned):
+    monkeypatch.setitem(WIDTH, "j", 64)
+    x, w, acc = (Name("value", n) for n in ("x", "w", "acc"))
+    sides = Operand(x, tuple(a), dtype), Operand(w, tuple(b), dtype)
+    made = matmul(Blocks(), acc, tuple("nj"), *sides, onto=False, k_last=True)
+    assert isinstance(made, Permuted) == turned
+    names = {"x": tensor(a, 1), "w": tensor(b, 2)}
+    exact = np.einsum(f"{a},{b}->nj", names["x"], names["w"])
+    np.testing.assert_allclose(meaning(made, names), exact, rtol=1e-10)

@@ -33,3 +33,8 @@ class Rules:
     # indices of one side, as pixels of several rows.
     holds_addresses: bool = False
     clusters: bool = False  # whether thread blocks of a cluster reach each other's shared memory
+    # Whether operand B of a matmul, of elements of 4 bytes, is brought into another order through registers where
+    # what is summed does not come last in it; operand A lies in registers anyway.
+    k_last: bool = False
+    # Whether tiles of windows that reach over no edge are computed without checks (`backends/gpu/interior.py`).
+    interiors: bool = False

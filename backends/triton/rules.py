@@ -17,4 +17,6 @@ RULES = Rules(
     sums=frozenset({"f32", "i32"}),
     holds_addresses=True,
     flat_sums=True,
+    k_last=True,
+    interiors=True,
 )
