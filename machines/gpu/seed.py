@@ -43,7 +43,7 @@ from ir.variant.masks import masked_at
 from machines.gpu.boxes import in_steps_of_one, share_inside
 from machines.gpu.index_roles import last_stored
 from machines.gpu.plans import Plan, narrow_plans, stepwise_plan, wide_plans
-from machines.gpu.quick_cost import LaunchWork, usual_threads, work
+from machines.gpu.quick_cost import LaunchWork, few_threads, usual_threads, work
 from machines.gpu.shared_memory import shared_bytes
 from machines.gpu.tile_choices import tile_choices
 
@@ -271,7 +271,7 @@ class _Search:
             return min(thread_counts(self.machine), key=lambda c: abs(log2(c / wanted)))
         names = products or [v.name for v in launch.values if v.name not in tables]
         largest = max(counted.counter.elements(n) for n in names)
-        fewest = usual_threads(self.machine) if products else self.machine.warp
+        fewest = usual_threads(self.machine) if products else few_threads(self.machine)
         share = max(fewest, largest / (OF_PRODUCT if products else OF_ROW))
         counts = thread_counts(self.machine)
         if products and launch.times(self.bound) > 1:
