@@ -24,6 +24,7 @@ from backends.backend import BackendError
 from backends.busy import starved
 from backends.expected import wipe
 from backends.gpu.plain_pickle import plain_value
+from backends.patience import within
 
 T = TypeVar("T")
 
@@ -54,6 +55,7 @@ def in_child(
     nothing is to come until the result is known; that something does, or that its other end is closed, ends the
     process.
     """
+    most = within(seconds)
     own = Path(tempfile.mkdtemp(prefix=f"{stage}-", dir=folder))
     read, write = os.pipe()
     said = own / "said"
@@ -66,10 +68,11 @@ def in_child(
         _child(work, own, said, write, parent)
     os.close(write)
     try:
-        data, status, used = _watch(child, read, time.monotonic() + seconds, wanted)
+        data, status, used = _watch(child, read, time.monotonic() + most, wanted)
         if status is None:
-            why = f"it was still at it after {seconds:g} s"
-            raise ChildEnded(stage, why, "machine" if starved(used, seconds) else "timeout")
+            why = f"it was still at it after {most:.3g} s"
+            lacked = most == seconds and starved(used, seconds)
+            raise ChildEnded(stage, why, "machine" if lacked else "timeout")
         return _value(data, status, stage, _text(said))
     finally:
         os.close(read)

@@ -13,6 +13,7 @@ import pytest
 from backends.backend import BackendError
 from backends.compare import Reference
 from backends.gpu.child import ChildEnded, fault, in_child, limit_memory
+from backends.patience import patience
 
 HOURS = 7200.0  # seconds: longer than a test may take
 GUARD = 1800.0  # seconds: only what hangs waits so long
@@ -213,3 +214,14 @@ def test_words_that_only_look_like_it_are_none(tmp_path):
 def test_a_command_that_names_files_that_are_gone_is_left_out():
     said = "line 30; error: no such name\n\nRepro command: assemble " + "/a/long/path" * 80
     assert fault(ValueError(said)) == "ValueError: line 30; error: no such name"
+
+
+def test_within_patience_no_child_takes_longer_and_the_machine_is_not_to_blame(tmp_path):
+    with patience(0.2), pytest.raises(ChildEnded, match=r"still at it after 0.2 s") as ended:
+        in_child(lambda: time.sleep(HOURS), GUARD, "build", tmp_path)
+    assert ended.value.kind == "timeout"  # of a child that had next to no processor time
+    with patience(HOURS), patience(None):
+        assert in_child(lambda: 3, GUARD, "build", tmp_path) == 3
+    with pytest.raises(ChildEnded) as ended:
+        in_child(lambda: time.sleep(HOURS), 0.2, "build", tmp_path)
+    assert ended.value.kind == "machine"

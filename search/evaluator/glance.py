@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from backends.backend import Arrays, Backend, Built, Glances
 from backends.measure import leaves_inputs, unchanging
 from backends.turns import Turns
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
+from search.core.candidate import Candidate
 from search.core.workload import mean
 from search.evaluator.shapes import TimedShape
 
 # Times the fastest: what takes longer is not checked. The median of a glance is within a few percent, and
 # what is so much slower is rarely a step on the way to a faster kernel.
 TOO_SLOW = 1.25
+# Times the longest build of what is about as fast as the fastest, and seconds at least: what takes longer to
+# build is given up. Nearly all that is built so long has large tiles whose values do not fit into registers.
+PATIENCE, LEAST_PATIENCE = 4.0, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fastest:
+    """What is known of the fastest correct candidate of a backend."""
+
+    us: float  # that it takes
+    build_s: float = (
+        0.0  # the longest build of those that take about as long; 0 where none is known
+    )
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds that another build may take; None where that is not known."""
+        return max(LEAST_PATIENCE, PATIENCE * self.build_s) if self.build_s else None
 
 
 class TooSlow(Exception):
@@ -57,3 +77,9 @@ def require_fast(
 def timed_inputs(backend: Backend | Glances, machine: Machine, where: TimedShape) -> Arrays:
     """The inputs of a shape that is timed."""
     return unchanging(where.inputs.drawn()) if leaves_inputs(backend, machine) else where.inputs
+
+
+def to_ask(asked: Candidate, fastest: Fastest | None) -> bytes:
+    """What a worker, and its child, is told of a candidate. fastest: of its backend, None where nothing is
+    known."""
+    return json.dumps([asked.table(), asdict(fastest) if fastest else None]).encode()

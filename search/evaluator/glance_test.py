@@ -1,24 +1,30 @@
 """What a glance shows to be slow ends there; all else is checked as ever."""
 
+import time
+
 import pytest
 
 from backends.backend import BackendError
+from backends.gpu.apart import apart
 from search.core.candidate import Origin
 from search.core.evaluation import Evaluation
-from search.evaluator.glance import TOO_SLOW
+from search.evaluator import glance, worker
+from search.evaluator.glance import LEAST_PATIENCE, TOO_SLOW, Fastest
 from search.evaluator.stages import Stages
 from search.evaluator.testing.acting import Glancing, Tongue, bench, candidate
 
 FASTEST_US = 8.0
+FASTEST = Fastest(FASTEST_US)
+HOURS = 7200.0  # seconds: longer than a test may take
 CHILD = Origin("mutate", ("seed",))
 
 
-def evaluated(backend, folder, source=None, origin=CHILD, fastest_us=FASTEST_US):
+def evaluated(backend, folder, source=None, origin=CHILD, fastest=FASTEST):
     """What becomes of a candidate, and the stages that it entered."""
     entered = []
     stages = Stages.of(bench(lambda: backend))
     asked = candidate(source, origin=origin)
-    return stages.evaluate(asked, folder, entered.append, fastest_us), entered
+    return stages.evaluate(asked, folder, entered.append, fastest), entered
 
 
 def test_what_is_much_slower_than_the_fastest_is_not_run_to_be_checked(tmp_path):
@@ -42,7 +48,7 @@ def test_what_is_about_as_fast_is_checked_and_timed_as_ever(tmp_path):
     [
         dict(source="good"),  # somebody else's
         dict(origin=Origin("first")),  # times are compared with it
-        dict(fastest_us=None),  # nothing was correct yet
+        dict(fastest=None),  # nothing was correct yet
         dict(backend=Glancing(1e9, time_kind="modelled")),
         dict(backend=Tongue()),  # it cannot
     ],
@@ -82,3 +88,56 @@ def test_kernels_that_cannot_change_their_inputs_are_given_what_cannot_be_writte
     assert isinstance(found, Evaluation)
     assert seen and not any(array.flags.writeable for array in seen)
     assert len({array.ctypes.data for array in seen}) < len(seen), "the same are given again"
+
+
+def _asleep(place, seconds):
+    time.sleep(seconds)
+
+
+class Building(Glancing):
+    """Builds in a process of its own."""
+
+    def __init__(self, seconds, **more):
+        super().__init__(FASTEST_US, **more)
+        self.seconds = seconds
+
+    def build(self, source, nest, machine, folder):
+        apart(_asleep, self.seconds, seconds=HOURS, stage="build", folder=folder)
+        return super().build(source, nest, machine, folder)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """As if builds of what is fast took a fifth of a second."""
+    monkeypatch.setattr(glance, "LEAST_PATIENCE", 0.2)
+    return Fastest(FASTEST_US, 0.05)
+
+
+def test_a_build_that_takes_many_times_as_long_as_those_of_fast_kernels_is_given_up(
+    tmp_path, impatient
+):
+    found, entered = evaluated(Building(HOURS), tmp_path, fastest=impatient)
+    assert (found.stage, found.kind) == ("build", "timeout") and found.by_chance
+    assert found.reason == "it was still at it after 0.2 s"
+    assert entered == ["verify", "emit", "build"] and worker._sound(found)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        dict(source="good"),  # somebody else's
+        dict(origin=Origin("first")),
+        dict(fastest=FASTEST),  # no build of a fast one is known
+        dict(time_kind="modelled"),
+    ],
+)
+def test_all_else_is_built_however_long_it_takes(tmp_path, impatient, case):
+    backend = Building(0.5, **{n: case.pop(n) for n in ("time_kind",) if n in case})
+    found, _ = evaluated(backend, tmp_path, **{"fastest": impatient, **case})
+    assert isinstance(found, Evaluation)
+
+
+def test_patience_is_a_multiple_of_what_fast_kernels_take_and_some_seconds_at_least():
+    assert Fastest(8.0).patience is None
+    assert Fastest(8.0, 0.1).patience == LEAST_PATIENCE
+    assert Fastest(8.0, 3.0).patience == 12.0

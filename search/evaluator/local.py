@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import shutil
@@ -24,7 +23,8 @@ import search
 from ir.errors import KernelError
 from ir.parse.parse import parse_spec
 from search.core.candidate import Candidate
-from search.core.evaluation import MACHINE, Evaluated, Failure, from_json
+from search.core.evaluation import MACHINE, Evaluated, Evaluation, Failure, from_json
+from search.evaluator.glance import TOO_SLOW, Fastest, to_ask
 from search.evaluator.sandbox import environment
 from search.evaluator.shapes import most_at_once
 from search.evaluator.stages import Bench, Setup
@@ -72,6 +72,7 @@ class Worker:
     connection: Connection
     home: Path
     doing: int | None = None  # the position of the candidate that it has, None while it has none
+    backend: str = ""  # of the last that it was given
     # Waits until there is a process; False where it ended before
     born: Callable[[], bool] = lambda: True
 
@@ -120,6 +121,7 @@ class LocalEvaluator:
         self._closed = False
         self._ahead: dict[str, Worker] = {}  # by the key of the candidate that each has begun
         self._fastest: dict[str, float] = {}  # by backend
+        self._builds: dict[str, float] = {}  # by backend, seconds, see `Fastest`
         self._polling = 0  # calls that wait for workers, whose connections must stay open
         setups = self._fill()[0]
         self.contexts: Mapping[str, str] = {
@@ -277,10 +279,22 @@ class LocalEvaluator:
                 self._give(worker, position, asked)
 
     def _give(self, worker: Worker, position: int, asked: Candidate) -> None:
-        worker.doing = position
+        worker.doing, worker.backend = position, asked.backend
         # Where it is gone, that will be seen when it is read from.
         with suppress(OSError):
-            worker.connection.send_bytes(to_ask(asked, self._fastest.get(asked.backend)))
+            worker.connection.send_bytes(to_ask(asked, self._known(asked.backend)))
+
+    def _known(self, backend: str) -> Fastest | None:
+        us = self._fastest.get(backend)
+        return None if us is None else Fastest(us, self._builds.get(backend, 0.0))
+
+    def _note(self, backend: str, outcome: Evaluated) -> None:
+        """Notes how long the build took of what is about as fast as the fastest."""
+        if not isinstance(outcome, Evaluation):
+            return
+        if outcome.us <= TOO_SLOW * self._fastest.get(backend, outcome.us):
+            before = self._builds.get(backend, 0.0)
+            self._builds[backend] = max(before, outcome.seconds.get("build", 0.0))
 
     def _take_over(self, todo: deque[tuple[int, Candidate]], busy: list[Worker]) -> None:
         """What was begun for this call is its own; what else was begun is given up."""
@@ -300,6 +314,7 @@ class LocalEvaluator:
         assert position is not None, "a worker without a candidate has answered"
         try:
             outcome: Evaluated = from_json(worker.connection.recv_bytes().decode())
+            self._note(worker.backend, outcome)
             with self._changed:
                 worker.doing = None
                 self._changed.notify_all()
@@ -311,11 +326,6 @@ class LocalEvaluator:
 
 def _most_at_once(bench: Bench) -> int:
     return most_at_once(parse_spec(bench.spec), bench.machine, bench.shapes)
-
-
-def to_ask(asked: Candidate, fastest_us: float | None) -> bytes:
-    """What a worker is told of a candidate. fastest_us: of its backend, None where nothing is known."""
-    return json.dumps([asked.table(), fastest_us]).encode()
 
 
 def _left(end: float | None) -> float | None:

@@ -138,6 +138,24 @@ def test_what_is_too_slow_is_not_checked_and_its_process_goes_on():
     assert (seed.us, seed.figures["built"]) == (9.0, 3), "the same process had all three"
 
 
+def test_workers_are_told_how_long_builds_of_fast_kernels_took():
+    def outcome(us, build):
+        return replace(found, us=us, seconds={"build": build})
+
+    with LocalEvaluator([bench(Glancing)], workers=1) as evaluator:
+        ((_, found),) = evaluator.evaluate([candidate(None)])
+        assert evaluator._known("tongue") is None  # whoever asks does not want to hurry
+        evaluator.fastest("tongue", 8.0)
+        first = evaluator._known("tongue")
+        assert first.us == 8.0 and first.build_s == found.seconds["build"]
+        for one in (outcome(10.0, 70.0), outcome(8.5, 50.0), outcome(8.0, 30.0)):
+            evaluator._note("tongue", one)
+        evaluator._note("tongue", Failure("time", "slow", "slow", us=11.0, seconds={"build": 90.0}))
+        assert evaluator._known("tongue").build_s == 70.0
+        evaluator._note("tongue", outcome(10.1, 80.0))  # too slow to say anything
+        assert evaluator._known("tongue").build_s == 70.0
+
+
 def test_a_process_that_has_had_its_time_takes_no_further_candidate():
     limits = replace(LIMITS, cpu=1)
     with LocalEvaluator([bench(Busy, limits=limits)], workers=1) as evaluator:

@@ -27,6 +27,7 @@ from backends.measure import (
     draw_sizes,
     prepare,
 )
+from backends.patience import patience
 from backends.turns import Turns
 from ir.autoschedule.autoschedule import plain
 from ir.digest import text_digest
@@ -44,7 +45,7 @@ from ir.workload import Sizes
 from search.core.candidate import Candidate
 from search.core.evaluation import SLOW, Evaluated, Evaluation, Failure, ShapeError, Timed
 from search.core.workload import WeightedShape, mean
-from search.evaluator.glance import Glanced, TooSlow, require_fast, timed_inputs
+from search.evaluator.glance import Fastest, Glanced, TooSlow, require_fast, timed_inputs
 from search.evaluator.sandbox import Limits
 from search.evaluator.shapes import FAST, TimedShape, compared, sampled, slowly
 from search.evaluator.tuned import SLOW_RUNS, TUNED_SECONDS, tuning_shape
@@ -201,10 +202,10 @@ class Stages:
         candidate: Candidate,
         folder: Path,
         enter: Callable[[str], None],
-        fastest_us: float | None = None,
+        fastest: Fastest | None = None,
     ) -> Evaluated:
-        """Takes a candidate through all stages. enter: is told each as it begins.  fastest_us: what the
-        fastest correct candidate of the backend takes; None for one that is checked however slow it is.
+        """Takes a candidate through all stages. enter: is told each as it begins.  fastest: of the backend; None
+        for a candidate that is built and checked however slow it is.
 
         The only place beside the sandbox where untrusted code runs: whatever it raises becomes a
         Failure at the stage that was entered last.
@@ -217,7 +218,7 @@ class Stages:
             enter(name)
 
         try:
-            return self._evaluate(candidate, folder, begin, fastest_us)
+            return self._evaluate(candidate, folder, begin, fastest)
         except TooSlow as slow:
             return Failure("time", SLOW, str(slow), us=slow.us)
         except KernelError as error:
@@ -236,10 +237,10 @@ class Stages:
         candidate: Candidate,
         folder: Path,
         begin: Callable[[str], None],
-        fastest_us: float | None,
+        fastest: Fastest | None,
     ) -> Evaluated:
         with self._working():
-            fitting, fault, source, errors = self._checked(candidate, folder, begin, fastest_us)
+            fitting, fault, source, errors = self._checked(candidate, folder, begin, fastest)
         begin("time")
         found = self._evaluation(fitting, errors, source, candidate.source)
         if fault is None:
@@ -251,7 +252,7 @@ class Stages:
         candidate: Candidate,
         folder: Path,
         begin: Callable[[str], None],
-        fastest_us: float | None,
+        fastest: Fastest | None,
     ) -> tuple[list[_Fit], KernelError | None, str, tuple[ShapeError, ...]]:
         """The shapes that a candidate fits at, each built; the first fault at another; its source;
         and its errors, all of which are small enough."""
@@ -266,12 +267,14 @@ class Stages:
         begin("build")
         if candidate.source is not None and isinstance(self.backend, Hosted):
             self.backend.require_host(source, self.backend.emit(nest, machine))
-        built = self.backend.build(source, nest, machine, folder)
-        fitting = self._each_built(source, built, fitting, folder)
         # A source that somebody else wrote is never run before it is about to be checked, and what was not
         # made of another candidate is what times are compared with.
-        if fastest_us is not None and candidate.source is None and candidate.origin.parents:
-            self._glance(fitting, fastest_us, begin)
+        beaten = fastest if candidate.source is None and candidate.origin.parents else None
+        with patience(beaten.patience if beaten and self._measures else None):
+            built = self.backend.build(source, nest, machine, folder)
+        fitting = self._each_built(source, built, fitting, folder)
+        if beaten is not None:
+            self._glance(fitting, beaten.us, begin)
         begin("check")
         fits = [fit.where.shape.sizes for fit in fitting]
         lacking = [t.shape.sizes for t in self.timed if t.shape.sizes not in fits]
@@ -284,12 +287,16 @@ class Stages:
     def _glance(self, fitting: list[_Fit], fastest_us: float, begin: Callable[[str], None]) -> None:
         """TooSlow where a candidate takes much longer than the fastest, by a glance at each shape."""
         backend = self.backend
-        whole = len(fitting) == len(self.timed) and self.setup.here["time_kind"] == "measured"
+        whole = len(fitting) == len(self.timed) and self._measures
         if not whole or not isinstance(backend, Glances):
             return
         begin("time")
         shapes = [Glanced(fit.where, fit.nest, fit.built) for fit in fitting if fit.built]
         require_fast(backend, self.bench.machine, shapes, fastest_us, self.turns)
+
+    @property
+    def _measures(self) -> bool:
+        return self.setup.here["time_kind"] == "measured"
 
     def _working(self) -> AbstractContextManager[None]:
         """A turn for what comes before a time, where it runs on the cores that are timed."""

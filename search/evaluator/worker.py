@@ -35,6 +35,7 @@ from search.core.evaluation import Evaluated, Failure, from_json, to_json
 from search.evaluator import sandbox
 from search.evaluator.clean import Template
 from search.evaluator.forks import OUTPUT, detach
+from search.evaluator.glance import Fastest, to_ask
 from search.evaluator.groups import Group, sweep
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench, Stages
@@ -87,10 +88,11 @@ def serve(connection: Connection, home: Path, made: dict[str, Stages] | KernelEr
         kept |= _opened(made, home)
         connection.send_bytes(pickle.dumps(setups))
         while True:
-            table, fastest_us = json.loads(connection.recv_bytes())
+            table, known = json.loads(connection.recv_bytes())
             asked = candidate(table)
             stages = made[asked.backend]
-            outcome = attempt(stages, asked, home, connection, kept, fastest_us)
+            fastest = Fastest(**known) if known else None
+            outcome = attempt(stages, asked, home, connection, kept, fastest)
             connection.send_bytes(to_json(outcome).encode())
     except (EOFError, OSError, Gone):
         return
@@ -141,22 +143,22 @@ def attempt(
     home: Path,
     wanted: Connection,
     kept: dict[str, _Child] | None = None,
-    fastest_us: float | None = None,
+    fastest: Fastest | None = None,
 ) -> Evaluated:
     """What becomes of a candidate in a child; Gone where `wanted` is closed first.
 
-    kept: children by backend that wait for another candidate; None: none is kept.  fastest_us: see
+    kept: children by backend that wait for another candidate; None: none is kept.  fastest: see
     `Stages.evaluate`.
     """
     idle = {} if kept is None else kept
     lasting = kept is not None and asked.source is None and stages.lasting
     child = idle.pop(asked.backend, None) if lasting else None
-    if child is None or not child.ask(asked, fastest_us, idle.values()):
+    if child is None or not child.ask(asked, fastest, idle.values()):
         try:
             child = _forked(stages, home, asked.source is not None)
         except OSError as error:
             return Failure("verify", "machine", f"no process can be made for it: {error}")
-        child.ask(asked, fastest_us, idle.values())
+        child.ask(asked, fastest, idle.values())
     try:
         outcome = _watch(child, wanted)
     except BaseException:
@@ -174,7 +176,9 @@ def _sound(outcome: Evaluated) -> bool:
     """Whether a child may go on after it: what was wrong or crashed may have left something behind."""
     if isinstance(outcome, Failure):
         early = outcome.stage in ("verify", "emit", "build") and outcome.kind == "refused"
-        return early or outcome.slow
+        # Of a build that was given up: a process of its own, which is no more
+        given_up = (outcome.stage, outcome.kind) == ("build", "timeout")
+        return early or given_up or outcome.slow
     return True
 
 
@@ -229,11 +233,11 @@ class _Child:
     last: bool = False  # it takes no further candidate
     ready: bool = False  # it has opened what it needs
 
-    def ask(self, asked: Candidate, fastest_us: float | None, others: Iterable[_Child]) -> bool:
+    def ask(self, asked: Candidate, fastest: Fastest | None, others: Iterable[_Child]) -> bool:
         """Gives it a candidate; False where it has ended. others: see `end`."""
         self.began, self.stages, self.turns = time.monotonic(), [], {}
         self.buffer, self.received, self.outcome, self.in_time = b"", 0, None, True
-        data = memoryview(f"{json.dumps([asked.table(), fastest_us])}\n".encode())
+        data = memoryview(to_ask(asked, fastest) + b"\n")
         try:
             while data:
                 data = data[os.write(self.to, data) :]
@@ -420,8 +424,9 @@ def _child(
             for number, said in enumerate(asked):
                 build = folder / f"build_{number}"
                 build.mkdir()
-                table, fastest_us = json.loads(said)
-                outcome = stages.evaluate(candidate(table), build, enter, fastest_us)
+                table, known = json.loads(said)
+                fastest = Fastest(**known) if known else None
+                outcome = stages.evaluate(candidate(table), build, enter, fastest)
                 most = stages.setup.limits.cpu
                 ends = not stages.lasting or (most and time.process_time() > CPU_SHARE * most)
                 told = f"spent {json.dumps(spent())}\n{'last' if ends else 'more'} \n"
