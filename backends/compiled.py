@@ -42,6 +42,7 @@ class Known:
     variant: Spec | None = None  # the equations that the schedule is for; None: the kernel's own
     source: str | None = None  # its text, where it is not the one that the schedule gives
     backend: str = ""  # the one that made it, by name; empty: the first
+    rounded: tuple[str, ...] = ()  # sums whose operands it was free to round: see `Spec`
 
 
 Knows = Callable[[Spec], Known | None]
@@ -171,9 +172,10 @@ class Kernels:
         guess = getattr(by.backend, "guess", None) if self.guessed else None
         return guess(nest, by.machine, {}) if guess else estimate(nest, by.machine, {})
 
-    def rounds(self, spec: Spec) -> bool:
-        """Whether a kernel has a sum whose operands may be rounded."""
-        return any(stem(e.target) in self.rounded for e in spec.equations)
+    def rounds(self, spec: Spec) -> tuple[str, ...]:
+        """A kernel's sums whose operands may be rounded."""
+        named = [e.target for e in spec.equations if stem(e.target) in self.rounded]
+        return tuple(n for n in named if not self.least or summed_channels(spec, n) >= self.least)
 
     def ahead(self, specs: Sequence[Spec]) -> None:
         """Schedules several kernels at a time, as far as that can be done, before they are asked
@@ -191,7 +193,9 @@ class Kernels:
 
     def _known(self, spec: Spec) -> Known | None:
         if spec not in self._found:
-            self._found[spec] = self.knows(spec) if self.knows else None
+            found = self.knows(spec) if self.knows else None
+            coarse = found is not None and not set(found.rounded) <= set(self.rounds(spec))
+            self._found[spec] = None if coarse else found
         return self._found[spec]
 
     def _lowered(self, spec: Spec) -> LoopNest:
@@ -209,10 +213,7 @@ class Kernels:
         return lower(spec, schedule, self.machine, {})
 
     def _schedule(self, spec: Spec) -> Schedule:
-        named = {e.target for e in spec.equations if stem(e.target) in self.rounded}
-        if self.least:
-            named = {name for name in named if summed_channels(spec, name) >= self.least}
-        return autoschedule(spec, self.machine, {}, named, self._cost)
+        return autoschedule(spec, self.machine, {}, self.rounds(spec), self._cost)
 
     def _tried(self, spec: Spec) -> Schedule | None:
         """The schedule of a kernel; None where it has none, which `emit` will say."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from backends.backend import BackendError
-from backends.compiled import Kernels, built, compiled, networks
+from backends.compiled import Kernels, Known, built, compiled, networks
 from backends.registry import backend_for, target
 from ir.errors import KernelError
 from ir.parse.parse import parse_spec
@@ -89,19 +89,36 @@ def test_schedules_can_be_judged_by_the_backends_guess():
     assert asked
 
 
-def test_sums_that_may_be_rounded_are_and_others_are_not():
-    gpu = target("h200")
-    large = parse_spec('''
+LARGE = parse_spec('''
 def p(x: f32[256, 256], w: f32[256, 256]) -> f32[256, 256]:
     """p"""
     a1[m, n] = sum(x[m, k] * w[k, n], k)
     return a1
 ''')
-    (spec,) = partition(large, {}).kernels()
+
+
+def precision_of(kernels):
+    (spec,) = partition(LARGE, {}).kernels()
+    nest, _ = kernels.emit(spec)
+    (made,) = [d for d in nest.schedule.decisions if d.verb == "precision"]
+    return made.option("dtype"), nest.schedule, kernels.rounds(spec)
+
+
+def test_sums_that_may_be_rounded_are_and_others_are_not():
+    gpu = target("h200")
     for rounded, dtype in (((), "tf32x3"), (("a",), "tf32"), (("b",), "tf32x3")):
-        nest, _ = Kernels(gpu, backend_for(gpu), rounded).emit(spec)
-        (made,) = [d for d in nest.schedule.decisions if d.verb == "precision"]
-        assert made.option("dtype") == dtype
+        assert precision_of(Kernels(gpu, backend_for(gpu), rounded))[0] == dtype
+
+
+def test_a_record_that_rounds_is_for_those_who_let_it():
+    gpu = target("h200")
+    backend = backend_for(gpu)
+    _, schedule, sums = precision_of(Kernels(gpu, backend, ("a",)))
+    known = Known(schedule, rounded=sums)
+    for rounded, dtype in (((), "tf32x3"), (("a",), "tf32")):
+        kernels = Kernels(gpu, backend, rounded, knows=lambda _: known)
+        found = precision_of(kernels)
+        assert found[0] == dtype and (found[1] is schedule) == bool(rounded)
 
 
 STACK = '''

@@ -328,6 +328,9 @@ class Spec:
     equations: tuple[Equation, ...]
     attributes: tuple[tuple[str, float | int], ...] = ()  # compile-time scalars (`eps=1e-06`)
     derived: tuple[tuple[str, Expr], ...] = ()  # sizes computed from others (`P=(H - 1) // 2 + 1`)
+    # Sums of f32 whose operands whoever asks for the kernel lets be rounded to tf32: results are judged by that.
+    # No part of the text.
+    rounded: tuple[str, ...] = ()
 
     def equation(self, target: str) -> Equation:
         """The equation that defines `target`; KeyError where none does."""

@@ -168,6 +168,7 @@ class Reproduction:
             checks=checks,
             workload=shapes if len(shapes) > 1 else (),
             secret=secret,
+            rounded=record.rounded,
         )
         tried = Candidate(
             variant=variant,

@@ -75,6 +75,7 @@ class Records:
                     None if stored.variant is None else parse_spec(stored.variant, VARIANT),
                     stored.source if own else None,
                     stored.record.backend,
+                    stored.record.rounded,
                 )
         return self._open(spec)
 
@@ -122,5 +123,5 @@ class Records:
             except KernelError:
                 continue  # it is tuned for other sizes, and does not fit
             self.used[spec.name] = folder
-            return Known(schedule, variant, backend=by)
+            return Known(schedule, variant, backend=by, rounded=stored.record.rounded)
         return None

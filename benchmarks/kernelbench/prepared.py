@@ -42,6 +42,7 @@ ROUNDED = (SUM,)  # the sums whose operands may be rounded
 # What operands of convolutions are rounded to: TF32, as PyTorch does it where its flags stand as they come; the
 # same but where they sum so few channels that a unit for TF32 is not filled, which it computes in f32; nothing.
 TF32, TF32_OF_MANY, F32 = "tf32", "tf32_of_many", "f32"
+PRODUCTS = (TF32, TF32_OF_MANY, F32)
 FEW = 16
 RECORD, PROBLEM, FACTS = "record", "problem.py", "facts.json"
 
@@ -67,8 +68,7 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
     imported_at = time.perf_counter()
     machine = target(wanted.target)
     backend = backend_for(machine)
-    rounded = () if wanted.products == F32 else ROUNDED
-    least = FEW if wanted.products == TF32_OF_MANY else 0
+    rounded, least = rounding(wanted.products)
     knows, choices, more = None, Choices(asked=False), others(machine)
     if wanted.records is not None:
         knows = Records([wanted.records], machine, backend, others=more)
@@ -106,6 +106,11 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
     }
     (wanted.folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
     return facts
+
+
+def rounding(products: str) -> tuple[tuple[str, ...], int]:
+    """The sums whose operands may be rounded, and of how many channels at least: see `Kernels`."""
+    return () if products == F32 else ROUNDED, FEW if products == TF32_OF_MANY else 0
 
 
 def _precisions(run: Compiled) -> set[str]:

@@ -93,6 +93,7 @@ class _Race:
         self.asked, self.available = asked, available
         self.rows: list[Row] = read(asked.out)["rows"] if asked.until == "race" else []
         self.start, self.lock = time.monotonic(), threading.Lock()
+        self.first = F32 if asked.f32 or asked.rehearse else TF32  # what is tried first
         self.builders = _builders(asked.workers)
         self.builds: dict[Path, Future[str]] = {}
         self.preparing = threading.Semaphore(asked.workers)
@@ -138,7 +139,7 @@ class _Race:
             "correct_by": self.available["correct_by"],
         }
         raced = self.asked.until == "race"
-        row = self.tried(entry, known, F32 if self.asked.f32 or self.asked.rehearse else TF32)
+        row = self.tried(entry, known, self.first)
         for products in (TF32_OF_MANY, F32):
             if not raced or row is None or not _too_coarse(row):
                 break
@@ -175,15 +176,15 @@ class _Race:
         return "searched" not in row or self.asked.again
 
     def search(self, entry: ProblemFile, row: Row) -> ProblemSearch:
-        in_f32 = self.asked.f32 or self.asked.rehearse or "in_tf32" in row
-        return ProblemSearch(self.asked, entry, not in_f32)
+        products = F32 if "in_tf32" in row else self.first
+        return ProblemSearch(self.asked, entry, row.get("products", products))
 
     def searched(self, search: ProblemSearch, row: Row, found: Row) -> bool:
         """Races a problem with the kernels that a search found; False where there is no time left for it."""
         after = dict(found)
         if "reason" not in after:
-            products = TF32 if search.tf32 else F32
-            raced = self.tried(search.entry, {"correct": False}, products, search.records)
+            known: Row = {"correct": False}
+            raced = self.tried(search.entry, known, search.products, search.records)
             if raced is None:
                 return False
             after |= {name: raced[name] for name in SEARCHED if name in raced}

@@ -1,8 +1,7 @@
 """A search for the kernels of one problem, which `benchmarks.kernelbench.race` starts as a program.
 
-The network is the race's own, with constants computed before calls.
-Kernels whose operands may be rounded keep their seed schedules, as the judge of a search compares
-with arithmetic that is not rounded.
+The network is the race's own, with constants computed before calls. Where operands of products may be rounded,
+results are judged by arithmetic that rounds them.
 """
 
 from __future__ import annotations
@@ -19,11 +18,13 @@ from pathlib import Path
 from backends.registry import target as machine_of
 from backends.shares import others
 from benchmarks.kernelbench.prepared import (
-    ROUNDED,
+    PRODUCTS,
+    TF32,
     digest_of,
     imported_problem,
     networks_of,
     read_problem,
+    rounding,
 )
 from ir.errors import KernelError
 from search.cli.arguments import arguments
@@ -59,7 +60,7 @@ def _found(asked: argparse.Namespace) -> dict[str, object]:
     _, made = imported_problem(problem)
     networks, shown = networks_of(made), display(sys.stderr, True)
     served = serving(machine_of(asked.target), ()).served[0]
-    rounded = () if asked.f32 else ROUNDED
+    rounded, least = rounding(asked.products)
     said = [f"--target={asked.target}", f"--store={asked.store}", "--memory"]
     if asked.seconds is not None:
         said.append(f"--seconds={asked.seconds:g}")
@@ -71,7 +72,7 @@ def _found(asked: argparse.Namespace) -> dict[str, object]:
     evaluations = 0
     with Nursery() as nursery:
         nursery.warm([served])  # while calls are timed
-        plan = CallPlan.of(networks, [served], rounded, others(served.machine))
+        plan = CallPlan.of(networks, [served], rounded, others(served.machine), least)
         plan = plan.timed(networks, shown.say)
         call = FoundCall(plan, plan.ways[0], plan.measured.get(0), ())
         if plan.seeds():
@@ -106,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
         "--parent", type=int, help="the process that started this, with which it ends"
     )
     made.add_argument("--reduced", action="store_true")
-    made.add_argument("--f32", action="store_true", help="convolutions without tf32")
+    made.add_argument("--products", choices=PRODUCTS, default=TF32, help="of convolutions")
     return made
 
 

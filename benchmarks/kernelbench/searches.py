@@ -26,10 +26,10 @@ SEARCHED = (
 
 
 class ProblemSearch:
-    """The search for a problem. asked: the arguments of the race.  tf32: see `Wanted`."""
+    """The search for a problem. asked: the arguments of the race.  products: see `Wanted`."""
 
-    def __init__(self, asked: argparse.Namespace, entry: ProblemFile, tf32: bool):
-        self.asked, self.entry, self.tf32 = asked, entry, tf32
+    def __init__(self, asked: argparse.Namespace, entry: ProblemFile, products: str):
+        self.asked, self.entry, self.products = asked, entry, products
         self.folder = asked.work / "search" / f"level{entry.level}" / entry.name
         self.records = self.folder / "records"
 
@@ -83,10 +83,10 @@ class ProblemSearch:
             "seconds": f"{asked.seconds_each:g}",
             "workers": max(2, (os.cpu_count() or 1) // asked.searches),
             "parent": os.getpid(),
+            "products": self.products,
         }
         words = [f"--{name}={value}" for name, value in options.items()]
         words += ["--reduced"] if asked.reduced else []
-        words += [] if self.tf32 else ["--f32"]
         return [sys.executable, "-m", f"{__package__}.search", *words]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import product
 
 import numpy as np
@@ -63,7 +64,7 @@ def evaluate_storage(
     everything is computed in float32, and tensors of tf32 are rounded to it. With f16 and bf16 it is computed in float64 and rounded after
     each equation: to the dtype itself where the tensor has it, else (an f32 sum of squares) to as
     many bits. Tensors of 8-bit floats are rounded to them. Only f64 tensors have a larger range
-    than f32.
+    than f32. What sums that the spec lets be `rounded` read is rounded to tf32 where that is f32.
 
     noise: perturbs each input by up to one unit in the last place of f32 or of its own wider
     format, and each equation's result by up to one unit of the storage precision. SERIAL terms of
@@ -117,10 +118,24 @@ class _Run:
             for e in ordered(self.spec):
                 together = stepped(self.spec, e.target)
                 if together is None:
-                    self.values.tensors[e.target] = self._equation(e)
+                    with self._operands(e):
+                        made = self._equation(e)
+                    self.values.tensors[e.target] = made
                 elif e.target == together.targets[0]:
                     self._recurrence(together)
         return self.values.tensors
+
+    @contextmanager
+    def _operands(self, e: Equation) -> Iterator[None]:
+        """Within it what an equation reads is rounded as the spec lets it be."""
+        tensors = self.values.tensors
+        read = e.sources() if e.target in self.spec.rounded and self.real is np.float32 else ()
+        kept = {name: tensors[name] for name in read if tensors[name].dtype == np.float32}
+        tensors.update((name, round_to(array, "tf32")) for name, array in kept.items())
+        try:
+            yield
+        finally:
+            tensors.update(kept)
 
     def _recurrence(self, found: Recurrence) -> None:
         """Evaluates the equations of a recurrence step by step."""

@@ -1,6 +1,8 @@
 """The reference agrees with PyTorch in float64, and with plain loops where PyTorch has no
 equivalent."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -338,6 +340,23 @@ def test_tensors_of_tf32_are_rounded_to_it_at_storage_precision_alone():
     found = evaluate_storage(spec, {"x": x}, sizes)["y"]
     np.testing.assert_array_equal(found, round_to(x, "tf32"))
     assert (found != x).any()
+
+
+def test_what_a_sum_reads_is_rounded_where_the_spec_lets_it_be_at_storage_precision_alone():
+    lines = "a[m] = sum(x[m, k] * w[k], k); y[m] = a[m] + x[m, 0]"
+    plain = spec_of(lines, "x: f32[M, K], w: f32[K]", "f32[M]")
+    spec = replace(plain, rounded=("a",))
+    rng = np.random.default_rng(0)
+    given = {n: rng.normal(size=s).astype(np.float32) for n, s in (("x", (5, 40)), ("w", (40,)))}
+    sizes = {"M": 5, "K": 40}
+    exact = evaluate(spec, given, sizes)["y"]
+    np.testing.assert_array_equal(exact, evaluate(plain, given, sizes)["y"])
+    narrow = {n: round_to(a, "tf32").astype(np.float64) for n, a in given.items()}
+    expected = narrow["x"] @ narrow["w"] + given["x"][:, 0]  # what is no operand keeps its bits
+    found = evaluate_storage(spec, given, sizes)["y"]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    off = np.abs(found - exact).max()
+    assert off > 20 * np.abs(evaluate_storage(plain, given, sizes)["y"] - exact).max()
 
 
 def test_a_wide_intermediate_keeps_its_range_at_storage_precision():

@@ -78,6 +78,7 @@ def _at(
         open=partial(backend_for, machine, served.name),
         sizes=sizes,
         checks=() if compared else settings.checks[:1],
+        rounded=settings.rounded,
     )
     asked = [c for n, c in enumerate(kernels) if _fits(problem, found, n, sizes)]
     asked = list({c.key: c for c in (*asked, first)}.values())

@@ -62,7 +62,7 @@ def network_job(
 def kernel_search(problem: Problem, seed: KernelSeed, workers: int) -> JobSearch:
     """The search for a kernel of a call, which starts from what the call has without it. workers: that
     evaluate candidates."""
-    settings = problem.settings
+    settings = replace(problem.settings, rounded=seed.rounded)
     if seed.timed:  # no time is the same twice, and neither is a search
         settings = replace(settings, batch=max(settings.batch, workers))
     share = Share(

@@ -158,6 +158,7 @@ def winner(
         lineage=lineage(outcome, outcome.best),
         freely_edited=outcome.best.source is not None,
         left_to_torch=settings.left_to_torch,
+        rounded=settings.rounded,
         narrowed=_narrowed(settings, served.machine.backends),
         **_measured_on(outcome.evaluation, said),
         **_shared(problem, outcome, name),

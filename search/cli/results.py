@@ -285,6 +285,8 @@ def _page_result(ended: Ended) -> RunReport:
         **_sandbox(ended.environment.get("sandbox")),
         "written to": ended.record or ended.out or "nowhere",
     }
+    if sums := problem.settings.rounded:
+        facts["rounded to tf32"] = f"operands of {', '.join(sums)}, as the user allows it"
     if left := problem.settings.left_to_torch:
         facts["left to PyTorch"] = f"{', '.join(left)}, in the module that the kernel is of"
     return result(outcome, problem.machine, source, facts, _others(ended), ended.held_out)

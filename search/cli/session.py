@@ -422,4 +422,5 @@ def _bench(problem: Problem, name: str) -> Bench:
         workload=settings.workload,
         secret=settings.secret,
         partly=settings.dispatch > 1,
+        rounded=settings.rounded,
     )

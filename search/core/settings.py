@@ -73,6 +73,8 @@ class Settings:
     coach: bool = False  # whether the prompts evolve
     steps: int = STEPS  # that a model may take in one exchange before it answers
     trials: int = TRIALS  # combinations of an answer with parameters that are timed at most
+    # Sums whose operands may be rounded to tf32: see `Spec`.
+    rounded: tuple[str, ...] = ()
     # The job that the search is of, with the number of its first round: `night-1/3`; empty for none.
     job: str = ""
 
@@ -93,7 +95,8 @@ def settings(text: str) -> Settings:
         table["backends"] = (table.pop("backend"),)
     for name in ("backends", "checks", "measures", "operators", "models", "lessons"):
         table[name] = tuple(table[name])
-    table["left_to_torch"] = tuple(table.get("left_to_torch", ()))  # older runs left none
+    for name in ("left_to_torch", "rounded"):
+        table[name] = tuple(table.get(name, ()))  # older runs had none
     table["workload"] = tuple(WeightedShape(**shape) for shape in table["workload"])
     table["transferred"] = tuple(Transferred(**f) for f in table["transferred"])
     return Settings(**table)

@@ -78,6 +78,7 @@ class Bench:
     workload: tuple[WeightedShape, ...] = ()
     # A candidate that fits the machine at some of them only is evaluated there.
     partly: bool = False
+    rounded: tuple[str, ...] = ()  # see `Spec`
 
     @property
     def shapes(self) -> tuple[WeightedShape, ...]:
@@ -149,7 +150,7 @@ class Stages:
         other process sets up the same.
         """
         backend = bench.open()
-        spec = parse_spec(bench.spec)
+        spec = replace(parse_spec(bench.spec), rounded=bench.rounded)
         can = backend.available(bench.machine)
         if not can.get("correct_by") or not can.get("time_kind"):
             raise KernelError(

@@ -113,6 +113,8 @@ class Record:
     specializations: tuple[Specialization, ...] = ()
     # Operators of the kernel's module that are not kernels, as PyTorch computes them.
     left_to_torch: tuple[str, ...] = ()
+    # Sums whose operands it was free to round to tf32.
+    rounded: tuple[str, ...] = ()
     # The user narrowed the search to this backend, of several that the target has.
     narrowed: bool = False
     # Digest of all of the above as it was written; empty: it comes from no file.
@@ -163,6 +165,7 @@ class Record:
             "specializations",
             "left_to_torch",
             "secret",
+            "rounded",
             "narrowed",
             "reduced",
         )
@@ -175,6 +178,7 @@ class Record:
         return (
             self.tuned == other.tuned
             and self.digests.spec == other.digests.spec
+            and self.rounded == other.rounded
             and self.us < other.us
         )
 
@@ -304,7 +308,8 @@ def _record(table: dict[str, Any]) -> Record:
     table["checked"] = tuple(dict(sizes) for sizes in table.get("checked", ()))
     table["reduced"] = tuple(dict(sizes) for sizes in table.get("reduced", ()))
     table["lineage"] = tuple(table.get("lineage", ()))
-    table["left_to_torch"] = tuple(table.get("left_to_torch", ()))
+    for name in ("left_to_torch", "rounded"):
+        table[name] = tuple(table.get(name, ()))
     table["us"] = float(table["us"])
     for name, made in (
         ("workload", tuned),

@@ -38,6 +38,7 @@ class KernelSeed:
     timed: bool  # that was measured in a call, and is no estimate
     texts: KernelTexts
     served: tuple[Served, ...]  # the backends that race for it, that of its seed schedule first
+    rounded: tuple[str, ...]  # its sums whose operands may be rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,16 @@ class CallPlan:
         served: Sequence[Served],
         rounded: Collection[str] = (),
         others: Sequence[Served] = (),
+        least: int = 0,
     ) -> CallPlan:
-        """The ways of a call. rounded, others: see `Kernels`; kernels with such sums keep their seed schedules,
-        and those that another backend makes are searched for in its language. KernelError where its
-        kernels cannot be lowered."""
+        """The ways of a call. rounded, others, least: see `Kernels`; a kernel that another backend makes is
+        searched for in its language. KernelError where its kernels cannot be lowered."""
         first = served[0]
         if _measures(first):
             prestart()
-        kernels = Kernels(first.machine, first.backend, rounded, guessed=True, others=others)
+        kernels = Kernels(
+            first.machine, first.backend, rounded, guessed=True, others=others, least=least
+        )
         usual = way(networks, kernels)
         ways = (usual, *other_ways(usual, networks, kernels))
         times = {s.name: kernels.expected_us(s) for w in ways for s in w.call.kernels()}
@@ -131,10 +134,7 @@ class CallPlan:
         return KernelTexts(by, variant_text(nest.spec), schedule_text(nest.schedule), source)
 
     def _racing(self, spec: Spec) -> tuple[Served, ...]:
-        """The backends that race for a kernel, that of its seed schedule first; none where candidates cannot be
-        judged."""
-        if self.kernels.rounds(spec):
-            return ()
+        """The backends that race for a kernel, that of its seed schedule first."""
         by = self.kernels.served[spec]
         return self.served if by.name == self.served[0].name else (by,)
 
@@ -147,7 +147,7 @@ class CallPlan:
                 room = (NEAR - one.closeness(best, self.times)) / (NEAR - 1.0)
                 weight = MOST_WEIGHT * min(1.0, max(LEAST_WEIGHT / MOST_WEIGHT, room))
             for spec in one.call.kernels():
-                if spec.name not in found and (racing := self._racing(spec)):
+                if spec.name not in found:
                     found[spec.name] = KernelSeed(
                         spec,
                         one.calls[spec.name],
@@ -155,7 +155,8 @@ class CallPlan:
                         self.times[spec.name],
                         bool(self.measured),
                         self.texts(spec),
-                        racing,
+                        self._racing(spec),
+                        self.kernels.rounds(spec),
                     )
         return list(found.values())
 
