@@ -27,7 +27,9 @@ from ir.reference.rows import Rows
 from ir.sizes import bind, shape
 from ir.spec import FLOATS, Spec, Tensor
 
-MANY = 1 << 22  # numbers of all inputs, from which those of the large ones follow from formulas
+MANY = (
+    1 << 22
+)  # numbers of inputs and outputs, from which those of large inputs follow from formulas
 FEW = 1 << 20  # numbers of an input that is drawn all the same
 PART = 1 << 22  # numbers that are computed at a time: what lies between stays in a device's cache
 MOST = (1 << 31) - 1  # places have 32 bits, one of them for a sign
@@ -164,16 +166,14 @@ class Formulas(Mapping[str, np.ndarray]):
 
 
 def formulas(spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = "") -> Formulas | None:
-    """The inputs that a seed draws, a pure function of the arguments; None where they are few numbers, or of
-    a kind that has no formula. draw: as of `drawn`."""
+    """The inputs that a seed draws, a pure function of the arguments; None where inputs and outputs are few
+    numbers, or the draw has no formulas. What has none, or is small, is drawn. draw: as of `drawn`."""
     bound = bind(spec, sizes)
-    counts = {t.name: prod(shape(t, bound)) for t in spec.inputs}
+    counts = {t.name: prod(shape(t, bound)) for t in (*spec.inputs, *spec.outputs)}
     if sum(counts.values()) < MANY or draw not in DRAWS:
         return None
     use = uses(spec, bound)
-    large = [t for t in spec.inputs if counts[t.name] > FEW]
-    if not large or not all(_has_formula(t, counts[t.name], use) for t in large):
-        return None
+    large = [t for t in spec.inputs if _has_formula(t, counts[t.name], use)]
     first = next((t.name for t in spec.inputs if t.dtype in FLOATS), "")
     found = {}
     for t in large:
@@ -190,11 +190,11 @@ def formulas(spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = "") ->
             shift=shift,
         )
     rng = _generator(seed, draw)
-    small = [t for t in spec.inputs if t.name not in found]
-    made = drawn_alone(small, bound, use, rng)
+    others = [t for t in spec.inputs if t.name not in found]
+    made = drawn_alone(others, bound, use, rng)
     if draw and not (draw == "shifted" and first in found):
-        made |= changes(small, made, use, draw)
-    given = {t.name: round_to(made[t.name], t.dtype) for t in small}
+        made |= changes(others, made, use, draw)
+    given = {t.name: round_to(made[t.name], t.dtype) for t in others}
     return Formulas(tuple(t.name for t in spec.inputs), found, given)
 
 
@@ -227,9 +227,11 @@ def _generator(seed: int, draw: str) -> np.random.Generator:
 
 
 def _has_formula(tensor: Tensor, count: int, use: Use) -> bool:
-    """Whether a tensor of so many numbers follows from one."""
+    """Whether a tensor of so many numbers is large, and of a kind that follows from one."""
+    if not FEW < count < MOST:
+        return False
     searched = {name for found in use.borders.values() for name in found}
-    if tensor.name in {*use.bounds, *use.ends.values(), *use.borders, *searched} or count >= MOST:
+    if tensor.name in {*use.bounds, *use.ends.values(), *use.borders, *searched}:
         return False
     if tensor.dtype not in FLOATS:
         first, end = use.within.get(tensor.name, (0, 1))

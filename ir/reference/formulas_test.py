@@ -120,16 +120,35 @@ def test_positions_ranges_and_divisors_are_kept_in_every_draw():
     assert ends[::2].min() == 299 and not ends[1::2].any()
 
 
-def test_what_has_no_formula_is_drawn():
+def test_what_has_no_formula_is_drawn_beside_what_has_one():
     spec = parse_spec(
         "def h(x: f32[M], o: i32[S + 1], e: f8e4m3[M]) -> f32[S]:\n"
         '    """Sums of segments."""\n'
         "    y[s] = sum(x[k] * e[k], k=range(o[s], o[s + 1]))\n"
         "    return y\n"
     )
-    assert formulas(spec, {"M": 2000, "S": 5}, 5) is None  # of the 8-bit floats
-    assert not isinstance(inputs_of(spec, {"M": 2000, "S": 5}, 5)[0], Formulas)
+    for draw in DRAWS:
+        found = made(draw, spec, {"M": 2000, "S": 500})
+        assert set(found.formulas) == {"x"} and set(found.given) == {"o", "e"}
+        assert np.all(np.diff(found["o"]) >= 0) and found["o"][-1] == 2000
+        assert found["e"].std() > (8 if draw == "large" else 0)
+
+
+def test_draws_that_have_no_formulas_are_made_as_ever():
     assert formulas(SPEC, SIZES, 5, "denormal") is None
+    assert not isinstance(inputs_of(SPEC, SIZES, 5, "denormal")[0], Formulas)
+    assert isinstance(inputs_of(SPEC, SIZES, 5)[0], Formulas)
+
+
+def test_large_outputs_of_small_inputs_count_too():
+    spec = parse_spec(
+        "def o(x: f32[M], y: f32[N]) -> f32[M, N]:\n"
+        '    """All products."""\n'
+        "    z[m, n] = x[m] * y[n]\n"
+        "    return z\n"
+    )
+    found = made(spec=spec, sizes={"M": 50, "N": 60})
+    assert not found.formulas and set(found.given) == {"x", "y"}
 
 
 def test_quantiles_are_those_of_the_normal_distribution():

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ir.errors import KernelError
-from ir.reference.formulas import formulas
+from ir.reference.formulas import FEW, formulas
 from ir.reference.inputs import DRAWN, drawn_bytes
 from ir.reference.rounding import HELD_AS
 from ir.sizes import bind, shape
@@ -122,7 +122,8 @@ def _on_device(problem: Problem, spec: Spec, sizes: Sizes) -> bool:
     """Whether the inputs of a shape are made on the device, and outputs stay there."""
     served = problem.served.values()
     by = {s.backend.available(s.machine).get("correct_by") for s in served}
-    return by <= set(FAST) and formulas(spec, sizes, 0) is not None
+    found = formulas(spec, sizes, 0) if by <= set(FAST) else None
+    return found is not None and all(array.size <= FEW for array in found.given.values())
 
 
 def _gib(count: int) -> str:
