@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from backends.measure import leaves_inputs
 from ir.errors import KernelError
 from ir.reference.formulas import FEW, formulas
 from ir.reference.inputs import DRAWN, drawn_bytes
@@ -19,7 +20,6 @@ from ir.workload import Sizes
 from search.cli.suite import Problem
 from search.core import quantity
 from search.core.lowered import spec_of
-from search.evaluator.shapes import FAST
 
 LARGE = 1 << 26  # bytes of inputs
 SEEDS = 2  # of the inputs that results are compared for
@@ -121,8 +121,8 @@ def _draws(problem: Problem) -> bool:
 def _on_device(problem: Problem, spec: Spec, sizes: Sizes) -> bool:
     """Whether the inputs of a shape are made on the device, and outputs stay there."""
     served = problem.served.values()
-    by = {s.backend.available(s.machine).get("correct_by") for s in served}
-    found = formulas(spec, sizes, 0) if by <= set(FAST) else None
+    all_there = all(leaves_inputs(s.backend, s.machine) for s in served)
+    found = formulas(spec, sizes, 0) if all_there else None
     return found is not None and all(array.size <= FEW for array in found.given.values())
 
 

@@ -28,11 +28,13 @@ BIG = {"M": 1024, "K": 1024}
 GIB = 2**30
 
 
-def problem(kind, *shapes, checks=({"M": 3, "K": 5},), by="interpreter"):
+def problem(kind, *shapes, checks=({"M": 3, "K": 5},), here=False):
     settings = SimpleNamespace(
         kernel="scale", spec=TEXT, checks=checks, shapes=[WeightedShape(sizes) for sizes in shapes]
     )
-    backend = SimpleNamespace(available=lambda _: {"time_kind": kind, "correct_by": by})
+    backend = SimpleNamespace(
+        available=lambda _: {"time_kind": kind}, leaves_inputs=lambda machine: here
+    )
     served = {"tongue": SimpleNamespace(backend=backend, machine=None)}
     return SimpleNamespace(settings=settings, served=served)
 
@@ -69,8 +71,8 @@ def test_inputs_of_many_bytes_are_shared_where_times_take_them(monkeypatch):
 
 def test_inputs_that_a_device_makes_need_no_memory_here():
     large = {"M": 4096, "K": 1025}  # from which they follow from formulas
-    for by, sizes, room in (("device", BIG, 1), ("interpreter", large, 1), ("device", large, 0)):
-        asked = [problem("measured", sizes, checks=(sizes,), by=by)]
+    for here, sizes, room in ((True, BIG, 1), (False, large, 1), (True, large, 0)):
+        asked = [problem("measured", sizes, checks=(sizes,), here=here)]
         if room:
             with pytest.raises(KernelError, match="are needed"):
                 require_memory(asked, 1, False, room=room)

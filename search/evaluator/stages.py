@@ -25,6 +25,7 @@ from backends.measure import (
     check_once,
     check_timed,
     draw_sizes,
+    leaves_inputs,
     prepare,
 )
 from backends.patience import patience
@@ -47,7 +48,7 @@ from search.core.evaluation import SLOW, Evaluated, Evaluation, Failure, ShapeEr
 from search.core.workload import WeightedShape, mean
 from search.evaluator.glance import Fastest, Glanced, TooSlow, require_fast, timed_inputs
 from search.evaluator.sandbox import Limits
-from search.evaluator.shapes import FAST, TimedShape, compared, sampled, slowly
+from search.evaluator.shapes import TimedShape, compared, sampled, slowly
 from search.evaluator.tuned import SLOW_RUNS, TUNED_SECONDS, tuning_shape
 from search.evaluator.turns import ByTurns, machine_turns
 
@@ -176,7 +177,7 @@ class Stages:
         drawn_at = draw_sizes(spec, bench.checks or shapes)
         # Now, so that the children share them: what timed calls give is compared, too.
         given = [t.shape.sizes for t in timed if can["time_kind"] == "measured"]
-        arrays = can["correct_by"] not in FAST
+        arrays = not leaves_inputs(backend, bench.machine)  # else a device makes what is large
         prepare(spec, shapes, drawn_at, bench.seed, (*once, *slow, *given), all_cores, arrays)
         if can["time_kind"] != "modelled":
             for one in timed:
