@@ -128,6 +128,10 @@ class MachineClass(Protocol):
         windows either, which begin where several indices say."""
 
     @property
+    def box_dimensions(self) -> int:
+        """The most dimensions of a tensor that the DMA engine moves a box of; 0: any number."""
+
+    @property
     def box_slot_bytes(self) -> int:
         """Bytes that each tile of a pipelined bulk copy is a multiple of."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from backends.backend import BackendError
 from backends.gpu.blocks import Blocks
 from backends.gpu.tile import Box, Describable, Descriptor, Name
-from backends.gpu.values import scaled, total
+from backends.gpu.values import ZERO, product, scaled, times, total
+from ir.nest.bulk import box_dimensions
 from ir.nest.nest import Load, Slice, Store
 from ir.spec import DTYPES, Expr, Index, Number
 
@@ -16,9 +17,14 @@ def describe(
     """The descriptor of a tensor, and the box of it that a region is, held in a shape; BackendError
     where the region is no box."""
     rules = blocks.rules
-    indices = [_along(s, one, blocks, one is s.region[-1]) for one in s.region]
-    found = [blocks[i] if i else None for i, _ in indices]
-    steps = tuple(step for _, step in indices)
+    region = s.region
+    groups: tuple[tuple[int, ...], ...] = tuple((n,) for n in range(len(region)))
+    if len(groups) > rules.box_dimensions:
+        groups = box_dimensions(blocks.launch, region)
+    # Of neighbours that are one dimension, each is one element.
+    along = [_along(s, region[g[-1]], blocks, g is groups[-1]) for g in groups]
+    found = [blocks[i] if i else None for i, _ in along]
+    steps = tuple(step for _, step in along)
     launched = tuple(b.launched if b else Number(1) for b in found)
     narrow = tuple(w for w in launched if not isinstance(w, Number))
     row = shape[-1] if len(shape) > 1 else None
@@ -27,20 +33,31 @@ def describe(
         name,
         flag=Name("bulk", s.value),
         tensor=s.tensor,
-        sizes=shape,
-        strides=tuple(shape[d + 1 :] for d in range(len(shape))),
+        sizes=tuple(product([shape[n] for n in group]) for group in groups),
+        strides=tuple(shape[group[-1] + 1 :] for group in groups),
         box=launched,
         steps=steps,
         condition=Describable(row, rules.box_aligned // DTYPES[dtype], narrow, rules.box_most),
     )
     box = Box(
         name,
-        axes=tuple(i for i, _ in indices),
-        at=tuple(_start(one, blocks) for one in s.region),
+        axes=tuple(i for i, _ in along),
+        at=tuple(_position(group, region, shape, blocks) for group in groups),
         shape=tuple(b.wide if b else Number(1) for b in found),
         held=held,
     )
     return descriptor, box
+
+
+def _position(
+    group: tuple[int, ...], region: tuple[Slice, ...], shape: tuple[Expr, ...], blocks: Blocks
+) -> Expr:
+    """Where a box starts along neighbours that are one dimension."""
+    made: Expr = ZERO
+    for n in group:
+        start = _start(region[n], blocks)
+        made = start if made == ZERO else total([times(made, shape[n]), start])
+    return made
 
 
 def _along(s: Load | Store, one: Slice, blocks: Blocks, last: bool) -> tuple[str, int]:

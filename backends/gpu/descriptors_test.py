@@ -119,3 +119,22 @@ def test_steps_along_rows_and_of_other_languages_are_refused():
         rules = RULES if second else replace(RULES, box_steps=1)
         with pytest.raises(BackendError, match="cannot be moved in bulk"):
             described(*of_w(first, second), rules)
+
+
+def test_neighbours_of_one_element_are_one_dimension_where_there_are_too_many():
+    names = "abcd"
+    at = f"{', '.join(names)}, m, k"
+    spec = spec_of(
+        f"y[{at}] = x[{at}] * 2.0",
+        inputs="x: f32[2, 3, 4, 5, M, K]",
+        result="f32[2, 3, 4, 5, M, K]",
+    )
+    ones = (f"tile({i}, size=1)" for i in names)
+    tiles = (*ones, "tile(m, size=16)", "tile(k, size=64)")
+    made = lowered(spec, *tiles, sizes=dict(M=64, K=64), machine=WITH_THREADS).launches[0]
+    (load,) = [s for s in made.statements() if isinstance(s, Load)]
+    descriptor, box = described(made, load)
+    assert texts(box.shape) == texts(descriptor.box) == ["1", "16", "64"]
+    assert texts(box.at) == ["((((((a_at * 3) + b_at) * 4) + c_at) * 5) + d_at)", "m_at", "k_at"]
+    assert texts(descriptor.sizes) == ["(((2 * 3) * 4) * 5)", "M", "K"]
+    assert [texts(s) for s in descriptor.strides] == [["M", "K"], ["K"], []]

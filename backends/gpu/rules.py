@@ -23,6 +23,7 @@ class Rules:
     # loop, which it pipelines as the launch says; else each has stages of its own.
     persistent_is_one_loop: bool = False
     flat_sums: bool = False  # whether sums of matmuls are matrices in their loops
+    box_dimensions: int = 5  # that a box has at most
     box_steps: int = 1  # how far apart positions of a box may be along a dimension
     # Dtypes in which matmuls are summed.
     sums: frozenset[str] = frozenset({"f32"})
@@ -30,7 +31,7 @@ class Rules:
     cooperative: bool = False  # whether thread blocks meet in a launch, all of which run at once
     scaled_depth: int = 0  # elements along K of a matmul with scales of blocks
     # Whether the compiler holds the address of each element where the result of a matmul is stored along several
-    # indices of one side, as pixels of several rows.
+    # indices of one side, as pixels of several rows, and some of them may be out of bounds.
     holds_addresses: bool = False
     clusters: bool = False  # whether thread blocks of a cluster reach each other's shared memory
     # Whether operand B of a matmul, of elements of 4 bytes, is brought into another order through registers where

@@ -143,9 +143,28 @@ def wide(launch: Launch, one: Slice) -> list[tuple[str, int]]:
     return [(i, c) for i, c in one.terms if tiles.get(i) != 1]
 
 
+def box_dimensions(launch: Launch, region: Sequence[Slice]) -> tuple[tuple[int, ...], ...]:
+    """The dimensions of a box, each as those of a region that it is made of: neighbours of one element
+    each, which lies inside of the tensor, can be taken as one."""
+    found: list[tuple[int, ...]] = []
+    joins = False
+    for n, one in enumerate(region):
+        plain = len(one.terms) == 1 and one.terms[0][1] == 1 and one.offset == Number(0)
+        alone = plain and one.rows is None and not wide(launch, one)
+        if alone and joins:
+            found[-1] += (n,)
+        else:
+            found.append((n,))
+        joins = alone
+    return tuple(found)
+
+
 def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[str, int]) -> str:
     """Why a box has a shape that the machine does not move: its tiles are no powers of two where
     the engine needs that, and boxes may be no wider than the machine says."""
+    most, dims = machine.model.box_dimensions, len(box_dimensions(launch, move.region))
+    if most and dims > most:
+        return f"it has {dims} dimensions, more than {most}"
     for one in move.region:
         over = wide(launch, one)
         tile = dict(launch.tiles).get(over[0][0], 0) if over else 0

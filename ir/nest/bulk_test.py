@@ -180,6 +180,27 @@ def test_boxes_that_the_engine_does_not_take_are_refused(size, what):
     assert what in str(caught)
 
 
+@pytest.mark.parametrize("dims, fits", [(2, True), (4, True), (6, False)])
+def test_a_box_has_few_dimensions(dims, fits):
+    """Neighbours of one element each count as one."""
+    names = "abcdef"[:dims]
+    at = f"{', '.join(names)}, m, k"
+    spec = spec_of(
+        f"y[{at}] = x[{at}] * 2.0",
+        inputs=f"x: f32[{'A, ' * dims}M, K]".replace("A", "2"),
+        result=f"f32[{'2, ' * dims}M, K]",
+    )
+    ones = tuple(f"tile({i}, size=1)" for i in (*names, "m"))
+    sizes = {"M": 4, "K": 64}
+    lowered(spec, *ones, "copy(x, by=bulk)", sizes=sizes, machine=WIDE)
+    apart = (*(f"tile({i}, size=1)" for i in names[1::2]), "tile(m, size=1)", "copy(x, by=bulk)")
+    if fits:
+        lowered(spec, *apart, sizes=sizes, machine=WIDE)
+    else:
+        what = "it has 7 dimensions, more than 5"  # `f` and `m` are one
+        assert what in str(fault(spec, *apart, sizes=sizes, machine=WIDE))
+
+
 def test_an_untiled_index_is_as_wide_as_it_is():
     spec = spec_of("y[m, k] = x[m, k] * 2.0")
     lines = ("tile(m, size=1)", "copy(x, by=bulk)")

@@ -62,3 +62,53 @@ def test_what_is_reduced_reads_the_epilogue_through_its_shape():
         "y[i, s, n] = r[i, s, n] - m[i, s]",
     )
     assert [len(step.spec.equations) for step in network.steps] == [2, 2]
+
+
+TURNED = (
+    "c[i, r, n, p]: [2, 2, 6, 5] = sum(a[i, p, k] * w[k, r * 6 + n], k)",
+    "t[i, n, p, r] = c[i, r, n, p]",
+    "v[i, n, q]: [2, 6, 10] = t[i, n, q // 2, q % 2]",
+)
+
+
+def turned(*lines):
+    """The network of equations that read `v`, which shows a matmul in another order of dimensions."""
+    text = "\n".join(f"    {line}" for line in (*TURNED, *lines, "return y"))
+    given = {
+        "a": "f32[2, 5, 4]",
+        "w": "f32[4, 12]",
+        "g": "f32[6]",
+        "h": "f32[10]",
+        "x": "f32[2, 6, 10]",
+    }
+    used = (f"{name}: {kind}" for name, kind in given.items() if f"{name}[" in text)
+    spec = parse_spec(f'def f({", ".join(used)}) -> f32[2, 6, 10]:\n    """F."""\n{text}\n')
+    network = partition(spec, {}, {"v": "t"})
+    inputs = random_inputs(spec, {}, np.random.default_rng(0))
+    (found,) = stepwise(network, inputs)
+    np.testing.assert_allclose(found, evaluate(spec, inputs, {})["y"], rtol=1e-12)
+    return network
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("y[i, n, q] = maximum(v[i, n, q] + g[n], 0.0)",),
+        ("b[i, n, q] = v[i, n, q] * g[n]", "y[i, n, q] = tanh(b[i, n, q]) + x[i, n, q]"),
+    ],
+)
+def test_an_epilogue_joins_a_contraction_in_another_order(lines):
+    """By an index before those that are divided, too."""
+    assert len(turned(*lines).steps) == 1
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("y[i, n, q] = v[i, n, q] + h[q]",),  # by an index that is divided
+        # by what is known only after all of the contraction
+        ("m[i, n] = max(v[i, n, q], q)", "y[i, n, q] = v[i, n, q] - m[i, n]"),
+    ],
+)
+def test_what_does_not_join_it_stays(lines):
+    assert len(turned(*lines).steps) > 1

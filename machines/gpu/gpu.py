@@ -80,6 +80,7 @@ class Gpu:
     matmul_needs_columns: bool = True
     boxes_are_powers_of_two: bool = True
     box_steps: int = 8  # strides of elements (CUDA driver API)
+    box_dimensions: int = 5  # of TMA (CUDA driver API)
     box_slot_bytes: int = 128  # TMA writes to shared memory at multiples of it
     block_per_tile: bool = True
     even_grids: bool = False

@@ -18,6 +18,7 @@ from machines.gpu.index_roles import Roles
 SIDES = (32, 64, 128, 256)  # of a product
 SMALL_SIDE = 16
 FEW_BESIDE = (2, 4, 8, 16)  # of an index whose next faster one is short and whole
+FEW_PHASES = 4  # that a program may have all of
 SUMMED = (64, 32, 128)  # by a product, at a time
 WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
@@ -193,11 +194,16 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
         inner = _innermost(index, roles, extents)
         if index != inner:
             if extent < SMALL_SIDE and _after(index, inner, roles):
-                whole: list[Tiles] = [()] if _rank(index, roles) == _rank(inner, roles) + 1 else []
+                near = _rank(index, roles) == _rank(inner, roles) + 1
+                whole: list[Tiles] = [()] if near or _phases(index, roles, extents) else []
                 return [*whole, tiled(index, 1, "grid")]
             if index in roles.stepped:
                 return [tiled(index, s, "grid") for s in STEPS if s <= extent]
-            few = (1, 2, 4) if extents[inner] < 2 * SIDES[0] and _next(index, roles) else (1,)
+            few = (
+                (1, 2, 4)
+                if extents[inner] < 2 * SIDES[0] and _next(index, roles, extents)
+                else (1,)
+            )
             return [tiled(index, size, "grid") for size in few if size <= extent]
         if _short_next(index, roles, extents):
             return _cut(index, extent, (*FEW_BESIDE, *SIDES[:2]), 0)
@@ -260,6 +266,14 @@ def _short_next(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
     return any(i in side and extents[i] < SMALL_SIDE for i in after for side in sides)
 
 
+def _phases(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
+    """Whether results of a few values of an index lie side by side, each beside one of the other side of a
+    product: so do the phases of a pixel."""
+    before = roles.stored[: _rank(index, roles)][-1:]
+    other = {i for pair in roles.sides for side in pair if index not in side for i in side}
+    return extents[index] <= FEW_PHASES and any(i in other for i in before)
+
+
 def _after(index: str, other: str, roles: Roles) -> bool:
     """Whether an index changes faster in memory than another one."""
     return _rank(index, roles) > _rank(other, roles)
@@ -269,6 +283,7 @@ def _rank(index: str, roles: Roles) -> int:
     return roles.stored.index(index) if index in roles.stored else -1
 
 
-def _next(index: str, roles: Roles) -> bool:
-    """Whether an index changes fastest but for one."""
-    return len(roles.stored) > 1 and index == roles.stored[-2]
+def _next(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
+    """Whether an index changes fastest but for one, beside the phases of a pixel."""
+    stored = [i for i in roles.stored if not _phases(i, roles, extents)]
+    return len(stored) > 1 and index == stored[-2]

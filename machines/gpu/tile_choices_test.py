@@ -114,8 +114,8 @@ def test_indices_of_a_tensor_between_launches_lie_side_by_side():
 def test_of_a_side_the_index_that_fills_it_is_cut_and_short_ones_after_it_go_one_at_a_time():
     spec = spec_of(
         "y[n, o, u, r] = sum(x[n, c, u] * w[c, o, r], c)",
-        inputs="x: f32[4, 64, 512], w: f32[64, 128, 2]",
-        result="f32[4, 128, 512, 2]",
+        inputs="x: f32[4, 64, 512], w: f32[64, 128, 8]",
+        result="f32[4, 128, 512, 8]",
     )
     choices = tile_choices(spec, roles(spec), bind(spec, {}))
     found = dict(zip(facts_of(spec).ranges, choices, strict=True))
@@ -148,3 +148,22 @@ def test_a_short_index_next_to_the_one_that_fills_a_side_may_be_whole():
     found = dict(zip(facts_of(spec).ranges, choices, strict=True))
     assert [c[0].option("size") if c else 0 for c in found["r"]] == [0, 1]
     assert {c[0].option("size") for c in found["u"] if c} == {2, 4, 8, 16, 32, 64}
+
+
+PHASED = spec_of(
+    "c[b, r, s, o, p, q] = sum(x[b, k, p, q] * w[r, s, o, k], k)",
+    "y[b, o, p, r, q, s] = c[b, r, s, o, p, q] + 1.0",
+    inputs="x: f32[4, 64, 64, 32], w: f32[2, 2, 64, 64]",
+    result="f32[4, 64, 64, 2, 32, 2]",
+)
+
+
+def test_phases_beside_a_pixel_are_one_or_all_and_few_rows_are_a_tile():
+    choices = tile_choices(PHASED, roles(PHASED), {})
+    names = facts_of(PHASED).ranges
+    found = {
+        i: {c[0].option("size") if c else 0 for c in of}
+        for i, of in zip(names, choices, strict=True)
+    }
+    assert found["r"] == found["s"] == {0, 1}
+    assert found["p"] == {1, 2, 4} and 0 in found["q"]

@@ -31,6 +31,7 @@ class Tiles:
     matmul_needs_columns: bool = False
     boxes_are_powers_of_two: bool = False
     box_steps: int = 0
+    box_dimensions: int = 0
     box_slot_bytes: int = 1
     block_per_tile: bool = False
     even_grids: bool = True

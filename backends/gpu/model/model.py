@@ -287,7 +287,8 @@ def _with_addresses(
 
 
 def _stored_apart(launch: Launch, ext: Extents) -> int:
-    """Elements that are stored along more indices than the two sides of the matmul that gave them."""
+    """Elements that are stored along more indices than the two sides of the matmul that gave them, where
+    some may be out of bounds; the others lie at distances that the compiler knows."""
     statements = tuple(launch.statements())
     if not any(isinstance(s, Dot) for s in statements):
         return 0
@@ -298,7 +299,8 @@ def _stored_apart(launch: Launch, ext: Extents) -> int:
         for s in statements
         if isinstance(s, Store) and s.value in names
     ]
-    return sum(ext.elements(axes) for axes in stored if len(axes) > 2)
+    apart = (axes for axes in stored if len(axes) > 2 and any(known[i].checks for i in axes))
+    return sum(ext.elements(axes) for axes in apart)
 
 
 def _stages(

@@ -334,6 +334,24 @@ def test_a_guessed_build_has_registers_for_addresses_of_scattered_loads():
     assert odd["spill_us"] > even["spill_us"]
 
 
+def test_addresses_of_results_in_rows_are_held_where_some_are_out_of_bounds():
+    def resident(columns):
+        spec = spec_of(
+            "c[o, p, q] = sum(x[p, q, k] * w[o, k], k)",
+            "y[o, p, q] = c[o, p, q] + 1.0",
+            inputs=f"x: bf16[64, {columns}, 512], w: bf16[128, 512]",
+            result=f"f32[128, 64, {columns}]",
+        )
+        tiles = ("tile(p, size=2)", "tile(q, size=64)", "tile(k, size=32)")
+        places = ("place(p.outer, level=grid)", "place(k.outer, level=loop)")
+        more = ("compute(c, unit=matrix)", "threads(y, count=256)")
+        (launch,) = nest_of(spec, *tiles, *places, *more, sizes={}).launches
+        rules = replace(RULES, holds_addresses=True)
+        return terms(launch, CHIP, rules, bind(spec, {}), {})["resident"]
+
+    assert resident(256) > resident(255)
+
+
 def test_a_build_without_copies_of_their_own_hides_no_wait():
     nest = product(128, 128, 64)
     with_copies, without = (
