@@ -173,7 +173,7 @@ class Kernels:
         return guess(nest, by.machine, {}) if guess else estimate(nest, by.machine, {})
 
     def rounds(self, spec: Spec) -> tuple[str, ...]:
-        """A kernel's sums whose operands may be rounded."""
+        """A spec's sums whose operands may be rounded."""
         named = [e.target for e in spec.equations if stem(e.target) in self.rounded]
         return tuple(n for n in named if not self.least or summed_channels(spec, n) >= self.least)
 
@@ -267,7 +267,9 @@ def networks(
     last = bool(fixed) and wide
     # Of 16 bits, windows with channels last are copied in bulk. Of f32 they are slower (docs/benchmarks.md).
     last = last and choices(CHANNELS_LAST, lambda: not wide_convolutions(plain))
-    parts = divided(plain, aliases, fixed, last, wide) if fixed else None
+    narrow = bool(fixed) and wide and kernels.machine.has_matrix(NARROW)
+    rounded = kernels.rounds(plain) if narrow else ()
+    parts = divided(plain, aliases, fixed, last, wide, rounded) if fixed else None
     if parts is None:
         choices.made.pop(CHANNELS_LAST, None)
         emit, takes = kernels.emit, kernels.takes

@@ -10,6 +10,8 @@ from ir.errors import KernelError
 from ir.parse.parse import parse_spec
 from ir.partition.choices import CHANNELS_LAST, Choices
 from ir.partition.partition import partition
+from ir.reference.reference import evaluate
+from ir.sizes import shape
 
 TWICE = parse_spec('''
 def twice(x: f32[8, 16], w: f32[16, 16]) -> f32[8, 4, 4]:
@@ -138,3 +140,28 @@ def test_convolutions_of_16_bits_have_channels_last(dtype, last):
     call, before = networks(spec, {}, {}, kernels, fixed={"w", "u"}, choices=choices)
     assert choices.made.get(CHANNELS_LAST, False) == last
     assert (before is not None) == last and len(call.steps) == 2
+
+
+TWO = parse_spec('''
+def two(x: f32[2, 16, 6, 6], w: f32[32, 16, 3, 3], v: f32[16, 32, 1, 1]) -> f32[2, 16, 6, 6]:
+    """Two convolutions."""
+    convolution[b, o, i, j] = sum(pad(x[b, c, i + r - 1, j + s - 1], 0.0) * w[o, c, r, s], c, r, s)
+    y[b, o, i, j] = maximum(convolution[b, o, i, j], 0.0)
+    convolution_1[b, q, i, j] = sum(y[b, d, i, j] * v[q, d, 0, 0], d)
+    z[b, q, i, j] = convolution_1[b, q, i, j] + 1.0
+    return z
+''')
+
+
+def test_operands_of_convolutions_are_rounded_where_they_are_computed(tmp_path):
+    machine = target("h200")
+    kernels = Kernels(machine, backend_for(machine), ("convolution",))
+    call, before = networks(TWO, {}, {}, kernels, fixed=("w", "v"))
+    assert [t.dtype for t in call.steps[-1].spec.inputs] == ["tf32", "tf32"]
+    run = built(call, kernels, tmp_path, constants=before)
+    rng = np.random.default_rng(0)
+    inputs = {t.name: rng.standard_normal(shape(t, {})).astype(np.float32) for t in TWO.inputs}
+    (found,) = run(inputs)
+    (expected,) = evaluate(TWO, inputs, {}).values()
+    scale = float(np.abs(expected).max())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3 * scale)

@@ -19,6 +19,7 @@ import numpy as np
 EPSILON = {
     "f64": 2.0**-52,
     "f32": 2.0**-23,
+    "tf32": 2.0**-10,
     "f16": 2.0**-10,
     "bf16": 2.0**-7,
     "f8e4m3": 2.0**-3,
@@ -27,6 +28,7 @@ EPSILON = {
 LARGEST = {
     "f64": 1.7976931348623157e308,
     "f32": 3.4028235e38,
+    "tf32": 3.4011621e38,
     "f16": 65504.0,
     "bf16": 3.3895314e38,
     "f8e4m3": 448.0,
@@ -36,6 +38,7 @@ LARGEST = {
 LEAST = {
     "f64": 2.0**-1074,
     "f32": 2.0**-126,
+    "tf32": 2.0**-126,
     "f16": 2.0**-24,
     "bf16": 2.0**-126,
     "f8e4m3": 2.0**-9,
@@ -43,9 +46,12 @@ LEAST = {
 }
 FINITE = ("f8e4m3",)  # dtypes without infinities: what is beyond the largest number becomes it
 FACTOR = {"f64": 2.0, "f32": 2.0, "f16": 3.0, "bf16": 3.0}
-# Outputs of 8 bits are results in 16 rounded once more: a tie that falls to the other side costs
-# a unit, but few do, so a quarter of a unit in the root mean square is ample.
-FLOOR_ULPS = {"f64": 4.0, "f32": 4.0, "f16": 1.0, "bf16": 1.0, "f8e4m3": 0.25, "f8e5m2": 0.25}
+# Outputs of 8 bits are results in 16 rounded once more, and those of tf32 in f32: a tie that falls to the other
+# side costs a unit, but few do, so a quarter of a unit in the root mean square is ample.
+FLOOR_ULPS = {
+    **{"f64": 4.0, "f32": 4.0, "f16": 1.0, "bf16": 1.0},
+    **{"tf32": 0.25, "f8e4m3": 0.25, "f8e5m2": 0.25},
+}
 # One element may err by so many times the tolerated root mean square error, and a few units
 # of its own last place: 0.0006% of normally distributed errors would lie outside 4.5. Where the
 # errors of plain arithmetic are spread wider, as where a few rows are divided by almost nothing,
@@ -54,7 +60,10 @@ SPREAD = 4.5
 FEW = 32  # elements of which a root mean square says no more than one of them does
 # Of the floor: what a common factor may be off, beside what plain arithmetic is. Splitting f32 for
 # units that truncate takes some of the last place of every product.
-BIAS = {"f64": 1.0, "f32": 1.0, "f16": 0.25, "bf16": 0.25, "f8e4m3": 0.25, "f8e5m2": 0.25}
+BIAS = {
+    **{"f64": 1.0, "f32": 1.0, "f16": 0.25, "bf16": 0.25},
+    **{"tf32": 0.25, "f8e4m3": 0.25, "f8e5m2": 0.25},
+}
 # Quantiles of the errors of rows, each with how many times the limit is allowed there.
 QUANTILES = ((0.5, 1.0), (0.9, 1.5), (1.0, SPREAD))
 SAMPLE = 1 << 16  # elements of which equal ones are counted

@@ -37,7 +37,8 @@ DTYPES = {  # bytes of each
     "b8": 1,
 }
 Operand: TypeAlias = "Expr | float | int | bool"
-INNER = ("tf32",)  # dtypes of intermediates only; tf32 is f32 with 10 fraction bits
+# f32 with 10 fraction bits, and in memory zeros behind them: between kernels, but not of what a user gives or gets.
+INNER = ("tf32",)
 GIVEN = (SCALE,)  # dtypes of inputs only
 
 

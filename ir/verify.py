@@ -270,15 +270,6 @@ def _stored(spec: Spec) -> None:
                 allowed=", ".join(d for d in DTYPES if d not in (*INNER, *GIVEN)),
                 hint="return the power of two as f32",
             )
-    for t in (*spec.inputs, *spec.outputs):
-        if t.dtype in INNER:
-            raise KernelError(
-                f"`{t.name}` is {t.dtype}, which no input or output can be",
-                place=t.place,
-                allowed=", ".join(d for d in DTYPES if d not in INNER),
-                hint=f"declare it f32; a product's operands become {t.dtype} by the schedule: "
-                f"precision(..., dtype={t.dtype})",
-            )
 
 
 _RULES = (_stored, _sizes_known, _names_apart, _defined, indices_agree, _returned_once)

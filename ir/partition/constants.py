@@ -18,6 +18,7 @@ from ir.intervals import ranged
 from ir.partition.channels_last import with_channels_last
 from ir.partition.empty import is_empty
 from ir.partition.repeated import once
+from ir.partition.rounded_operands import with_rounded_operands
 from ir.partition.shared_inputs import with_shared_inputs
 from ir.partition.views import through_views
 from ir.partition.wide_channels import with_wide_channels
@@ -41,6 +42,7 @@ def divided(
     fixed: Collection[str],
     channels_last: bool = False,
     wide: bool = False,
+    rounded: Collection[str] = (),
 ) -> Divided | None:
     """A literal spec without the equations that depend on some of its inputs alone, and these;
     None where there are none.
@@ -48,7 +50,8 @@ def divided(
     fixed: inputs that stay the same between calls. An output of the spec stays an equation of the
     call. A spec with tensors without elements is left whole. channels_last: whether convolutions read
     and write channels last (`ir/partition/channels_last.py`). wide: whether those of few channels read
-    copies with a few more (`ir/partition/wide_channels.py`).
+    copies with a few more (`ir/partition/wide_channels.py`). rounded: convolutions whose operands are rounded where
+    these are computed (`ir/partition/rounded_operands.py`).
     """
     known = facts(spec).tensors.values()
     if not fixed or any(map(is_empty, known)):
@@ -61,6 +64,8 @@ def divided(
         flat = with_wide_channels(flat, fixed)
     if channels_last:
         flat = with_channels_last(flat, aliases, fixed)
+    if rounded:
+        flat = with_rounded_operands(flat, fixed, rounded)
     changing = _reading(flat, {t.name for t in flat.inputs} - set(fixed))
     constant = _reading(flat, fixed) - changing
     apart = constant - {t.name for t in flat.outputs} - aliases.keys()

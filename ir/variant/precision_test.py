@@ -218,9 +218,12 @@ def test_a_name_that_is_taken_is_refused():
         nest_of("compute(acc, unit=matrix)", "precision(acc, dtype=tf32x3)", spec=spec)
 
 
-def test_no_input_or_output_is_tf32():
-    with pytest.raises(KernelError, match="`x` is tf32, which no input or output can be"):
-        spec_of("y[m, k] = x[m, k]", inputs="x: tf32[M, K]")
+def test_operands_that_were_rounded_before_are_multiplied_as_they_are():
+    line = "y[m, n] = sum(x[m, k] * w[n, k], k)"
+    spec = spec_of(line, inputs="x: tf32[M, K], w: tf32[N, K]", result="f32[M, N]")
+    nest = lowered(spec, "compute(y, unit=matrix)", sizes=SIZES, machine=WITH_TF32)
+    assert [v.dtype for v in nest.launches[0].values if v.loaded] == ["tf32", "tf32"]
+    assert not [s for s in nest.launches[0].statements() if isinstance(s, Map)]
 
 
 def test_the_search_is_offered_tf32_for_products_of_f32_on_the_matrix_unit():

@@ -20,7 +20,7 @@ from ir.verify import facts
 from machines.gpu.index_roles import Roles, roles
 from machines.gpu.two_pass import stored_apart, two_pass
 from machines.gpu.units import added, units
-from machines.gpu.windowed import Apart, depthwise, filters_apart, windowed
+from machines.gpu.windowed import Apart, depthwise, filters_apart, of_rounded, windowed
 from machines.gpu.windowed import rounded as rounded_copies
 
 REWRITES = ("associate", "atomic", "carry", "pack", "flatten")  # bring other equations
@@ -85,6 +85,7 @@ def narrow_plans(
     filters = filters_apart(spec, sizes) if narrow else ()
     once = [o for one in filters if (o := _filter_apart(spec, machine, one, rounded))]
     copies = rounded_copies(spec, sizes, rounded) if _gains(machine, 1) else ()
+    ready = of_rounded(spec, sizes)
     parts = two_pass(spec, machine, sizes)
     return [
         *narrow,
@@ -92,6 +93,7 @@ def narrow_plans(
         *apart,
         *once,
         *(_copied(spec, machine, made, more) for made in copies for more in _several(parts)),
+        *(_of_rounded(spec, machine, made, more) for made in ready for more in _several(parts)),
     ]
 
 
@@ -158,6 +160,14 @@ def _copied(
     """A plan with copies that products load as they are, the products perhaps in parts."""
     copies = frozenset(copy_of(d) for d in made if d.verb == "pack")
     return replace(_plan(spec, machine, made), made=(*made, *parts), apart=copies)
+
+
+def _of_rounded(
+    spec: Spec, machine: Machine, made: tuple[Decision, ...], parts: tuple[Decision, ...]
+) -> Plan:
+    """The same for a convolution whose operands were rounded before."""
+    operands = frozenset(t.name for t in spec.inputs if t.dtype == NARROW)
+    return replace(_plan(spec, machine, made), made=(*made, *parts), apart=operands)
 
 
 def _several(parts: tuple[Decision, ...]) -> Iterator[tuple[Decision, ...]]:

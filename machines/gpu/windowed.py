@@ -67,8 +67,18 @@ def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tupl
     one = _convolution(spec, sizes)
     if one is None or one.e.target not in sums or one.few() or not one.last():
         return ()
+    if any(facts(spec).tensors[r.tensor].dtype == NARROW for r in (one.x, one.w)):
+        return ()
     copies = (*one.packed(NARROW), *one.last(NARROW))
     return tuple(dict.fromkeys(((*copies, *one.flat(one.positions())), copies)))
+
+
+def of_rounded(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
+    """The same for a convolution that reads operands which are rounded already."""
+    one = _convolution(spec, sizes)
+    if one is None or any(facts(spec).tensors[r.tensor].dtype != NARROW for r in (one.x, one.w)):
+        return ()
+    return tuple(dict.fromkeys((one.flat(one.positions()), ())))
 
 
 @dataclass(frozen=True, slots=True)

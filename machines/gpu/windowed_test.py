@@ -10,7 +10,7 @@ from ir.reference.reference import evaluate
 from ir.schedule import Schedule
 from ir.sizes import bind
 from ir.variant.variant import formulate
-from machines.gpu.windowed import filters_apart, rounded, windowed
+from machines.gpu.windowed import filters_apart, of_rounded, rounded, windowed
 from testing.samples.samples import WITH_TF32, lowered, spec_of
 
 PLAIN = spec_of(
@@ -209,6 +209,34 @@ def test_every_choice_with_rounded_copies_computes_it_in_tf32(name, n):
     )
     off = np.abs(interpret(nest, inputs, {}, rounded=True)["y"] - exact).max()
     assert 1e-6 < off < 0.05
+
+
+OF_ROUNDED = spec_of(
+    "y[b, o, p, q] = sum(pad(x[b, p + i - 1, q + j - 1, c], 0.0) * w[i, j, o, c], c, i, j)",
+    inputs="x: tf32[2, 4, 8, 32], w: tf32[3, 3, 64, 32]",
+    result="f32[2, 64, 4, 8]",
+)
+OF_PIXELS = spec_of(
+    "y[b, o, p]: [2, 64, 9] = sum(x[b, p, c] * w[o, c], c)",  # the filter is the larger one
+    inputs="x: tf32[2, 9, 32], w: tf32[64, 32]",
+    result="f32[2, 64, 9]",
+)
+
+
+@pytest.mark.parametrize(("spec", "merged"), [(OF_ROUNDED, True), (OF_PIXELS, False)])
+def test_operands_that_were_rounded_before_are_not_copied_again(spec, merged):
+    found = of_rounded(spec, {})
+    assert rounded(spec, {}, ("y",)) == () and () in found
+    assert [d.verb for made in found for d in made] == (["flatten"] if merged else [])
+    for made in found:
+        lines = (*map(str, (*launch_ends(spec), *made)), "compute(y, unit=matrix)")
+        nest = lowered(spec, *lines, sizes={}, machine=WITH_TF32)
+        inputs = random_inputs(spec, {}, np.random.default_rng(1))
+        np.testing.assert_allclose(
+            interpret(nest, inputs, {}, rounded=False)["y"],
+            evaluate(spec, inputs, {})["y"],
+            rtol=1e-9,
+        )
 
 
 @pytest.mark.parametrize(

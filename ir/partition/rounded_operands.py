@@ -1,0 +1,107 @@
+"""Rounded operands: what a convolution in TF32 multiplies is rounded, and its channels put last, where it is computed.
+
+before: y[b, o, i, j] = relu(a[b, o, i, j])
+        z[b, o, i, j] = sum(pad(y[b, c, i + r - 1, j + s - 1], 0.0) * w[o, c, r, s], c, r, s)
+after:  y[b, o, i, j] = relu(a[b, o, i, j])
+        operand[b, i, j, c] = tf32(y[b, c, i, j])
+        operand_2[r, s, o, c] = tf32(w[o, c, r, s])
+        z[b, o, i, j] = sum(pad(operand[b, i + r - 1, j + s - 1, c], 0.0) * operand_2[r, s, o, c], c, r, s)
+
+The kernel that computes `y` stores the first copy too, or alone where nothing else reads `y`; the filter's is a
+constant where the filter is fixed. A schedule can only make such copies by launches of their own, at each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ir.contraction import contraction, indices, product
+from ir.partition.channels_last import convolution_parts
+from ir.partition.views import fresh
+from ir.sizes import value as number
+from ir.spec import Cast, Equation, Index, Number, Read, Spec
+from ir.verify import Facts, facts
+
+NARROW = "tf32"  # what operands are rounded to
+FEW = 16  # channels from which on a product is filled without taps
+
+
+def with_rounded_operands(spec: Spec, fixed: Collection[str], rounded: Collection[str]) -> Spec:
+    """A literal spec whose convolutions read rounded copies of their operands.
+
+    fixed: inputs that do not change between calls.  rounded: the sums of products whose operands may be rounded.
+    """
+    known = facts(spec)
+    taken = {t.name for t in spec.inputs} | {e.target for e in spec.equations}
+    copies: dict[tuple[str, tuple[int, ...]], str] = {}
+    made: list[Equation] = []
+    # A copy of an input would be a kernel of its own, and whether that pays, a schedule tells.
+    given = {t.name for t in spec.inputs} - set(fixed)
+    for e in spec.equations:
+        orders = _orders(e, known) if e.target in rounded else {}
+        if any(read.tensor in given for read in orders):
+            orders = {}
+        reads: dict[Read, Read] = {}
+        for read, order in orders.items():
+            if (read.tensor, order) not in copies:
+                # Numbered, so that equal copies are one kernel whatever they are of.
+                copies[read.tensor, order] = fresh("operand", taken)
+                made.append(_copy(copies[read.tensor, order], read.tensor, order, known))
+            at = tuple(read.at[d] for d in order)
+            reads[read] = replace(read, tensor=copies[read.tensor, order], at=at)
+        made.append(_reading(e, reads) if reads else e)
+    return replace(spec, equations=tuple(made))
+
+
+def _orders(e: Equation, known: Facts) -> dict[Read, tuple[int, ...]]:
+    """The operands of a convolution, and the orders of their dimensions in copies; none where it is none that a unit for
+    TF32 takes as it is."""
+    found = contraction(e)
+    parts = convolution_parts(e) or _without_taps(e)
+    if parts is None or found is None:
+        return {}
+    x, w, taps = parts
+    channels = [i for i in e.reduced if i not in taps]
+    outs = [i for i in e.indices if i in indices(w)]
+    plain = {found.a, found.b} == {x, w} and x.pad in (None, 0.0) and w.pad is None
+    if not plain or len(channels) != 1 or len(outs) != 1 or outs[0] in indices(x):
+        return {}
+    (channel,) = channels
+    once = all(sum(channel in indices(p) for p in read.at) == 1 for read in (x, w))
+    places = [n for n, read in enumerate((x, w)) if once and Index(channel) in read.at]
+    wide = all(known.tensors[read.tensor].dtype == "f32" for read in (x, w))
+    counts = [number(known.ranges[i].high, {}) for i in (channel, outs[0])]
+    if len(places) < 2 or not wide or min(counts) < FEW:
+        return {}
+    last = x.at.index(Index(channel))
+    beside = [d for d, p in enumerate(w.at) if p != Index(channel)]
+    beside.sort(key=lambda d: not taps & set(indices(w.at[d])))
+    return {
+        x: (*(d for d in range(len(x.at)) if d != last), last),
+        w: (*beside, w.at.index(Index(channel))),
+    }
+
+
+def _without_taps(e: Equation) -> tuple[Read, Read, set[str]] | None:
+    """The same as `convolution_parts` for a filter of one pixel; its dimensions beside channels have one element."""
+    found = contraction(e)
+    reads = [side for side in (found.a, found.b) if isinstance(side, Read)] if found else []
+    for x, w in (reads, reads[::-1]) if len(reads) == 2 else ():
+        ones = [p for p in w.at if not isinstance(p, Index)]
+        if len(x.at) == len(e.at) == len(w.at) and ones == [Number(0)] * (len(w.at) - 2):
+            return x, w, set()
+    return None
+
+
+def _copy(name: str, tensor: str, order: tuple[int, ...], known: Facts) -> Equation:
+    at = tuple(Index(f"{name}_d{d}") for d in range(len(order)))
+    sizes = tuple(known.tensors[tensor].shape[d] for d in order)
+    return Equation(name, tuple(at[d] for d in order), Cast(NARROW, Read(tensor, at)), sizes=sizes)
+
+
+def _reading(e: Equation, reads: dict[Read, Read]) -> Equation:
+    found = contraction(e)
+    assert found is not None
+    body = product(tuple(reads[side] for side in (found.a, found.b) if isinstance(side, Read)))
+    return replace(e, value=replace(e.reduce, body=body))
