@@ -10,11 +10,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from backends.backend import MachineFault
 from backends.gpu.device.nodes import device_turns
 from backends.gpu.device.tensors import DTYPES, array, same_bits
 from ir.reference.formulas import PART, Arithmetic, Formula, quantiles
 from ir.reference.rounding import HELD_AS
 
+_SAMPLE = 1 << 12  # numbers
+_SAMPLES = (
+    Formula("f32", (_SAMPLE,), (0x2B992DDF, -0x5EED)),
+    Formula("f32", (_SAMPLE,), (-0x1CA6, 0x5BD1E995), limits=(1.5, 3.7)),
+    Formula("f32", (_SAMPLE,), (0x165667B1, 7), draw="tiny", positive=True, shift=1000.0),
+)
 _WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes
 
 
@@ -46,11 +53,21 @@ def _parts(tensor: torch.Tensor, formula: Formula) -> Iterator[tuple[torch.Tenso
 @cache
 def _arithmetic(device: str) -> Arithmetic:
     table = torch.from_numpy(quantiles()).to(device, copy=True)
-    return Arithmetic(
+    made = Arithmetic(
         table=lambda at: table.index_select(0, at),
         floats=lambda x: x.to(torch.float32),
         long=lambda x: x.to(torch.int64),
     )
+    _require_alike(made, device)
+    return made
+
+
+def _require_alike(by: Arithmetic, device: str) -> None:
+    """MachineFault where a device gives other bits than numpy: no kernel could be right."""
+    places = torch.arange(_SAMPLE, dtype=torch.int32, device=device)
+    for one in _SAMPLES:
+        if array(one.at(places, by)).tobytes() != one.filled().tobytes():
+            raise MachineFault("check", f"on {device} inputs are not those that references have")
 
 
 @dataclass(frozen=True, slots=True)

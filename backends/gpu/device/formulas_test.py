@@ -200,3 +200,11 @@ def test_where_the_device_has_no_memory_left_it_is_not_the_kernel_that_is_wrong(
     with pytest.raises(BackendError) as fault:
         judged(hungry)
     assert (fault.value.stage, fault.value.kind) == ("check", "machine")
+
+
+def test_a_device_that_gives_other_bits_is_not_the_fault_of_a_kernel(monkeypatch):
+    on_device._arithmetic.cache_clear()
+    monkeypatch.setattr(on_device, "quantiles", lambda: module.quantiles() * np.float32(1 + 2**-23))
+    with pytest.raises(BackendError) as fault:
+        judged(right)
+    assert (fault.value.stage, fault.value.kind) == ("check", "machine")
