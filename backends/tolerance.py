@@ -49,8 +49,13 @@ FACTOR = {"f64": 2.0, "f32": 2.0, "f16": 3.0, "bf16": 3.0}
 # Outputs of 8 bits are results in 16 rounded once more, and those of tf32 in f32: a tie that falls to the other
 # side costs a unit, but few do, so a quarter of a unit in the root mean square is ample.
 FLOOR_ULPS = {
-    **{"f64": 4.0, "f32": 4.0, "f16": 1.0, "bf16": 1.0},
-    **{"tf32": 0.25, "f8e4m3": 0.25, "f8e5m2": 0.25},
+    "f64": 4.0,
+    "f32": 4.0,
+    "f16": 1.0,
+    "bf16": 1.0,
+    "tf32": 0.25,
+    "f8e4m3": 0.25,
+    "f8e5m2": 0.25,
 }
 # One element may err by so many times the tolerated root mean square error, and a few units
 # of its own last place: 0.0006% of normally distributed errors would lie outside 4.5. Where the
@@ -61,8 +66,13 @@ FEW = 32  # elements of which a root mean square says no more than one of them d
 # Of the floor: what a common factor may be off, beside what plain arithmetic is. Splitting f32 for
 # units that truncate takes some of the last place of every product.
 BIAS = {
-    **{"f64": 1.0, "f32": 1.0, "f16": 0.25, "bf16": 0.25},
-    **{"tf32": 0.25, "f8e4m3": 0.25, "f8e5m2": 0.25},
+    "f64": 1.0,
+    "f32": 1.0,
+    "f16": 0.25,
+    "bf16": 0.25,
+    "tf32": 0.25,
+    "f8e4m3": 0.25,
+    "f8e5m2": 0.25,
 }
 # Quantiles of the errors of rows, each with how many times the limit is allowed there.
 QUANTILES = ((0.5, 1.0), (0.9, 1.5), (1.0, SPREAD))
