@@ -46,6 +46,11 @@ def test_a_total_is_split_along_the_index_that_does_not_lie_side_by_side():
     assert splits(TOTAL, M=1000, K=1000) == {"y": ("m", 256)}
 
 
+def test_a_long_total_has_more_parts_that_programs_take_one_after_another():
+    assert splits(TOTAL, M=1 << 14, K=1 << 12) == {"y": ("m", 1024)}
+    assert splits(TOTAL, M=1 << 16, K=1 << 16) == {"y": ("m", 2048)}
+
+
 def test_where_the_other_index_is_too_short_the_last_one_is_split():
     assert splits(TOTAL, M=2, K=1 << 20) == {"y": ("k", 256)}
 
