@@ -29,6 +29,10 @@ COLUMNS = (32, 64, 128)  # the same, where rows are contiguous and not one after
 LONG_COLUMNS = (64, 128)
 ACROSS = (256, 64, 32)  # of such a row at a time
 REDUCED = (4096, 2048, 1024)  # of a row that is too long to be held whole
+# The same of a long part of a sum, and of long rows that begin anywhere in a vector, of which each element is a load. On an
+# H200 two norms of rows of 65,535 took 8.0 ms in tiles of 2048, and one of them 6.2 ms so.
+LONG_PART, UNALIGNED = (1 << 16, (4096,)), (1 << 15, (16384,))
+VECTOR = 4  # elements of f32 that are loaded at once
 STEPS = (1, 4, 8, 16)  # of a recurrence, in a product outside of it
 INNERMOST = (128, 256, 64, 32, 512, 1024, 2048)  # where nothing is reduced
 LONGEST_SIDE = 512  # that is held whole where a product needs all of it
@@ -56,6 +60,7 @@ def tile_choices(
     extents |= {i: -(-extents[i] // n) for i, n in parts.items()}
     scattered, across = _scattered(spec), _across(spec, roles, extents)
     several = _several(spec, roles, extents)
+    unaligned = _unaligned(spec, extents)
     wide = roles.summed - set(roles.stored) if roles.stepped and not narrowest(spec) else ()
     return tuple(
         tuple(
@@ -70,7 +75,11 @@ def tile_choices(
                 if i in wide
                 else [
                     *_beside(i, extents, across, "grid"),
-                    *(_of(i, roles, extents, scattered) if across.get(i) != LONG_COLUMNS else ()),
+                    *(
+                        _of(i, roles, extents, scattered, unaligned)
+                        if across.get(i) != LONG_COLUMNS
+                        else ()
+                    ),
                     *_beside(i, extents, across, "loop"),
                 ]
             )
@@ -93,6 +102,13 @@ def _across(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> Mapping[str
     fits = power_of_two(max(1, extents[reduced[0]])) * LONG_COLUMNS[0] <= HELD
     long = fits and extents[rows[0]] >= LONG
     return {reduced[0]: ACROSS, rows[0]: LONG_COLUMNS if long else COLUMNS}
+
+
+def _unaligned(spec: Spec, extents: Mapping[str, int]) -> frozenset[str]:
+    """The indices of long rows, of several, that begin anywhere in a vector."""
+    places = [r.at for e in spec.equations for r in e.reads() if len(r.at) > 1]
+    ends = {at[-1].name for at in places if isinstance(at[-1], Index)}
+    return frozenset(i for i in ends if extents[i] >= UNALIGNED[0] and extents[i] % VECTOR)
 
 
 def _beside(
@@ -143,6 +159,8 @@ def _split(
         sizes = ROWS
     elif index in roles.multiplied:
         sizes = SUMMED
+    elif not several and extents[index] >= LONG_PART[0]:
+        sizes = LONG_PART[1]
     level = "grid" if index in roles.stored else "loop"
     return [tiled(index, size, level) for size in sizes if size <= wide] or [
         tiled(index, wide, level)
@@ -163,7 +181,11 @@ def _scattered(spec: Spec) -> Mapping[str, tuple[int, ...]]:
 
 
 def _of(
-    index: str, roles: Roles, extents: Mapping[str, int], scattered: Mapping[str, tuple[int, ...]]
+    index: str,
+    roles: Roles,
+    extents: Mapping[str, int],
+    scattered: Mapping[str, tuple[int, ...]],
+    unaligned: Collection[str],
 ) -> list[Tiles]:
     extent = extents[index]
     if index in roles.jagged:
@@ -184,7 +206,8 @@ def _of(
         return _looped(index, extent, SUMMED, LONGEST_SIDE)
     if index in scattered and index not in roles.reduced:
         return _cut(index, extent, scattered[index], 0)
-    return _looped(index, extent, REDUCED, LONGEST_ROW)
+    sizes = UNALIGNED[1] if index in unaligned else REDUCED
+    return _looped(index, extent, sizes, LONGEST_ROW)
 
 
 def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles]:

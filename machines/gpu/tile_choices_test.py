@@ -1,6 +1,9 @@
 """Roles of indices, and the cuts that follow from them."""
 
+import pytest
+
 from ir.autoschedule.autoschedule import autoschedule
+from ir.parse.parse import parse_spec
 from ir.schedule import Decision
 from ir.sizes import bind
 from ir.variant.flatten import flatten
@@ -167,3 +170,33 @@ def test_phases_beside_a_pixel_are_one_or_all_and_few_rows_are_a_tile():
     }
     assert found["r"] == found["s"] == {0, 1}
     assert found["p"] == {1, 2, 4} and 0 in found["q"]
+
+
+NORM = """
+def f(x: f32[2048, {n}]) -> f32[2048, {n}]:
+    \"\"\"A norm over long rows.\"\"\"
+    s[i] = sum(x[i, j] * x[i, j], j)
+    y[i, j] = x[i, j] * rsqrt(s[i])
+    return y
+"""
+
+
+@pytest.mark.parametrize(("n", "tile", "threads"), [(65535, 16384, 512), (65536, 4096, 256)])
+def test_long_rows_that_begin_within_a_vector_have_larger_tiles(n, tile, threads):
+    schedule = autoschedule(parse_spec(NORM.format(n=n)), WITH_THREADS, {})
+    assert schedule.find("tile", "j").number("size") == tile
+    assert schedule.find("threads", "y").number("count") == threads
+
+
+CHANNELS = """
+def f(x: f32[8, 64, {n}]) -> f32[8, 64, {n}]:
+    \"\"\"A norm over channels.\"\"\"
+    s[i, k] = sum(x[i, j, k] * x[i, j, k], j)
+    y[i, j, k] = x[i, j, k] * rsqrt(s[i, k])
+    return y
+"""
+
+
+def test_a_norm_across_long_rows_takes_many_columns():
+    schedule = autoschedule(parse_spec(CHANNELS.format(n=1 << 16)), WITH_THREADS, {})
+    assert schedule.find("tile", "k").number("size") in (64, 128)
