@@ -276,6 +276,10 @@ class _Search:
         of_row = OF_ROW * (2 if _is_part_of_unaligned_rows(launch, largest) else 1)
         share = max(fewest, largest / (OF_PRODUCT if products else of_row))
         counts = thread_counts(self.machine)
+        padded = any(isinstance(s, Load) and s.pad is not None for s in launch.statements())
+        if padded and not products:
+            # Windows: one warp would exchange what it stores, as its threads hold vectors of what they load.
+            counts = tuple(c for c in counts if c >= min(fewest, largest))
         if products and launch.times(self.bound) > 1:
             # A step of a recurrence waits for what its threads exchange, which the estimate does not see.
             counts = tuple(c for c in counts if c <= fewest)

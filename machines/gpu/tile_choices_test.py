@@ -1,5 +1,7 @@
 """Roles of indices, and the cuts that follow from them."""
 
+from dataclasses import replace
+
 import pytest
 
 from ir.autoschedule.autoschedule import autoschedule
@@ -200,3 +202,18 @@ def f(x: f32[8, 64, {n}]) -> f32[8, 64, {n}]:
 def test_a_norm_across_long_rows_takes_many_columns():
     schedule = autoschedule(parse_spec(CHANNELS.format(n=1 << 16)), WITH_THREADS, {})
     assert schedule.find("tile", "k").number("size") in (64, 128)
+
+
+WINDOWS = """
+def f(x: f32[2048, 65536]) -> f32[2048, 65537]:
+    \"\"\"An average pooling with padding.\"\"\"
+    y[i, j]: [2048, 65537] = sum(pad(x[i, j + k - 4], 0.0), k=8)
+    return y
+"""
+
+
+def test_windows_that_reach_over_an_edge_have_more_than_one_warp():
+    table = {"warps_per_unit": 64, "programs_per_unit": 32}
+    machine = replace(WITH_THREADS, details={"gpu": table})
+    schedule = autoschedule(parse_spec(WINDOWS), machine, {})
+    assert schedule.find("threads", "y").number("count") >= 2 * machine.warp
