@@ -56,7 +56,7 @@ def tile_choices(
     parts: into how many a reduction over an index is split.  cut: indices that have their tiles.
     """
     ranges = facts_with_places(spec).ranges
-    extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
+    extents = _extents(spec, sizes)
     extents |= {i: -(-extents[i] // n) for i, n in parts.items()}
     scattered, across = _scattered(spec), _across(spec, roles, extents)
     several = _several(spec, roles, extents)
@@ -86,6 +86,18 @@ def tile_choices(
         )
         for i in ranges
     )
+
+
+def in_phases(spec: Spec, roles: Roles, sizes: Mapping[str, int]) -> bool:
+    """Whether results lie beside other phases of their pixel. sizes: bound."""
+    extents = _extents(spec, sizes)
+    return any(_phases(i, roles, extents) for i in roles.stored)
+
+
+def _extents(spec: Spec, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The extent of each index, 0 of a jagged range."""
+    ranges = facts_with_places(spec).ranges
+    return {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
 
 
 def _across(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> Mapping[str, tuple[int, ...]]:
@@ -222,17 +234,17 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
                 return [*whole, tiled(index, 1, "grid")]
             if index in roles.stepped:
                 return [tiled(index, s, "grid") for s in STEPS if s <= extent]
-            few = (
-                (1, 2, 4)
-                if extents[inner] < 2 * SIDES[0] and _next(index, roles, extents)
-                else (1,)
-            )
+            short = extents[inner] < 2 * SIDES[0] or _in_phases(inner, roles, extents)
+            few = (1, 2, 4) if short and _next(index, roles, extents) else (1,)
             return [tiled(index, size, "grid") for size in few if size <= extent]
         if _short_next(index, roles, extents):
             return _cut(index, extent, (*FEW_BESIDE, *SIDES[:2]), 0)
         # A step of a recurrence is short, so that many small tiles share it.
         small = extent <= SIDES[0] or roles.stepped
         sides = (SMALL_SIDE, *SIDES) if small else SIDES
+        if _in_phases(index, roles, extents) and -extent % SMALL_SIDE < -extent % SIDES[0]:
+            # Rows of pixels cannot be taken as one, so that less is outside of small tiles of several.
+            sides = (*SIDES, SMALL_SIDE)
         return _cut(index, extent, sides if extent < LONG else SIDES[1:], SIDES[-1])
     if index in roles.fastest:
         return _cut(index, extent, INNERMOST, max(INNERMOST))
@@ -291,10 +303,18 @@ def _short_next(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
 
 def _phases(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
     """Whether results of a few values of an index lie side by side, each beside one of the other side of a
-    product: so do the phases of a pixel."""
+    product, while a longer index fills its own: so do the phases of a pixel."""
+    if extents[index] > FEW_PHASES or _innermost(index, roles, extents) == index:
+        return False
     before = roles.stored[: _rank(index, roles)][-1:]
     other = {i for pair in roles.sides for side in pair if index not in side for i in side}
-    return extents[index] <= FEW_PHASES and any(i in other for i in before)
+    return any(i in other for i in before)
+
+
+def _in_phases(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
+    """Whether the next faster index is of phases."""
+    after = roles.stored[_rank(index, roles) + 1 :][:1]
+    return any(_phases(i, roles, extents) for i in after)
 
 
 def _after(index: str, other: str, roles: Roles) -> bool:

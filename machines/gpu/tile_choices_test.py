@@ -11,7 +11,7 @@ from ir.sizes import bind
 from ir.variant.flatten import flatten
 from ir.verify import facts as facts_of
 from machines.gpu.index_roles import roles
-from machines.gpu.tile_choices import tile_choices
+from machines.gpu.tile_choices import in_phases, tile_choices
 from testing.samples.samples import WITH_THREADS, spec_of, workload
 
 
@@ -217,3 +217,19 @@ def test_windows_that_reach_over_an_edge_have_more_than_one_warp():
     machine = replace(WITH_THREADS, details={"gpu": table})
     schedule = autoschedule(parse_spec(WINDOWS), machine, {})
     assert schedule.find("threads", "y").number("count") >= 2 * machine.warp
+
+
+@pytest.mark.parametrize(("columns", "small"), [(64, False), (65, True), (80, True)])
+def test_pixels_beside_phases_have_small_tiles_where_less_is_outside_of_them(columns, small):
+    spec = spec_of(
+        "c[b, r, o, p, q] = sum(x[b, k, p, q] * w[r, o, k], k)",
+        "y[b, o, p, q, r] = c[b, r, o, p, q] + 1.0",
+        inputs=f"x: f32[4, 64, 64, {columns}], w: f32[2, 64, 64]",
+        result=f"f32[4, 64, 64, {columns}, 2]",
+    )
+    choices = tile_choices(spec, roles(spec), {})
+    found = dict(zip(facts_of(spec).ranges, choices, strict=True))
+    assert (16 in {c[0].option("size") if c else 0 for c in found["q"]}) == small
+    assert {c[0].option("size") for c in found["p"]} == {1, 2, 4}
+    assert in_phases(spec, roles(spec), {})
+    assert not in_phases(GROUPED, roles(GROUPED), {})
