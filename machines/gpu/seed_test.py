@@ -258,3 +258,25 @@ def test_what_is_computed_element_by_element_takes_one_access_a_thread(dtype, ea
     found = autoschedule(spec, WITH_THREADS, {})
     (tile,), (count,) = found.of("tile"), found.of("threads")
     assert tile.number("size") == each * count.number("count")
+
+
+def test_a_judge_is_not_asked_of_what_the_estimate_finds_far_too_slow(monkeypatch):
+    sizes = {"M": 4096, "N": 4096, "K": 4096}
+    spec = spec_of(
+        "y[m, n] = sum(x[m, k] * w[k, n], k)",
+        inputs="x: f16[M, K], w: f16[K, N]",
+        result="f32[M, N]",
+    )
+    asked = []
+
+    def cost(nest):
+        asked.append(1)
+        return estimate(nest, WITH_THREADS, sizes)
+
+    counts, found = [], set()
+    for far in (1.5, seed.FAR, np.inf):
+        monkeypatch.setattr(seed, "FAR", far)
+        found.add(autoschedule(spec, WITH_THREADS, sizes, cost=cost))
+        counts.append(len(asked))
+        asked.clear()
+    assert len(found) == 1 and counts[0] < counts[1] <= counts[2]

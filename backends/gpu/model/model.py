@@ -19,6 +19,7 @@ from backends.gpu.model.transactions import Move
 from backends.gpu.model.work import Known, Work, work
 from backends.gpu.rules import Rules
 from ir.machine import Machine
+from ir.memo import Recent
 from ir.nest.footprint import on_chip_bytes, register_bytes
 from ir.nest.nest import Dot, Launch, LoopNest, Store
 from ir.sizes import bind
@@ -65,8 +66,12 @@ SORTS = {  # what the figures `busy_<sort>` are of
 MEETING = 3  # latencies of the cache at a grid barrier: a fence, a flag, and who sees it
 KEPT = 0.6  # share of the cache that holds what is read again
 START_CYCLES = 1500  # from one program's end to the next one's first load
+MOST_GUESSED = 1024  # launches of a machine whose terms are kept
 REGISTERS_BESIDE = 24  # of a thread, for addresses and the like, where no build tells
 ADDRESS_REGISTERS = 2  # that hold an address
+
+
+_GUESSED: Recent[Machine, dict[Launch, dict[str, float]]] = Recent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,10 @@ def modelled(
     total = 0.0
     sums: dict[str, float] = {}
     for _, launches in nest.groups():
-        step = [terms(launch, machine, rules, bound, figures) for launch in launches]
+        if figures:
+            step = [terms(launch, machine, rules, bound, figures) for launch in launches]
+        else:
+            step = [_guessed(launch, machine, rules, bound) for launch in launches]
         later = _again(launches, step, machine)
         for launch, found, again in zip(launches, step, later, strict=True):
             more = launch.times(bound) - 1
@@ -158,6 +166,20 @@ def combine(found: Mapping[str, float], weights: Weights = WEIGHTS) -> float:
     longest = max(parts.values())
     beside = weights.loss * (sum(parts.values()) - longest)
     return weights.launch * found["launch_us"] + longest + beside
+
+
+def _guessed(
+    launch: Launch, machine: Machine, rules: Rules, sizes: Mapping[str, int]
+) -> dict[str, float]:
+    """The terms of a launch that was not built. Schedules of a search differ in few launches of a kernel, so those
+    of others are kept."""
+    key = (rules, *sorted(sizes.items()))
+    known = _GUESSED.get(machine, key) or _GUESSED.put(machine, key, {})
+    if launch not in known:
+        if len(known) >= MOST_GUESSED:
+            known.clear()
+        known[launch] = terms(launch, machine, rules, sizes, {})
+    return known[launch]
 
 
 def terms(

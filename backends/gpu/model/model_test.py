@@ -409,3 +409,15 @@ def test_jagged_ranges_have_their_mean_length():
     found = terms_of(nest_of("embedding_bag", *lines, sizes=sizes), sizes)
     rows = 4096 * 64 * 4
     assert rows < found["asked_bytes"] < 1.2 * rows
+
+
+def test_guesses_of_one_launch_at_several_sizes_and_on_several_chips_are_apart():
+    spec = spec_of("y[m, k] = x[m, k] + 1.0")
+    lines = ("tile(m, size=1)", "place(m.outer, level=grid)")
+    nest = nest_of(spec, *lines, sizes=ROWS)
+    sizes = ({"M": 4096, "K": 1024}, {"M": 4096, "K": 2048})
+    before = [modelled(nest, CHIP, RULES, one, {}).us for one in sizes]
+    assert before[0] < before[1]
+    assert [modelled(nest, CHIP, RULES, one, {}).us for one in sizes] == before
+    slower = replace(CHIP, launch_us=2 * CHIP.launch_us)
+    assert modelled(nest, slower, RULES, sizes[0], {}).us > before[0]
