@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from frontends.aten.contraction import wider
-from frontends.aten.interleaved import Way, phase, way, whole
+from frontends.aten.interleaved import Way, phase, way
 from frontends.aten.table import rule
 from frontends.axes import reduce
 from frontends.builder import Builder, Meta, Value
@@ -113,11 +113,8 @@ def transposed(b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, gro
 
     # In the order in which windows run, channels last: so that both run along memory.
     meta = Meta(weight.dtype, (Number(groups), *strides, each, *taps, own))
-    phased = b.define(meta, filters, "phased")
-    if count > 1 and all(map(whole, ways)):
-        return _side_by_side(b, out, x, phased, ways, there, groups)
     channels = times(out.shape[1], Number(count))
-    phased = b.reshape(phased, (channels, *taps, own))
+    phased = b.reshape(b.define(meta, filters, "phased"), (channels, *taps, own))
 
     def weigh(g: Expr, o: Expr, c: Expr, *js: Expr) -> Expr:
         return phased.wide(plus(times(g, times(each, Number(count))), o), *js, c)
@@ -135,45 +132,6 @@ def transposed(b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, gro
         return made.at(n, plus(times(first, each), o % each if groups > 1 else o), *places)
 
     return b.define(out, result, "interleaved")
-
-
-def _side_by_side(
-    b: Builder,
-    out: Meta,
-    x: Value,
-    phased: Value,
-    ways: Sequence[Way],
-    slide: Slide,
-    groups: int,
-) -> Value:
-    """Of whole periods: the phases of a result lie side by side in memory, so that what is one dimension
-    of the result is two of what is computed. phased: [G, ...phases, O / G, ...taps, C / G]."""
-    rank = len(ways)
-    _, *strides, each = phased.shape[: rank + 2]
-    *window, own = phased.shape[rank + 2 :]
-    over, spread = runs((own, *window))
-    counts = [w.count for w in ways]
-    split = (Number(groups),) if groups > 1 else ()
-    # Under another shape a tensor is computed once, and not in the product.
-    held = b.reshape(phased, (Number(1), *phased.shape) if split else phased.shape[1:])
-
-    def product(n: Expr, *at: Expr) -> Expr:
-        g, at = (at[0], at[1:]) if split else (Number(0), at)
-        phases, o, places, summed = at[:rank], at[rank], at[rank + 1 :][:rank], at[2 * rank + 1 :]
-        c, *js = spread(*summed)
-        read = slide.read(x, n, plus(times(g, own), c), *slide.at(places, js))
-        return read * held.wide(*((Number(0), g) if split else ()), *phases, o, *js, c)
-
-    meta = Meta(out.dtype, (out.shape[0], *split, *strides, each, *counts))
-    made = b.reduce("sum", meta, over, product, SUM)
-
-    def beside(*at: Expr) -> Expr:
-        first, pairs = at[: -2 * rank], at[-2 * rank :]
-        return made.at(*first[:-1], *pairs[1::2], first[-1], *pairs[::2])
-
-    pairs = (d for pair in zip(counts, strides, strict=True) for d in pair)
-    meta = Meta(out.dtype, (out.shape[0], *split, each, *pairs))
-    return b.reshape(b.define(meta, beside, "interleaved"), out.shape)
 
 
 def _spaced(b: Builder, x: Value, stride: Sequence[int]) -> Value:

@@ -4,9 +4,7 @@ Along one dimension `y[p] = sum(x[q] * w[k])` over all `q * s + k = p + low`. Wi
 that is `k = r + low - shift - d * s`, `q = u + d`: for each of the s phases r a convolution of x, at the
 same few d, with every s-th element of the weight. So all phases are one ordinary convolution without a
 stride, which has s times as many channels in its result, and takes as many products as there are, but
-for the taps that some phases lack; zeros between elements of x would make them s times as many. Of whole
-periods (`whole`) the phases are dimensions of what is computed, which is stored in the order of y; else they
-are channels, and a second equation puts them between each other.
+for the taps that some phases lack; zeros between elements of x would make them s times as many.
 """
 
 from __future__ import annotations
@@ -54,12 +52,6 @@ class Way:
         """Whether a tap may lie outside of the weight."""
         highest = self.first + self.stride - 1
         return highest >= self.kernel or self.first < (self.taps - 1) * self.stride
-
-
-def whole(w: Way) -> bool:
-    """Whether results are whole periods of phases, the first of which begins with the first result."""
-    size = constant(w.size)
-    return w.shift == 0 and size is not None and size % w.stride == 0
 
 
 def way(size: Expr, kernel: Expr, stride: int, dilation: int, low: int) -> Way:

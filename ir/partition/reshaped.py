@@ -4,11 +4,7 @@ through an alias, and their own shape becomes the alias.
 before: c[p, n] = sum(...), v[b, s, n] = c[b * S + s, n], y[b, s, n] = gelu(v[b, s, n]) + x[b, s, n]
 after:  c[p, n] = sum(...), y_flat[p, n] = gelu(c[p, n]) + x_flat[p, n], y[b, s, n] = y_flat[b * S + s, n]
 
-`x_flat` shows the memory of `x`. So the equations join the contraction as its epilogue. The contraction may be
-seen with its dimensions in another order, too, as the phases of a transposed convolution are:
-
-before: c[r, p] = sum(...), a[p, r] = c[r, p], v[i] = a[i // 2, i % 2], y[i] = tanh(v[i])
-after:  c[r, p] = sum(...), a[p, r] = c[r, p], y_flat[p, r] = tanh(a[p, r]), y[i] = y_flat[i // 2, i % 2]
+`x_flat` shows the memory of `x`. So the equations join the contraction as its epilogue.
 """
 
 from __future__ import annotations
@@ -50,17 +46,11 @@ class _Moving:
         self.shapes = {name: shape(t, {}) for name, t in facts(spec).tensors.items()}
         self.taken = {*self.shapes, *(i for e in spec.equations for i in e.indices)}
         self.fixed = {*aliases, *(t for r in recurrences(spec) for t in r.targets)}
-        # Contractions, also in another order, and pointwise equations of the same shape that read one.
+        # Contractions, and pointwise equations of the same shape that read one.
         self.contracted: set[str] = set()
-        self.later: set[str] = set()  # what depends on one of these and is none
 
     def take(self, e: Equation) -> None:
         """Adds an equation, moved where that is possible."""
-        self._take(e)
-        if e.target not in self.contracted and any(map(self._depends, e.sources())):
-            self.later.add(e.target)
-
-    def _take(self, e: Equation) -> None:
         if e.accumulate or not is_plain(e) or e.target in self.fixed:
             self.equations.append(e)
         elif not is_pointwise(e.value):
@@ -71,8 +61,6 @@ class _Moving:
             self._take_pointwise(e)
 
     def _take_pointwise(self, e: Equation) -> None:
-        if self._turned(e):
-            self.contracted.add(e.target)
         own = [root(n.tensor, self.aliases) for n in e.reads() if n.at == e.at and n.pad is None]
         read = [tensor for tensor in own if tensor in self.contracted]
         if read and self.shapes[read[0]] != self.shapes[e.target]:
@@ -82,26 +70,15 @@ class _Moving:
             self.contracted.add(e.target)
         self.equations.append(e)
 
-    def _turned(self, e: Equation) -> bool:
-        """Whether an equation is a contraction with its dimensions in another order."""
-        read = e.value
-        if not isinstance(read, Read) or read.pad is not None or read.tensor not in self.contracted:
-            return False
-        return len(read.at) == len(e.at) and set(read.at) == set(e.at)
-
     def _moved(self, e: Equation, to: _Shape) -> bool:
         """Whether an equation was added under another shape."""
         old = self.shapes[e.target]
-        if prod(old) != prod(to):
+        alike = _alike(old, to)
+        last = set(e.indices[len(old) - alike :])
+        if prod(old) != prod(to) or not _stays(e.value, e.at, last):
             return False
-        first, last = _alike(old, to)
-        if any(r.at != e.at and self._late(r.tensor) for r in e.reads()):
-            first = 0  # such as the mean of a row, which is known only after all of the contraction
-        stays = {*e.indices[:first], *e.indices[len(old) - last :]}
-        if not _stays(e.value, e.at, stays):
-            return False
-        new = [fresh(f"{e.target}_{d}", self.taken) for d in range(len(to) - first - last)]
-        at = (*e.at[:first], *map(Index, new), *e.at[len(old) - last :])
+        new = [fresh(f"{e.target}_{d}", self.taken) for d in range(len(to) - alike)]
+        at = (*map(Index, new), *e.at[len(old) - alike :])
         flat = fresh(f"{e.target}_flat", self.taken)
         value = self._under(e.value, e.at, at, to)
         self._add(Equation(flat, at, value, sizes=tuple(map(Number, to))), to)
@@ -109,12 +86,6 @@ class _Moving:
         self.equations.append(_view(e.target, e.at, old, flat, to))
         self.aliases[e.target] = flat
         return True
-
-    def _depends(self, tensor: str) -> bool:
-        return root(tensor, self.aliases) in self.contracted or self._late(tensor)
-
-    def _late(self, tensor: str) -> bool:
-        return root(tensor, self.aliases) in self.later or tensor in self.later
 
     def _under(self, expr: Expr, old: tuple[Expr, ...], at: tuple[Expr, ...], to: _Shape) -> Expr:
         """An expression whose reads at `old` are at `at` of tensors of the new shape."""
@@ -138,30 +109,24 @@ class _Moving:
         self.shapes[e.target] = to
 
 
-def _alike(a: _Shape, b: _Shape) -> tuple[int, int]:
-    """How many first dimensions, and how many of the others at the end, two shapes have in common."""
-    last = _common(a[::-1], b[::-1])
-    return _common(a[: len(a) - last], b[: len(b) - last]), last
-
-
-def _common(a: _Shape, b: _Shape) -> int:
-    """How many first dimensions two shapes have in common."""
+def _alike(a: _Shape, b: _Shape) -> int:
+    """How many last dimensions two shapes have in common."""
     count = 0
-    for x, y in zip(a, b, strict=False):
+    for x, y in zip(reversed(a), reversed(b), strict=False):
         if x != y:
             break
         count += 1
     return count
 
 
-def _stays(expr: Expr, at: tuple[Expr, ...], kept: set[str]) -> bool:
+def _stays(expr: Expr, at: tuple[Expr, ...], last: set[str]) -> bool:
     """Whether an expression can be computed under another shape: all that it reads has the old shape, or
     is read by indices that stay."""
     if isinstance(expr, Read) and expr.at == at:
         return expr.pad is None
     if isinstance(expr, Index):
-        return expr.name in kept
-    return all(_stays(part, at, kept) for part in expr.children())
+        return expr.name in last
+    return all(_stays(part, at, last) for part in expr.children())
 
 
 def _view(target: str, at: tuple[Expr, ...], own: _Shape, source: str, shown: _Shape) -> Equation:
@@ -171,15 +136,14 @@ def _view(target: str, at: tuple[Expr, ...], own: _Shape, source: str, shown: _S
 
 
 def _positions(at: tuple[Expr, ...], own: _Shape, shown: _Shape) -> Iterator[Expr]:
-    first, last = _alike(own, shown)
-    yield from at[:first]
-    middle = slice(first, len(own) - last)
+    alike = _alike(own, shown)
+    leading = own[: len(own) - alike]
     flat: Expr = Number(0)
-    for n, (index, size) in enumerate(zip(at[middle], own[middle], strict=True)):
-        flat = index if n == 0 else flat * size + index
-    rest = shown[first : len(shown) - last]
+    for n, index in enumerate(at[: len(leading)]):
+        flat = index if n == 0 else flat * leading[n] + index
+    rest = shown[: len(shown) - alike]
     for d in range(len(rest)):
         inner = prod(rest[d + 1 :])
         one = flat if inner == 1 else flat // inner
         yield one if d == 0 else one % rest[d]
-    yield from at[len(own) - last :]
+    yield from at[len(leading) :]

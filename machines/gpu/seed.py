@@ -46,7 +46,7 @@ from machines.gpu.index_roles import last_stored
 from machines.gpu.plans import Plan, narrow_plans, stepwise_plan, wide_plans
 from machines.gpu.quick_cost import LaunchWork, few_threads, usual_threads, work
 from machines.gpu.shared_memory import shared_bytes
-from machines.gpu.tile_choices import UNALIGNED, VECTOR, in_phases, tile_choices
+from machines.gpu.tile_choices import UNALIGNED, VECTOR, tile_choices
 
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
 MOST_MAPPED = 1024  # launches whose mapping is kept
@@ -177,11 +177,7 @@ class _Search:
             for point in product(*(range(len(c)) for c in choices)):
                 yield at(point)
             return
-        starts = [tuple(0 for _ in choices), tuple(len(c) // 2 for c in choices)]
-        if in_phases(plan.formed, plan.roles, self.bound):
-            # Small tiles of several rows, which no way of better ones leads to from larger ones.
-            starts.append(tuple(len(c) - 1 for c in choices))
-        for start in starts:
+        for start in (tuple(0 for _ in choices), tuple(len(c) // 2 for c in choices)):
             yield climb(start, [len(c) for c in choices], at)
 
     def _try(self, plan: Plan, tiles: tuple[Decision, ...], bounds: tuple[Decision, ...]) -> _Found:

@@ -18,7 +18,6 @@ from machines.gpu.index_roles import Roles
 SIDES = (32, 64, 128, 256)  # of a product
 SMALL_SIDE = 16
 FEW_BESIDE = (2, 4, 8, 16)  # of an index whose next faster one is short and whole
-FEW_PHASES = 4  # that a program may have all of
 SUMMED = (64, 32, 128)  # by a product, at a time
 WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
@@ -56,7 +55,7 @@ def tile_choices(
     parts: into how many a reduction over an index is split.  cut: indices that have their tiles.
     """
     ranges = facts_with_places(spec).ranges
-    extents = _extents(spec, sizes)
+    extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
     extents |= {i: -(-extents[i] // n) for i, n in parts.items()}
     scattered, across = _scattered(spec), _across(spec, roles, extents)
     several = _several(spec, roles, extents)
@@ -86,18 +85,6 @@ def tile_choices(
         )
         for i in ranges
     )
-
-
-def in_phases(spec: Spec, roles: Roles, sizes: Mapping[str, int]) -> bool:
-    """Whether results lie beside other phases of their pixel. sizes: bound."""
-    extents = _extents(spec, sizes)
-    return any(_phases(i, roles, extents) for i in roles.stored)
-
-
-def _extents(spec: Spec, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The extent of each index, 0 of a jagged range."""
-    ranges = facts_with_places(spec).ranges
-    return {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
 
 
 def _across(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> Mapping[str, tuple[int, ...]]:
@@ -229,22 +216,17 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
         inner = _innermost(index, roles, extents)
         if index != inner:
             if extent < SMALL_SIDE and _after(index, inner, roles):
-                near = _rank(index, roles) == _rank(inner, roles) + 1
-                whole: list[Tiles] = [()] if near or _phases(index, roles, extents) else []
+                whole: list[Tiles] = [()] if _rank(index, roles) == _rank(inner, roles) + 1 else []
                 return [*whole, tiled(index, 1, "grid")]
             if index in roles.stepped:
                 return [tiled(index, s, "grid") for s in STEPS if s <= extent]
-            short = extents[inner] < 2 * SIDES[0] or _in_phases(inner, roles, extents)
-            few = (1, 2, 4) if short and _next(index, roles, extents) else (1,)
+            few = (1, 2, 4) if extents[inner] < 2 * SIDES[0] and _next(index, roles) else (1,)
             return [tiled(index, size, "grid") for size in few if size <= extent]
         if _short_next(index, roles, extents):
             return _cut(index, extent, (*FEW_BESIDE, *SIDES[:2]), 0)
         # A step of a recurrence is short, so that many small tiles share it.
         small = extent <= SIDES[0] or roles.stepped
         sides = (SMALL_SIDE, *SIDES) if small else SIDES
-        if _in_phases(index, roles, extents) and -extent % SMALL_SIDE < -extent % SIDES[0]:
-            # Rows of pixels cannot be taken as one, so that less is outside of small tiles of several.
-            sides = (*SIDES, SMALL_SIDE)
         return _cut(index, extent, sides if extent < LONG else SIDES[1:], SIDES[-1])
     if index in roles.fastest:
         return _cut(index, extent, INNERMOST, max(INNERMOST))
@@ -301,22 +283,6 @@ def _short_next(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
     return any(i in side and extents[i] < SMALL_SIDE for i in after for side in sides)
 
 
-def _phases(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
-    """Whether results of a few values of an index lie side by side, each beside one of the other side of a
-    product, while a longer index fills its own: so do the phases of a pixel."""
-    if extents[index] > FEW_PHASES or _innermost(index, roles, extents) == index:
-        return False
-    before = roles.stored[: _rank(index, roles)][-1:]
-    other = {i for pair in roles.sides for side in pair if index not in side for i in side}
-    return any(i in other for i in before)
-
-
-def _in_phases(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
-    """Whether the next faster index is of phases."""
-    after = roles.stored[_rank(index, roles) + 1 :][:1]
-    return any(_phases(i, roles, extents) for i in after)
-
-
 def _after(index: str, other: str, roles: Roles) -> bool:
     """Whether an index changes faster in memory than another one."""
     return _rank(index, roles) > _rank(other, roles)
@@ -326,7 +292,6 @@ def _rank(index: str, roles: Roles) -> int:
     return roles.stored.index(index) if index in roles.stored else -1
 
 
-def _next(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
-    """Whether an index changes fastest but for one, beside the phases of a pixel."""
-    stored = [i for i in roles.stored if not _phases(i, roles, extents)]
-    return len(stored) > 1 and index == stored[-2]
+def _next(index: str, roles: Roles) -> bool:
+    """Whether an index changes fastest but for one."""
+    return len(roles.stored) > 1 and index == roles.stored[-2]
