@@ -85,7 +85,7 @@ def judged(
     if sums.rms(sums.off) > most and truth.numel() >= FEW:
         reason = f"a root mean square error of {sums.rms(sums.off):.3g}; {most:.3g} is allowed"
     elif any(
-        bool((_off(g, t) > one + unit * _finite(t).abs()).any()) for g, t in _pieces(got, truth)
+        bool((_off(g, t) > one + unit * _finite(t).abs()).any()) for g, t in pieces(got, truth)
     ):
         reason = f"an element is off by {sums.worst:.3g}; about {one:.3g} is allowed"
     return Verdict(_over(sums.off, sums.truth), ratio, reason)
@@ -107,7 +107,7 @@ class _Sums:
     @staticmethod
     def of(got: Tensor, reference: Tensor, truth: Tensor) -> _Sums:
         sums = _Sums(count=truth.numel())
-        for g, r, t in _pieces(got, reference, truth):
+        for g, r, t in pieces(got, reference, truth):
             off, plain = _off(g, t), _off(r, t)
             sums.lost += int((~off.isfinite()).sum())
             sums.off += float(off.square().sum())
@@ -141,7 +141,7 @@ def _finite(values: Tensor) -> Tensor:
     return values.where(values.isfinite(), 0.0)
 
 
-def _pieces(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+def pieces(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Tensors of one shape, flat, some elements at a time: large ones leave room so."""
     flat = [t.detach().reshape(-1) for t in tensors]
     for at in range(0, flat[0].numel(), PIECE):

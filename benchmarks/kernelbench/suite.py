@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten
 
+from benchmarks.against_float64 import pieces
 from benchmarks.kernelbench.verdict import CLOSE
 
 SEED = 42
 TRIALS = 5
-PIECE = 1 << 26  # elements that are compared at a time, so that large results leave room
 
 
 def trial_seeds() -> list[int]:
@@ -49,10 +49,3 @@ def _leaf(got: Any, expected: Any) -> str:
     if not count:
         return ""
     return f"{count} of {expected.numel()} elements are off, by up to {far:.3g}"
-
-
-def pieces(*tensors: torch.Tensor) -> Any:
-    """Tensors of one shape, flat, some elements at a time."""
-    flat = [t.detach().reshape(-1) for t in tensors]
-    for at in range(0, flat[0].numel(), PIECE):
-        yield tuple(t[at : at + PIECE] for t in flat)
