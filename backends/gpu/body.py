@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from backends.backend import BackendError
@@ -72,6 +73,7 @@ class BodyBuilder:
             self.blocks, self.tile, self._temporary, self.factors, exact_differences(launch)
         )
         self.loads = {s.value: s for s in launch.statements() if isinstance(s, Load)}
+        self.products = Counter(s.value for s in launch.statements() if isinstance(s, Dot))
         self.late = late_loads(launch)
         self.transposed = transposed(launch, self.late)
         self.idle = idle(launch)
@@ -239,7 +241,8 @@ class BodyBuilder:
         scales = tuple(Operand(*self.tile(t)) for t in s.scales)
         if self.rules.flat_sums and (flat := flat_sum(self.blocks, axes, a, b)):
             self.sums[name] = flat
-        last = self.rules.k_last
+        # Several that are added up would each be brought into the layout of their sum.
+        last = self.rules.k_last and self.products[s.value] == 1
         self._assign(s.value, matmul(self.blocks, name, axes, a, b, s.accumulate, scales, last))
 
     def _operand(self, tile: Tile, over: tuple[str, ...]) -> Operand:

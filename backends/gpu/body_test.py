@@ -135,6 +135,23 @@ def test_loops_of_a_persistent_block_have_stages_unless_they_are_one_with_that_a
     assert [s.stages for s in of(to.Loop, body.each())] == [0 if one_loop else 3]
 
 
+@pytest.mark.parametrize(("dtype", "transposed"), [("tf32", 1), ("tf32x3", 0)])
+def test_a_product_alone_is_transposed_and_those_that_are_added_up_are_not(dtype, transposed):
+    lines = tuple(f"tile({i}, size=64)" for i in "mn")
+    lines += tuple(f"place({i}.outer, level=grid)" for i in "mn")
+    lines += ("compute(y, unit=matrix)", f"precision(y, dtype={dtype})")
+    spec = spec_of(
+        "y[m, n] = sum(x[m, k] * w[k, n], k)",
+        inputs="x: f32[M, K], w: f32[K, N]",
+        result="f32[M, N]",
+    )
+    launch = lowered(spec, *lines, sizes=dict(M=128, N=128, K=32), machine=WITH_TF32).launches[0]
+    every = list(expressions(*BodyBuilder(launch, replace(RULES, k_last=True)).each()))
+    products = [e for e in every if isinstance(e, to.Product)]
+    found = [e for e in every if isinstance(e, to.Permuted) and e.value in products]
+    assert len(found) == transposed and products
+
+
 def test_bounds_in_data_are_loaded():
     lines = ("tile(b, size=1)", "tile(l, size=8)", "place(b.outer, level=grid)")
     _, found = made("embedding_bag", *lines, sizes=dict(V=9, D=20, L=64, B=12))

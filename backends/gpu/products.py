@@ -8,7 +8,7 @@ from backends.backend import BackendError
 from backends.gpu.blocks import Blocks
 from backends.gpu.flat_sums import FlatSum
 from backends.gpu.shapes import permuted
-from backends.gpu.tile import Joined, Product, Reshaped
+from backends.gpu.tile import Joined, Masked, Product, Reshaped
 from backends.gpu.values import product
 from ir.spec import DTYPES, Expr, Number
 
@@ -46,7 +46,7 @@ def matmul(
     batch, rows, columns = _groups(axes, a, b)
     if not set(rows) <= {*a.axes}:
         a, b, scales = b, a, scales[::-1]
-    if k_last and not onto and not scales and _turns(blocks, a, b, rows, columns):
+    if k_last and not onto and not scales and _faster_transposed(blocks, a, b, rows, columns):
         a, b, rows, columns = b, a, columns, rows
     over = tuple(i for i in a.axes if i not in batch and i not in rows)
     left = _shaped(blocks, a, (batch, rows, over))
@@ -96,13 +96,14 @@ def _is_straight(
     return plain and (*batch, *rows, *columns) == axes
 
 
-def _turns(
+def _faster_transposed(
     blocks: Blocks, a: Operand, b: Operand, rows: tuple[str, ...], columns: tuple[str, ...]
 ) -> bool:
     """Whether b's columns times a's rows is the faster matmul: of b, which the large instruction reads in
     shared memory, what is summed does not come last, and of a it does; and there are rows enough."""
     wide = DTYPES.get(a.dtype, 4) == DTYPES.get(b.dtype, 4) == WIDE
-    if not wide or len(rows) != 1 or len(columns) != 1:
+    masked = isinstance(a.value, Masked)  # so it is made in registers, and would go through memory
+    if not wide or masked or len(rows) != 1 or len(columns) != 1:
         return False
     side = blocks[columns[0]].wide
     enough = isinstance(side, Number) and side.value >= LARGE_SIDE

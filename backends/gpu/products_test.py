@@ -108,7 +108,7 @@ def test_a_product_has_the_dtype_of_its_operands(dtype):
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "dtype", "turned"),
+    ("a", "b", "dtype", "transposed"),
     [
         ("kj", "nk", "tf32", True),  # operand B would be n by k, with its columns contiguous
         ("jk", "nk", "tf32", False),  # what is summed comes last in both
@@ -116,12 +116,12 @@ def test_a_product_has_the_dtype_of_its_operands(dtype):
         ("kj", "nk", "bf16", False),  # the large instruction takes both orders
     ],
 )
-def test_operand_b_of_4_bytes_has_what_is_summed_last(monkeypatch, a, b, dtype, turned):
+def test_operand_b_of_4_bytes_has_what_is_summed_last(monkeypatch, a, b, dtype, transposed):
     monkeypatch.setitem(WIDTH, "j", 64)
     x, w, acc = (Name("value", n) for n in ("x", "w", "acc"))
     sides = Operand(x, tuple(a), dtype), Operand(w, tuple(b), dtype)
     made = matmul(Blocks(), acc, tuple("nj"), *sides, onto=False, k_last=True)
-    assert isinstance(made, Permuted) == turned
+    assert isinstance(made, Permuted) == transposed
     names = {"x": tensor(a, 1), "w": tensor(b, 2)}
     exact = np.einsum(f"{a},{b}->nj", names["x"], names["w"])
     np.testing.assert_allclose(meaning(made, names), exact, rtol=1e-10)

@@ -35,7 +35,8 @@ class Rules:
     holds_addresses: bool = False
     clusters: bool = False  # whether thread blocks of a cluster reach each other's shared memory
     # Whether operand B of a matmul, of elements of 4 bytes, is brought into another order through registers where
-    # what is summed does not come last in it; operand A lies in registers anyway.
+    # what is summed does not come last in it; operand A lies in registers anyway. On machines whose matrix unit reads
+    # shared memory.
     k_last: bool = False
     # Whether tiles of windows that reach over no edge are computed without checks (`backends/gpu/interior.py`).
     interiors: bool = False
