@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.results import settle, summary
 from tools.cheats_table import cheats, published_cheats
 from tools.check_times_table import check_times
+from tools.compile_time_table import compile_time
 from tools.contests_table import contests
 from tools.coverage_table import coverage
 from tools.device_table import device
@@ -104,6 +105,8 @@ def table(result: Mapping[str, Any]) -> str:
         return "\n\n".join(languages(result)) + "\n"
     if "scale" in result:
         return "\n\n".join(scale(result)) + "\n"
+    if "total_wall_s" in next(iter(result["rows"]), {}):
+        return "\n\n".join(compile_time(result)) + "\n"
     if "contest" in next(iter(result["rows"]), {}):
         return "\n\n".join(searches(result)) + "\n"
     if "candidates" in next(iter(result["rows"]), {}):
