@@ -51,6 +51,13 @@ SIZES: Mapping[str, Sizes] = {
     "matmul_bias_gelu": dict(M=4096, K=1024, N=4096),
     "attention": dict(H=32, M=2048, N=2048, D=64),
 }
+# Helion's forms of each kernel: the file of its examples, and functions in it
+FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "softmax": ("softmax", ("softmax", "softmax_two_pass")),
+    "layer_norm": ("layer_norm", ("layer_norm_fwd",)),
+    "matmul_bias_gelu": ("matmul", ("matmul",)),
+    "attention": ("attention", ("attention_output",)),
+}
 SETS = 3  # of inputs that calls go around
 GRACE = 600.0  # seconds beyond those of searching, for one kernel
 MOST_WORDS = 400  # of a reason
@@ -217,28 +224,31 @@ def _raced(asked: argparse.Namespace, kernel: str, work: Workload) -> Table:
 
 def helion_forms(kernel: str, helion: Path) -> dict[str, Form]:
     """The forms of a kernel in Helion's examples, each a call of our inputs, by its function's name."""
-    made = _example(helion, {"matmul_bias_gelu": "matmul"}.get(kernel, kernel))
-    match kernel:
-        case "softmax":
-            return {name: getattr(made, name) for name in ("softmax", "softmax_two_pass")}
-        case "layer_norm":
-            norm = made.layer_norm_fwd
-            return {"layer_norm_fwd": lambda x, g, b: norm(x, [x.shape[1]], g, b)[0]}
-        case "attention":
-            return {"attention_output": made.attention_output}
+    file, names = FORMS[kernel]
+    made = _example(helion, file)
+    return {name: _of_our_inputs(kernel, getattr(made, name)) for name in names}
+
+
+def _of_our_inputs(kernel: str, form: Callable[..., Any]) -> Form:
+    """A form that takes the inputs of our kernel, and gives its output alone."""
+    if kernel == "layer_norm":
+        return lambda x, g, b: form(x, [x.shape[1]], g, b)[0]
+    if kernel != "matmul_bias_gelu":
+        return form
 
     def matmul(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
         def epilogue(acc: Tensor, tile: Any) -> Tensor:
             return torch.nn.functional.gelu(acc + bias[tile[1]].to(torch.float32)).to(x.dtype)
 
-        return made.matmul(x, w, epilogue)
+        made: Tensor = form(x, w, epilogue)
+        return made
 
-    return {"matmul": matmul}
+    return matmul
 
 
 def most_forms(kernel: str) -> int:
     """How many forms of a kernel Helion tunes."""
-    return 2 if kernel == "softmax" else 1
+    return len(FORMS[kernel][1])
 
 
 def _example(helion: Path, name: str) -> ModuleType:

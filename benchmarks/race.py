@@ -237,10 +237,10 @@ def compiled(call: TimedCall, mode: str) -> TimedCall:
     made = torch.compile(call, mode=COMPILE_MODES[mode], dynamic=False)
     if mode != "reduce_overhead":
         return made
-    return partial(_stepped, made)
+    return partial(stepped, made)
 
 
-def _stepped(call: TimedCall, *inputs: Any) -> Any:
+def stepped(call: TimedCall, *inputs: Any) -> Any:
     """A call that says that the last one's outputs are no longer needed."""
     torch.compiler.cudagraph_mark_step_begin()
     return call(*inputs)

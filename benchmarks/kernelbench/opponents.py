@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import torch
 
 from benchmarks.called import against, our_fields
 from benchmarks.kernelbench.venue import Venue
-from benchmarks.race import limit
+from benchmarks.race import limit, stepped
 from benchmarks.timing import RaceTimes, TimedCall
 
 CHEAP_SECONDS = 45.0  # of compiling, up to which a further mode is raced too
@@ -54,7 +55,7 @@ def _compiled(
     keeps from call to call is the graph's memory then, which nobody else may read."""
     graph = name == GRAPHS
     call: TimedCall = torch.compile(copy.deepcopy(module) if graph else module, **venue.modes[name])
-    step = _stepped(call) if graph else call
+    step = partial(stepped, call) if graph else call
     with limit(seconds):
         step(*inputs)
         step(*inputs)
@@ -69,13 +70,3 @@ def time_fields(ours: Mapping[str, RaceTimes], others: Mapping[str, RaceTimes]) 
         "baseline_times": {n: asdict(t) for n, t in others.items()},
         **against(mine["us"], {n: t.us for n, t in others.items()}),
     }
-
-
-def _stepped(call: TimedCall) -> TimedCall:
-    """A call that says that the last one's results are no longer needed."""
-
-    def stepped(*inputs: Any) -> Any:
-        torch.compiler.cudagraph_mark_step_begin()
-        return call(*inputs)
-
-    return stepped

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from benchmarks.modules.alone import DeviceLock, compilers_take_turns
 from benchmarks.modules.catalogue import ENTRIES
 from benchmarks.modules.check import checked
 from benchmarks.modules.entry import Arguments, MadeModule
-from benchmarks.race import OutOfTime
+from benchmarks.race import OutOfTime, stepped
 from benchmarks.timing import RaceTimes, TimedCall, steadiest
 from ir.digest import text_digest
 from ir.errors import KernelError
@@ -176,12 +177,7 @@ class Contest:
         if self.venue.time_kind == "measured":
             options = {"mode": COMPILE_MODES[name], "dynamic": False}
         call = torch.compile(module, **options)
-
-        def stepped(*given: Any) -> Any:
-            torch.compiler.cudagraph_mark_step_begin()  # the last results are no longer needed
-            return call(*given)
-
-        made = stepped if name == GRAPHED else call
+        made = partial(stepped, call) if name == GRAPHED else call
         for _ in range(3):  # the first compiles, the second warms up, the third captures
             made(*arguments)
         self.venue.settled()

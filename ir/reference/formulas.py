@@ -1,8 +1,8 @@
 """Inputs of many numbers, each of which follows from its place by a formula.
 
 To draw a gigabyte one number after another takes seconds, and to send it to a device, too. By a formula
-a part is had without the rest: a reference at some rows takes what these rows read, and a device makes
-the whole by itself. The formula is written once, for arrays of numpy and tensors of PyTorch: integers that
+each part can be computed by itself: a reference at some rows computes what these rows read, and a device
+computes all of it. The formula is written once, for arrays of numpy and tensors of PyTorch: integers that
 wrap, and floats of 32 bits, of which each operation rounds to nearest. So both give the same bits.
 """
 
@@ -31,7 +31,9 @@ MANY = (
     1 << 22
 )  # numbers of inputs and outputs, from which those of large inputs follow from formulas
 FEW = 1 << 20  # numbers of an input that is drawn all the same
-PART = 1 << 22  # numbers that are computed at a time: what lies between stays in a device's cache
+PART = (
+    1 << 22
+)  # numbers that are computed at a time, so that intermediate results stay in a device's cache
 MOST = (1 << 31) - 1  # places have 32 bits, one of them for a sign
 DRAWS = ("", "large", "tiny", "shifted", "zero_rows", "ends")  # that formulas have
 _SCALED = {"large": LARGE, "tiny": TINY}
@@ -81,7 +83,7 @@ class Formula:
         low, high = self.limits or (-1.0, 1.0)
         if low < 0.0 < high:
             made = by.table(found & _LOW)
-            more = by.floats(found >> 16)  # what lies between two quantiles
+            more = by.floats(found >> 16)  # interpolates
             more *= 2.0**-29
             more += 1.0
             made *= more
@@ -169,7 +171,7 @@ def formulas(spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = "") ->
     """The inputs that a seed draws, a pure function of the arguments; None where inputs and outputs are few
     numbers, or the draw has no formulas. What has none, or is small, is drawn. draw: as of `drawn`."""
     bound = bind(spec, sizes)
-    counts = {t.name: prod(shape(t, bound)) for t in (*spec.inputs, *spec.outputs)}
+    counts = _counts(spec, bound)
     if sum(counts.values()) < MANY or draw not in DRAWS:
         return None
     use = uses(spec, bound)
@@ -198,6 +200,14 @@ def formulas(spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = "") ->
     return Formulas(tuple(t.name for t in spec.inputs), found, given)
 
 
+def all_follow(spec: Spec, sizes: Mapping[str, int]) -> bool:
+    """Whether inputs and outputs are many numbers, and all large inputs have formulas. Draws nothing."""
+    bound = bind(spec, sizes)
+    counts, use = _counts(spec, bound), uses(spec, bound)
+    few = (counts[t.name] <= FEW or _has_formula(t, counts[t.name], use) for t in spec.inputs)
+    return sum(counts.values()) >= MANY and all(few)
+
+
 def inputs_of(
     spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = ""
 ) -> tuple[Mapping[str, np.ndarray], np.random.Generator]:
@@ -220,6 +230,11 @@ def quantiles() -> np.ndarray:
     normal = NormalDist()
     places = ((n + 0.5) / _QUANTILES for n in range(_QUANTILES))
     return np.array([normal.inv_cdf(at) for at in places], np.float32)
+
+
+def _counts(spec: Spec, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The numbers of each input and output. sizes: derived ones included."""
+    return {t.name: prod(shape(t, sizes)) for t in (*spec.inputs, *spec.outputs)}
 
 
 def _generator(seed: int, draw: str) -> np.random.Generator:

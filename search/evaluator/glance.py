@@ -11,7 +11,7 @@ from backends.measure import leaves_inputs, unchanging
 from backends.turns import Turns
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
-from search.core.candidate import Candidate
+from search.core.candidate import Candidate, candidate
 from search.core.workload import mean
 from search.evaluator.shapes import TimedShape
 
@@ -83,3 +83,9 @@ def to_ask(asked: Candidate, fastest: Fastest | None) -> bytes:
     """What a worker, and its child, is told of a candidate. fastest: of its backend, None where nothing is
     known."""
     return json.dumps([asked.table(), asdict(fastest) if fastest else None]).encode()
+
+
+def asked_of(said: bytes) -> tuple[Candidate, Fastest | None]:
+    """What `to_ask` told."""
+    table, fastest = json.loads(said)
+    return candidate(table), Fastest(**fastest) if fastest else None

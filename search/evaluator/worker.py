@@ -30,12 +30,12 @@ from backends.busy import starved
 from backends.gpu.apart import join
 from backends.turns import spent
 from ir.errors import KernelError
-from search.core.candidate import Candidate, candidate
+from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Failure, from_json, to_json
 from search.evaluator import sandbox
 from search.evaluator.clean import Template
 from search.evaluator.forks import OUTPUT, detach
-from search.evaluator.glance import Fastest, to_ask
+from search.evaluator.glance import Fastest, asked_of, to_ask
 from search.evaluator.groups import Group, sweep
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench, Stages
@@ -88,10 +88,8 @@ def serve(connection: Connection, home: Path, made: dict[str, Stages] | KernelEr
         kept |= _opened(made, home)
         connection.send_bytes(pickle.dumps(setups))
         while True:
-            table, known = json.loads(connection.recv_bytes())
-            asked = candidate(table)
+            asked, fastest = asked_of(connection.recv_bytes())
             stages = made[asked.backend]
-            fastest = Fastest(**known) if known else None
             outcome = attempt(stages, asked, home, connection, kept, fastest)
             connection.send_bytes(to_json(outcome).encode())
     except (EOFError, OSError, Gone):
@@ -424,9 +422,8 @@ def _child(
             for number, said in enumerate(asked):
                 build = folder / f"build_{number}"
                 build.mkdir()
-                table, known = json.loads(said)
-                fastest = Fastest(**known) if known else None
-                outcome = stages.evaluate(candidate(table), build, enter, fastest)
+                own, fastest = asked_of(said)
+                outcome = stages.evaluate(own, build, enter, fastest)
                 most = stages.setup.limits.cpu
                 ends = not stages.lasting or (most and time.process_time() > CPU_SHARE * most)
                 told = f"spent {json.dumps(spent())}\n{'last' if ends else 'more'} \n"
