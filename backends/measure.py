@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Protocol
 
@@ -19,17 +20,22 @@ from backends.tolerance import FEW
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.reference.draws import DENORMAL, draws, flushed
-from ir.reference.formulas import Formulas, inputs_of
+from ir.reference.formulas import DRAWS as FORMULAS
+from ir.reference.formulas import Formulas, inputs_of, many
 from ir.reference.reference import evaluate, evaluate_storage, storage_dtype
-from ir.reference.rows import rows
+from ir.reference.rows import rows, sampled_work
 from ir.sizes import bind, shape
 from ir.spec import FLOATS, Apply, Spec
 
 CACHED_BYTES = 1 << 28  # of references kept: the check shapes of a kernel, at two seeds each
 OTHER = 1  # added to a seed for the second set of inputs
-# The draws that are made where inputs are more numbers: each takes seconds there.
+# The draws that are made where inputs are more numbers: by an interpreter each takes seconds there.
 AFFORDABLE = ("large", "tiny", "shifted", "zero_rows", "ends", "whole")
 DRAWN = 1 << 15  # numbers that the inputs of other draws have at most, where a check has so few
+# On a device the others are made, too, of which at most so many numbers as of one that may be whole are
+# compared together; those are left out of which a reference takes more iterations.
+SHARE = 32
+SHARED_WORK = 1 << 26
 NOISY = 5  # runs of plain arithmetic with other roundings
 SELECTIONS = ("where",)  # functions that leave values out
 
@@ -122,10 +128,10 @@ def prepare(
     """Computes the references of `check` at some sizes and of `check_draws` at one, so that processes
     forked afterwards share them, however large they are. once: sizes of `check_once`.  all_cores:
     several at a time, where nobody else prepares.  arrays: whether runs need inputs as such, and not by
-    `Formulas`."""
+    `Formulas`; else a device runs them, and more draws are made of large inputs."""
     wanted = [(sizes, number, "") for sizes in checks for number in (seed, seed + OTHER)]
     wanted += [(sizes, seed, "") for sizes in once]
-    wanted += [(drawn_at, seed, draw) for draw in _made(spec, drawn_at)]
+    wanted += [(drawn_at, seed, draw) for draw in _made(spec, drawn_at, seed, not arrays)]
     with _REFERENCES.unlimited():
         if all_cores:
             _REFERENCES.add(spec, wanted)
@@ -223,7 +229,7 @@ def check_draws(
     Where plain arithmetic in the spec's own formats loses a value, a kernel may lose it too.
     """
     run = _Runner(backend, built, nest, machine, sizes)
-    for draw in _made(spec, sizes):
+    for draw in _made(spec, sizes, seed, leaves_inputs(backend, machine)):
         known = reference(spec, sizes, seed, draw)
         try:
             got = run(known)
@@ -236,10 +242,21 @@ def check_draws(
             raise BackendError("check", f"of the draw `{kind}`, {error.reason}") from None
 
 
-def _made(spec: Spec, sizes: Sizes) -> tuple[str, ...]:
-    """The draws that are made at some sizes. Large ones are those of a spec that has no others."""
-    few = _numbers(spec, sizes) <= DRAWN
-    return tuple(name for name in draws(spec) if few or name in AFFORDABLE)
+def _made(spec: Spec, sizes: Sizes, seed: int, fast: bool) -> tuple[str, ...]:
+    """The draws that are made at some sizes. Large ones are those of a spec that has no others. fast:
+    whether a run takes little time at any sizes."""
+    return _made_at(spec, tuple(sorted(sizes.items())), seed, fast)
+
+
+@lru_cache(maxsize=64)  # asked for each candidate
+def _made_at(spec: Spec, at: tuple[tuple[str, int], ...], seed: int, fast: bool) -> tuple[str, ...]:
+    found, sizes = draws(spec), dict(at)
+    if _numbers(spec, sizes) <= DRAWN:
+        return found
+    known = set(AFFORDABLE)
+    if fast and sampled_work(spec, sizes, seed, SHARE) <= SHARED_WORK:
+        known |= set(FORMULAS if many(spec, sizes) else found)
+    return tuple(name for name in found if name in known)
 
 
 def draw_sizes(spec: Spec, checks: Sequence[Sizes]) -> Sizes:
@@ -298,7 +315,8 @@ class _Runner:
 
 def _reference(spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference:
     inputs, rng = inputs_of(spec, sizes, seed, draw)
-    some = rows(spec, sizes, seed)
+    small = not draw or draw in AFFORDABLE or _numbers(spec, sizes) <= DRAWN
+    some = rows(spec, sizes, seed, 1 if small else SHARE)
     read = inputs.needed(some) if isinstance(inputs, Formulas) else inputs
     exact = evaluate(spec, read, sizes, some)
 

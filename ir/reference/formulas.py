@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
-from math import isfinite, prod
+from math import inf, isfinite, nan, prod
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from ir.reference.draws import LARGE, SHIFT, TINY, changes, drawn
+from ir.reference.draws import INFINITE, LARGE, NAN, POSITIVE, SHIFT, TINY, changes, drawn
 from ir.reference.inputs import LEAST, WHOLE, Use, drawn_alone, random_inputs, uses
 from ir.reference.rounding import HELD_AS, round_to
 from ir.reference.rows import Rows
@@ -35,8 +35,11 @@ PART = (
     1 << 22
 )  # numbers that are computed at a time, so that intermediate results stay in a device's cache
 MOST = (1 << 31) - 1  # places have 32 bits, one of them for a sign
-DRAWS = ("", "large", "tiny", "shifted", "zero_rows", "ends")  # that formulas have
 _SCALED = {"large": LARGE, "tiny": TINY}
+_PLANTED = {NAN: nan, INFINITE: -inf, POSITIVE: inf}
+# That formulas have
+DRAWS = ("", *_SCALED, "shifted", "zero_rows", "ties", *_PLANTED, "ends")
+_OF_FIRST = ("shifted", *_PLANTED)  # draws that change the first float input alone
 _FORMATS = ("f32", "f16", "bf16")
 _POSITIVE = 0x7FFFFFFF
 _LOW = 0xFFFF
@@ -64,6 +67,7 @@ class Formula:
     limits: tuple[float, float] | None = None  # of floats
     positive: bool = False
     shift: float = 0.0
+    planted: float | None = None  # an element of every fourth row
 
     def at(self, places: Any, by: Arithmetic) -> Any:
         """The numbers at places (i32, in the order in which they lie): floats as f32, integers as i64, b8
@@ -99,10 +103,26 @@ class Formula:
             made *= _SCALED[self.draw]
         if self.shift:
             made += self.shift
+        if self.draw == "ties":
+            made = made.round()
+            made += 0.0  # no zero has a sign
+            made = made.clip(1.0, None) if self.positive else made
         if self.draw == "zero_rows" and len(self.dims) > 1 and not self.positive:
             made *= by.floats((places // self.dims[-1]) & 1)
             made += 0.0  # no zero has a sign
+        if self.planted is not None:
+            made[self._fourth_rows(places)] = self.planted
         return made if self.limits is None else made.clip(*self.limits)
+
+    def _fourth_rows(self, places: Any) -> Any:
+        """Whether a place is the one of its row that is planted: the first, the middle and the last
+        in turn, in every fourth row."""
+        width = self.dims[-1] if len(self.dims) > 1 else 1
+        row, at = places // width, places % width
+        turn, found = (row >> 2) % 3, row < 0
+        for number, place in enumerate((0, width // 2, width - 1)):
+            found |= (turn == number) & (at == place)
+        return found & ((row & 3) == 1)
 
     def filled(self, rows: Mapping[int, tuple[slice, ...]] | None = None) -> np.ndarray:
         """The tensor as an array. rows: by axis, the runs that are wanted; what is not holds zeros, and
@@ -180,7 +200,8 @@ def formulas(spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = "") ->
     found = {}
     for t in large:
         keys = struct.unpack("<ii", hashlib.sha256(f"{seed} {draw} {t.name}".encode()).digest()[:8])
-        shift = SHIFT if draw == "shifted" and t.name == first else 0.0
+        changed = t.name == first and draw in _OF_FIRST
+        kept = t.name in use.positive
         found[t.name] = Formula(
             dtype=t.dtype,
             dims=shape(t, bound),
@@ -188,13 +209,14 @@ def formulas(spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = "") ->
             draw=draw,
             within=use.within.get(t.name),
             limits=use.limits.get(t.name),
-            positive=t.name in use.positive,
-            shift=shift,
+            positive=kept,
+            shift=SHIFT if changed and draw == "shifted" else 0.0,
+            planted=_PLANTED.get(draw) if changed and not kept else None,
         )
     rng = _generator(seed, draw)
     others = [t for t in spec.inputs if t.name not in found]
     made = drawn_alone(others, bound, use, rng)
-    if draw and not (draw == "shifted" and first in found):
+    if draw and not (draw in _OF_FIRST and first in found):
         made |= changes(others, made, use, draw)
     given = {t.name: round_to(made[t.name], t.dtype) for t in others}
     return Formulas(tuple(t.name for t in spec.inputs), found, given)
@@ -205,7 +227,12 @@ def all_follow(spec: Spec, sizes: Mapping[str, int]) -> bool:
     bound = bind(spec, sizes)
     counts, use = _counts(spec, bound), uses(spec, bound)
     few = (counts[t.name] <= FEW or _has_formula(t, counts[t.name], use) for t in spec.inputs)
-    return sum(counts.values()) >= MANY and all(few)
+    return many(spec, sizes) and all(few)
+
+
+def many(spec: Spec, sizes: Mapping[str, int]) -> bool:
+    """Whether inputs and outputs are so many numbers that large inputs follow from formulas."""
+    return sum(_counts(spec, bind(spec, sizes)).values()) >= MANY
 
 
 def inputs_of(

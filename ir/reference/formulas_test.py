@@ -5,11 +5,13 @@ import pytest
 
 from ir.parse.parse import parse_spec
 from ir.reference import formulas as module
+from ir.reference.draws import INFINITE, NAN, POSITIVE, drawn
 from ir.reference.formulas import DRAWS, Formulas, formulas, inputs_of, quantiles
 from ir.reference.inputs import uses
 from ir.reference.reference import evaluate
 from ir.reference.rows import WHOLE, Rows
 from ir.sizes import bind
+from testing.samples.samples import spec_of
 
 SPEC = parse_spec(
     "def f(x: f32[M, N], w: f16[N, K], b: bf16[N], i: i32[M, N], c: b8[M, N]) -> f32[M, N]:\n"
@@ -77,7 +79,8 @@ def test_a_part_holds_what_the_whole_holds_there_and_nothing_else(draw):
     assert list(some) == list(whole) and np.array_equal(some["w"], whole["w"])
     kept = np.zeros((40, 30), bool)
     kept[:3, 4:9] = kept[37:, 4:9] = True
-    assert np.array_equal(some["x"][kept], whole["x"][kept]) and not some["x"][~kept].any()
+    assert np.array_equal(some["x"][kept], whole["x"][kept], equal_nan=True)
+    assert not some["x"][~kept].any()
 
 
 def test_a_reference_at_rows_is_that_of_whole_inputs():
@@ -96,6 +99,29 @@ def test_draws_change_floats_as_they_do_where_all_is_drawn():
     assert shifted["x"].min() > 990 and abs(shifted["w"].mean()) < 1 and shifted["b"].max() < 10
     zeros = made("zero_rows")["x"]
     assert not zeros[::2].any() and zeros[1::2].all() and not np.signbit(zeros[::2]).any()
+    ties = made("ties")
+    for name in "xw":
+        assert np.array_equal(ties[name], np.rint(ties[name])) and len(np.unique(ties[name])) > 5
+    assert not np.signbit(ties["x"][ties["x"] == 0]).any()
+
+
+@pytest.mark.parametrize("draw, value", [(NAN, np.nan), (INFINITE, -np.inf), (POSITIVE, np.inf)])
+def test_a_place_of_every_fourth_row_is_planted_as_where_all_is_drawn(draw, value):
+    found = made(draw)
+    drawn_alike = drawn(SPEC, SIZES, np.random.default_rng(1), draw)["x"]
+    here = ~np.isfinite(found["x"])
+    assert np.array_equal(here, ~np.isfinite(drawn_alike)) and here.sum() == 10
+    assert np.array_equal(found["x"][here], np.full(10, value, np.float32), equal_nan=True)
+    assert np.isfinite(found["w"]).all() and np.isfinite(found["b"]).all()
+
+
+def test_a_vector_is_planted_at_every_fourth_place_and_a_small_first_float_too():
+    inputs, result = "x: f32[M], z: f32[N]", "f32[M]"
+    spec = spec_of("t[()] = sum(z[n], n)", "y[m] = x[m] * t[()]", inputs=inputs, result=result)
+    found = made(NAN, spec, {"M": 2000, "N": 8})
+    assert np.isnan(found["x"]).sum() == 500 and np.isfinite(found["z"]).all()
+    other = made(NAN, spec, {"M": 80, "N": 2000})
+    assert np.isnan(other["x"]).sum() == 20 and np.isfinite(other["z"]).all()
 
 
 def test_positions_ranges_and_divisors_are_kept_in_every_draw():
@@ -113,6 +139,7 @@ def test_positions_ranges_and_divisors_are_kept_in_every_draw():
         found = made(draw, spec, sizes)
         assert set(found.formulas) == set(found)
         assert 0 <= found["i"].min() < 5 and 294 < found["i"].max() < 300
+        assert np.isfinite(found["d"]).all()
         assert found["x"].min() >= -1.0 and found["x"].max() <= 0.5
         assert found["low"].min() >= 2.0 and found["low"].max() <= 3.0
         assert draw == "tiny" or found["d"].min() > 0.05

@@ -51,9 +51,10 @@ class Rows:
 WHOLE = Rows({}, {})
 
 
-def rows(spec: Spec, sizes: Mapping[str, int], seed: int) -> Rows:
-    """The rows at which to evaluate a spec: WHOLE where all of it is affordable."""
-    if _affordable(spec, sizes):
+def rows(spec: Spec, sizes: Mapping[str, int], seed: int, share: int = 1) -> Rows:
+    """The rows at which to evaluate a spec: WHOLE where all of it is affordable. share: how many evaluations
+    there are for one that may be whole."""
+    if _affordable(spec, sizes, share):
         return WHOLE
     bound, draw = bind(spec, sizes), np.random.default_rng(seed)
     shapes = {t.name: shape(t, bound) for t in spec.outputs}
@@ -62,7 +63,7 @@ def rows(spec: Spec, sizes: Mapping[str, int], seed: int) -> Rows:
     others = {one: _runs(one[1], *OTHERS, draw) for one in axes if one[0]}
     needed = _needed(spec, shapes, runs)
     work = _work(spec, bound, needed)
-    while work > SAMPLED_WORK and others:
+    while work * share > SAMPLED_WORK and others:
         found = {one: _needed(spec, shapes, {**runs, one: others[one]}) for one in others}
         least, best = min((_work(spec, bound, f), one) for one, f in found.items())
         if least == work:
@@ -72,9 +73,9 @@ def rows(spec: Spec, sizes: Mapping[str, int], seed: int) -> Rows:
     return Rows({name: some for name, some in needed.items() if some}, outputs)
 
 
-def sampled_work(spec: Spec, sizes: Mapping[str, int], seed: int) -> int:
+def sampled_work(spec: Spec, sizes: Mapping[str, int], seed: int, share: int = 1) -> int:
     """Iterations of all equations at the rows that `rows` gives."""
-    return _work(spec, bind(spec, sizes), rows(spec, sizes, seed).tensors)
+    return _work(spec, bind(spec, sizes), rows(spec, sizes, seed, share).tensors)
 
 
 def _work(spec: Spec, sizes: Mapping[str, int], needed: Mapping[str, Mapping[int, Runs]]) -> int:
@@ -89,11 +90,11 @@ def _work(spec: Spec, sizes: Mapping[str, int], needed: Mapping[str, Mapping[int
     return total
 
 
-def _affordable(spec: Spec, sizes: Mapping[str, int]) -> bool:
+def _affordable(spec: Spec, sizes: Mapping[str, int], share: int) -> bool:
     bound = bind(spec, sizes)
     entries = sum(math.prod(shape(t, bound)) for t in (*spec.inputs, *spec.outputs))
     work = sum(iterations(spec, e, bound) for e in spec.equations)
-    return work <= AFFORDABLE_WORK and entries <= AFFORDABLE_ENTRIES
+    return work * share <= AFFORDABLE_WORK and entries * share <= AFFORDABLE_ENTRIES
 
 
 def iterations(spec: Spec, e: Equation, sizes: Mapping[str, int]) -> int:

@@ -1,6 +1,7 @@
 """Inputs made on the device, here torch's CPU: the bits of a reference's; and a judge that has the outputs
 held there."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,6 +23,7 @@ from ir.reference import formulas as module
 from ir.reference import rows
 from ir.reference.formulas import DRAWS, formulas
 from ir.schedule import Schedule
+from testing.samples.samples import spec_of
 
 SPEC = parse_spec(
     "def scale(x: f32[M, N], w: bf16[N], h: f16[M, N], i: i64[M], c: b8[M], s: f32[1]) -> f32[M, N]:\n"
@@ -137,11 +139,11 @@ def right(x, w, h, i, c, s, y):
     y.copy_(torch.where(c[:, None], x * w.float() + h.float(), s + i[:, None]))
 
 
-def judged(kernel):
-    nest = LoopNest(SPEC, SPEC, Schedule("scale"), "", tuple(SIZES.items()), ())
+def judged(kernel, spec=SPEC):
+    nest = LoopNest(spec, spec, Schedule(spec.name), "", tuple(SIZES.items()), ())
     language = Language(kernel)
-    found = check(language, None, nest, None, SPEC, SIZES, SEED)
-    check_draws(language, None, nest, None, SPEC, SIZES, SEED)
+    found = check(language, None, nest, None, spec, SIZES, SEED)
+    check_draws(language, None, nest, None, spec, SIZES, SEED)
     return found
 
 
@@ -180,6 +182,42 @@ def test_a_kernel_that_is_wrong_for_large_numbers_is_found():
 
     with pytest.raises(BackendError, match="of the draw `large`"):
         judged(clipped)
+
+
+RELU = spec_of("y[m, n] = maximum(x[m, n], 0.0)", inputs="x: f32[M, N]", result="f32[M, N]")
+BEST = spec_of("y[m] = argmax(x[m, n], n)", inputs="x: f32[M, N]", result="i32[M]")
+
+
+def largest(x, y, last=False):
+    """last: of equal ones, but of zeros."""
+    found, other = x.argmax(1), x.shape[1] - 1 - x.flip(1).argmax(1)
+    y.copy_(torch.where(x.amax(1) > 0, other, found) if last else found)
+
+
+WRONG = {
+    "nan": (RELU, lambda x, y: torch.fmax(x, torch.zeros(()), out=y)),
+    "infinite": (RELU, lambda x, y: torch.mul((x + x.abs()), 0.5, out=y)),
+    "positive infinite": (RELU, lambda x, y: torch.clamp(x, 0.0, 3e38, out=y)),
+    "ties": (BEST, partial(largest, last=True)),
+}
+
+
+@pytest.mark.parametrize("many", [1000, 1 << 30], ids=["formulas", "drawn"])
+@pytest.mark.parametrize("draw", WRONG)
+def test_a_kernel_that_is_wrong_for_no_normal_number_is_found_at_large_sizes(
+    monkeypatch, draw, many
+):
+    monkeypatch.setattr(module, "MANY", many)
+    spec, kernel = WRONG[draw]
+    with pytest.raises(BackendError, match=f"of the draw `{draw}`"):
+        judged(kernel, spec)
+
+
+@pytest.mark.parametrize("many", [1000, 1 << 30], ids=["formulas", "drawn"])
+def test_right_kernels_pass_all_draws_at_large_sizes(monkeypatch, many):
+    monkeypatch.setattr(module, "MANY", many)
+    assert judged(lambda x, y: torch.clamp(x, min=0.0, out=y), RELU).rel_err == 0
+    assert judged(largest, BEST).rel_err == 0
 
 
 def test_what_a_timed_call_gives_is_compared_where_it_lies(monkeypatch):
