@@ -328,9 +328,9 @@ def _gates() -> Iterator[Case]:
             "a common factor hides in the rounding of f16",
         ),
         (
-            "half a millionth too large",
+            "0.7 millionth too large",
             "twice",
-            "y[m, k] = x[m, k] * 2.000001",
+            "y[m, k] = x[m, k] * 2.0000014",
             "output `y`",
             "a common factor hides in the floor of f32",
         ),
