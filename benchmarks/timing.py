@@ -1,8 +1,9 @@
 """Timing: how long one call keeps the device busy, the same for every kernel and baseline.
 
 Runs are as `backends/gpu/device/timing.py` makes them: cold, between device events, with what
-launching costs hidden for everyone alike (it is reported on its own, as `host_us`). The result
-is a median over many runs, more of them than a search takes.
+launching costs hidden for everyone alike (it is reported on its own, as `host_us`). The device works
+for a tenth of a second before them, so that its clocks are steady. The result is a median over many runs,
+more of them than a search takes.
 
 Events can be fooled by work on a side stream, so a call is also clocked by the host between two
 waits for the whole device: what that shows beyond the events and the host's own time must be
@@ -30,6 +31,8 @@ from backends.gpu.device.timing import (
 LEAST_RUNS = 30
 MOST_RUNS = 400
 WARM_UP = 5
+# A device that idled, as while something is compiled, raises its clocks only while it works
+STEADY_US, STEADY_SPINS = 2000.0, 50
 SECONDS = 0.15  # of measured calls, about
 # How far p80 may lie above p20: beyond it something disturbed the runs
 SPREAD, SPREAD_US = 0.15, 2.0
@@ -82,6 +85,8 @@ def measure(
     def once(inputs: Sequence[Any]) -> None:
         call(*inputs)
 
+    for _ in range(STEADY_SPINS):
+        device.spin(STEADY_US)
     for n in range(max(WARM_UP, len(sets))):
         once(sets[n % len(sets)])
     device.wait()
