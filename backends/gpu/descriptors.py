@@ -19,7 +19,7 @@ def describe(
     rules = blocks.rules
     region = s.region
     groups: tuple[tuple[int, ...], ...] = tuple((n,) for n in range(len(region)))
-    if len(groups) > rules.box_dimensions:
+    if 0 < rules.box_dimensions < len(groups):
         groups = box_dimensions(blocks.launch, region)
     # Of neighbours that are one dimension, each is one element.
     along = [_along(s, region[g[-1]], blocks, g is groups[-1]) for g in groups]

@@ -8,6 +8,7 @@ from backends.backend import BackendError
 from backends.gpu.blocks import Blocks
 from backends.gpu.descriptors import describe
 from backends.gpu.plain_rules import RULES
+from backends.gpu.program import tile_program
 from backends.gpu.text import scalar_text
 from backends.gpu.tile import BlockWidth, Describable, Name
 from ir.nest.nest import Launch, Load, Slice, Store
@@ -121,20 +122,30 @@ def test_steps_along_rows_and_of_other_languages_are_refused():
             described(*of_w(first, second), rules)
 
 
+SIX = spec_of(
+    "y[a, b, c, d, m, k] = x[a, b, c, d, m, k] * 2.0",
+    inputs="x: f32[2, 3, 4, 5, M, K]",
+    result="f32[2, 3, 4, 5, M, K]",
+)
+SIX_TILES = tuple(f"tile({i}, size=1)" for i in "abcd")
+
+
 def test_neighbours_of_one_element_are_one_dimension_where_there_are_too_many():
-    names = "abcd"
-    at = f"{', '.join(names)}, m, k"
-    spec = spec_of(
-        f"y[{at}] = x[{at}] * 2.0",
-        inputs="x: f32[2, 3, 4, 5, M, K]",
-        result="f32[2, 3, 4, 5, M, K]",
-    )
-    ones = (f"tile({i}, size=1)" for i in names)
-    tiles = (*ones, "tile(m, size=16)", "tile(k, size=64)")
-    made = lowered(spec, *tiles, sizes=dict(M=64, K=64), machine=WITH_THREADS).launches[0]
+    tiles = (*SIX_TILES, "tile(m, size=16)", "tile(k, size=64)")
+    made = lowered(SIX, *tiles, sizes=dict(M=64, K=64), machine=WITH_THREADS).launches[0]
     (load,) = [s for s in made.statements() if isinstance(s, Load)]
-    descriptor, box = described(made, load)
+    descriptor, box = described(made, load, replace(RULES, box_dimensions=5))
     assert texts(box.shape) == texts(descriptor.box) == ["1", "16", "64"]
     assert texts(box.at) == ["((((((a_at * 3) + b_at) * 4) + c_at) * 5) + d_at)", "m_at", "k_at"]
     assert texts(descriptor.sizes) == ["(((2 * 3) * 4) * 5)", "M", "K"]
     assert [texts(s) for s in descriptor.strides] == [["M", "K"], ["K"], []]
+    every, _ = described(made, load, replace(RULES, box_dimensions=6))
+    assert texts(every.box) == ["1", "1", "1", "1", "16", "64"]
+
+
+def test_how_many_dimensions_are_too_many_the_machine_says():
+    lines = (*SIX_TILES, "tile(m, size=16)", "tile(k, size=64)", "copy(x, by=bulk)")
+    nest = lowered(SIX, *lines, sizes=dict(M=64, K=64), machine=WITH_THREADS)
+    assert RULES.box_dimensions == 0
+    ((_, (made,)),) = tile_program(nest, WITH_THREADS, RULES).groups
+    assert [len(d.box) for d in made.descriptors] == [3]

@@ -45,7 +45,11 @@ class TileProgram:
 
 def tile_program(nest: LoopNest, machine: Machine, rules: Rules) -> TileProgram:
     """What each thread block of a nest's launches does, by the rules of a language."""
-    rules = replace(rules, k_last=rules.k_last and machine.reads_shared)
+    rules = replace(
+        rules,
+        k_last=rules.k_last and machine.reads_shared,
+        box_dimensions=machine.model.box_dimensions,
+    )
     wide = wide_tensors(nest)
     groups = tuple(
         (

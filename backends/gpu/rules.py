@@ -23,7 +23,7 @@ class Rules:
     # loop, which it pipelines as the launch says; else each has stages of its own.
     persistent_is_one_loop: bool = False
     flat_sums: bool = False  # whether sums of matmuls are matrices in their loops
-    box_dimensions: int = 5  # that a box has at most
+    box_dimensions: int = 0  # that a box has at most, as the machine says; 0: any number
     box_steps: int = 1  # how far apart positions of a box may be along a dimension
     # Dtypes in which matmuls are summed.
     sums: frozenset[str] = frozenset({"f32"})

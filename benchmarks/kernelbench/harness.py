@@ -28,6 +28,7 @@ from benchmarks import device as machine_room
 from benchmarks.kernelbench.contest import machine_facts
 from benchmarks.kernelbench.judged import AS_IS, MODES, TF32_OFF
 from benchmarks.kernelbench.model_new import ModelNewJob, write_model_new
+from benchmarks.kernelbench.prepared import F32, TF32
 from benchmarks.kernelbench.problems import ProblemFile, entries
 from benchmarks.kernelbench.rows import Row, put
 from benchmarks.results import over, read, save
@@ -185,7 +186,8 @@ class _Harness:
         file.parent.mkdir(parents=True, exist_ok=True)
         records = self.records(entry)
         asked = self.asked
-        job = ModelNewJob(entry.path, asked.target, asked.reduced, file, asked.tf32, records)
+        products = TF32 if asked.tf32 else F32
+        job = ModelNewJob(entry.path, asked.target, asked.reduced, file, products, records)
         try:
             found = apart(write_model_new, job, seconds=WRITE_SECONDS, gigabytes=64.0)
         except KernelError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 from backends.compiled import Kernels, networks
 from backends.registry import backend_for, target
-from benchmarks.kernelbench.prepared import ROUNDED, imported_problem, read_problem
+from benchmarks.kernelbench.prepared import imported_problem, read_problem, rounding
 from frontends.kernelbench.model_new import solution
 from frontends.pytorch.external import outside
 from ir.partition.choices import Choices
@@ -26,7 +26,7 @@ class ModelNewJob:
     target: str
     reduced: bool
     file: Path  # a new one
-    tf32: bool  # whether operands of convolutions may be rounded to it
+    products: str  # of convolutions: see `Wanted`
     records: Path | None = None  # of a search; None: all kernels have seed schedules
 
 
@@ -42,8 +42,8 @@ def write_model_new(job: ModelNewJob) -> dict[str, Any]:
         digest, name = network_digest(made.spec, made.aliases, made.fixed), backend.manifest.name
         program = known_program([job.records], digest, machine.name, name)
         choices = Choices(program.choices if program else {}, asked=False)
-    rounded = ROUNDED if job.tf32 else ()
-    kernels = Kernels(machine, backend, rounded, guessed=True, knows=knows)
+    rounded, least = rounding(job.products)
+    kernels = Kernels(machine, backend, rounded, guessed=True, knows=knows, least=least)
     found = way(
         lambda k, c: networks(made.spec, {}, made.aliases, k, outside(made), made.fixed, c),
         kernels,
