@@ -69,9 +69,9 @@ class Module:
         with self._named():
             return networks(self.spec, {}, self.aliases, kernels, self.outside, self.fixed, choices)
 
-    def shaped(self, served: Served) -> tuple[Network, ...]:
-        """A task's steps at each of its shapes; KernelError where they cannot be lowered."""
-        kernels = Kernels(served.machine, served.backend, guessed=True)
+    def shaped(self, served: Served, others: Sequence[Served] = ()) -> tuple[Network, ...]:
+        """A task's steps at each of its shapes; KernelError where they cannot be lowered. others: see `Kernels`."""
+        kernels = Kernels(served.machine, served.backend, guessed=True, others=others)
         with self._named():
             return tuple(
                 networks(one.spec, {}, one.aliases, kernels, one.outside)[0] for one in self.sized

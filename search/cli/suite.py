@@ -13,6 +13,7 @@ from typing import Any
 from backends.manifest import Manifest
 from backends.registry import target
 from backends.served import Served
+from backends.shares import others
 from ir.autoschedule.autoschedule import plain
 from ir.errors import KernelError
 from ir.lower.lower import lower
@@ -175,12 +176,12 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
         ("--reduced", asked.reduced),
         ("--model-new", asked.model_new),
     )
-    others = of_problems if asked.task is not None else ()
+    misplaced = of_problems if asked.task is not None else ()
     for option, value in (
         ("--kernel", asked.kernels),
         ("--shape", asked.shapes),
         ("--schedule", asked.schedule),
-        *others,
+        *misplaced,
     ):
         if value:
             raise KernelError(
@@ -257,11 +258,14 @@ class CallSearch:
 
 
 def _call(asked: Arguments, module: Module, serving: Serving, ours: bool) -> CallSearch:
+    first, *racing = serving.served
+    names = {one.name for one in racing}
+    more = [one for one in others(first.machine) if one.name in names]
     if module.sized:
-        networks = module.shaped(serving.served[0])
-        plan = CallPlan.of(networks_of(networks[0]), serving.served)
+        networks = module.shaped(first, more)
+        plan = CallPlan.of(networks_of(networks[0]), serving.served, others=more)
     else:
-        plan = CallPlan.of(module.networks, serving.served)
+        plan = CallPlan.of(module.networks, serving.served, others=more)
         networks = (plan.ways[0].call,)
     found = module_kernels(module, networks)
     kernels = {kernel.spec.name: kernel for kernel in found.kernels}

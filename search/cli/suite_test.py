@@ -53,3 +53,37 @@ def test_a_kernel_of_a_file_goes_on_with_its_tuning_sizes_in_their_order(order, 
     again = stored(found)
     assert ordered(again) == ordered(found)
     assert list(found.settings.sizes) == ["M", "K"] == list(again.tune)
+
+
+RECURRENT = '''
+import torch
+
+class Model(torch.nn.Module):
+    """Its steps run in one cooperative launch, which CUDA C++ has on this chip."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.RNN(8, 8)
+
+    def forward(self, x):
+        return self.layer(x)[0]
+
+def get_inputs():
+    return [torch.rand(3, 2, 8)]
+
+def get_init_inputs():
+    return []
+'''
+
+
+@pytest.mark.parametrize(
+    ("words", "languages"),
+    [((), {"triton", "cuda"}), (("--backend=triton",), {"triton"})],
+    ids=["all race", "one is named"],
+)
+def test_a_kernel_of_a_module_begins_in_the_language_that_makes_it_best(tmp_path, words, languages):
+    file = tmp_path / "recurrent.py"
+    file.write_text(RECURRENT)
+    asked = arguments(("--target=h200", f"--problem={file}", *words), "null", "rows")
+    plan = suite(asked, Path).calls["h200"].plan
+    assert {seed.texts.backend for seed in plan.seeds()} == languages
