@@ -310,9 +310,8 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--out", required=True, type=Path, help="the result file")
     made.add_argument("--kernels", default="", help="only these, with commas between")
     made.add_argument("--seconds", type=float, default=60, help="of search, for each side")
-    made.add_argument(
-        "--one", action="store_true", help=argparse.SUPPRESS
-    )  # in a process of its own
+    # What a process of its own does
+    made.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     return made
 
 

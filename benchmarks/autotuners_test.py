@@ -1,10 +1,14 @@
 """A race against Helion's autotuner, without either: which forms are called, and what a row says."""
 
+import json
+import subprocess
+
 import pytest
 import torch
 
 from benchmarks import autotuners as module
 from benchmarks.autotuners import SIZES, compared, helion_forms, line, main, most_forms, workload
+from benchmarks.rehearsal import SlowDevice
 
 EXAMPLES = {
     "softmax": """
@@ -77,3 +81,38 @@ def test_wrong_words_are_refused(helion, tmp_path, capsys):
     if not torch.cuda.is_available():
         assert main([*words, f"--helion={helion}"]) == 2
         assert "h200" in capsys.readouterr().err
+
+
+class Found:
+    """What a search found: PyTorch's softmax."""
+
+    source = "a kernel"
+
+    def save(self, path):
+        path.write_text(self.source)
+
+
+def test_one_part_searches_and_the_next_races(helion, tmp_path, monkeypatch):
+    monkeypatch.setitem(SIZES, "softmax", {"M": 8, "K": 48})
+    draw = module.draw
+    monkeypatch.setattr(module, "draw", lambda spec, sizes, _, seed: draw(spec, sizes, "cpu", seed))
+    monkeypatch.setattr(module, "version", lambda _: "1.0")
+    monkeypatch.setattr(module, "CudaDevice", SlowDevice)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(module.machine_room, "require", lambda *_: {})
+    monkeypatch.setattr(module.machine_room, "facts", lambda: {"machine": "none"})
+    monkeypatch.setattr(module.speciate, "evolve", lambda *_, **__: Found())
+    monkeypatch.setattr(module.speciate, "load", lambda _: lambda x: torch.softmax(x, 1))
+    parts = []
+
+    def run(command, **_):
+        parts.append(command[-1])
+        return subprocess.CompletedProcess(command, main(command[3:]))
+
+    monkeypatch.setattr(module.subprocess, "run", run)
+    out = tmp_path / "r.json"
+    assert main(["--target=h200", f"--helion={helion}", "--kernels=softmax", f"--out={out}"]) == 0
+    assert parts == ["--part=search", "--part=race"]
+    (made,) = json.loads(out.read_text())["rows"]
+    assert made["ours"]["correct"] and made["form"] in ("softmax", "softmax_two_pass")
+    assert made["ours"]["digest"] and set(made["helion"]) == {"softmax", "softmax_two_pass"}
