@@ -155,7 +155,7 @@ def _table(given: argparse.Namespace, can: Mapping[str, Any], rows: list[Row]) -
     return {
         "command": command,
         "date": date.today().isoformat(),
-        "machine": _processor(),
+        "machine": processor(),
         "versions": {
             "python": platform.python_version(),
             "numpy": metadata.version("numpy"),
@@ -168,7 +168,7 @@ def _table(given: argparse.Namespace, can: Mapping[str, Any], rows: list[Row]) -
     }
 
 
-def _processor() -> str:
+def processor() -> str:
     """The processor's own name."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     found = next((line for line in lines if line.startswith("model name")), "")

@@ -20,6 +20,7 @@ from tools.compile_time_table import compile_time
 from tools.contests_table import contests
 from tools.coverage_table import coverage
 from tools.device_table import device
+from tools.gate_table import gate
 from tools.harness_table import harness
 from tools.languages_table import languages
 from tools.local_table import local
@@ -93,6 +94,8 @@ def table(result: Mapping[str, Any]) -> str:
     """
     if "checked_through" in result:
         return "\n\n".join(check_times(result)) + "\n"
+    if "gate" in result:
+        return "\n\n".join(gate(result)) + "\n"
     if "cheats" in result:
         return "\n\n".join(cheats(result)) + "\n"
     if result.get("judged") == "published cheats":

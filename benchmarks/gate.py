@@ -1,0 +1,225 @@
+"""What it costs to hold a candidate to the judge: the seconds of each stage of its evaluation.
+
+Each kernel's seed schedule goes through the evaluator several times, by each backend of a target: as the
+project emits it, and as a source that somebody else wrote, which has a clean process. Where a GPU runs
+kernels, some of large fixed sizes follow, which have no others to be checked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import secrets
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from math import prod
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from backends.measure import leaves_inputs
+from backends.registry import backend_for, served_by, target
+from backends.served import Served
+from benchmarks import device as machine_room
+from benchmarks.check_times import processor
+from benchmarks.results import save
+from benchmarks.shapes import asked_kernels
+from ir.autoschedule.autoschedule import autoschedule
+from ir.errors import KernelError
+from ir.lower.lower import lower
+from ir.machine import Machine
+from ir.parse.parse import parse_spec, parse_workload
+from ir.print import spec_text
+from ir.sizes import bind, shape
+from ir.spec import Spec
+from ir.workload import LIBRARY, Sizes
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated, Evaluation, Failure
+from search.evaluator.local import LocalEvaluator
+from search.evaluator.sandbox import Limits
+from search.evaluator.stages import Bench
+
+ROUNDS = 4  # of each source; the first opens the device
+CPU_SECONDS = 240
+EMITTED, EDITED = "emitted", "edited"
+LARGE = (
+    "def relu(x: f32[16384, 16384]) -> f32[16384, 16384]:\n"
+    "    y[m, n] = maximum(x[m, n], 0.0)\n    return y\n",
+    "def middle_relu(x: f32[1024, 1024]) -> f32[1024, 1024]:\n"
+    "    y[m, n] = maximum(x[m, n], 0.0)\n    return y\n",
+    "def wide_softmax(x: f32[4096, 32768]) -> f32[4096, 32768]:\n"
+    "    mx[m] = max(x[m, k], k)\n    e[m, k] = exp(x[m, k] - mx[m])\n"
+    "    s[m] = sum(e[m, k], k)\n    y[m, k] = e[m, k] / s[m]\n    return y\n",
+    "def best(x: f32[8192, 8192]) -> i32[8192]:\n    y[m] = argmax(x[m, k], k)\n    return y\n",
+    "def product(x: bf16[4096, 4096], w: bf16[4096, 4096]) -> bf16[4096, 4096]:\n"
+    "    y[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)\n    return y\n",
+)
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.gate --target=h200 --out=benchmarks/results/h200/gate.json
+  python3 -m benchmarks.gate --target=npu --out=gate.json --kernels=softmax,map_id
+"""
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is evaluated."""
+
+    spec: Spec
+    sizes: Sizes
+    checks: tuple[Sizes, ...]
+
+    @property
+    def numbers(self) -> int:
+        """Of inputs and outputs, at the sizes that are timed."""
+        bound = bind(self.spec, self.sizes)
+        return sum(prod(shape(t, bound)) for t in (*self.spec.inputs, *self.spec.outputs))
+
+
+def subjects(names: Sequence[str], gpu: bool) -> Iterator[Subject]:
+    """Kernels of the library, and those of large fixed sizes where a GPU runs them."""
+    for name in names:
+        work = parse_workload((LIBRARY / f"{name}.kir").read_text(encoding="utf-8"), name)
+        yield Subject(work.spec, work.timed_sizes, work.checks)
+    for text in LARGE if gpu else ():
+        head, _, body = text.partition("\n")
+        yield Subject(parse_spec(f'{head}\n    """Of fixed sizes."""\n{body}'), {}, ())
+
+
+def evaluated(
+    one: Subject, served: Served, secret: str, rounds: int, kinds: Sequence[str]
+) -> Iterator[Row]:
+    """Evaluates a kernel by a backend; a row for each kind of source."""
+    machine, backend, spec = served.machine, served.backend, one.spec
+    schedule = autoschedule(spec, machine, one.sizes)
+    emitted = backend.emit(lower(spec, schedule, machine, one.sizes), machine)
+    bench = Bench(
+        spec_text(spec),
+        machine,
+        partial(backend_for, machine, served.name),
+        one.sizes,
+        one.checks,
+        secret=secret,
+        limits=Limits(cpu=CPU_SECONDS, seconds=1800.0),
+    )
+    began = time.monotonic()
+    with LocalEvaluator([bench], workers=1) as evaluator:
+        setup = time.monotonic() - began
+        for kind in kinds:
+            found = []
+            for number in range(rounds):
+                source = None if kind == EMITTED else emitted + "\n" * (number + 1)
+                asked = Candidate(spec_text(spec), str(schedule), machine.name, served.name, source)
+                found += [outcome for _, outcome in evaluator.evaluate([asked])]
+            yield _row(one, served.name, kind, found, setup)
+
+
+def _row(one: Subject, backend: str, kind: str, found: Sequence[Evaluated], setup: float) -> Row:
+    last = found[-1]
+    stages: dict[str, list[float]] = {}
+    for outcome in found[1:]:
+        for stage, seconds in outcome.seconds.items():
+            stages.setdefault(stage, []).append(seconds)
+    right = all(isinstance(outcome, Evaluation) for outcome in found)
+    return {
+        "kernel": one.spec.name,
+        "backend": backend,
+        "source": kind,
+        "numbers": one.numbers,
+        "setup_s": round(setup, 2),  # of a worker, with its references
+        "seconds": {stage: round(median(some), 3) for stage, some in stages.items()},
+        "accepted": right,
+        **({"reason": " ".join(last.reason.split())[:300]} if isinstance(last, Failure) else {}),
+    }
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> Row:
+    """The largest and the median seconds of the check, by kind of source, of the rows that were accepted."""
+    made: Row = {"accepted": sum(r["accepted"] for r in rows), "rows": len(rows)}
+    for kind in (EMITTED, EDITED):
+        checks = [r["seconds"]["check"] for r in rows if r["accepted"] and r["source"] == kind]
+        made[kind] = {"median_s": median(checks), "most_s": max(checks)} if checks else None
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Evaluates, and writes the file after each kernel."""
+    given = _parser().parse_args(arguments)
+    machine, names, rows = target(given.target), asked_kernels(given.kernels), []
+    served = _served(machine)
+    gpu = any(leaves_inputs(s.backend, s.machine) for s in served)
+    kinds = (EMITTED,) if given.emitted else (EMITTED, EDITED)
+    secret, end = given.secret or secrets.token_hex(16), time.monotonic() + given.seconds
+    head = _head(given, machine, secret, gpu)
+    for one in subjects(names, gpu):
+        for by in served:
+            if time.monotonic() > end:
+                print("no time is left", file=sys.stderr)
+                return 1
+            try:
+                made = list(evaluated(one, by, secret, given.rounds, kinds))
+            except KernelError as error:  # what a backend does not make
+                print(f"{one.spec.name} by {by.name}: {error}", file=sys.stderr)
+                continue
+            rows += made
+            save(given.out, {**head, "summary": summary(rows), "rows": rows})
+            for row in made:
+                print(row, flush=True)
+    return int(not all(row["accepted"] for row in rows))
+
+
+def _served(machine: Machine) -> list[Served]:
+    """The backends that can check and time here; KernelError where there is none."""
+    every = [Served(b, served_by(machine, b)) for b in _backends(machine)]
+    able = [s for s in every if s.backend.available(s.machine).get("correct_by")]
+    if not able:
+        raise KernelError(f"nothing can evaluate kernels for `{machine.name}` here")
+    return able
+
+
+def _backends(machine: Machine) -> list[Any]:
+    return [backend_for(machine, name) for name in machine.backends]
+
+
+def _head(given: argparse.Namespace, machine: Machine, secret: str, gpu: bool) -> Row:
+    here = machine_room.facts() if gpu else {}
+    return {
+        "gate": True,
+        "command": f"python3 -m benchmarks.gate --target={machine.name} --out={given.out.name}",
+        "date": date.today().isoformat(),
+        "machine": processor(),
+        "python": platform.python_version(),
+        **here,
+        "secret": secret,
+        "rounds": given.rounds,
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="benchmarks.gate",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--target", required=True)
+    made.add_argument("--out", required=True, type=Path, help="the result file, written anew")
+    made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
+    made.add_argument("--rounds", type=int, default=ROUNDS, help="the median but the first counts")
+    made.add_argument("--emitted", action="store_true", help="no sources that somebody else wrote")
+    made.add_argument("--secret", default="", help="what inputs and shapes are drawn by")
+    made.add_argument("--seconds", type=float, default=3600.0, help="no kernel begins later")
+    return made
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KernelError as error:
+        print(f"benchmarks.gate: {error}", file=sys.stderr)
+        sys.exit(2)
