@@ -15,10 +15,16 @@ from itertools import product
 
 from ir.affine import affine
 from ir.contraction import contraction
+from ir.sizes import power_of_two
 from ir.spec import Equation, Expr, Facts, Index, Number, Read, Reduce, Scan
 from ir.visit import reindexed
 
 LONGEST_ROW = 8192  # elements of a row that one program can hold
+# Values of an index of which a tile of a convolution's results has all, and the fewest where it is one of several
+LONGEST_SIDE, SHORTEST_SIDE = 256, 32
+# The same of what a program goes through in several tiles, by which reductions, and in which tiles at least
+LONGEST_LOOP, LOOPED, LOOP = 1024, ("sum", "max", "min"), 128
+OUTSIDE = 0.25  # of such an index, that may be outside of it in its tiles
 # With so many rows, one program per row keeps a machine busy however long the rows are.
 MANY_ROWS = 1024
 MOST_EQUATIONS = 24
@@ -36,6 +42,8 @@ class Group:
     ranges: dict[str, Expr] = field(default_factory=dict)  # by index: its size
     # Indices that the reductions keep, or of the heavy equation; None in a map.
     rows: frozenset[str] | None = None
+    # Of a heavy equation: what reduces its results, and what is made of that
+    reduced: set[str] = field(default_factory=set)
 
     @property
     def targets(self) -> frozenset[str]:
@@ -45,7 +53,11 @@ class Group:
     def copy(self) -> Group:
         """A copy that can be extended without changing this group."""
         return replace(
-            self, equations=list(self.equations), at=dict(self.at), ranges=dict(self.ranges)
+            self,
+            equations=list(self.equations),
+            at=dict(self.at),
+            ranges=dict(self.ranges),
+            reduced=set(self.reduced),
         )
 
 
@@ -176,7 +188,7 @@ def _of_terms(group: Group, e: Equation, kind: str) -> bool:
 
 def takes_terms(e: Equation, kind: str) -> bool:
     """Whether a reduction of a kind may share a kernel with the pointwise equations before it."""
-    return kind == ROWS or kind == HEAVY and contraction(e) is None and not _windowed(e)
+    return kind == ROWS or kind == HEAVY and contraction(e) is None and not windowed(e)
 
 
 def _fits(
@@ -189,7 +201,7 @@ def _fits(
 ) -> bool:
     space = max((frozenset(at) for at in group.at.values()), key=len)
     if group.kind == HEAVY:
-        return not reduced and left == group.rows
+        return _follows(group, e, left, reduced)
     if kind_of(e, facts) == HEAVY:
         return space == left | reduced
     if group.kind == MAP and not reduced:
@@ -206,6 +218,35 @@ def _fits(
     if not reduced and _extent([own[i] for i in left - rows]) > max(LONGEST_ROW, before):
         return False
     return _one_program([inner[i] for i in inner if i not in rows], [inner[i] for i in rows])
+
+
+def _follows(group: Group, e: Equation, left: frozenset[str], reduced: frozenset[str]) -> bool:
+    """Whether an equation is of the epilogue of a heavy one: it has all of its indices, or it reduces one of a
+    convolution, of which a tile of results may have all, or has what is left then."""
+    kept = {frozenset(at) for t, at in group.at.items() if t in group.reduced}
+    rows = group.rows or frozenset()
+    held = all(_extent([group.ranges[i] for i in rows - at]) <= LONGEST_SIDE for at in kept)
+    if not reduced:
+        return held and left == rows or left in kept
+    if len(reduced) > 1 or left == rows or left | reduced != rows:
+        return False
+    heavy = [c for e in group.equations if windowed(e) and (c := contraction(e)) is not None]
+    if len(heavy) != 1 or not held or any(left != at for at in kept):
+        return False
+    (index,) = reduced
+    side = next((s for s in (heavy[0].rows, heavy[0].columns) if index in s), ())
+    looped = e.reduce.reduction in LOOPED and not kept
+    return bool(side) and suits_tile(int(_extent([group.ranges[index]])), len(side) > 1, looped)
+
+
+def suits_tile(extent: int, several: bool, looped: bool) -> bool:
+    """Whether a tile of a convolution's results may have all of an index of so many values. several: it is one
+    of several indices of its side, of which tiles would else have what suits them.  looped: a program may go
+    through it in several tiles."""
+    if extent > (LONGEST_LOOP if looped else LONGEST_SIDE) or several and extent < SHORTEST_SIDE:
+        return False
+    tile = power_of_two(extent) if extent <= LONGEST_SIDE else LOOP
+    return -(-extent // tile) * tile <= (1 + OUTSIDE) * extent or not several
 
 
 def _one_program(row: list[Expr], rows: list[Expr]) -> bool:
@@ -231,11 +272,11 @@ def kind_of(e: Equation, facts: Facts) -> str:
         return ALONE
     row, rows = ([facts.ranges[i].high for i in found] for found in (e.reduced, e.indices))
     extremum = e.value.reduction in ("argmax", "argmin")
-    heavy = extremum or _windowed(e) or contraction(e) is not None
+    heavy = extremum or windowed(e) or contraction(e) is not None
     return ROWS if _one_program(row, rows) and not heavy else HEAVY
 
 
-def _windowed(e: Equation) -> bool:
+def windowed(e: Equation) -> bool:
     """Whether a reduction reads through windows (several indices in one position), as convolutions
     and poolings do."""
     for read in e.reads():
@@ -285,6 +326,8 @@ def _added(group: Group, e: Equation, names: Mapping[str, str], ranges: Mapping[
     group.equations.append(made)
     group.at[e.target] = made.indices
     group.ranges.update(ranges)
+    if group.kind == HEAVY and group.rows is not None and frozenset(made.indices) != group.rows:
+        group.reduced.add(e.target)
     if isinstance(e.value, Reduce) and group.kind in (MAP, ROWS):
         group.kind, group.rows = ROWS, frozenset(made.indices)
 

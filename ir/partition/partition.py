@@ -35,9 +35,11 @@ from ir.partition.groups import (
     whole_chain,
 )
 from ir.partition.heads import with_split_heads
+from ir.partition.phases import with_phases_apart
 from ir.partition.positions import with_plain_positions
 from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
+from ir.partition.row_sums import with_reductions_by_rows
 from ir.partition.shifted_scans import with_shifted_scans
 from ir.partition.side_by_side import side_by_side
 from ir.partition.squeezed import squeezed
@@ -87,11 +89,13 @@ def partition(
     flat = through_gathers(once(through_views(spec, aliases), aliases), aliases)
     flat = with_shifted_scans(through_concatenations(flat, aliases), aliases)
     flat = squeezed(flat)
+    flat, aliases = with_phases_apart(flat, aliases)
     flat = with_variances_in_parts(flat)
     flat, aliases = with_flat_epilogues(flat, aliases)
     # What an alias shows may be the same as an earlier tensor, which is then shown instead.
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
     flat, aliases = with_split_heads(flat, aliases | shown)
+    flat = with_reductions_by_rows(flat, aliases)
     flat = with_plain_positions(with_plain_weights(flat, aliases))
     made = _Partition(spec, flat, aliases | _copies(flat), lowers, outside)
     network = made.network(ahead, takes, choices or Choices(asked=False))

@@ -83,7 +83,7 @@ class _Moving:
         value = self._under(e.value, e.at, at, to)
         self._add(Equation(flat, at, value, sizes=tuple(map(Number, to))), to)
         self.contracted.add(flat)
-        self.equations.append(_view(e.target, e.at, old, flat, to))
+        self.equations.append(view(e.target, e.at, old, flat, to))
         self.aliases[e.target] = flat
         return True
 
@@ -100,7 +100,7 @@ class _Moving:
             return seen
         name = fresh(f"{tensor}_flat", self.taken)
         indices = tuple(Index(fresh(f"{name}_{d}", self.taken)) for d in range(len(to)))
-        self._add(_view(name, indices, to, tensor, self.shapes[tensor]), to)
+        self._add(view(name, indices, to, tensor, self.shapes[tensor]), to)
         self.aliases[name] = tensor
         return name
 
@@ -129,7 +129,7 @@ def _stays(expr: Expr, at: tuple[Expr, ...], last: set[str]) -> bool:
     return all(_stays(part, at, last) for part in expr.children())
 
 
-def _view(target: str, at: tuple[Expr, ...], own: _Shape, source: str, shown: _Shape) -> Equation:
+def view(target: str, at: tuple[Expr, ...], own: _Shape, source: str, shown: _Shape) -> Equation:
     """The equation of a tensor that shows another's elements in their order."""
     positions = tuple(_positions(at, own, shown))
     return Equation(target, at, Read(source, positions), sizes=tuple(map(Number, own)))

@@ -272,7 +272,8 @@ def _innermost(index: str, roles: Roles, extents: Mapping[str, int]) -> str:
                 filling = [i for i in side if extents[i] >= SMALL_SIDE]
                 longest = max(extents[i] for i in side)
                 filling = filling or [i for i in side if 2 * extents[i] >= longest]
-                return max(filling, key=lambda i: _rank(i, roles))
+                summed = [i for i in filling if i not in roles.stored]
+                return max(summed or filling, key=lambda i: _rank(i, roles))
     return index
 
 

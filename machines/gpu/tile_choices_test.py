@@ -198,3 +198,16 @@ def test_windows_that_reach_over_an_edge_have_more_than_one_warp():
     machine = replace(WITH_THREADS, details={"gpu": table})
     schedule = autoschedule(parse_spec(WINDOWS), machine, {})
     assert schedule.find("threads", "y").number("count") >= 2 * machine.warp
+
+
+def test_rows_of_images_that_are_reduced_are_held_whole_beside_few_rows():
+    spec = spec_of(
+        "c[b, o, p, q]: [4, 64, 62, 62] = sum(x[b, k, p + i, q + j] * w[o, k, i, j], k, i, j)",
+        "y[b, o, p] = sum(c[b, o, p, q], q)",
+        inputs="x: f32[4, 32, 64, 64], w: f32[64, 32, 3, 3]",
+        result="f32[4, 64, 62]",
+    )
+    choices = tile_choices(spec, roles(spec), bind(spec, {}))
+    found = dict(zip(facts_of(spec).ranges, choices, strict=True))
+    assert () in found["q"]
+    assert {c[0].option("size") for c in found["p"] if c} <= {1, 2, 4}

@@ -1,0 +1,356 @@
+"""Phases apart: what reduces the results of a transposed convolution reduces each phase by itself.
+
+A transposed convolution with a stride is one convolution whose channels are its phases; what reads it puts them
+between each other:
+
+before: c[b, q, i, j] = sum(x[b, k, i + r, j + s] * w[q, r, s, k], k, r, s)
+        y[b, o, i, j] = tanh(c[b, (i % 2 * 2 + j % 2) * O + o, i // 2, j // 2]), m[b, i, j] = min(y[b, o, i, j], o)
+after:  c[b, p, o, i, j] = sum(x[b, k, i + r, j + s] * w_apart[p, o, r, s, k], k, r, s)
+        y_apart[b, p, o, i, j] = tanh(c[b, p, o, i, j]), m_apart[b, p, i, j] = min(y_apart[b, p, o, i, j], o)
+        m[b, i, j] = m_apart[b, i % 2 * 2 + j % 2, i // 2, j // 2]
+
+`w_apart` shows the memory of `w`. So the reduction can be in the kernel of the convolution, and only what it leaves is
+put between each other. A sum over all positions needs no order of them at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TypeVar
+
+from ir.contraction import indices
+from ir.partition.channels_last import convolution_parts
+from ir.partition.reshaped import view
+from ir.partition.views import fresh, is_plain, is_pointwise, through_views
+from ir.sizes import shape
+from ir.sizes import value as number
+from ir.spec import Apply, Equation, Expr, Facts, Index, Number, Range, Read, Reduce, Spec
+from ir.verify import facts
+from ir.visit import pruned, rebuilt, reindexed, renamed
+
+ORDERLESS = ("sum", "max", "min")
+MOST = 256  # channels, of which a tile of results has all
+CHANNEL = -1  # the role of a dimension; those before it are below, places are from 0 on
+
+_T = TypeVar("_T")
+
+
+def with_phases_apart(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
+    """A literal spec with such reductions of each phase, and its aliases: tensors that show another's memory."""
+    found = dict(aliases)
+    for e in spec.equations:
+        if e.target in found or e.accumulate or not is_plain(e):
+            continue
+        made = _phases(spec, e, found)
+        if made is not None and made.pays:
+            spec, found = made.spec(), {**found, **made.shown}
+    there = {e.target for e in spec.equations}
+    return spec, {name: source for name, source in found.items() if name in there}
+
+
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """How the equation that reads a convolution puts phases between each other."""
+
+    read: Read
+    at: tuple[Index, ...]  # its indices in the order of the dimensions of what is read
+    channel: int  # the dimension of channels
+    channels: int  # of a phase
+    phase: Expr  # over the indices of places
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The indices of places."""
+        return tuple(i.name for i in self.at[self.channel + 1 :])
+
+    def places(self, names: Mapping[str, Expr]) -> tuple[Expr, tuple[Expr, ...]]:
+        """The phase, and the places in it, of other indices."""
+        places = self.read.at[self.channel + 1 :]
+        return renamed(self.phase, names), tuple(renamed(p, names) for p in places)
+
+
+def _phases(spec: Spec, e: Equation, aliases: Mapping[str, str]) -> _Phases | None:
+    """A convolution whose channels are phases, and what can be computed of it; None for other equations."""
+    parts = convolution_parts(e)
+    kept = {t.name for t in spec.outputs} | {*aliases.values()}
+    readers = [f for f in spec.equations if e.target in f.sources()]
+    if parts is None or not parts[2] or e.target in kept or len(readers) != 1:
+        return None
+    x, w, _ = parts
+    own = [d for d, i in enumerate(e.indices) if i in indices(w) and i not in indices(x)]
+    reads = {r for r in readers[0].reads() if r.tensor == e.target}
+    known = facts(spec)
+    if len(own) != 1 or len(reads) != 1:
+        return None
+    between = _between(next(iter(reads)), own[0], known)
+    if between is None:
+        return None
+    shapes = {name: shape(t, {}) for name, t in known.tensors.items()}
+    made = _Phases(spec, e, w, between, shapes, aliases)
+    for f in spec.equations:
+        if f.target not in aliases and not f.accumulate and is_plain(f):
+            if made.roles.keys() & set(f.sources()):
+                made.take(f)
+    return made
+
+
+def _between(read: Read, channel: int, known: Facts) -> _Between | None:
+    """None where a read does not put phases between each other."""
+    match read.at[channel]:
+        case Apply("add", (Apply("mul", (phase, Number(each))), Index() as own)):
+            pass
+        case _:
+            return None
+    before, after = read.at[:channel], read.at[channel + 1 :]
+    plain = [p for p in before if isinstance(p, Index)]
+    names = [i for p in after for i in indices(p)]
+    at = (*plain, own, *map(Index, names))
+    if read.pad is not None or not len(at) == len(read.at) == len(set(at)) or not after:
+        return None
+    if len(plain) != channel or any(len(indices(p)) != 1 for p in after):
+        return None
+    if not set(indices(phase)) <= set(names) or known.ranges[own.name].high != Number(each):
+        return None
+    return _Between(read, at, channel, int(each), phase)
+
+
+@dataclass(slots=True)
+class _Phases:
+    """A convolution whose channels are phases, and what is computed of each phase by itself."""
+
+    before: Spec
+    convolution: Equation
+    filter: Read
+    between: _Between
+    shapes: Mapping[str, tuple[int, ...]]
+    aliases: Mapping[str, str]
+    pays: bool = False  # whether a reduction is among it
+    shown: dict[str, str] = field(default_factory=dict)  # aliases that it needs
+    roles: dict[str, tuple[int, ...]] = field(default_factory=dict)  # by tensor with phases apart
+    made: dict[str, list[Equation]] = field(
+        default_factory=dict
+    )  # instead of the equation of a target
+    taken: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        spec = self.before
+        self.taken |= {*self.shapes, *(i for e in spec.equations for i in (*e.indices, *e.reduced))}
+        target, channel = self.convolution.target, self.between.channel
+        self.roles[target] = tuple(range(-channel - 1, len(self.shapes[target]) - channel - 1))
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Of the places of a phase."""
+        return self.shapes[self.convolution.target][self.between.channel + 1 :]
+
+    @property
+    def count(self) -> int:
+        """Of phases."""
+        return self.shapes[self.convolution.target][self.between.channel] // self.between.channels
+
+    def take(self, e: Equation) -> None:
+        """Has an equation computed of each phase by itself, where that is possible."""
+        names = self._names(e)
+        reduced = set(e.reduced)
+        if names is None or not self._alike(e, names):
+            return
+        own = {i: r for i, r in names.items() if i in reduced}
+        places = {i for i, r in names.items() if r >= 0}
+        all_of = {r for r in names.values() if r >= 0} == set(range(len(self.extents)))
+        if not reduced:
+            if all_of and set(names) == set(e.indices):
+                self._move(e, names)
+        elif not isinstance(e.value, Reduce) or reduced != set(own) or not all_of:
+            return
+        elif [*own.values()] == [CHANNEL]:
+            if places <= set(e.indices) and e.value.reduction not in ("argmax", "argmin"):
+                self.pays = self.pays or self.between.channels <= MOST
+                self._move(e, names)
+        elif places <= reduced and all(r >= CHANNEL for r in own.values()):
+            if e.value.reduction in ORDERLESS and self._each_once(e, names):
+                self.pays = True
+                self._move(e, names)
+
+    def spec(self) -> Spec:
+        """The spec with phases apart."""
+        made: list[Equation] = []
+        for e in self.before.equations:
+            if e.target == self.convolution.target:
+                made += self._split()
+            else:
+                made += self.made.get(e.target, [e])
+        spec = replace(self.before, equations=tuple(made))
+        return pruned(through_views(spec, {**self.aliases, **self.shown}))
+
+    def _names(self, e: Equation) -> dict[str, int] | None:
+        """The roles of the indices that an equation reads phases by; None where it reads them otherwise."""
+        names: dict[str, int] = {}
+        for read in e.reads():
+            if read.tensor not in self.roles:
+                continue
+            at = read.at
+            if read.tensor == self.convolution.target:
+                if read != self.between.read:
+                    return None
+                at = self.between.at
+            elif read.pad is not None:
+                return None
+            for position, role in zip(at, self.roles[read.tensor], strict=True):
+                if not isinstance(position, Index) or names.setdefault(position.name, role) != role:
+                    return None
+        return names if len(set(names.values())) == len(names) else None
+
+    def _alike(self, e: Equation, names: Mapping[str, int]) -> bool:
+        """Whether an equation computes the same at all places, but of what it reads of phases."""
+
+        def plain(expr: Expr) -> bool:
+            if isinstance(expr, Read) and expr.tensor in self.roles:
+                return True
+            if isinstance(expr, Index):
+                return names.get(expr.name, 0) < 0
+            return isinstance(expr, Range) or all(map(plain, expr.children()))
+
+        if isinstance(e.value, Reduce):
+            return not any(r.jagged or r.partial for r in e.value.ranges) and plain(e.value.body)
+        return is_pointwise(e.value) and plain(e.value)
+
+    def _move(self, e: Equation, names: Mapping[str, int]) -> None:
+        """Has an equation computed with phases apart, and what it computed put together of that."""
+        left = tuple(names[i] for i in e.indices)
+        apart = any(r >= 0 for r in left)
+        target = fresh(f"{e.target}_apart", self.taken) if apart else e.target
+        # An index runs over one range, which is another one here.
+        own = {i: fresh(f"{target}_{n}", self.taken) for n, i in enumerate(names)}
+        phase = fresh(f"{target}_phase", self.taken)
+
+        def moved(expr: Expr) -> Expr:
+            if isinstance(expr, Read) and expr.tensor in self.roles:
+                whole = expr.tensor == self.convolution.target
+                at = self.between.at if whole else expr.at
+                return Read(
+                    self._named(expr.tensor), _with(self.roles[expr.tensor], at, Index(phase))
+                )
+            made = rebuilt(expr, moved)
+            if not isinstance(made, Reduce):
+                return made
+            places = any(names[i] >= 0 for i in made.over)
+            over = (phase, *made.over) if places else made.over
+            return replace(made, over=over, ranges=tuple(self._range(i, names) for i in over))
+
+        value = reindexed(moved(e.value), lambda i: own.get(i, i))
+        at = tuple(reindexed(p, lambda i: own.get(i, i)) for p in e.at)
+        if not apart:
+            self.made[e.target] = [replace(e, at=at, value=value)]
+            return
+        sizes = tuple(
+            Number(self.extents[r] if r >= 0 else n)
+            for r, n in zip(left, self.shapes[e.target], strict=True)
+        )
+        first = Equation(
+            target,
+            _with(left, at, Index(phase)),
+            value,
+            sizes=_with(left, sizes, Number(self.count)),
+        )
+        self.roles[e.target] = left
+        self.made[e.target] = [first, self._together(e, left, target)]
+
+    def _together(self, e: Equation, roles: tuple[int, ...], apart: str) -> Equation:
+        """The equation of a tensor whose phases are put between each other."""
+        index = {
+            self.between.names[r]: Index(i) for i, r in zip(e.indices, roles, strict=True) if r >= 0
+        }
+        phase, places = self.between.places(index)
+        at = tuple(places[r] if r >= 0 else p for p, r in zip(e.at, roles, strict=True))
+        sizes = tuple(map(Number, self.shapes[e.target]))
+        return replace(e, value=Read(apart, _with(roles, at, phase)), sizes=sizes)
+
+    def _named(self, tensor: str) -> str:
+        """What a tensor is called with phases apart."""
+        return tensor if tensor == self.convolution.target else self.made[tensor][0].target
+
+    def _range(self, index: str, names: Mapping[str, int]) -> Range:
+        """What an index that is reduced runs over: one without a role over phases."""
+        role = names.get(index)
+        size = (
+            self.count
+            if role is None
+            else self.between.channels
+            if role < 0
+            else self.extents[role]
+        )
+        return Range(index, Number(0), Number(size))
+
+    def _each_once(self, e: Equation, names: Mapping[str, int]) -> bool:
+        """Whether each place of each phase is read once."""
+        sizes = dict.fromkeys(range(len(self.extents)), 0)
+        ranges = facts(self.before).ranges
+        sizes |= {r: number(ranges[i].high, {}) for i, r in names.items() if r >= 0}
+        strides = []
+        for r, n in sizes.items():
+            if not n or n % self.extents[r]:
+                return False
+            strides.append(n // self.extents[r])
+        return self._in_turn([*sizes.values()], strides)
+
+    def _in_turn(self, sizes: list[int], strides: list[int]) -> bool:
+        """Whether along each dimension the phases come again after so many results, each as often."""
+        if not _separate(self.between.phase):
+            return False
+
+        def at(places: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+            names = {n: Number(p) for n, p in zip(self.between.names, places, strict=True)}
+            phase, inside = self.between.places(names)
+            return number(phase, {}), tuple(number(p, {}) for p in inside)
+
+        first = at(tuple(0 for _ in sizes))[0]
+        for d, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+            along = [at(tuple(p if n == d else 0 for n in range(len(sizes)))) for p in range(size)]
+            for p, (phase, places) in enumerate(along):
+                if places[d] != p // stride or phase != along[p % stride][0]:
+                    return False
+        every = {at(p)[0] for p in product(*map(range, strides))}
+        return first == 0 and every == set(range(self.count))
+
+    def _split(self) -> list[Equation]:
+        """The convolution with phases apart from channels, and the filter that it reads."""
+        e, channel = self.convolution, self.between.channel
+        index, phase = e.indices[channel], fresh("phase", self.taken)
+        own = self.filter.at.index(Index(index))
+        shape = self.shapes[self.filter.tensor]
+        name = fresh(f"{self.filter.tensor}_apart", self.taken)
+        split = (*shape[:own], self.count, self.between.channels, *shape[own + 1 :])
+        at = tuple(Index(fresh(f"{name}_{d}", self.taken)) for d in range(len(split)))
+        self.shown[name] = self.filter.tensor
+
+        def apart(expr: Expr) -> Expr:
+            if expr == self.filter:
+                places = self.filter.at
+                return Read(name, (*places[:own], Index(phase), *places[own:]))
+            return rebuilt(expr, apart)
+
+        places = (*e.at[:channel], Index(phase), *e.at[channel:])
+        sizes = self.shapes[e.target]
+        sizes = (*sizes[:channel], self.count, self.between.channels, *sizes[channel + 1 :])
+        made = replace(e, at=places, value=apart(e.value), sizes=tuple(map(Number, sizes)))
+        return [view(name, at, split, self.filter.tensor, shape), made]
+
+
+def _with(roles: tuple[int, ...], at: tuple[_T, ...], phase: _T) -> tuple[_T, ...]:
+    """Positions with a phase before those of channels and places."""
+    first = next(n for n, r in enumerate(roles) if r >= CHANNEL)
+    return (*at[:first], phase, *at[first:])
+
+
+def _separate(expr: Expr) -> bool:
+    """Whether an expression is a sum of multiples of functions of one index each."""
+    if len(indices(expr)) <= 1:
+        return True
+    match expr:
+        case Apply("add", (a, b)):
+            return _separate(a) and _separate(b)
+        case Apply("mul", (a, Number())) | Apply("mul", (Number(), a)):
+            return _separate(a)
+    return False
