@@ -13,9 +13,11 @@ import secrets
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from itertools import product
 from math import prod
 from pathlib import Path
 from statistics import median
@@ -148,7 +150,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Evaluates, and writes the file after each kernel."""
+    """Evaluates, and writes the file as rows come."""
     given = _parser().parse_args(arguments)
     machine, names, rows = target(given.target), asked_kernels(given.kernels), []
     served = _served(machine)
@@ -156,21 +158,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kinds = (EMITTED,) if given.emitted else (EMITTED, EDITED)
     secret, end = given.secret or secrets.token_hex(16), time.monotonic() + given.seconds
     head = _head(given, machine, secret, gpu)
-    for one in subjects(names, gpu):
-        for by in served:
-            if time.monotonic() > end:
-                print("no time is left", file=sys.stderr)
-                return 1
-            try:
-                made = list(evaluated(one, by, secret, given.rounds, kinds))
-            except KernelError as error:  # what a backend does not make
-                print(f"{one.spec.name} by {by.name}: {error}", file=sys.stderr)
-                continue
-            rows += made
-            save(given.out, {**head, "summary": summary(rows), "rows": rows})
-            for row in made:
-                print(row, flush=True)
-    return int(not all(row["accepted"] for row in rows))
+
+    def tried(each: tuple[Subject, Served]) -> list[Row] | None:
+        one, by = each
+        if time.monotonic() > end:
+            return None
+        try:
+            return list(evaluated(one, by, secret, given.rounds, kinds))
+        except KernelError as error:  # what a backend does not make
+            print(f"{one.spec.name} by {by.name}: {error}", file=sys.stderr)
+            return []
+
+    complete = True
+    with ThreadPoolExecutor(given.at_once) as pool:
+        for made in pool.map(tried, product(subjects(names, gpu), served)):
+            complete &= made is not None
+            if made:
+                rows += made
+                save(given.out, {**head, "summary": summary(rows), "rows": rows})
+                print(*made, sep="\n", flush=True)
+    if not complete:
+        print("no time was left for all", file=sys.stderr)
+    return int(not complete or not all(row["accepted"] for row in rows))
 
 
 def _served(machine: Machine) -> list[Served]:
@@ -197,6 +206,7 @@ def _head(given: argparse.Namespace, machine: Machine, secret: str, gpu: bool) -
         **here,
         "secret": secret,
         "rounds": given.rounds,
+        "at_once": given.at_once,
     }
 
 
@@ -213,6 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--rounds", type=int, default=ROUNDS, help="the median but the first counts")
     made.add_argument("--emitted", action="store_true", help="no sources that somebody else wrote")
     made.add_argument("--secret", default="", help="what inputs and shapes are drawn by")
+    made.add_argument("--at-once", type=int, default=1, help="evaluations side by side")
     made.add_argument("--seconds", type=float, default=3600.0, help="no kernel begins later")
     return made
 

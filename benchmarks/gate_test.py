@@ -8,7 +8,9 @@ from ir.reference.formulas import MANY
 
 def test_kernels_have_rows_with_the_seconds_of_each_stage(tmp_path):
     out = tmp_path / "gate.json"
-    assert main(("--target=cpu", "--kernels=map_id", "--rounds=2", f"--out={out}")) == 0
+    assert (
+        main(("--target=cpu", "--kernels=map_id", "--rounds=2", "--at-once=2", f"--out={out}")) == 0
+    )
     found = json.loads(out.read_text())
     assert [row["source"] for row in found["rows"][:2]] == [EMITTED, EDITED]
     for row in found["rows"]:

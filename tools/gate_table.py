@@ -27,7 +27,7 @@ def _origin(result: Mapping[str, Any]) -> str:
     said = [result["machine"], *(f"{name} {number}" for name, number in versions.items() if number)]
     return (
         f"`{result['command']}`, {result['date']}, {', '.join(said)}, secret `{result['secret']}`. Seconds that "
-        f"the check takes, runs included, of one worker, the median of {result['rounds'] - 1}."
+        f"the check takes, runs included, the median of {result['rounds'] - 1}; {result['at_once']} at a time."
     )
 
 

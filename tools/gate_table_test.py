@@ -19,6 +19,7 @@ RESULT = {
     "python": "3",
     "secret": "abc",
     "rounds": 4,
+    "at_once": 2,
     "summary": {
         "accepted": 2,
         "rows": 3,
@@ -39,4 +40,4 @@ def test_a_row_has_the_seconds_of_each_way():
     assert "| a | 4,096 | 1.25 | refused |" in made
     assert "| b | 4,096 | 0.50 | - |" in made
     assert "2 of 3 accepted. emitted: median 0.50 s, most 1.25 s." in made
-    assert "A chip, python 3, secret `abc`" in made and "the median of 3" in made
+    assert "A chip, python 3, secret `abc`" in made and "the median of 3; 2 at a time" in made
