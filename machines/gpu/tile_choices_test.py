@@ -93,6 +93,12 @@ def test_rows_are_whole_or_in_long_tiles():
     assert cuts("softmax", M=64, K=512)["m"] == {(t, "grid") for t in (1, 2, 4, 8, 16)}
 
 
+def test_many_rows_that_no_cache_holds_have_larger_tiles():
+    assert cuts("softmax", M=4096, K=1 << 18)["k"] == {(16384, "loop")}
+    assert (16384, "loop") not in cuts("softmax", M=64, K=1 << 18)["k"]
+    assert (16384, "loop") not in cuts("softmax", M=4096, K=1 << 17)["k"]
+
+
 def test_what_a_product_and_a_row_need_whole_is_whole():
     assert cuts("attention", H=4, M=1024, N=1024, D=128)["d"] == {(0, "")}
 
