@@ -28,9 +28,9 @@ TYPES = frozenset(
 )
 CALLED = TYPES | frozenset(  # by their names alone
     """
-    add_to arrive_cluster arrive_warp assume await_raised copy_async copy_run get init_signals load load_box load_matrices matrix mma
-    keep_order operand put raise_flag rank result scan scan_after scan_one scan_one_after shuffle_xor store store_box sync_cluster
-    take_number vector warpgroup_mma where wide const_expr range max min
+    add_to arrive_cluster arrive_warp assume await_raised copy_async copy_run get give_columns_back init_signals load load_box load_columns
+    load_matrices matrix mma keep_order operand put raise_flag rank result scan scan_after scan_one scan_one_after shuffle_xor signal_matmuls store store_box
+    sync_cluster take_columns take_number tensor_mma vector warpgroup_mma where wide const_expr range max min
     """.split()
 )
 MEMBERS = {  # of modules

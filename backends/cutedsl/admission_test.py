@@ -4,13 +4,13 @@ import pytest
 
 from backends.backend import BackendError
 from backends.cutedsl.admission import require_admissible
-from backends.cutedsl.testing.samples import CASES, backend, machine_of, nest_of
+from backends.cutedsl.testing.samples import CASES, backend, machine_of, nest_of, own_machine
 
 ROWS = "rows"
 
 
 def source(name):
-    return backend().emit(nest_of(name), machine_of("h200"))
+    return backend().emit(nest_of(name), machine_of(own_machine(name)))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -23,6 +23,7 @@ FAMILIES = (
     "mma_sync",
     "mma_sync_f8",
     "wgmma",
+    "tcgen05",
 )  # of matrix instructions that kernel/ has functions for
 OPERANDS = ("f16", "bf16", "tf32", "f8e4m3", "f8e5m2", "i8", "u8")
 

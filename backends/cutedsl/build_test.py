@@ -7,7 +7,7 @@ import pytest
 
 from backends.backend import BackendError
 from backends.cutedsl import build as building
-from backends.cutedsl.testing.samples import CASES, backend, machine_of, nest_of
+from backends.cutedsl.testing.samples import CASES, backend, machine_of, nest_of, own_machine
 from backends.gpu.cubins.build import launches
 from backends.gpu.cubins.code import cuobjdump
 from testing.slow import slow_but
@@ -20,10 +20,13 @@ INSTRUCTIONS = {  # of cases that are there for them
     "eight": "QGMMA.64x64x32.F32.E4M3.E4M3",
     "whole": "IGMMA.64x64x32.S8.S8",
     "whole_warps": "IMMA.16832.S8.S8",
+    "accumulated": "UTCHMMA",
+    "accumulated_eight": "UTCQMMA",
 }
 
 
-def built(name, folder, machine="h200"):
+def built(name, folder, machine=""):
+    machine = machine or own_machine(name)
     served = machine_of(machine)
     nest = nest_of(name, machine)
     return backend().build(backend().emit(nest, served), nest, served, folder)

@@ -32,7 +32,7 @@ WORDS = (  # of Python, of kernel/, and of the texts
     | FUNCTIONS
     | TYPES
     | frozenset(
-        "cutlass cute cpasync warpgroup shared fn a b i p self cls launch_all number".split()
+        "cutlass cute cpasync warpgroup columns shared fn a b i p self cls launch_all number".split()
     )
 )
 # The layout of an axis, and the panel or step that a loop is at, besides what sources of all have.

@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any
 
 from backends.emit import Templates
-from backends.gpu.source.layouts import BYTES, overshoots
+from backends.gpu.source.layouts import BYTES, overshoots, registers
 from backends.gpu.source.spelling import FILTERS
 from backends.gpu.source.view import Kernel
 from backends.gpu.threads import thread as of
 from backends.gpu.threads.expressions import changed
-from backends.gpu.threads.thread import Axis, Element, Launch, Shared, ThreadProgram
+from backends.gpu.threads.thread import Accumulator, Axis, Element, Launch, Shared, ThreadProgram
 from backends.gpu.tile import CONSTANTS, Converted, Entry, FirstProgram, Name
 from ir.spec import Expr, Size
 
@@ -45,6 +45,10 @@ def templates() -> Templates:
         documentation,
         ordered,
         eight_bits,
+        own_columns,
+        columns_before,
+        accumulator,
+        signal_stages,
     )
     filters = {f.__name__: f for f in (*own, select_overshoots, cute_count)}
     return Templates("cutedsl", filters=FILTERS | filters)
@@ -131,6 +135,40 @@ def eight_bits(kernels: Sequence[Kernel]) -> bool:
     """Whether any of them has floats of 8 bits."""
     held = (x.dtype for k in kernels for x in (*k.fragments, *k.shared, *k.parameters))
     return any(dtype in _EIGHT for dtype in held)
+
+
+def own_columns(kernel: Kernel, one: Accumulator, count: Any) -> str:
+    """Columns of an accumulator for four warps: a register of the fragment each. count: of an axis."""
+    number, texts = 1, []
+    for axis in kernel.fragment(one.fragment).axes:
+        known = registers(axis)
+        number *= known or 1
+        texts += [] if known else [count(axis)]
+    return " * ".join([*([str(number)] if number != 1 or not texts else []), *texts])
+
+
+def columns_before(kernel: Kernel, one: Accumulator | None, count: Any) -> str:
+    """Columns of the accumulators before one, or of all; empty: none."""
+    number, texts = 0, []
+    for other in kernel.accumulators:
+        if other == one:
+            break
+        own = own_columns(kernel, other, count)
+        if own.isdigit():
+            number += int(own) * other.groups
+        else:
+            texts.append(f"{own} * {other.groups}" if other.groups > 1 else own)
+    return " + ".join([*([str(number)] if number else []), *texts])
+
+
+def accumulator(kernel: Kernel, name: Name) -> Accumulator:
+    """The accumulator of a name."""
+    return next(a for a in kernel.accumulators if a.name == name)
+
+
+def signal_stages(kernel: Kernel, name: Name) -> int:
+    """The stages of a signal."""
+    return next(s.stages for s, _ in kernel.signals if s.name == name)
 
 
 def named(value: Expr) -> Name:

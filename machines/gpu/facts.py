@@ -73,6 +73,7 @@ FIELDS = {
     "copies_async": FLAG,
     "matrix_dtypes": words(tuple(DTYPES)),
     "instructions": replace(words(families()), optional=True),
+    "tensor_columns": replace(SIZE, optional=True),
     "cluster_blocks": replace(SIZE, optional=True),
     "cache_hints": replace(words(HINTS), optional=True),
     "matrix_share_below": SHARE,
@@ -159,6 +160,12 @@ def _check_instructions(machine: Machine, found: Checked) -> None:
                 "instructions",
                 f"has {one.family!r} of {one.threads} threads, and `levels.warp` is {machine.warp}",
                 "families whose threads are whole warps",
+            )
+        if one.c.tensor and "tensor_columns" not in found.table:
+            found.refuse(
+                "tensor_columns",
+                f"is missing, and results of {one.family!r} lie in tensor memory",
+                "columns of tensor memory that a multiprocessor has",
             )
     taken = {one.a.dtype for one in instructions}
     for dtype in found.table["matrix_dtypes"] if instructions else ():

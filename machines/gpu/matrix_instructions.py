@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.spec import DTYPES
-from machines.fields.fields import RATE, SIZE, Fields, Kind, require
+from machines.fields.fields import FLAG, RATE, SIZE, Fields, Kind, require
 
 FOLDER = Path(__file__).parent / "instructions"
 # f8 formats whose largest exponent holds numbers, and whose negative zero is NaN.
@@ -37,6 +37,7 @@ class Operand:
     dtype: str
     registers: str  # layout (thread, register) -> element; empty: not taken from registers
     shared: tuple[str, ...] = ()  # which dimension may be contiguous in shared memory; of MAJORS
+    tensor: bool = False  # whether it lies in tensor memory, from which `registers` are loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ _ROW: Fields = {
     "types": _list_of(f"types of A, B and C, each of {', '.join(ELEMENTS)}", _types),
     "a": _INPUT,
     "b": _INPUT,
-    "c": {"registers": _REGISTERS},
+    "c": {"registers": _REGISTERS, "tensor": replace(FLAG, optional=True)},
     "cycles": replace(RATE, optional=True),
     "block": replace(SIZE, optional=True),
     "scales": replace(_REGISTERS, optional=True),
@@ -164,7 +165,12 @@ def _instruction(
         n for first, last, step in row.get("n", [[n, n, 1]]) for n in range(first, last + 1, step)
     )
     operands = [
-        Operand(dtype, row[d].get("registers", ""), tuple(row[d].get("shared", ())))
+        Operand(
+            dtype,
+            row[d].get("registers", ""),
+            tuple(row[d].get("shared", ())),
+            row[d].get("tensor", False),
+        )
         for d, dtype in zip("abc", types)
     ]
     return MatrixInstruction(

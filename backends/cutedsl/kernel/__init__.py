@@ -1,6 +1,13 @@
 """What emitted kernels call beside CuTe DSL's own: functions, memory, warps, matrices, signals."""
 
 from backends.cutedsl.kernel import functions as fn
+from backends.cutedsl.kernel.accumulators import (
+    give_columns_back,
+    load_columns,
+    signal_matmuls,
+    take_columns,
+    tensor_mma,
+)
 from backends.cutedsl.kernel.functions import where, wide
 from backends.cutedsl.kernel.matrices import (
     keep_order,
@@ -46,10 +53,12 @@ __all__ = [
     "copy_run",
     "fn",
     "get",
+    "give_columns_back",
     "init_signals",
     "keep_order",
     "load",
     "load_box",
+    "load_columns",
     "load_matrices",
     "matrix",
     "mma",
@@ -63,10 +72,13 @@ __all__ = [
     "scan_one",
     "scan_one_after",
     "shuffle_xor",
+    "signal_matmuls",
     "store",
     "store_box",
     "sync_cluster",
+    "take_columns",
     "take_number",
+    "tensor_mma",
     "vector",
     "warpgroup_mma",
     "where",

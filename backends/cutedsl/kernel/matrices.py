@@ -14,7 +14,7 @@ from cutlass.cute.nvgpu import OperandMajorMode, warp, warpgroup
 
 from backends.cutedsl.kernel.memory import layout_of
 
-_EIGHT = {Int8: "s8", Uint8: "u8", Float8E4M3FN: "e4m3", Float8E5M2: "e5m2"}
+EIGHT = {Int8: "s8", Uint8: "u8", Float8E4M3FN: "e4m3", Float8E5M2: "e5m2"}
 
 
 def operand(fragment: Any, at: Any, offsets: Sequence[Any]) -> Any:
@@ -51,7 +51,7 @@ def _tf32(view: Any) -> Any:
 
 def mma(acc: Any, a: Any, b: Any) -> None:
     """acc += a * b of a warp: m16n8k32 of 8-bit operands, m16n8k16 of 16-bit ones, m16n8k8 of tf32."""
-    if a.element_type in _EIGHT:
+    if a.element_type in EIGHT:
         _eight_mma(acc, a, b)
         return
     if a.element_type is Float32:
@@ -79,7 +79,7 @@ def _eight_mma(acc: Any, a: Any, b: Any) -> None:
     wide, letter = ("s32", "r") if dtype is Int32 else ("f32", "f")
     words = [w.ir_value() for w in (*_words(a), *_words(b))]
     text = (
-        f"mma.sync.aligned.m16n8k32.row.col.{wide}.{_EIGHT[a.element_type]}.{_EIGHT[b.element_type]}.{wide}"
+        f"mma.sync.aligned.m16n8k32.row.col.{wide}.{EIGHT[a.element_type]}.{EIGHT[b.element_type]}.{wide}"
         " {$0, $1, $2, $3}, {$8, $9, $10, $11}, {$12, $13}, {$4, $5, $6, $7};"
     )
     made = llvm.inline_asm(
@@ -149,7 +149,7 @@ def warpgroup_mma(acc: Any, a: Any, b: Matrix, shape: tuple[int, int, int]) -> N
         return
     majors = [OperandMajorMode.K if k else OperandMajorMode.MN for k in (held or a.by_k, b.by_k)]
     source = warpgroup.OperandSource.RMEM if held else warpgroup.OperandSource.SMEM
-    if right in _EIGHT:
+    if right in EIGHT:
         op = warpgroup.MmaI8Op if acc.element_type is Int32 else warpgroup.MmaF8Op
         operation = op(left, right, acc.element_type, shape, source, *majors)
     else:

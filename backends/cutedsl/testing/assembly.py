@@ -1,13 +1,18 @@
-"""What the compiler makes of a text, as PTX."""
+"""What the compiler makes of a text or of a kernel, as PTX."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from backends.cutedsl import compiler
+from backends.cutedsl import build, compiler
+from backends.cutedsl.testing.samples import backend
 from backends.gpu.child import in_child
+from backends.gpu.source.launches import metadata
+from backends.gpu.source.names import known_sizes
+from ir.machine import Machine
+from ir.nest.nest import LoopNest
 
 ARCH = "sm_90a"
 HEAD = """
@@ -36,5 +41,22 @@ def ptx(body: str, pointers: Sequence[str] = ("Float32", "Float32"), numbers: in
         compiler.compiled(module, ARCH, kernels, own)
         return next(own.glob("*.ptx")).read_bytes()
 
-    compiler.library(ARCH)
-    return in_child(work, 60.0, "build", Path(tempfile.gettempdir())).decode()
+    return _in_child(work, ARCH)
+
+
+def kernel_ptx(nest: LoopNest, machine: Machine) -> str:
+    """The PTX of a nest's kernels, at the sizes that it is tuned for."""
+    one, arch = backend().lowered(nest, machine), f"sm_{machine.details['cutedsl']['arch']}"
+    given, known = metadata(one.program), known_sizes(nest, one.own, dict(nest.sizes))
+    source = backend().emit(nest, machine)
+
+    def work() -> bytes:
+        build.compiled(source, given, known, arch)
+        return next(Path(tempfile.gettempdir()).glob("*.ptx")).read_bytes()
+
+    return _in_child(work, arch)
+
+
+def _in_child(work: Callable[[], bytes], arch: str) -> str:
+    compiler.library(arch)
+    return in_child(work, 120.0, "build", Path(tempfile.gettempdir())).decode()

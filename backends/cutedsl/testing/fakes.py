@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from backends.cutedsl.testing import memory
+from backends.cutedsl.testing import accumulators, memory
 from backends.cutedsl.testing.boxes import TensorMap, load_box, store_box
 from backends.cutedsl.testing.machine import HERE, WARP, Signal, warp, warpgroup
 from backends.cutedsl.testing.memory import GMEM, RMEM, SMEM, Layout, Pointer, Swizzle, Tensor
@@ -347,6 +347,7 @@ def _nvgpu() -> ModuleType:
     return _module(
         "cutlass.cute.nvgpu",
         OperandMajorMode=SimpleNamespace(K="k", MN="mn"),
+        tcgen05=None,
         warp=SimpleNamespace(
             MmaF16BF16Op=_op("warp"),
             MmaTF32Op=lambda shape: SimpleNamespace(family="warp", dtype=TFloat32, shape=shape),
@@ -464,6 +465,8 @@ def installed() -> Iterator[ModuleType]:
         found.load_box, found.store_box = load_box, store_box
         found.init_signals, found.sync_cluster = _init_signals, _sync_cluster
         found.await_raised = _await_raised
+        for name in "take_columns give_columns_back tensor_mma signal_matmuls load_columns".split():
+            setattr(found, name, getattr(accumulators, name))
         yield found
     finally:
         for n in [n for n in sys.modules if n.split(".")[0] == "cutlass" or n.startswith(KERNEL)]:

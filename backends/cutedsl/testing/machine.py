@@ -101,8 +101,15 @@ class Signal:
             self.left, self.phase = self.arrivals, self.phase + 1
 
     def wait(self, parity: int) -> None:
-        """Until a phase of a parity is over: 0 is the first one's."""
-        HERE.block.wait(lambda: self.phase % 2 != parity)
+        """Until a phase of a parity is over: 0 is the first one's. Matmuls that it tells of are done."""
+        block = HERE.block
+
+        def over() -> bool:
+            while self.phase % 2 == parity and any(told is self for told, _ in block.matmuls):
+                block.matmuls.pop(0)[1]()
+            return self.phase % 2 != parity
+
+        block.wait(over)
 
 
 class Block:
@@ -115,6 +122,9 @@ class Block:
         self.groups: dict[Any, Group] = {}
         self.waits: dict[int, Callable[[], bool]] = {}
         self.turns: dict[int, Turn] = {}
+        self.columns: np.ndarray | None = None  # of tensor memory, that it has taken
+        # In flight, in order: what is to be done, with the signal that it arrives at, if at any.
+        self.matmuls: list[tuple[Signal | None, Callable[[], None]]] = []
         self.cluster: Sequence[Block] = (self,)  # by their places in it
         self.cluster_barrier = Signal(threads)  # one for all of its blocks
 

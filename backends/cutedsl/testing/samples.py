@@ -72,6 +72,17 @@ CASES |= {
     "place(c.outer, level=loop)\ncompute(acc, unit=matrix)\nthreads(y, count=128)\n"
     f"{_BULK}cluster(o, size=2)",
 }
+_ACCUMULATED = {  # by matrix instructions whose results lie in tensor memory
+    "accumulated": CASES["produced"].replace("count=256", "count=128")
+    + "\npersistent(y, programs=1)",
+    "accumulated_by_two": CASES["produced"],
+    "accumulated_staged": CASES["staged"],
+    "accumulated_tf32": CASES["rounded"],
+    "accumulated_eight": CASES["eight"],
+    "accumulated_streamed": CASES["fetched"] + "\nthreads(y, count=256)",
+}
+CASES |= {n: s.replace("tile(m, size=64)", "tile(m, size=128)") for n, s in _ACCUMULATED.items()}
+MACHINES = dict.fromkeys(_ACCUMULATED, "b200")  # of cases that are for another one than h200
 SPECS = {  # whose file has another name
     **dict.fromkeys(
         "produced warps clustered pingpong stream_k stream_k_by_roles".split(), "staged"
@@ -80,6 +91,10 @@ SPECS = {  # whose file has another name
     "overlapped": "streamed",
     "whole_warps": "whole",
     "padded": "split",
+    **dict.fromkeys(("accumulated", "accumulated_by_two", "accumulated_staged"), "staged"),
+    "accumulated_tf32": "rounded",
+    "accumulated_eight": "eight",
+    "accumulated_streamed": "streamed",
 }
 # Sizes for the CPU, where threads are slow: odd ones, and those at which vectors and boxes are moved.
 SIZES = {
@@ -106,6 +121,12 @@ SIZES = {
     "eight": (dict(M=9, K=70, N=11),),
     "whole": (dict(M=9, K=70, N=11),),
     "whole_warps": (dict(M=9, K=70, N=11),),
+    "accumulated": (dict(M=9, K=107, N=11), dict(M=130, K=104, N=200)),
+    "accumulated_by_two": (dict(M=9, K=40, N=24),),
+    "accumulated_staged": (dict(M=9, K=35, N=11),),
+    "accumulated_tf32": (dict(M=9, K=40, N=24),),
+    "accumulated_eight": (dict(M=9, K=70, N=11),),
+    "accumulated_streamed": (dict(H=1, M=9, N=70, D=16),),
     "windowed": (dict(B=1, H=3, W=9, C=8, O=72, P=2, Q=5),),
 }
 FEW = 2  # multiprocessors where it takes several tiles for a block, or parts of one
@@ -132,9 +153,14 @@ def work_of(name: str) -> Workload:
     return parse_workload(file.read_text(encoding="utf-8"), name)
 
 
+def own_machine(name: str) -> str:
+    """The target that a case is for."""
+    return MACHINES.get(name, "h200")
+
+
 @cache
-def nest_of(name: str, machine: str = "h200", multiprocessors: int = 0) -> LoopNest:
-    """A case lowered for a machine, as `machine_of` has it."""
-    work = work_of(name)
+def nest_of(name: str, machine: str = "", multiprocessors: int = 0) -> LoopNest:
+    """A case lowered for a machine, as `machine_of` has it; its own where none is named."""
+    work, machine = work_of(name), machine or own_machine(name)
     schedule = parse_schedule(f"schedule({work.spec.name})\n{CASES[name]}\n")
     return lower(work.spec, schedule, machine_of(machine, multiprocessors), work.timed_sizes)

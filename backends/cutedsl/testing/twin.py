@@ -70,8 +70,9 @@ def _launch(kernel: Any, call: Call, pointers: list[Pointer], waiting: bool) -> 
 
 def require_right(name: str, sizes: Sizes, source: str = "") -> None:
     """BackendError where a sample's text does not give what the reference gives."""
-    backend, machine = samples.backend(), samples.machine_of("h200", samples.FEW)
-    nest = samples.nest_of(name, "h200", samples.FEW)
+    own = samples.own_machine(name)
+    backend, machine = samples.backend(), samples.machine_of(own, samples.FEW)
+    nest = samples.nest_of(name, own, samples.FEW)
     known = reference(nest.spec, sizes, 7)
     source = source or backend.emit(nest, machine)
     for output, array in run(backend, source, nest, machine, sizes, known.inputs).items():

@@ -65,6 +65,12 @@ def wgmma_d(thread, i, dtype):
     return 16 * (thread // 32) + row, 8 * (i // 4) + column
 
 
+def tcgen05_d(thread, i, dtype):
+    """D of tcgen05.mma of 128 rows as tcgen05.ld of 32x32b gives it: each warp has 32 rows, each of its
+    threads one, with a column in each register."""
+    return 32 * (thread // 32) + thread % 32, i
+
+
 # AMD's calculator: the thread and the GPR of an element; `side` is M, equal to N. A thread's values
 # are counted over its GPRs, each of which holds as many as 32 bits do.
 
@@ -101,6 +107,8 @@ def documented(instruction):
         )
     if one.family == "wgmma":
         return lambda t, i: wgmma_a(t, i, a), None, lambda t, i: wgmma_d(t, i, c)
+    if one.family == "tcgen05":
+        return None, None, lambda t, i: tcgen05_d(t, i, c)
     return lambda t, i: mma_a(t, i, a), lambda t, i: mma_b(t, i, b), lambda t, i: mma_c(t, i, c)
 
 
@@ -133,8 +141,11 @@ def test_layouts_are_the_formulas_of_the_manual(instruction):
     for n in sizes(instruction):
         held = fragments(instruction, n)
         m, k = held.m, held.k
-        for (row, column), at in places(of_a, held.threads, m, k).items():
-            assert held.a(*at) == row + m * column
+        if of_a:
+            for (row, column), at in places(of_a, held.threads, m, k).items():
+                assert held.a(*at) == row + m * column
+        else:
+            assert held.a is None
         for (row, column), at in places(of_d, held.threads, m, n).items():
             assert held.c(*at) == row + m * column
         if of_b:
@@ -158,7 +169,9 @@ def test_one_hot_operands_set_the_one_right_element(instruction):
     of_a, of_b, of_d = documented(instruction)
     held = fragments(instruction)
     m, n, k, threads = held.m, held.n, held.k, held.threads
-    at_a, at_d = places(of_a, threads, m, k), places(of_d, threads, m, n)
+    at_d = places(of_d, threads, m, n)
+    whole_a = {(i, p): (i, p) for i in range(m) for p in range(k)}
+    at_a = places(of_a, threads, m, k) if of_a else whole_a
     at_b = (
         places(of_b, threads, k, n)
         if of_b
@@ -168,7 +181,7 @@ def test_one_hot_operands_set_the_one_right_element(instruction):
     for row in range(m):
         p, column = int(rng.integers(k)), int(rng.integers(n))
         for q in (p, int(rng.integers(k))):
-            a = np.zeros((threads, m * k // threads), np.float32)
+            a = np.zeros((threads, m * k // threads) if of_a else (m, k), np.float32)
             b = np.zeros((threads, n * k // threads) if of_b else (n, k), np.float32)
             a[at_a[row, p]] = 1
             b[at_b[q, column]] = 1

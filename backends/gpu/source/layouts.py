@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from backends.backend import BackendError
+from backends.gpu.threads.fragments import registers
 from backends.gpu.threads.thread import Axis, Fragment, Shared, SharedLoad
 from backends.gpu.values import product
 from ir.spec import SMALL, Expr, Number
@@ -52,13 +53,6 @@ class Matrices:
     pair_step: int
     lines: int  # the same along the other axis
     line_step: int
-
-
-def registers(axis: Axis) -> int | None:
-    """How many registers each thread has along an axis; None where only the launch knows."""
-    if not isinstance(axis.width, Number):
-        return None
-    return axis.register.size * -(-int(axis.width.value) // axis.span)
 
 
 def kept(axes: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -14,6 +14,7 @@ from backends.gpu.threads.constants import constant, constants
 from backends.gpu.threads.expressions import changed, rewritten
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.threads.thread import (
+    Accumulator,
     Axis,
     Element,
     Fragment,
@@ -75,6 +76,7 @@ class Kernel:
     shares: Shares | None
     consumers: int  # groups of them
     steps: tuple[Name, Expr] | None  # a counter and its end
+    accumulators: tuple[Accumulator, ...]  # in tensor memory
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name."""
@@ -177,6 +179,7 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         shares=launch.shares,
         consumers=launch.consumers,
         steps=launch.steps,
+        accumulators=launch.accumulators,
     )
 
 

@@ -108,7 +108,7 @@ def accessed(
     match s:
         case to.SharedStore(tile) | to.Copy(tile) | to.SharedLoad(_, tile) | to.BoxStore(tile):
             names = (tile,)
-        case to.WarpgroupMultiply(_, a, b):
+        case to.WarpgroupMultiply(_, a, b) | to.TensorMultiply(_, a, b):
             names = (a, b)  # a may be a fragment
     tiles = tuple(shared[n] for n in names if n in shared)
     return tiles, isinstance(s, to.SharedStore | to.Copy)

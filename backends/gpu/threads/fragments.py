@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.swizzle import Swizzle
 from backends.gpu.tile import Name
-from ir.spec import Expr
+from ir.spec import Expr, Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,13 @@ class Axis:
     register: Layout  # number of the register -> position
     span: int  # positions that one repetition of the registers covers
     width: Expr  # positions of the axis: a number, or a constant of the launch
+
+
+def registers(axis: Axis) -> int | None:
+    """How many registers each thread has along an axis; None where only the launch knows."""
+    if not isinstance(axis.width, Number):
+        return None
+    return axis.register.size * -(-int(axis.width.value) // axis.span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,17 @@ class Shared:
     # Elements before it: where it is a part of another tile of its region, with which its extents are alike. The
     # swizzle repeats after so many.
     begin: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """Results of matmuls in tensor memory, which lie there as in the registers of a fragment: each of a
+    thread's registers in a column, in the row of its number among four warps. Each four warps have
+    columns of their own, one after the other. Accumulators lie one after the other, too."""
+
+    name: Name  # of sort "accumulator"
+    fragment: Name  # that is loaded from it
+    groups: int  # of four warps
 
 
 @dataclass(frozen=True, slots=True)

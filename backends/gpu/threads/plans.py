@@ -41,6 +41,7 @@ class Plan:
     scales: tuple[tuple[Spread, Spread], ...] = ()
     k_major: bool = False  # whether it reads tiles that are contiguous along K alone
     overlaps: bool = False  # whether the schedule has it done one iteration later
+    tensor: bool = False  # whether it is added up in tensor memory
 
 
 def plans(
@@ -76,6 +77,9 @@ def plans(
             elif _in_panels(one, row) and (warps << warp_bits) % row.threads == 0:
                 own_rows = chained or bare(one.a) not in facts.staged
                 made = _by_warpgroups(row, rows, columns, warps, warp_bits, own_rows, own) or made
+        if made is not None and made.tensor and own.overlaps:
+            what = f"`{one.name.stem}` is added up in tensor memory"
+            raise BackendError("emit", f"{what}, so it is not done one iteration later")
         own.require(made is not None, one.name.stem, one.dtype)
         if made is None and one.scales:
             what = f"no instruction multiplies {rows} x {columns} elements over {depth} with scales"
@@ -243,11 +247,13 @@ def _by_warpgroups(
     share = columns >> groups - along_m
     n = own.shape[1] if own.shape else _widest(row, share)
     of_n = tuple((first + along_m + b, n << b) for b in range(groups - along_m))
-    a, a_registers = factored(parse_layout(row.a.registers), row.m)
-    c, _ = factored(parse_layout(row.c.registers), row.m)
+    held = bool(row.a.registers)  # whether A may be in registers
+    a, a_registers = factored(parse_layout(row.a.registers), row.m) if held else (_NOWHERE, ())
+    c, least = factored(parse_layout(row.c.registers), row.m)
     repeats = n // row.n
     columns_of = Spread(c[1].bits, (*c[1].modes, *(((repeats, row.n),) if repeats > 1 else ())))
-    c_registers = tuple((r >> 1 & 1, (r >> 2) * 2 + (r & 1)) for r in range(4 * repeats))
+    steps = _registers(c)
+    c_registers = tuple((x, r * steps[1] + y) for r in range(repeats) for x, y in least)
     return Plan(
         a=(_with(a[0], of_m), a[1]),
         b=(replicated(), replicated()),
@@ -258,13 +264,17 @@ def _by_warpgroups(
             a_registers,
             (),
             c_registers,
-            _registers(a),
+            _registers(a) if held else (0, 0),
             (0, 0),
-            (2, 2 * repeats),
+            (steps[0], steps[1] * repeats),
         ),
         warpgroup=(row.m, n, row.k),
         k_major=row.b.shared == ("k",),
+        tensor=row.c.tensor,
     )
+
+
+_NOWHERE = (replicated(), replicated())  # what an operand that is in shared memory has of registers
 
 
 def _widest(row: MatrixInstruction, columns: int) -> int:

@@ -198,7 +198,7 @@ class Matmuls(Lowering):
 
     def in_registers(self, operand: Operand, plan: Plan) -> Name | None:
         """The fragment of operand A where threads hold it as the instruction takes it, else None."""
-        if plan.instruction is None or len(operand.groups) > 2:
+        if plan.instruction is None or not plan.instruction.a or len(operand.groups) > 2:
             return None
         if self.source(operand) in self.facts.staged or any(len(g) > 1 for g in operand.groups):
             return None

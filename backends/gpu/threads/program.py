@@ -22,6 +22,7 @@ from backends.gpu.threads.joined import joined
 from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.pingpong import GROUPS, taking_turns
 from backends.gpu.threads.plans import (
+    Plan,
     plans,
     rounded_by_engine,
     stage_functions,
@@ -31,6 +32,7 @@ from backends.gpu.threads.producers import PRODUCERS, Producers
 from backends.gpu.threads.prune import pruned, reads
 from backends.gpu.threads.register_staging import RegisterStaging
 from backends.gpu.threads.staging import Staging
+from backends.gpu.threads.tensor_memory import in_tensor_memory
 from backends.gpu.threads.unroll import factors, unrolled
 from backends.gpu.tile import Name
 from backends.gpu.values import product
@@ -87,18 +89,15 @@ def _launch(
     widths = _at(launch, sizes)
     warp_bits = machine.warp.bit_length() - 1
     bits = warp_bits + launch.warps.bit_length() - 1
-    planned = plans(known, widths, launch.warps, warp_bits, instructions, decided(source))
+    table = _alone(instructions, launch, source)
+    planned = plans(known, widths, launch.warps, warp_bits, table, decided(source))
     rounded_by_engine(known, planned, boxes.loads)
     known.staged -= transposed_operands(known, planned)
     owners = Owners(known, widths, bits, warp_bits, DTYPES)
     anchored = frozenset(
         key for key, m in known.matmuls.items() if owners.anchored(m, *planned[key].c)
     )
-    for key, matmul in known.matmuls.items():
-        if key in anchored and planned[key].instruction is not None:
-            owners.prefer(matmul.a, planned[key].a)
-        if planned[key].k_major and (wanted := owners.transposing(matmul.b)):
-            owners.prefer(matmul.b, wanted)
+    _prefer(owners, known, planned, anchored)
     stage_functions(known, planned)
     owners.rest()
     space, tiles = machine.on_chip_bytes, dict(source.tiles)
@@ -121,16 +120,38 @@ def _launch(
     once, body = (*lowering.meets(), *lowering.first, *once), (*body, *lowering.last)
     if source.pingpong:
         once, body = taking_turns(lowering, once, body)
+    columns = machine.details.get("gpu", {}).get("tensor_columns", 0)
+    (once, body), accumulators = in_tensor_memory(lowering, planned, columns, (once, body))
     producer = lowering.producer()
     once, body = _ordered(launch, lowering, once, body)
     if producer is not None:
         producer = replace(producer, body=_pruned(producer.once, producer.body)[1])
-    made = _made(launch, machine, lowering, (once, body), producer, {i: widths[i] for i in fixed})
-    made = replace(made, consumers=groups)
-    if made.block_threads > machine.threads:
-        what = f"a block of {groups} x {made.threads} threads and the producers"
+    one = _made(launch, machine, lowering, (once, body), producer, {i: widths[i] for i in fixed})
+    one = replace(one, consumers=groups, accumulators=accumulators)
+    if one.block_threads > machine.threads:
+        what = f"a block of {groups} x {one.threads} threads and the producers"
         raise BackendError("emit", f"{what} has more than {machine.threads}")
-    return made
+    return one
+
+
+def _prefer(
+    owners: Owners, known: Facts, planned: Mapping[int, Plan], anchored: frozenset[int]
+) -> None:
+    """Lets operands have the distributions that their matmuls take them in."""
+    for key, matmul in known.matmuls.items():
+        if key in anchored and (made := planned[key].instruction) is not None and made.a:
+            owners.prefer(matmul.a, planned[key].a)
+        if planned[key].k_major and (wanted := owners.transposing(matmul.b)):
+            owners.prefer(matmul.b, wanted)
+
+
+def _alone(
+    table: Sequence[MatrixInstruction], launch: of.Launch, source: nests.Launch
+) -> Sequence[MatrixInstruction]:
+    """The instructions that a launch may have. A block waits for tensor memory until others have given
+    theirs back, so those of a launch that wait for each other have none, nor groups that take turns."""
+    waits = launch.shares is not None or bool(launch.steps) or source.pingpong
+    return [i for i in table if not i.c.tensor] if waits else table
 
 
 def _held(lowering: Staging) -> None:
@@ -157,7 +178,11 @@ def _ordered(
     if launch.resident or launch.steps:  # the end of one tile meets the beginning of the next
         barriers.block(body)
     body = barriers.block(body)
-    past = (to.WarpgroupMultiply, to.BoxStore)  # what reads shared memory past the registers
+    past = (
+        to.WarpgroupMultiply,
+        to.TensorMultiply,
+        to.BoxStore,
+    )  # what reads shared memory past the registers
     if any(isinstance(s, past) for s in to.statements((*once, *body))):
         once, body = for_proxy(once), for_proxy(body)
     by, scalar = factors(launch), lowering.variable

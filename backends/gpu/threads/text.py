@@ -81,6 +81,15 @@ def statement_text(s: to.Statement) -> str:
         case to.WarpgroupWait(name, pending, after):
             rest = f", {pending} in flight" if pending else ""
             return f"wait for {text(name)}{rest}" + (f", after {text(after)}" if after else "")
+        case to.TensorMultiply(
+            name, a, b, instruction, _, onto, _, number, a_stage, b_stage, pending
+        ):
+            operands = f"{text(a)}{_stage(a_stage)} @ {text(b)}{_stage(b_stage)}"
+            how = f"by {instruction.name}, number {text(number)}"
+            rest = f", {pending} in flight" if pending else ""
+            return f"{text(name)} = {operands}, onto it where {text(onto)}, {how}{rest}"
+        case to.TensorLoad(name, source, _, number):
+            return f"{text(name)} = {text(source)} after number {text(number)}"
         case to.Regroup(name, source, groups, split):
             pairs = [(one, f"({', '.join(into)})") for one, into in groups]
             each = [f"{a} as {b}" if split else f"{b} as {a}" for a, b in pairs]
@@ -181,6 +190,9 @@ def _launch(one: to.Launch) -> Iterator[str]:
     for g in one.signals:
         arrivals = f"{expression_text(g.arrivals)} arrivals"
         yield f"    signal {expression_text(g.name)}: {g.stages} stages, {arrivals}"
+    for a in one.accumulators:
+        where = f"columns of tensor memory for {a.groups} x 4 warps"
+        yield f"    {expression_text(a.name)}: {where}, as {expression_text(a.fragment)}"
     yield from statement_lines(one.once, 1)
     yield tiles_line(one.shares, expression_text, one.steps)
     yield from statement_lines(one.body, 2)

@@ -12,7 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from backends.gpu.threads.fragments import Axis, Fragment, Instruction, Shared, Vector
+from backends.gpu.threads.fragments import Accumulator, Axis, Fragment, Shared, Vector
+from backends.gpu.threads.fragments import Instruction as Instruction
+from backends.gpu.threads.multiplies import Interleave as Interleave
+from backends.gpu.threads.multiplies import Multiply as Multiply
+from backends.gpu.threads.multiplies import Statement
+from backends.gpu.threads.multiplies import TensorLoad as TensorLoad
+from backends.gpu.threads.multiplies import TensorMultiply as TensorMultiply
+from backends.gpu.threads.multiplies import WarpgroupMultiply as WarpgroupMultiply
+from backends.gpu.threads.multiplies import WarpgroupWait as WarpgroupWait
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.tile import Name, Place, Shares
 from ir.nest.nest import Parameter, Repeat
@@ -42,11 +50,6 @@ class All(Expr):
 
 
 # -- statements -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One step of all threads of a block."""
 
 
 Block = tuple[Statement, ...]
@@ -304,67 +307,6 @@ class ClusterBarrier(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Multiply(Statement):
-    """to[m, n] += sum over k of a[m, k] * b[k, n], of fragments with these axes in this order.
-
-    With an instruction, a warp does it together, for every multiple of its steps. Without
-    one, each thread holds all of k for its own m and n, and uses fused multiply-adds. Fragments may
-    have one more axis in front, the same in all three and in registers alone: a batch.
-    """
-
-    to: Name
-    a: Name
-    b: Name
-    instruction: Instruction | None = None
-    # Where a has more of k than b: the register along k at which the part of b begins.
-    first: Expr | None = None
-    # Of blocks of a and b along k, which are multiplied by them: fragments of m, block and of block, n.
-    a_scale: Name | None = None
-    b_scale: Name | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Interleave(Statement):
-    """Tells the compiler the order of instructions in the loop that ends here: `reads` times a read of
-    shared memory, then `matrix` matrix instructions. Nothing else changes."""
-
-    reads: int
-    matrix: int
-
-
-@dataclass(frozen=True, slots=True)
-class WarpgroupMultiply(Statement):
-    """to[m, n] += sum over k of a[m, k] * b[k, n], by four warps together, over all of K.
-
-    b, and a where it is no fragment, are tiles of shared memory in panels, which the instruction
-    reads past the registers: what threads stored there needs a `Barrier` for the asynchronous proxy.
-    When the next statement begins, at most `pending` of them are in flight, this one among them: they
-    still read their tiles, and `to` is not to be touched before `WarpgroupWait`.
-    """
-
-    to: Name
-    a: Name  # a tile, or a fragment as the instruction takes it
-    b: Name  # a tile
-    instruction: Instruction
-    shape: tuple[int, int, int]  # M, N and K of one issue
-    a_stage: Expr | None = None
-    b_stage: Expr | None = None
-    pending: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class WarpgroupWait(Statement):
-    """Waits until at most `pending` matmuls of a warpgroup are in flight; then `name`, the result of one
-    that is over, can be read."""
-
-    name: Name
-    pending: int = 0
-    # A fragment: what is computed for it is computed while they are in flight, wherever the compiler would
-    # put the wait.
-    after: Name | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Regroup(Statement):
     """The registers of a fragment under other axes, in any order: each of `groups` is one axis of
     the one fragment and several of the other, whose registers count through those of the one, the
@@ -458,6 +400,7 @@ class Launch:
     shares: Shares | None = None  # None: blocks have whole tiles; what comes before is in `once`
     consumers: int = 1  # groups of them, which take turns with tiles
     steps: tuple[Name, Expr] | None = None  # as in the tile program
+    accumulators: tuple[Accumulator, ...] = ()  # in tensor memory, one after the other
 
     @property
     def block_threads(self) -> int:

@@ -208,6 +208,10 @@ class _Role:
             require_owners(name, axes, launch.threads, launch.name)
             shape = (launch.threads, *(a.count for a in axes))
             self.block.variables[f.name] = Variable(f.name, f.dtype, axes, shape)
+        for a in launch.accumulators:
+            held = self.block.variables.get(a.fragment)
+            if held is not None:
+                self.block.variables[a.name] = replace(held, name=a.name)
         compiler.load = places.loaded
         signals.memory.block = self.block
         made = Statements(compiler, places, signals.memory, instructions, signals, handed)
@@ -222,8 +226,8 @@ class _Role:
         """All tiles of one block."""
         self.block.number, self.block.active, self.block.barriers = number, None, 0
         for v in self.block.variables.values():
-            v.value, v.partly, v.flies, v.feeds = None, None, False, False
-        self.block.flights = []
+            v.value, v.partly, v.flies, v.feeds, v.loaded = None, None, False, False, -1
+        self.block.flights, self.block.issued = [], None
         if self.launch.step is not None:
             self._put(self.launch.step, step)
         self._put(_BLOCK, number)

@@ -33,6 +33,9 @@ class Variable:
     partly: np.ndarray | None = None  # the threads that wrote it, where not all did
     flies: bool = False  # whether a matmul in flight adds to it
     feeds: bool = False  # whether one takes it as operand
+    loaded: int = (
+        -1
+    )  # in tensor memory, the barriers that the block had passed when it was loaded last
 
 
 @dataclass(slots=True)
@@ -50,6 +53,7 @@ class Block:
     statement: Statement | None = None  # that is run
     # The result and the operand, where it is no tile, of each matmul in flight, the latest last.
     flights: list[tuple[Variable, Variable | None]] = field(default_factory=list)
+    issued: int | None = None  # the number of the latest matmul in tensor memory
 
     def fault(
         self, kind: str, what: str, hint: str, threads: Sequence[int] | np.ndarray = ()

@@ -15,6 +15,7 @@ from backends.gpu.threads.interpreter import (
     products,
     scans,
     signals,
+    tensors,
     warpgroups,
 )
 from backends.gpu.threads.interpreter.counts import Traffic
@@ -168,6 +169,26 @@ class Statements:
         a = None if held else tile(self.compiler, self.memory, s.a, s.a_stage)
         b = tile(self.compiler, self.memory, s.b, s.b_stage)
         return warpgroups.multiply(self.block, s, (onto, held), (a, b), self.table)
+
+    def _tensormultiply(self, s: to.TensorMultiply) -> Run:
+        tile = accesses.whole_tile
+        a = tile(self.compiler, self.memory, s.a, s.a_stage)
+        b = tile(self.compiler, self.memory, s.b, s.b_stage)
+        codes = self.compiler.of(s.onto, ()), self.compiler.of(s.number, ())
+        stages = self._stages(s.signal)
+        onto = self._variable(s.to)
+        return tensors.multiply(self.block, s, onto, (a, b), codes, stages, self.table)
+
+    def _tensorload(self, s: to.TensorLoad) -> Run:
+        both, number = (
+            (self._variable(s.name), self._variable(s.source)),
+            self.compiler.of(s.number, ()),
+        )
+        return tensors.load(self.block, s, both, number, self.memory)
+
+    def _stages(self, name: Name) -> int:
+        """The stages of a signal."""
+        return next(x.stages for x in self.compiler.launch.signals if x.name == name)
 
     def _warpgroupwait(self, s: to.WarpgroupWait) -> Run:
         block, v = self.block, self._variable(s.name)

@@ -39,8 +39,8 @@ def multiply(
     own = next(one for one in table if one.name.format(n=n) == s.instruction.name)
     for tile, operand, across in ((a, own.a, rows), (b, own.b, columns)):
         if tile is not None:
-            _require_panels(block, tile)
-            _require_major(block, tile, operand, across)
+            require_panels(block, tile)
+            require_major(block, tile, operand, across)
     (depth_axis,) = (i for i in b.tile.shared.axes if i != columns)
     depth = np.arange(b.tile.extents[b.tile.shared.axes.index(depth_axis)])[None]
     at = None
@@ -79,7 +79,7 @@ def multiply(
     return run
 
 
-def _require_major(block: Block, tile: WholeTile, operand: Operand, across: str) -> None:
+def require_major(block: Block, tile: WholeTile, operand: Operand, across: str) -> None:
     """ThreadFault where a tile is contiguous along a dimension that the instruction does not take."""
     shared = tile.tile.shared
     if ("mn" if shared.axes[-1] == across else "k") not in operand.shared:
@@ -90,7 +90,7 @@ def _require_major(block: Block, tile: WholeTile, operand: Operand, across: str)
         )
 
 
-def _require_panels(block: Block, tile: WholeTile) -> None:
+def require_panels(block: Block, tile: WholeTile) -> None:
     """ThreadFault where a tile does not lie as the instruction's descriptors say."""
     shared = tile.tile.shared
     size = DTYPES[shared.dtype]

@@ -1,0 +1,208 @@
+"""Tensor memory: matmuls that one thread starts, and that add up past the registers.
+
+Lowering has them as those of warpgroups, onto fragments. Here each fragment gets an accumulator in tensor
+memory. Where a result begins with 0 and nothing but matmuls touches it until the last of them is over, it
+stays there, and is loaded once:
+
+    begun = 0
+    loop:  accumulator = a @ b, onto what is there where begun;  begun = 1
+    result = accumulator;  barrier
+
+Elsewhere each product is loaded, and added in registers. The barrier is there since the accumulator may be
+written again by a thread that does not wait for others' loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from backends.backend import BackendError
+from backends.gpu import tile as of
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.fragments import registers
+from backends.gpu.threads.plans import Plan
+from backends.gpu.threads.signals import Signal
+from backends.gpu.threads.staging import Staging
+from backends.gpu.tile import Name
+from backends.gpu.values import typed
+from ir.spec import Apply, Expr, Number
+
+GROUP = 128  # threads that load an accumulator
+DONE, ISSUED = Name("done"), Name("issued")
+
+
+def in_tensor_memory(
+    lowering: Staging,
+    planned: Mapping[int, Plan],
+    columns: int,
+    blocks: tuple[to.Block, to.Block],
+) -> tuple[tuple[to.Block, to.Block], tuple[to.Accumulator, ...]]:
+    """What is done once and for each tile, with matmuls in tensor memory where their plans say so, and
+    the accumulators. columns: that a multiprocessor has; BackendError where they are too few."""
+    names = {p.instruction.name for p in planned.values() if p.tensor and p.instruction}
+    multiplies = [s for block in blocks for s in _of(block, names)]
+    if not multiplies:
+        return blocks, ()
+    stages = _stages(lowering, multiplies)
+    made = _InTensorMemory(lowering, names)
+    once, body = map(made.block, blocks)
+    if (taken := made.columns()) > columns:
+        what = f"results of matmuls take {taken} columns of tensor memory; there are {columns}"
+        raise BackendError("emit", f"{what}: tile M or N smaller")
+    groups = Number(lowering.threads // GROUP)
+    lowering.signals.append(Signal(DONE, stages, groups, ()))
+    first = to.Each(ISSUED, Number(2 * stages - 1))
+    return ((first, *once), body), tuple(made.accumulators)
+
+
+def _of(block: to.Block, names: Collection[str]) -> list[to.WarpgroupMultiply]:
+    """The matmuls by instructions of some names."""
+    every = (s for s in to.statements(block) if isinstance(s, to.WarpgroupMultiply))
+    return [s for s in every if s.instruction.name in names]
+
+
+def _stages(lowering: Staging, multiplies: list[to.WarpgroupMultiply]) -> int:
+    """Stages of the signal. Warps that only wait may be behind the one that issues by a round of the ring
+    that producers fill; they still have to find the phase that they wait for."""
+    rounds = max((s.stages for s in lowering.signals), default=1)
+    pending = max(s.pending for s in multiplies)
+    return 1 << (rounds * len(multiplies) + pending).bit_length()
+
+
+class _InTensorMemory:
+    def __init__(self, lowering: Staging, names: set[str]):
+        self.lowering = lowering
+        self.names = names  # of instructions
+        self.accumulators: list[to.Accumulator] = []
+        # Results that stay there, with the scalar that tells whether anything was added.
+        self.kept: dict[Name, Name] = {}
+        lowering.fragment(ISSUED, "i32")
+
+    def block(self, block: to.Block) -> to.Block:
+        """A block with its matmuls in tensor memory."""
+        found: list[to.Statement] = []
+        loads: dict[int, list[Name]] = {}
+        for n, s in enumerate(block):
+            name, last = self._begins(block, n)
+            if name is not None:
+                loads.setdefault(last, []).append(name)
+                self.kept[name] = self.lowering.fragment(replace(name, sort="begun"), "i32")
+                found.append(to.Each(self.kept[name], Number(0)))
+                continue
+            found += self._one(s)
+            for done in loads.get(n, ()):
+                found += self._loaded(done, _runs(s, done))
+                del self.kept[done]
+        return tuple(found)
+
+    def _begins(self, block: to.Block, n: int) -> tuple[Name | None, int]:
+        """The result that a statement sets to 0 and that stays in tensor memory, and the place of the last
+        statement that adds to it."""
+        s = block[n]
+        zero = isinstance(s, to.Each) and _is_zero(s.value)
+        if isinstance(s, to.Regroup):
+            before = [x for x in block[:n] if _touches(x, s.source)]
+            zero = bool(before) and isinstance(before[-1], to.Each) and _is_zero(before[-1].value)
+        name = getattr(s, "name", None)
+        places = [i for i, x in enumerate(block) if i > n and self._adds(x, name)]
+        if not zero or not places or name in self.kept:
+            return None, 0
+        for x in to.statements(block[n + 1 : places[-1] + 1]):
+            if not self._adds(x, name) and not isinstance(x, to.WarpgroupWait):
+                if _touches(x, name):  # type: ignore[arg-type]
+                    return None, 0
+        return name, places[-1]
+
+    def _adds(self, s: to.Statement, name: Name | None) -> bool:
+        return any(x.to == name for x in _of((s,), self.names))
+
+    def _one(self, s: to.Statement) -> list[to.Statement]:
+        if isinstance(s, to.WarpgroupWait):
+            return []  # a load waits
+        if not isinstance(s, to.WarpgroupMultiply) or s.instruction.name not in self.names:
+            return [to.changed_inside(s, self.block)]
+        if begun := self.kept.get(s.to):
+            onto: Expr = of.Compute("eq", (to.Element(begun), Number(1)))
+            return [*self._multiplied(s, s.to, onto, s.pending), to.Each(begun, Number(1))]
+        fragment = self.lowering.fragments[s.to]
+        name = self.lowering.temporary(fragment.dtype, fragment.axes)
+        indices = tuple(a.index for a in fragment.axes)
+        joined = of.Joined("sum", to.Element(s.to, indices), to.Element(name, indices), False)
+        made = self._multiplied(s, name, Number(False), 0)
+        return [*made, *self._loaded(name, True), to.Each(s.to, joined)]
+
+    def _multiplied(
+        self, s: to.WarpgroupMultiply, name: Name, onto: Expr, pending: int
+    ) -> list[to.Statement]:
+        number = to.Each(ISSUED, Apply("add", (to.Element(ISSUED), Number(1))))
+        made = to.TensorMultiply(
+            self._accumulator(name).name,
+            s.a,
+            s.b,
+            s.instruction,
+            s.shape,
+            onto,
+            DONE,
+            to.Element(ISSUED),
+            s.a_stage,
+            s.b_stage,
+            pending,
+        )
+        return [number, made]
+
+    def _loaded(self, name: Name, certain: bool) -> list[to.Statement]:
+        """A result in registers. certain: whether anything was added to it."""
+        source = self._accumulator(name).name
+        found: list[to.Statement] = [
+            to.TensorLoad(name, source, DONE, to.Element(ISSUED)),
+            to.Barrier(),
+        ]
+        if not certain:
+            fragment = self.lowering.fragments[name]
+            held = to.Element(name, tuple(a.index for a in fragment.axes))
+            some = of.Compute("eq", (to.Element(self.kept[name]), Number(1)))
+            zero = typed(0.0, fragment.dtype)
+            found.append(to.Each(name, of.Compute("where", (some, held, zero))))
+        return found
+
+    def _accumulator(self, name: Name) -> to.Accumulator:
+        for known in self.accumulators:
+            if known.fragment == name:
+                return known
+        groups = self.lowering.threads // GROUP
+        made = to.Accumulator(replace(name, sort="accumulator"), name, groups)
+        self.accumulators.append(made)
+        return made
+
+    def columns(self) -> int:
+        """Of tensor memory, at the sizes that the program is tuned for."""
+        total = 0
+        for one in self.accumulators:
+            own = one.groups
+            for axis in self.lowering.fragments[one.fragment].axes:
+                width = self.lowering.owners.widths.get(axis.index, 0)
+                own *= registers(replace(axis, width=Number(width)) if width else axis) or 1
+            total += own
+        return total
+
+
+def _is_zero(value: Expr) -> bool:
+    while isinstance(value, of.Converted):
+        value = value.value
+    return isinstance(value, Number) and not value.value
+
+
+def _touches(s: to.Statement, name: Name) -> bool:
+    """Whether a statement, or one inside it, reads or writes a fragment."""
+    return any(e == name or isinstance(e, to.Element) and e.name == name for e in of.expressions(s))
+
+
+def _runs(s: to.Statement, name: Name) -> bool:
+    """Whether a statement certainly adds to a result."""
+    match s:
+        case to.WarpgroupMultiply():
+            return s.to == name
+        case to.Loop(certain=True, body=body):
+            return any(_runs(x, name) for x in body)
+    return False
