@@ -132,6 +132,15 @@ class Backend(Protocol):
 
 
 @runtime_checkable
+class Admits(Protocol):
+    """A backend that takes sources which somebody else wrote; one without has none but its own."""
+
+    def admit(self, source: str) -> None:
+        """BackendError("build") at the first thing in a source that is more than kernels may be. `build`
+        does so, too, before anything else looks at the source."""
+
+
+@runtime_checkable
 class CountsSource(Protocol):
     """A backend that can tell from a source text, as one edited by hand, what it does."""
 

@@ -31,10 +31,14 @@ class Null:
         """Every statement, one a line, then the equations and the decisions that gave them."""
         return "\n".join((nest_text(nest, machine), spec_text(nest.variant), str(nest.schedule)))
 
-    def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """Writes the text; BackendError where it is not one that `emit` wrote."""
+    def admit(self, source: str) -> None:
+        """BackendError where a source does not begin as those that `emit` wrote; nothing of it runs."""
         if not source.startswith(_HEAD):
             raise BackendError("build", f"line 1: a nest starts with `{_HEAD}`: {source[:40]!r}")
+
+    def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
+        """Writes the text; BackendError where it is not one that `emit` wrote."""
+        self.admit(source)
         file = folder / f"kernel.{self.manifest.extension}"
         file.write_text(source, encoding="utf-8")
         return Built(file, {"lines": float(source.count("\n"))})

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.backend import (
+    Admits,
     Backend,
     BackendError,
     Built,
@@ -267,8 +268,8 @@ class Stages:
         if source is None:
             source = self.backend.emit(nest, machine)
         begin("build")
-        if candidate.source is not None and isinstance(self.backend, Hosted):
-            self.backend.require_host(source, self.backend.emit(nest, machine))
+        if candidate.source is not None:
+            self._require_admitted(source, nest)
         # A source that somebody else wrote is never run before it is about to be checked, and what was not
         # made of another candidate is what times are compared with.
         beaten = fastest if candidate.source is None and candidate.origin.parents else None
@@ -285,6 +286,18 @@ class Stages:
         errors += [self._check_once(built, nest, s) for s in self.once if s not in lacking]
         errors += self._check_tuned(fitting)
         return fitting, fault, source, tuple(errors)
+
+    def _require_admitted(self, source: str, nest: LoopNest) -> None:
+        """BackendError where a source that somebody else wrote is more than kernels may be."""
+        backend = self.backend
+        if not isinstance(backend, Admits):
+            word = backend.manifest.name
+            raise BackendError(
+                "build", f"`{word}` takes no sources but its own: it has no admission"
+            )
+        backend.admit(source)
+        if isinstance(backend, Hosted):
+            backend.require_host(source, backend.emit(nest, self.bench.machine))
 
     def _glance(self, fitting: list[_Fit], fastest_us: float, begin: Callable[[str], None]) -> None:
         """TooSlow where a candidate takes much longer than the fastest, by a glance at each shape."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from backends import measure
-from backends.backend import Built, Timing
+from backends.backend import BackendError, Built, Timing
 from backends.manifest import Manifest
 from backends.turns import Turns
 from ir.autoschedule.autoschedule import autoschedule
@@ -55,8 +55,8 @@ CHIP = Machine(
 LEAST = 3 * 64 * 4 / 1e9 * 1e6  # microseconds to move the bytes of `scale` at M=64
 
 
-class Tongue:
-    """A backend that is always right, and says of itself what it is told."""
+class Closed:
+    """A backend that is always right, and says of itself what it is told. It takes no sources of others."""
 
     manifest = Manifest(
         name="tongue",
@@ -92,17 +92,43 @@ class Tongue:
         return self.can
 
 
+class Tongue(Closed):
+    """One that takes sources of others."""
+
+    def admit(self, source):
+        if "outside" in source:
+            raise BackendError("build", "line 1: `outside` is no part of a kernel")
+
+
 def made(backend, text=SCALE, **more):
     more = {"checks": ({"M": 3},), **more}
     return Stages.of(Bench(text, CHIP, lambda: backend, more.pop("sizes", {"M": 64}), **more))
 
 
-def outcome(backend, folder, text=SCALE, **changed):
+def outcome(backend, folder, text=SCALE, source=None, **changed):
     spec = parse_spec(text)
     schedule = str(autoschedule(spec, CHIP, {"M": 64}))
-    asked = Candidate(spec_text(spec), schedule, "chip", "tongue")
+    asked = Candidate(spec_text(spec), schedule, "chip", "tongue", source)
     stages = replace(made(backend, spec_text(spec)), **changed)
     return stages.evaluate(asked, folder, lambda stage: None)
+
+
+@pytest.mark.parametrize(
+    "backend, source, why",
+    [
+        (Closed(), "good", "`tongue` takes no sources but its own"),
+        (Tongue(), "outside", "`outside` is no part of a kernel"),
+        (Tongue(), "good", ""),
+    ],
+    ids=["no admission", "refused", "admitted"],
+)
+def test_a_source_that_somebody_else_wrote_has_to_be_admitted(tmp_path, backend, source, why):
+    """By `admit` itself, whatever `build` does."""
+    found = outcome(backend, tmp_path, source=source)
+    if why:
+        assert (found.stage, found.kind) == ("build", "refused") and why in found.reason
+    else:
+        assert isinstance(found, Evaluation)
 
 
 class Overflowing(Tongue):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from backends.backend import Backend, BackendError
+from backends.backend import Admits, Backend, BackendError
 from backends.measure import check
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
@@ -70,8 +70,28 @@ def hostile_problems(
 ) -> Iterator[str]:
     """Where a source that was spoiled passes, or fails as anything but a fault of the candidate."""
     source = backend.emit(case.nest(machine), machine)
-    spoiled = hostile_sources(source, backend.emit(other, machine)) | reaching_sources(source)
+    reaching = reaching_sources(source)
+    yield from unadmitted(backend, source, reaching)
+    spoiled = hostile_sources(source, backend.emit(other, machine)) | reaching
     yield from passing(backend, machine, case, spoiled, folder)
+
+
+def unadmitted(backend: Backend, source: str, reaching: Mapping[str, str]) -> Iterator[str]:
+    """Where admission refuses what the backend emits, or takes what reaches beyond a kernel. reaching: by
+    name."""
+    if not isinstance(backend, Admits):
+        yield "it has no `admit`"
+        return
+    try:
+        backend.admit(source)
+    except BackendError as e:
+        yield f"what it emits is not admitted: {e.reason}"
+    for name, text in reaching.items():
+        try:
+            backend.admit(text)
+        except BackendError:
+            continue
+        yield f"{name}: it is admitted"
 
 
 def passing(

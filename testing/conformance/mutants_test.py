@@ -36,6 +36,7 @@ from ir.spec import (
 from ir.spec import Scan as ScanExpr
 from ir.visit import rebuilt
 from testing.conformance.case import Case, language_problems
+from testing.conformance.hostile import unadmitted
 from testing.conformance.suite import language_cases, served
 
 H200 = replace(target("h200"), rendering=Rendering())  # of a backend that renders all
@@ -381,3 +382,32 @@ def test_an_output_that_is_lacking_is_found():
 
     found = problems(Forgets(), of("search"))
     assert all("there is no output" in ps[0] for ps in found.values()) and found
+
+
+class Admitting(Exact):
+    """Admits what its `admits` says."""
+
+    def __init__(self, admits):
+        super().__init__()
+        self.admits = admits
+
+    def admit(self, source):
+        if not self.admits(source):
+            raise BackendError("build", "it is more than a kernel")
+
+
+@pytest.mark.parametrize(
+    "backend, found",
+    [
+        (Exact(), ["it has no `admit`"]),
+        (Admitting(lambda source: True), ["a cast: it is admitted"]),
+        (
+            Admitting(lambda source: False),
+            ["what it emits is not admitted: it is more than a kernel"],
+        ),
+        (Admitting(lambda source: "cast" not in source), []),
+    ],
+    ids=["none", "all", "nothing", "kernels"],
+)
+def test_admission_takes_what_is_emitted_and_refuses_what_reaches_beyond(backend, found):
+    assert list(unadmitted(backend, "kernel", {"a cast": "kernel with a cast"})) == found
