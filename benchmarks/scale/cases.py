@@ -95,11 +95,7 @@ def device_times(calibration: Mapping[str, Any]) -> tuple[Times, dict[str, str]]
     builds = [r["figures"]["compile_seconds"] for r in ranked if r.get("figures")]
     builds = [seconds for seconds in builds if seconds]
     checks = [r["triton"]["cpu_s"] for r in _rows("h200/check_times.json")]
-    measured = [
-        r["time_s"] / (1 + len(r["baselines_us"]))
-        for r in _rows("h200/kernelbench.json")
-        if r.get("time_s")
-    ]
+    measured = [r["seconds_each"]["correct"]["time"] for r in _rows("h200/throughput.json")]
     rest = fmean(dict(stages_of(line))["rest"] for line in calibration["stages"])
     stages = [
         (
@@ -114,8 +110,8 @@ def device_times(calibration: Mapping[str, Any]) -> tuple[Times, dict[str, str]]
     return replace(npu, stages=stages), {
         "build": f"measured: compile_seconds of {len(builds)} Triton builds, h200/model_rank.json",
         "check": f"measured without the device: cpu_s of {len(checks)} kernels, h200/check_times.json",
-        "time": f"measured: time_s over the number of entrants of {len(measured)} problems, "
-        "h200/kernelbench.json; whole problems, so more than a kernel takes",
+        "time": f"measured: the mean of correct candidates in searches of {len(measured)} modules, "
+        "h200/throughput.json",
         "rest, proposer, store": "measured: npu/scale.json; the proposer's is that of the npu search",
     }
 
