@@ -61,7 +61,7 @@ def divided(
     flat = once(through_views(spec, aliases), aliases)
     flat = with_shared_inputs(flat, aliases, fixed)
     if wide:
-        flat = with_wide_channels(flat, fixed)
+        flat = with_wide_channels(flat, fixed, rounded)
     if channels_last:
         flat = with_channels_last(flat, aliases, fixed)
     if rounded:

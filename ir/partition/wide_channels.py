@@ -27,20 +27,22 @@ VECTOR = 4  # channels that are loaded at once
 FEW = 16  # channels from which on a product is filled without taps
 MOST_ADDED = 1 / 3  # of the channels
 # Terms of a sum that a product takes at once, so that nothing is gained; results of a pixel from which on a convolution
-# takes much longer than the copy.
-AT_ONCE, LEAST_OUT = 32, 16
+# takes much longer than the copy. On an H200 three of 16 in f32 took 549, 509 and 1994 us without copies, and 701, 683 and
+# 2233 with them; one of 64 took 2548 and 1776; one of 96 in TF32 1408 and 1629.
+AT_ONCE, LEAST_OUT = 32, 24
 
 
-def with_wide_channels(spec: Spec, fixed: Collection[str]) -> Spec:
+def with_wide_channels(spec: Spec, fixed: Collection[str], rounded: Collection[str] = ()) -> Spec:
     """A literal spec whose convolutions of few channels read copies that fill vectors.
 
-    fixed: inputs that do not change between calls.
+    fixed: inputs that do not change between calls.  rounded: convolutions whose operands may be rounded, which are one
+    product and not three: what copies and more terms cost, is more of their time than what they bring.
     """
     made: list[Equation] = []
     taken = {t.name for t in spec.inputs} | {e.target for e in spec.equations}
     copies: dict[tuple[str, int], str] = {}
     for e in spec.equations:
-        parts = convolution_parts(e)
+        parts = convolution_parts(e) if e.target not in rounded else None
         wide = _wide(spec, e, *parts, fixed) if parts else None
         made += [e] if wide is None else wide.equations(taken, copies)
     return replace(spec, equations=tuple(made))
