@@ -161,7 +161,8 @@ def winner_texts_of(ended: Ended) -> KernelTexts:
     best = ended.outcome.best
     assert best is not None, "there is a winner"
     source = winner_source(ended.problem, ended.outcome)
-    return KernelTexts(best.backend, best.variant, best.schedule, source)
+    edited = best.source is not None
+    return KernelTexts(best.backend, best.variant, best.schedule, source, edited)
 
 
 def _use(plan: CallPlan, way: Way, spec: Spec, ended: Ended | None) -> KernelUse:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from search.cli.promote import winner_source
 from search.cli.session import Ended
 from search.core import quantity
 from search.core.lowered import lowered
+from search.evaluator.clean import beside
 
 SECONDS = 600.0  # that all comparisons and tests may take, builds included
 GIGABYTES = 16.0  # that they may hold, unless a device's driver reserves more addresses
@@ -37,6 +39,7 @@ class WinnerTexts:
     variant: str
     schedule: str
     source: str
+    edited: bool  # somebody else wrote the source
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def task_results(
         assert best is not None, "a kernel without a correct candidate is not tried"
         task_text = winner_source(one.problem, one.outcome)
         winners[one.outcome.settings.kernel] = WinnerTexts(
-            best.backend, best.variant, best.schedule, task_text
+            best.backend, best.variant, best.schedule, task_text, best.source is not None
         )
     trial = TaskCheck(
         str(module.file),
@@ -103,7 +106,11 @@ def _results(trial: TaskCheck) -> Results:
     from frontends.kernelbench.task import Task
 
     quiet, found = StringIO(), []  # stdout is the command's
-    with tempfile.TemporaryDirectory(prefix="task-") as folder, redirect_stdout(quiet):
+    with (
+        tempfile.TemporaryDirectory(prefix="task-") as folder,
+        redirect_stdout(quiet),
+        _beside(trial),
+    ):
         opened = Task.read(trial.file, trial.left).opened()
         built = _built(trial, Path(folder))
         for number, one in enumerate(trial.shaped):
@@ -112,6 +119,15 @@ def _results(trial: TaskCheck) -> Results:
             results = opened.at(one.shape).results(trial.name, one.spec, run)
             found += [(f"{name}{at}", fault) for name, fault in results]
     return found
+
+
+def _beside(trial: TaskCheck) -> AbstractContextManager[None]:
+    """A clean process for what somebody else wrote of the winners."""
+    for winner in trial.winners.values():
+        machine, name = trial.machines[winner.backend], winner.backend
+        if winner.edited and backend_for(machine, name).available(machine).get("apart"):
+            return beside(machine, partial(backend_for, machine, name))
+    return nullcontext()
 
 
 def _built(trial: TaskCheck, folder: Path) -> dict[str, Built]:

@@ -15,18 +15,20 @@ import pickle
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from backends.backend import Warms
-from backends.gpu.apart import serve
+from backends.backend import Backend, Warms
+from backends.gpu.apart import join, leave, serve
+from ir.machine import Machine
 from search.evaluator import sandbox
 from search.evaluator.forks import detach, forked, messages, pair
 from search.evaluator.groups import Group
 from search.evaluator.sandbox import Limits, environment
-from search.evaluator.stages import Bench
 
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[2:]; "
@@ -35,9 +37,9 @@ _BOOT = (
 
 
 class Template:
-    """Starts clean processes for the candidates of one backend."""
+    """Starts clean processes for the candidates of one backend. It is told of nothing else."""
 
-    def __init__(self, bench: Bench):
+    def __init__(self, machine: Machine, opened: Callable[[], Backend]):
         self._control, there = pair()
         with there:
             self._process = subprocess.Popen(
@@ -48,8 +50,7 @@ class Template:
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        # Nothing else of the bench: neither its secret nor its spec.
-        self._control.send(pickle.dumps((bench.machine, bench.open)))
+        self._control.send(pickle.dumps((machine, opened)))
 
     @property
     def pid(self) -> int:
@@ -74,6 +75,28 @@ class Template:
         self._control.close()
         self._process.kill()
         self._process.wait()
+
+
+@contextmanager
+def beside(machine: Machine, opened: Callable[[], Backend]) -> Iterator[None]:
+    """Has a clean process compile and interpret for this process meanwhile, where a backend can have that done
+    by one (`available`: `apart`); others have processes of their own for what sources do. opened: gives the
+    backend, there too."""
+    can = opened().available(machine)
+    if not can.get("apart"):
+        yield
+        return
+    limits = Limits().suited(can)
+    group, template = sandbox.grouped(limits), Template(machine, opened)
+    try:
+        with tempfile.TemporaryDirectory(prefix="clean-") as folder:
+            join(template.line(Path(folder), limits, group))
+            yield
+    finally:
+        leave()
+        template.close()
+        if group:
+            group.remove()
 
 
 def _told(group: Group | None) -> dict[str, Any] | None:

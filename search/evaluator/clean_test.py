@@ -7,11 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from backends.backend import BackendError
+from backends.gpu.apart import apart, joined
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator import worker
-from search.evaluator.clean import Template
+from search.evaluator.clean import Template, beside
 from search.evaluator.local import LocalEvaluator
-from search.evaluator.testing.acting import HOURS, LIMITS, Apart, bench, outcomes, secret_of_a_test
+from search.evaluator.testing.acting import (
+    HOURS,
+    LIMITS,
+    Apart,
+    Tongue,
+    acted,
+    bench,
+    outcomes,
+    secret_of_a_test,
+)
 
 SECRET = secret_of_a_test()
 
@@ -95,7 +106,32 @@ def test_a_template_is_told_of_no_secret():
     given = bench(Apart, secret=SECRET)
     assert SECRET.encode() in pickle.dumps(given)
     assert SECRET.encode() not in pickle.dumps((given.machine, given.open))
-    made = Template(given)
+    made = Template(given.machine, given.open)
     assert SECRET.encode() not in Path(f"/proc/{made.pid}/environ").read_bytes()
     assert SECRET.encode() not in Path(f"/proc/{made.pid}/cmdline").read_bytes()
     made.close()
+
+
+def held_by(folder):
+    """What the process knows of secrets in which work of this one is done now."""
+    return apart(acted, "held", seconds=1800.0, stage="check", folder=folder)
+
+
+def test_a_tool_has_a_clean_process_too_as_long_as_it_wants(tmp_path):
+    assert held_by(tmp_path) == [SECRET]
+    with beside(bench(Apart).machine, Apart):
+        assert held_by(tmp_path) == []
+        with pytest.raises(BackendError):  # of the clean process, which is in the sandbox
+            apart(acted, "leave", seconds=1800.0, stage="check", folder=tmp_path)
+    assert not joined() and held_by(tmp_path) == [SECRET]
+
+
+def test_a_backend_whose_kernels_have_processes_of_their_own_needs_none():
+    with beside(bench(Apart).machine, Tongue):
+        assert not joined()
+
+
+def test_its_end_comes_with_a_fault_of_the_tool_too():
+    with pytest.raises(ZeroDivisionError), beside(bench(Apart).machine, Apart):
+        assert joined() and 1 // 0
+    assert not joined()

@@ -206,7 +206,7 @@ def _line(stages: Stages, folder: Path, group: Group | None) -> int:
         with suppress(OSError):
             return _templates[name].line(folder, limits, group)
         _templates.pop(name).close()
-    _templates[name] = Template(stages.bench)
+    _templates[name] = Template(stages.bench.machine, stages.bench.open)
     return _templates[name].line(folder, limits, group)
 
 

@@ -38,6 +38,7 @@ class KernelTexts:
     variant: str  # the equations that the schedule is for
     schedule: str
     source: str
+    edited: bool = False  # somebody else wrote the source
 
 
 @dataclass(frozen=True, slots=True)

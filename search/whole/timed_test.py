@@ -1,5 +1,6 @@
 """Networks are built and timed in a process of their own, whose faults are told."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from backends.registry import backend_for, served_by, target
 from backends.served import Served
-from search.whole import timed
+from search.whole import child, timed
 from search.whole.plan import CallPlan
 from search.whole.testing.two_ways import of_spec
 from search.whole.timed import times_of
@@ -56,3 +57,18 @@ def test_a_process_that_nobody_asks_ends_when_its_input_does():
         process._process.stdin.close()
         assert process._process.wait() == 0
         process._process.stdin = None
+
+
+def test_what_somebody_else_wrote_is_built_beside_a_clean_process(plan, tmp_path, monkeypatch):
+    network, within = plan.network(plan.ways[0], {}), []
+
+    @contextmanager
+    def beside(machine, opened):
+        within.append((machine.name, opened().manifest.name))
+        yield
+
+    monkeypatch.setattr(child, "beside", beside)
+    assert child._built([network], tmp_path) and not within
+    edited = {n: replace(texts, edited=True) for n, texts in network.kernels.items()}
+    (built,) = child._built([replace(network, kernels=edited)], tmp_path).values()
+    assert built.file.exists() and within == [("cpu", "cpp")]
