@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,8 +11,10 @@ from torch import nn
 
 import speciate
 from backends.registry import backend_for, target
+from ir.digest import text_digest
 from ir.errors import KernelError
 from search.evaluator.testing.fake_cluster import FakeCluster, ThreadSlot, engage, node
+from search.record.program import read_program, write_program
 from speciate.here import target_here
 from speciate.records import LIBRARY, Records
 from speciate.subject import subject
@@ -29,7 +33,7 @@ def evolved(tmp_path_factory):
     run = speciate.evolve(
         SCALED,
         (X, G),
-        evaluations=2,
+        evaluations=1,
         workers=1,
         quiet=True,
         records=folder / "records",
@@ -84,6 +88,20 @@ def test_compile_takes_the_record_that_a_search_wrote(evolved):
     again = speciate.compile(SCALED, (X, G), records=folder / "records")
     assert list(again.sources.values()) == [(record / "kernel.cc").read_text(encoding="utf-8")]
     assert torch.equal(torch.compile(again, fullgraph=True, backend="aot_eager")(X, G), X * G)
+
+
+def test_a_record_that_is_slower_in_a_call_than_the_seed_schedule_is_passed_over(evolved, tmp_path):
+    folder, run = evolved
+    shutil.copytree(folder / "records", tmp_path, dirs_exist_ok=True)
+    (file,) = tmp_path.glob("programs/*/*.toml")
+    found = read_program(file)
+    (kernel,) = found.kernels
+    (stored,) = tmp_path.glob("*/cpu/kernel.cc")
+    passed_over = text_digest(stored.read_text(encoding="utf-8"))
+    write_program(tmp_path, replace(found, kernels=(replace(kernel, passed_over=passed_over),)))
+    again = speciate.compile(SCALED, (X, G), records=tmp_path)
+    seeded = speciate.compile(SCALED, (X, G), records=tmp_path / "none")
+    assert again.sources == seeded.sources and torch.equal(again(X, G), X * G)
 
 
 def test_a_schedule_of_a_record_is_used_and_one_that_was_edited_is_refused(evolved, tmp_path):

@@ -74,10 +74,11 @@ def by_records(
     machine = served_by(machine, served)
     roots = [Path(records) if records is not None else records_folder(), LIBRARY]
     more = others(machine, backend)
-    knows = Records(roots, machine, served, found.given, more)
+    program = known_program(roots, found.digest, machine.name, served.manifest.name)
+    passed_over = program.passed_over if program else ()
+    knows = Records(roots, machine, served, found.given, more, passed_over)
     kernels = Kernels(machine, served, guessed=True, knows=knows, others=more)
     folder = OwnFolder("compiled-")
-    program = known_program(roots, found.digest, machine.name, served.manifest.name)
     network, constants = found.networks(
         kernels, Choices(program.choices if program else {}, asked=False)
     )

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,7 +47,8 @@ class Records:
     """What is known for backends of a target, in some folders, the first before the others.
 
     given: the spec that the user gave, whose records may be for open sizes.  others: the backends beside the
-    first one that make kernels of a network (`backends/shares.py`).
+    first one that make kernels of a network (`backends/shares.py`).  passed_over: digests of sources that are
+    not used (`ProgramRecord.passed_over`).
     """
 
     def __init__(
@@ -57,8 +58,9 @@ class Records:
         backend: Backend,
         given: OpenSpec | None = None,
         others: Sequence[Served] = (),
+        passed_over: Collection[str] = (),
     ):
-        self.folders, self.given = folders, given
+        self.folders, self.given, self.passed_over = folders, given, passed_over
         first = Served(backend, machine)
         self.machines = {one.name: one.machine for one in (first, *others)}
         self.used: dict[str, Path] = {}  # the records of kernels that were asked for, by name
@@ -88,6 +90,8 @@ class Records:
                 continue
             if stored.record.digests.spec != spec_digest(spec):
                 continue  # another kernel of this name
+            if stored.record.digests.source in self.passed_over:
+                continue
             if edited := stored.edited_by_hand():
                 raise KernelError(
                     f"`{edited[0]}` of a record was edited by hand",

@@ -38,9 +38,10 @@ def write_model_new(job: ModelNewJob) -> dict[str, Any]:
     backend = backend_for(machine)
     knows, choices = None, Choices(asked=False)
     if job.records is not None:
-        knows = Records([job.records], machine, backend)
         digest, name = network_digest(made.spec, made.aliases, made.fixed), backend.manifest.name
         program = known_program([job.records], digest, machine.name, name)
+        passed_over = program.passed_over if program else ()
+        knows = Records([job.records], machine, backend, passed_over=passed_over)
         choices = Choices(program.choices if program else {}, asked=False)
     rounded, least = rounding(job.products)
     kernels = Kernels(machine, backend, rounded, guessed=True, knows=knows, least=least)

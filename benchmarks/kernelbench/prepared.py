@@ -71,9 +71,10 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
     rounded, least = rounding(wanted.products)
     knows, choices, more = None, Choices(asked=False), others(machine)
     if wanted.records is not None:
-        knows = Records([wanted.records], machine, backend, others=more)
         name, digest = backend.manifest.name, digest_of(made)
         program = known_program([wanted.records], digest, machine.name, name)
+        passed_over = program.passed_over if program else ()
+        knows = Records([wanted.records], machine, backend, None, more, passed_over)
         choices = Choices(program.choices if program else {}, asked=False)
     kernels = Kernels(
         machine, backend, rounded, guessed=True, knows=knows, others=more, least=least

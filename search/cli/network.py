@@ -146,9 +146,14 @@ def found_call(plan: CallPlan, ended: Sequence[Ended], say: Say) -> FoundCall:
     able = [w for w in plan.ways if all(n in right or _seeded(plan, n, wrong) for n in w.calls)]
     if not able:
         return FoundCall(plan, plan.ways[0], None, ())
-    best, after = replace(plan, ways=tuple(able)).chosen(texts, us, say)
-    uses = tuple(_use(plan, best, spec, right.get(spec.name)) for spec in best.call.kernels())
-    return FoundCall(plan, best, after, uses)
+    found = replace(plan, ways=tuple(able)).chosen(texts, us, say)
+    uses = tuple(
+        _passed_over(plan, found.way, spec, texts[spec.name])
+        if spec.name in found.passed_over
+        else _use(plan, found.way, spec, right.get(spec.name))
+        for spec in found.way.call.kernels()
+    )
+    return FoundCall(plan, found.way, found.times, uses)
 
 
 def _seeded(plan: CallPlan, kernel: str, wrong: Collection[str]) -> bool:
@@ -184,6 +189,11 @@ def _use(plan: CallPlan, way: Way, spec: Spec, ended: Ended | None) -> KernelUse
         time_kind=evaluation.time_kind if evaluation else MEASURED,
         correct_by=evaluation.correct_by if evaluation else "",
     )
+
+
+def _passed_over(plan: CallPlan, way: Way, spec: Spec, winner: KernelTexts) -> KernelUse:
+    """A kernel with its seed schedule in place of a winner."""
+    return replace(_use(plan, way, spec, None), passed_over=text_digest(winner.source))
 
 
 def program_record(

@@ -238,8 +238,9 @@ def _model_new(
         return
     assert suite.module is not None and suite.module.solution is not None, "it was asked for"
     best = {spec.name: call.plan.texts(spec).source for spec in call.way.call.kernels()}
+    passed_over = {kernel.name for kernel in call.kernels if kernel.passed_over}
     for e in session.ended:
-        if e.outcome.best is not None:
+        if e.outcome.best is not None and e.outcome.settings.kernel not in passed_over:
             best[e.outcome.settings.kernel] = winner_source(e.problem, e.outcome)
     constants = constants_of(call.way, call.plan.kernels)
     text = suite.module.solution.text(call.way.call, best, constants)

@@ -40,6 +40,9 @@ class KernelUse:
     evaluations: int  # of the search for it; 0: it has its seed schedule
     time_kind: str
     correct_by: str  # how a search found it correct; empty where there was none
+    passed_over: str = (
+        ""  # the digest of a source that a search found, and that is slower in a call
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,11 @@ class ProgramRecord:
         """Of a call as it is fastest; the sum of its kernels where it was not measured."""
         return min((t for t in (self.us, self.graph_us) if t is not None), default=self.sum_us)
 
+    @property
+    def passed_over(self) -> frozenset[str]:
+        """The digests of sources that are not used, as what they stand for is faster in a call."""
+        return frozenset(each.passed_over for each in self.kernels if each.passed_over)
+
     def text(self) -> str:
         """What its file holds; `read_program` gives an equal record back."""
         return toml_text({"seal": self.sealed(), **self._table()})
@@ -84,6 +92,9 @@ class ProgramRecord:
     def _table(self) -> dict[str, Any]:
         table = asdict(self)
         del table["seal"]
+        for each in table["kernels"]:
+            if not each["passed_over"]:
+                del each["passed_over"]
         # A table of its own comes last in the file.
         return {k: v for k, v in table.items() if k != "choices"} | {"choices": table["choices"]}
 

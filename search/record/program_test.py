@@ -33,9 +33,16 @@ RECORD = ProgramRecord(
 )
 
 
-@pytest.mark.parametrize("more", [{}, {"us": 9.0, "graph_us": 7.5, "first_us": 20.0}])
+PASSED_OVER = (replace(KERNEL, passed_over="d"), KERNEL)
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"us": 9.0, "graph_us": 7.5, "first_us": 20.0, "kernels": PASSED_OVER}]
+)
 def test_it_is_read_as_it_was_written(tmp_path, more):
     record = replace(RECORD, **more)
+    assert record.passed_over == ({"d"} if more else set())
+    assert ("passed_over" in record.text()) == bool(more)  # files without it stay as they are
     file = write_program(tmp_path, record)
     assert file == program_file(tmp_path, "0123", "chip", "tongue")
     assert read_program(file) == record and [f.name for f in file.parent.iterdir()] == [file.name]

@@ -42,6 +42,17 @@ class KernelSeed:
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """How a call is fastest after a search."""
+
+    way: Way
+    times: WholeTimes | None  # measured; None where nothing is
+    passed_over: frozenset[
+        str
+    ]  # kernels that were found, and are slower in the call than their seeds
+
+
+@dataclass(frozen=True, slots=True)
 class CallPlan:
     """A call on a target."""
 
@@ -78,7 +89,7 @@ class CallPlan:
     def timed(self, networks: Networks, say: Say = lambda text: None) -> CallPlan:
         """The same with measured times, the fastest way first; itself where nothing is measured here. What
         cannot be timed is said, and left out: estimates decide, where that is the usual way."""
-        whole = self._whole(self.ways, {}, say)
+        whole = self._whole([(w, {}) for w in self.ways], say)
         if (first := whole[0]) is None:
             return self
         found = [(w, t) for w, t in zip(self.ways, whole, strict=True) if t is not None]
@@ -87,7 +98,7 @@ class CallPlan:
             usual = self.ways[0].choices
             both = {n: v for w in faster for n, v in w.choices.items() if usual.get(n) != v}
             joint = way(networks, self.kernels, Choices({**usual, **both}))
-            (joined,) = self._whole([joint], {}, say)
+            (joined,) = self._whole([(joint, {})], say)
             found += [(joint, joined)] if joined is not None else []
         times = dict(self.times)
         for _, each in reversed(found):  # the usual way's last, which most ways share
@@ -100,13 +111,13 @@ class CallPlan:
         return replace(self, ways=ways, times=times, measured=measured)
 
     def _whole(
-        self, ways: Sequence[Way], found: Mapping[str, KernelTexts], say: Say
+        self, calls: Sequence[tuple[Way, Mapping[str, KernelTexts]]], say: Say
     ) -> list[WholeTimes | None]:
-        """The measured times of ways; None where nothing is measured here, or it cannot be, which is
-        said. found: kernels in place of those with seed schedules."""
+        """The measured times of ways, each with kernels in place of those with seed schedules; None where
+        nothing is measured here, or it cannot be, which is said."""
         if not self.measures:
-            return [None] * len(ways)
-        times = times_of([self.network(one, found) for one in ways])
+            return [None] * len(calls)
+        times = times_of([self.network(one, found) for one, found in calls])
         for why in dict.fromkeys(each for each in times if isinstance(each, str)):
             say(f"a call cannot be timed: {why}")
         return [None if isinstance(each, str) else each for each in times]
@@ -165,20 +176,47 @@ class CallPlan:
         found: Mapping[str, KernelTexts],
         us: Mapping[str, float],
         say: Say = lambda text: None,
-    ) -> tuple[Way, WholeTimes | None]:
-        """The way that a call is fastest with the kernels that were found, and its measured times; None
-        where there are none.
+    ) -> Chosen:
+        """The way that a call is fastest with the kernels that were found.
 
         us: of these kernels, by name; of one that is not among them, the time of its seed schedule.
         """
         times = {**self.times, **us}
         usual, *more = self.ways
         able = [usual, *(w for w in more if w.us(times) < GAIN * usual.us(times))]
-        measured = self._whole(able, found, say)
+        *measured, seeds = self._whole([*((w, found) for w in able), (usual, {})], say)
         if not any(measured):
-            return min(able, key=lambda w: w.us(times)), None
+            return Chosen(min(able, key=lambda w: w.us(times)), None, frozenset())
         known = [(w, t) for w, t in zip(able, measured, strict=True) if t is not None]
-        return min(known, key=lambda each: each[1].best_us)
+        best, whole = min(known, key=lambda each: each[1].best_us)
+        if best is not usual:
+            (seeds,) = self._whole([(best, {})], say)
+        if seeds is None:
+            return Chosen(best, whole, frozenset())
+        return self._without_slower(best, whole, seeds, found, say)
+
+    def _without_slower(
+        self,
+        best: Way,
+        whole: WholeTimes,
+        seeds: WholeTimes,
+        found: Mapping[str, KernelTexts],
+        say: Say,
+    ) -> Chosen:
+        """A way without the kernels that are slower in a call than their seeds, if that is faster. A search times a
+        kernel alone, with nothing of its data in the caches. whole, seeds: with what was found, and without."""
+        seeded = {spec.name: self.texts(spec).source for spec in best.call.kernels()}
+        mine = [n for n, text in found.items() if n in seeded and text.source != seeded[n]]
+        slower = frozenset(n for n in mine if seeds.kernels[n] < GAIN * whole.kernels[n])
+        if not slower:
+            return Chosen(best, whole, slower)
+        mixed: WholeTimes | None = seeds
+        if len(slower) < len(mine):
+            rest = {n: text for n, text in found.items() if n not in slower}
+            (mixed,) = self._whole([(best, rest)], say)
+        if mixed is None or mixed.best_us > GAIN * whole.best_us:
+            return Chosen(best, whole, frozenset())
+        return Chosen(best, mixed, slower)
 
 
 def _measures(served: Served) -> bool:

@@ -1,12 +1,14 @@
 """A plan: measured calls decide which way is best, and what each kernel may save."""
 
+from dataclasses import replace
+
 import pytest
 
 from backends.registry import backend_for, served_by, target
 from backends.served import Served
 from ir.network import Network
 from search.whole import plan as planning
-from search.whole.plan import GAIN, MOST_WEIGHT, CallPlan
+from search.whole.plan import GAIN, MOST_WEIGHT, CallPlan, Chosen
 from search.whole.testing.two_ways import of_spec
 from search.whole.times import WholeTimes
 
@@ -74,17 +76,53 @@ def test_the_best_way_with_the_kernels_that_were_found_is_kept(plan, monkeypatch
     texts = {seed.spec.name: seed.texts for seed in found.seeds()}
     us = dict.fromkeys(found.ways[1].calls, 1.0)
     asked = measured(monkeypatch, {1: 10.0, 2: 3.0})
-    best, whole = found.chosen(texts, us)
-    assert len(best.call.steps) == 2 and whole.best_us == 3.0 and len(asked) == 2
+    best = found.chosen(texts, us)
+    assert len(best.way.call.steps) == 2 and best.times.best_us == 3.0
+    assert [len(network.call.steps) for network in asked] == [1, 2, 1, 2]  # the last two with seeds
     asked = measured(monkeypatch, {1: 10.0, 2: 11.0})  # the sum had said so, the whole does not
-    assert found.chosen(texts, us)[0] == found.ways[0]
-    best, whole = found.chosen(texts, dict.fromkeys(found.ways[1].calls, 6.0 / GAIN))
-    assert best == found.ways[0] and whole.best_us == 10.0
+    assert found.chosen(texts, us).way == found.ways[0]
+    best = found.chosen(texts, dict.fromkeys(found.ways[1].calls, 6.0 / GAIN))
+    assert best.way == found.ways[0] and best.times.best_us == 10.0
+
+
+@pytest.mark.parametrize(
+    "slow, in_all, passed_over",
+    [
+        ({}, 8.0, {}),  # each found kernel is faster in the call
+        ({0}, 10.0, {0}),
+        ({0, 1}, 12.0, {0, 1}),  # nothing that was found is better
+        ({0}, 9.0, {}),  # as a whole what was found is better none the less
+    ],
+)
+def test_a_kernel_that_is_slower_in_the_call_than_its_seed_is_passed_over(
+    plan, monkeypatch, slow, in_all, passed_over
+):
+    measured(monkeypatch, {1: 20.0, 2: 10.0})
+    ready = plan.timed(of_spec)
+    names = [spec.name for spec in ready.ways[0].call.kernels()]
+    seeds = {name: ready.texts(spec) for name, spec in zip(names, ready.ways[0].call.kernels())}
+    found = {name: replace(texts, source="found") for name, texts in seeds.items()}
+
+    def times_of(networks):
+        return [_mixed(network, names) for network in networks]
+
+    def _mixed(network, names):
+        mine = [network.kernels[name].source == "found" for name in names]
+        each = {
+            n: (6.0 if k in slow else 4.0) if m else 5.0
+            for k, (n, m) in enumerate(zip(names, mine))
+        }
+        return WholeTimes(30.0, in_all if all(mine) else sum(each.values()), each)
+
+    monkeypatch.setattr(planning, "times_of", times_of)
+    best = ready.chosen(found, dict.fromkeys(names, 4.0))
+    assert best.passed_over == {names[k] for k in passed_over}
+    assert best.times.best_us == {0: in_all, 1: 9.0, 2: 10.0}[len(passed_over)]
 
 
 def test_where_nothing_is_measured_the_sums_decide(plan, monkeypatch):
     monkeypatch.setattr(CallPlan, "measures", property(lambda _: False))
     assert plan.timed(of_spec) == plan and not plan.measured
     us = dict.fromkeys(plan.ways[1].calls, 0.0)
-    assert plan.chosen({}, us) == (plan.ways[1], None)
-    assert plan.chosen({}, {}) == (plan.ways[0], None)
+    assert plan.chosen({}, us) == Chosen(plan.ways[1], None, frozenset())
+    assert plan.chosen({}, {}) == Chosen(plan.ways[0], None, frozenset())
