@@ -13,7 +13,9 @@ import pytest
 from ir.errors import KernelError
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator import local as local_module
+from search.evaluator import worker as worker_module
 from search.evaluator.local import LocalEvaluator
+from search.evaluator.sandbox import Limits
 from search.evaluator.testing.acting import HOURS, bench, outcomes
 
 
@@ -120,3 +122,15 @@ def test_workers_that_end_each_time_are_an_error(monkeypatch):
     monkeypatch.setattr(local_module, "_start", starting)
     with pytest.raises(KernelError, match="ended before it was ready"):
         LocalEvaluator([bench()], workers=1)
+
+
+@pytest.mark.parametrize(
+    ("waited", "kind"), [(None, "machine"), (9.0, "machine"), (0.5, "timeout")]
+)
+def test_who_sleeps_is_at_fault_on_a_busy_machine_too(monkeypatch, tmp_path, waited, kind):
+    monkeypatch.setattr(os, "getloadavg", lambda: (9.0, 9.0, 9.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    child = worker_module._Child(
+        0, 0, 0, Limits(seconds=12.0), tmp_path, in_time=False, waited=waited
+    )
+    assert worker_module._death(child, 0, 0.2).kind == kind

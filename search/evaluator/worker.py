@@ -26,7 +26,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from backends.backend import Opens
-from backends.busy import starved
+from backends.busy import in_line, starved
 from backends.gpu.apart import join
 from backends.turns import spent
 from ir.errors import KernelError
@@ -228,6 +228,8 @@ class _Child:
     outcome: Evaluated | None = None
     turns: dict[str, float] = field(default_factory=dict)  # seconds, see `backends.turns.spent`
     in_time: bool = True
+    # Seconds for a processor; None where part of its work is done by others, or nobody knows.
+    waited: float | None = None
     last: bool = False  # it takes no further candidate
     ready: bool = False  # it has opened what it needs
 
@@ -235,6 +237,7 @@ class _Child:
         """Gives it a candidate; False where it has ended. others: see `end`."""
         self.began, self.stages, self.turns = time.monotonic(), [], {}
         self.buffer, self.received, self.outcome, self.in_time = b"", 0, None, True
+        self.waited = None
         data = memoryview(to_ask(asked, fastest) + b"\n")
         try:
             while data:
@@ -310,6 +313,8 @@ def _watch(child: _Child, wanted: Connection) -> Evaluated | None:
     end = os.pidfd_open(child.pid)
     try:
         child.in_time = _receive_all(child, end, wanted, child.began + child.limits.seconds)
+        if not child.in_time and child.clean is None:
+            child.waited = in_line(child.pid)
     finally:
         os.close(end)
     return child.outcome
@@ -369,7 +374,7 @@ def _death(child: _Child, status: int, used: float) -> Failure:
     """
     if not child.in_time:
         limit = f"it was still at it after {child.limits.seconds:g} s"
-        kind = "machine" if starved(used, child.limits.seconds) else "timeout"
+        kind = "machine" if starved(used, child.limits.seconds, child.waited) else "timeout"
         return Failure(child.stage, kind, limit)
     tail = _tail(child.folder / OUTPUT)
     number = os.waitstatus_to_exitcode(status)
