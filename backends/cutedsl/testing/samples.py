@@ -75,11 +75,11 @@ CASES |= {
 _ACCUMULATED = {  # by matrix instructions whose results lie in tensor memory
     "accumulated": CASES["produced"].replace("count=256", "count=128")
     + "\npersistent(y, programs=1)",
-    "accumulated_by_two": CASES["produced"],
+    "accumulated_by_two": CASES["produced"].replace("tile(n, size=64)", "tile(n, size=128)"),
     "accumulated_staged": CASES["staged"],
     "accumulated_tf32": CASES["rounded"],
     "accumulated_eight": CASES["eight"],
-    "accumulated_streamed": CASES["fetched"] + "\nthreads(y, count=256)",
+    "accumulated_streamed": CASES["fetched"].replace("tile(n, size=64)", "tile(n, size=32)"),
 }
 CASES |= {n: s.replace("tile(m, size=64)", "tile(m, size=128)") for n, s in _ACCUMULATED.items()}
 MACHINES = dict.fromkeys(_ACCUMULATED, "b200")  # of cases that are for another one than h200

@@ -16,7 +16,8 @@ from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.facts import FRAGMENTS
-from backends.gpu.threads.products import PANEL_BYTES, order_of, swizzle_of
+from backends.gpu.threads.plans import PANEL_BYTES
+from backends.gpu.threads.products import order_of, swizzle_of
 from backends.gpu.threads.signals import TensorMap
 from backends.gpu.threads.staging import Staging
 from backends.gpu.threads.vectors import contiguous

@@ -17,13 +17,16 @@ from backends.gpu.threads.facts import Facts, Matmul, bare
 from backends.gpu.threads.thread import Instruction
 from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name
+from ir.spec import DTYPES
 from machines.gpu.matrix_instructions import MatrixInstruction
 
 CHUNK = 4  # steps of K that a thread without matrix instruction holds at once
 WARPGROUP = 4  # warps that execute one instruction together
+PANEL_BYTES = 128  # all banks once; what the widest swizzle permutes
 # K of 8 in a thread and its three neighbours, each of which has two neighbouring elements.
 PAIRED = Spread(((0, 2), (1, 4)), ((2, 1),))
 RUN = 4  # neighbouring rows and columns of such a thread
+_NOWHERE = (replicated(), replicated())  # what an operand that is in shared memory has of registers
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +238,7 @@ def _by_warpgroups(
         choices = [w for w in choices if WARPGROUP << w == own.warps[0]]
     if own.shape:
         choices = [w for w in choices if (columns >> groups - w) % own.shape[1] == 0]
+    choices = [w for w in choices if w == groups or _whole_panels(row, columns >> groups - w)]
     if not choices:
         return None
     along_m = (
@@ -274,7 +278,10 @@ def _by_warpgroups(
     )
 
 
-_NOWHERE = (replicated(), replicated())  # what an operand that is in shared memory has of registers
+def _whole_panels(row: MatrixInstruction, columns: int) -> bool:
+    """Whether a group's columns may lie in panels with others: one describes no part of a panel."""
+    parts = row.c.tensor and "mn" in row.b.shared
+    return not parts or columns * DTYPES[row.b.dtype] % PANEL_BYTES == 0
 
 
 def _widest(row: MatrixInstruction, columns: int) -> int:

@@ -17,7 +17,7 @@ from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import Facts, Matmul, Operand, bare
 from backends.gpu.threads.lower import Lowering
 from backends.gpu.threads.owners import Owners
-from backends.gpu.threads.plans import PAIRED, Plan
+from backends.gpu.threads.plans import PAIRED, PANEL_BYTES, Plan
 from backends.gpu.tile import Name
 from backends.gpu.values import product, typed
 from ir.nest.nest import Rows
@@ -28,7 +28,6 @@ ROW_BYTES = 16  # that rows without swizzle are padded by, so that columns lie i
 MATRIX_WARP_BITS = (
     5  # of a warp that loads 8 x 8 matrices; a wavefront of 64 has no such instruction
 )
-PANEL_BYTES = 128  # all banks once; what the widest swizzle permutes
 
 
 class Matmuls(Lowering):

@@ -21,7 +21,8 @@ from backends.gpu.threads.expressions import changed, renamed
 from backends.gpu.threads.facts import FRAGMENTS, tiles_in
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.parts import part_of
-from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls
+from backends.gpu.threads.plans import PANEL_BYTES
+from backends.gpu.threads.products import UNROLLED, Matmuls
 from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name

@@ -51,10 +51,10 @@ def test_a_sum_over_a_loop_stays_in_tensor_memory_and_is_loaded_once():
 
 
 def test_warps_of_two_groups_have_columns_of_their_own():
-    found = launch(*STREAM, EIGHT)
+    found = launch(*(d.replace("tile(n, size=64)", "tile(n, size=128)") for d in STREAM), EIGHT)
     (accumulator,) = found.accumulators
     fragment = found.fragment(accumulator.fragment)
-    assert accumulator.groups == 2 and [registers(a) for a in fragment.axes] == [1, 32]
+    assert accumulator.groups == 2 and [registers(a) for a in fragment.axes] == [1, 64]
     (signal,) = (s for s in found.signals if s.name.sort == "done")
     assert signal.arrivals.value == 2
 
@@ -104,6 +104,10 @@ def test_blocks_that_wait_for_each_other_have_no_tensor_memory():
     pipelined = ("pipeline(x, stages=2)", "pipeline(w, stages=2)")
     found = launch(*STREAM, FOUR, *pipelined, "persistent(y, programs=1)", "stream_k(y, over=k)")
     assert not found.accumulators and of(to.Multiply, found)
+
+
+def test_groups_do_not_share_a_panel_of_columns():
+    assert not launch(*STREAM, EIGHT).accumulators
 
 
 def test_few_rows_are_multiplied_by_warps():

@@ -26,7 +26,7 @@ NEST = lowered(
         inputs="x: bf16[M, K], w: bf16[K, N]",
         result="f32[M, N]",
     ),
-    *(f"tile({i}, size={s})" for i, s in (("m", 128), ("n", 64), ("k", 32))),
+    *(f"tile({i}, size={s})" for i, s in (("m", 128), ("n", 128), ("k", 32))),
     *(f"place({i}.outer, level=grid)" for i in "mn"),
     "compute(y, unit=matrix)",
     *(f"pipeline({x}, stages=3)" for x in "xw"),
@@ -80,7 +80,7 @@ def of_multiply(**fields):
         (of_multiply(number=Number(7)), faults.SIGNAL),
         (of_multiply(pending=64), faults.SIGNAL),
         (of_multiply(b_stage=Number(9)), faults.OUT_OF_BOUNDS),
-        (of_multiply(shape=(64, 32, 16)), faults.FRAGMENT),
+        (of_multiply(shape=(64, 64, 16)), faults.FRAGMENT),
         (of_multiply(pending=2), faults.STAGE_IN_USE),
         (
             lambda s: (to.Barrier(),) if s == to.Barrier(proxy=True) else (s,),
