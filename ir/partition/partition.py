@@ -35,6 +35,7 @@ from ir.partition.groups import (
     whole_chain,
 )
 from ir.partition.heads import with_split_heads
+from ir.partition.periods import with_periods_apart
 from ir.partition.phases import with_phases_apart
 from ir.partition.positions import with_plain_positions
 from ir.partition.repeated import once
@@ -90,6 +91,7 @@ def partition(
     flat = with_shifted_scans(through_concatenations(flat, aliases), aliases)
     flat = squeezed(flat)
     flat, aliases = with_phases_apart(flat, aliases)
+    flat, aliases = with_periods_apart(flat, aliases)
     flat = with_variances_in_parts(flat)
     flat, aliases = with_flat_epilogues(flat, aliases)
     # What an alias shows may be the same as an earlier tensor, which is then shown instead.

@@ -93,6 +93,7 @@ def _phases(spec: Spec, e: Equation, aliases: Mapping[str, str]) -> _Phases | No
         if f.target not in aliases and not f.accumulate and is_plain(f):
             if made.roles.keys() & set(f.sources()):
                 made.take(f)
+    made.pays = made.pays and not (made.stays_large() and made.in_turn())
     return made
 
 
@@ -172,6 +173,19 @@ class _Phases:
             if e.value.reduction in ORDERLESS and self._each_once(e, names):
                 self.pays = True
                 self._move(e, names)
+
+    def stays_large(self) -> bool:
+        """Whether something of all channels and places is put together, which its readers can do as well."""
+        outputs = {t.name for t in self.before.outputs}
+        read = {s for e in self.before.equations if e.target not in self.made for s in e.sources()}
+        full = self.roles[self.convolution.target]
+        return any(self.roles.get(t) == full for t in self.made if t in outputs | read)
+
+    def in_turn(self) -> bool:
+        """Whether results are whole periods of phases."""
+        ranges = facts(self.before).ranges
+        sizes = [number(ranges[i].high, {}) for i in self.between.names]
+        return self._periodic(sizes)
 
     def spec(self) -> Spec:
         """The spec with phases apart."""
@@ -285,15 +299,15 @@ class _Phases:
 
     def _each_once(self, e: Equation, names: Mapping[str, int]) -> bool:
         """Whether each place of each phase is read once."""
-        sizes = dict.fromkeys(range(len(self.extents)), 0)
         ranges = facts(self.before).ranges
-        sizes |= {r: number(ranges[i].high, {}) for i, r in names.items() if r >= 0}
-        strides = []
-        for r, n in sizes.items():
-            if not n or n % self.extents[r]:
-                return False
-            strides.append(n // self.extents[r])
-        return self._in_turn([*sizes.values()], strides)
+        found = {r: number(ranges[i].high, {}) for i, r in names.items() if r >= 0}
+        return self._periodic([found[r] for r in range(len(self.extents))])
+
+    def _periodic(self, sizes: list[int]) -> bool:
+        """Whether results of these sizes are whole periods of phases."""
+        if any(n % u for n, u in zip(sizes, self.extents, strict=True)):
+            return False
+        return self._in_turn(sizes, [n // u for n, u in zip(sizes, self.extents, strict=True)])
 
     def _in_turn(self, sizes: list[int], strides: list[int]) -> bool:
         """Whether along each dimension the phases come again after so many results, each as often."""

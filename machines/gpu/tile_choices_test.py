@@ -217,3 +217,22 @@ def test_rows_of_images_that_are_reduced_are_held_whole_beside_few_rows():
     found = dict(zip(facts_of(spec).ranges, choices, strict=True))
     assert () in found["q"]
     assert {c[0].option("size") for c in found["p"] if c} <= {1, 2, 4}
+
+
+def test_turns_that_lie_side_by_side_are_stored_together_with_many_places():
+    spec = spec_of(
+        "y[b, o, u, r, v, s] = x[b, r * 2 + s, o, u, v] + 1.0",
+        inputs="x: f32[4, 4, 64, 96, 96]",
+        result="f32[4, 64, 96, 2, 96, 2]",
+    )
+    choices = tile_choices(spec, roles(spec), bind(spec, {}))
+    found = dict(zip(facts_of(spec).ranges, choices, strict=True))
+    sizes = {i: {c[0].option("size") if c else 0 for c in of} for i, of in found.items()}
+    assert sizes == {
+        "b": {1},
+        "o": {1},
+        "u": {1, 2, 4, 8, 16},
+        "r": {1},
+        "v": {0, 16, 32, 64},
+        "s": {0},
+    }

@@ -1,0 +1,266 @@
+"""Periods: what reads elements that lie in turn in several places, has an index for the place and one for the turn.
+
+before: y[b, o, j] = tanh(c[b, j % 2 * O + o, j // 2]), z[b, o, j] = y[b, o, j] * s[o]
+after:  y_turns[b, o, u, r] = tanh(c[b, r * O + o, u]), z_turns[b, o, u, r] = y_turns[b, o, u, r] * s[o]
+        y[b, o, j] = y_turns[b, o, j // 2, j % 2], z[b, o, j] = z_turns[b, o, j // 2, j % 2]
+
+`y` and `z` show the memory of `y_turns` and `z_turns`. So do the results of a transposed convolution, which are the
+channels of an ordinary one (`frontends/aten/convolution.py`). A program then loads what lies side by side, for each
+turn, and puts it between each other in what it stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from ir.partition.groups import windowed
+from ir.partition.reshaped import view
+from ir.partition.views import fresh, is_plain, is_pointwise
+from ir.recurrence import recurrences
+from ir.sizes import shape
+from ir.sizes import value as number
+from ir.spec import Apply, Equation, Expr, Index, Number, Range, Read, Reduce, Spec
+from ir.verify import facts
+from ir.visit import pruned, rebuilt
+
+MOST_TURNS = 8  # of a dimension
+LEAST = 1 << 20  # elements of a tensor from which on a pass over it takes longer than a launch
+
+
+def with_periods_apart(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
+    """A literal spec with an index for each turn, and its aliases: tensors that show another's memory."""
+    found = dict(aliases)
+    for e in spec.equations:
+        if e.target in found:
+            continue
+        made = _Turns(spec, found)
+        if made.begun(e):
+            made.go_on(e)
+            if not made.waits():
+                spec, found = made.spec(), {**found, **made.shown}
+    there = {e.target for e in spec.equations}
+    return spec, {name: source for name, source in found.items() if name in there}
+
+
+@dataclass(slots=True)
+class _Turns:
+    """An equation that reads elements in turn, and what is computed of it."""
+
+    before: Spec
+    aliases: Mapping[str, str]
+    shapes: dict[str, tuple[int, ...]] = field(init=False)
+    taken: set[str] = field(init=False)
+    fixed: set[str] = field(init=False)
+    strides: dict[str, tuple[int, ...]] = field(default_factory=dict)  # by tensor and dimension
+    named: dict[str, str] = field(default_factory=dict)  # what a tensor is called with turns apart
+    made: dict[str, list[Equation]] = field(default_factory=dict)  # instead of that of a target
+    shown: dict[str, str] = field(default_factory=dict)  # aliases
+    views: list[Equation] = field(default_factory=list)  # that show what is read
+
+    def __post_init__(self) -> None:
+        spec = self.before
+        self.shapes = {name: shape(t, {}) for name, t in facts(spec).tensors.items()}
+        self.taken = {*self.shapes, *(i for e in spec.equations for i in (*e.indices, *e.reduced))}
+        self.fixed = {*self.aliases, *(t for r in recurrences(spec) for t in r.targets)}
+
+    def begun(self, e: Equation) -> bool:
+        """Whether an equation reads a large tensor in turn, and was taken."""
+        if not self._able(e) or prod(self.shapes[e.target]) < LEAST or not is_pointwise(e.value):
+            return False
+        if not any(_turn_of_channels(p) for r in e.reads() for p in r.at):
+            return False
+        turns: dict[str, set[int]] = {}
+        for index, stride in (t for r in e.reads() for p in r.at for t in _in_turn(p)):
+            turns.setdefault(index, set()).add(stride)
+        sizes = dict(zip(e.indices, self.shapes[e.target], strict=True))
+        whole = {i: s for i, (s, *more) in turns.items() if not more and sizes[i] % s == 0}
+        whole = {i: s for i, s in whole.items() if s <= MOST_TURNS}
+        if not whole or whole.keys() != turns.keys():
+            return False
+        self._take(e, whole)
+        return True
+
+    def go_on(self, first: Equation) -> None:
+        """Takes what is computed of an equation, element by element, or of its channels."""
+        for e in self.before.equations:
+            reads = [r for r in e.reads() if r.tensor in self.strides]
+            if e is first or not reads or not self._able(e):
+                continue
+            strides: dict[str, int] = {}
+            plain = True
+            for read in reads:
+                for p, s in zip(read.at, self.strides[read.tensor], strict=True):
+                    plain = plain and isinstance(p, Index) and read.pad is None
+                    if isinstance(p, Index):
+                        plain = plain and strides.setdefault(p.name, s) == s
+            one = len(e.reduced) == 1 and isinstance(e.value, Reduce)
+            beside = one and strides.get(e.reduced[0]) == 1
+            stays = all(i in e.indices for i, s in strides.items() if s > 1 and i not in e.reduced)
+            if plain and stays and (is_pointwise(e.value) or beside):
+                self._take(e, {i: s for i, s in strides.items() if s > 1})
+
+    def waits(self) -> bool:
+        """Whether a reduction that could compute what it reduces, would have to read it instead."""
+        return any(
+            isinstance(e.value, Reduce) and not windowed(e)
+            for e in self.before.equations
+            if e.target not in self.made and self.made.keys() & set(e.sources())
+        )
+
+    def spec(self) -> Spec:
+        """The spec with turns apart."""
+        made = (one for e in self.before.equations for one in self.made.get(e.target, [e]))
+        return pruned(replace(self.before, equations=tuple(made)))
+
+    def _seen(self, read: Read, extents: Mapping[str, int]) -> Read | None:
+        """A read of a tensor whose channels of all turns are one dimension, as one of a dimension of turns and one of
+        channels; None of another tensor. extents: of indices."""
+        sizes = self.shapes[read.tensor]
+        for d, position in enumerate(read.at):
+            if (found := _turn_of_channels(position)) is None:
+                continue
+            turn, each, own = found
+            if sizes[d] % each or extents.get(own) != each:
+                continue
+            split = (*sizes[:d], sizes[d] // each, each, *sizes[d + 1 :])
+            name = fresh(f"{read.tensor}_turns", self.taken)
+            at = tuple(Index(fresh(f"{name}_{n}", self.taken)) for n in range(len(split)))
+            self.views.append(view(name, at, split, read.tensor, sizes))
+            self.shown[name], self.shapes[name] = read.tensor, split
+            return replace(
+                read, tensor=name, at=(*read.at[:d], turn, Index(own), *read.at[d + 1 :])
+            )
+        return None
+
+    def _able(self, e: Equation) -> bool:
+        if e.target in self.fixed or e.accumulate or not is_plain(e):
+            return False
+        value = e.value
+        if isinstance(value, Reduce):
+            return value.reduction not in ("argmax", "argmin") and all(
+                not r.jagged and not r.partial for r in value.ranges
+            )
+        return is_pointwise(value)
+
+    def _take(self, e: Equation, strides: Mapping[str, int]) -> None:
+        """Has an equation computed with turns apart. strides: of its indices that have turns."""
+        left = any(i in strides for i in e.indices)
+        target = fresh(f"{e.target}_turns", self.taken) if left else e.target
+        ranges = facts(self.before).ranges
+        extents = {i: number(ranges[i].high, {}) for i in (*e.indices, *e.reduced)}
+        own = {
+            i: _Split(
+                Index(fresh(f"{target}_{i}", self.taken)),
+                Index(fresh(f"{target}_{i}_turn", self.taken)),
+                extents[i] // s,
+                s,
+            )
+            for i, s in strides.items()
+        }
+        value = self._apart(e.value, own, extents)
+        views, self.views = self.views, []
+        if not left:
+            self.made[e.target] = [*views, replace(e, value=value)]
+            return
+        sizes: list[int] = []
+        whole: list[Expr] = []
+        for i, n in zip(e.indices, self.shapes[e.target], strict=True):
+            s = Number(strides.get(i, 1))
+            sizes += [own[i].places, own[i].turns] if i in own else [n]
+            parts = (Apply("floordiv", (Index(i), s)), Apply("mod", (Index(i), s)))
+            whole += parts if i in own else (Index(i),)
+        at = tuple(_split(e.at, own))
+        first = Equation(target, at, value, sizes=tuple(map(Number, sizes)))
+        shown = tuple(map(Number, self.shapes[e.target]))
+        again = replace(e, value=Read(target, tuple(whole)), sizes=shown)
+        self.made[e.target] = [*views, first, again]
+        self.strides[e.target] = tuple(strides.get(i, 1) for i in e.indices)
+        self.named[e.target], self.shown[e.target] = target, target
+
+    def _apart(self, expr: Expr, own: Mapping[str, _Split], extents: Mapping[str, int]) -> Expr:
+        """An expression over places and turns."""
+
+        def apart(part: Expr) -> Expr:
+            return self._apart(part, own, extents)
+
+        match expr:
+            case Read(tensor) if tensor in self.strides:
+                at = tuple(p if isinstance(p, Index) else apart(p) for p in _split(expr.at, own))
+                return replace(expr, tensor=self.named[tensor], at=at)
+            case Read() if (seen := self._seen(expr, extents)) is not None:
+                return replace(seen, at=tuple(map(apart, seen.at)))
+            case Apply("mod" | "floordiv", (of, Number(n))) if shifted := _shifted(of):
+                if shifted[0] in own and own[shifted[0]].turns == n:
+                    return own[shifted[0]].part(expr.function, shifted[1])
+            case Index(i) if i in own:
+                return own[i].whole()
+            case Reduce(_, body, over):
+                names = [
+                    run for i in over for run in (own[i].runs() if i in own else [(i, extents[i])])
+                ]
+                runs = tuple(Range(name, Number(0), Number(n)) for name, n in names)
+                return replace(expr, body=apart(body), over=tuple(n for n, _ in names), ranges=runs)
+        return rebuilt(expr, apart)
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """What is there instead of one index."""
+
+    place: Index
+    turn: Index
+    places: int  # how many
+    turns: int
+
+    def whole(self) -> Expr:
+        """The index."""
+        return Apply("add", (Apply("mul", (self.place, Number(self.turns))), self.turn))
+
+    def runs(self) -> list[tuple[str, int]]:
+        """What both run over."""
+        return [(self.place.name, self.places), (self.turn.name, self.turns)]
+
+    def part(self, function: str, shift: int) -> Expr:
+        """The remainder or the quotient of the index and a shift by the count of turns."""
+        if not shift:
+            return self.turn if function == "mod" else self.place
+        of = Apply("add", (self.turn, Number(shift)))
+        part = Apply(function, (of, Number(self.turns)))
+        return part if function == "mod" else Apply("add", (self.place, part))
+
+
+def _split(positions: tuple[Expr, ...], own: Mapping[str, _Split]) -> Iterator[Expr]:
+    """Positions with two for each index that has turns."""
+    for p in positions:
+        if isinstance(p, Index) and p.name in own:
+            yield from (own[p.name].place, own[p.name].turn)
+        else:
+            yield p
+
+
+def _turn_of_channels(position: Expr) -> tuple[Expr, int, str] | None:
+    """The turn that a position is one of the channels of, how many these are, and their index; None of another one."""
+    match position:
+        case Apply("add", (Apply("mul", (turn, Number(each))), Index(own))) if [*_in_turn(turn)]:
+            return turn, int(each), own
+    return None
+
+
+def _in_turn(position: Expr) -> Iterator[tuple[str, int]]:
+    """The indices of whose remainders a position is made, and by what they are divided."""
+    for node in position.walk():
+        match node:
+            case Apply("mod", (of, Number(stride))) if stride > 1 and (found := _shifted(of)):
+                yield found[0], int(stride)
+
+
+def _shifted(expr: Expr) -> tuple[str, int] | None:
+    """The index and the number that a position is the sum of."""
+    match expr:
+        case Index(name):
+            return name, 0
+        case Apply("add", (Index(name), Number(shift))) if shift > 0:
+            return name, int(shift)
+    return None
