@@ -1,12 +1,14 @@
-"""The page on thread programs says how large their layer is."""
+"""Pages that say how large a layer is."""
 
 import ast
 import re
 
+import pytest
+
 from tests.source_tree import ROOT
 
-LAYER = ROOT / "backends" / "gpu" / "threads"
-PAGE = ROOT / "docs" / "thread_programs.md"
+CUTE = ("backends/cutedsl/*.py", "backends/cutedsl/kernel/*.py", "templates/cutedsl/*.j2")
+LAYERS = {"thread_programs": ("backends/gpu/threads/*.py",), "cutedsl": CUTE}  # by page
 SAID = re.compile(r"has about ([\d,]+) lines without tests, of which about ([\d,]+) are code")
 NEAR = 150  # lines: the page need not follow each change
 
@@ -27,12 +29,20 @@ def code_lines(text):
     return sum(bool(x.strip()) and x.strip()[0] != "#" and n not in left for n, x in lines)
 
 
-def test_the_page_says_how_many_lines_there_are():
-    texts = [
-        p.read_text(encoding="utf-8") for p in LAYER.glob("*.py") if not p.stem.endswith("_test")
-    ]
-    found = SAID.search(PAGE.read_text(encoding="utf-8"))
+def lines_of_templates(text):
+    """Lines of a template that are not empty."""
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("page", LAYERS)
+def test_the_page_says_how_many_lines_there_are(page):
+    files = [f for place in LAYERS[page] for f in ROOT.glob(place) if not f.stem.endswith("_test")]
+    texts = [(f.suffix, f.read_text(encoding="utf-8")) for f in files]
+    found = SAID.search((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
     assert found is not None
     every, code = (int(n.replace(",", "")) for n in found.groups())
-    counted = sum(len(t.splitlines()) for t in texts), sum(map(code_lines, texts))
+    counted = (
+        sum(len(t.splitlines()) for _, t in texts),
+        sum(code_lines(t) if kind == ".py" else lines_of_templates(t) for kind, t in texts),
+    )
     assert abs(every - counted[0]) <= NEAR and abs(code - counted[1]) <= NEAR, counted
