@@ -89,8 +89,8 @@ def _launch(
     widths = _at(launch, sizes)
     warp_bits = machine.warp.bit_length() - 1
     bits = warp_bits + launch.warps.bit_length() - 1
-    table = _alone(instructions, launch, source)
-    planned = plans(known, widths, launch.warps, warp_bits, table, decided(source))
+    alone = _alone(instructions, launch, source)
+    planned = plans(known, widths, launch.warps, warp_bits, alone, decided(source))
     rounded_by_engine(known, planned, boxes.loads)
     known.staged -= transposed_operands(known, planned)
     owners = Owners(known, widths, bits, warp_bits, DTYPES)
@@ -120,8 +120,8 @@ def _launch(
     once, body = (*lowering.meets(), *lowering.first, *once), (*body, *lowering.last)
     if source.pingpong:
         once, body = taking_turns(lowering, once, body)
-    columns = machine.details.get("gpu", {}).get("tensor_columns", 0)
-    (once, body), accumulators = in_tensor_memory(lowering, planned, columns, (once, body))
+    table = {**machine.details.get("gpu", {}), "warp": machine.warp}
+    (once, body), accumulators = in_tensor_memory(lowering, planned, table, (once, body))
     producer = lowering.producer()
     once, body = _ordered(launch, lowering, once, body)
     if producer is not None:

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from math import prod
+from typing import Any
 
 from backends.backend import BackendError
 from backends.gpu import tile as of
@@ -26,20 +28,23 @@ from backends.gpu.threads.signals import Signal
 from backends.gpu.threads.staging import Staging
 from backends.gpu.tile import Name
 from backends.gpu.values import typed
-from ir.spec import Apply, Expr, Number
+from ir.spec import DTYPES, Apply, Expr, Number
 
 GROUP = 128  # threads that load an accumulator
+LEAST = 32  # columns that a block takes; more in powers of two
 DONE, ISSUED = Name("done"), Name("issued")
 
 
 def in_tensor_memory(
     lowering: Staging,
     planned: Mapping[int, Plan],
-    columns: int,
+    table: Mapping[str, Any],
     blocks: tuple[to.Block, to.Block],
 ) -> tuple[tuple[to.Block, to.Block], tuple[to.Accumulator, ...]]:
     """What is done once and for each tile, with matmuls in tensor memory where their plans say so, and
-    the accumulators. columns: that a multiprocessor has; BackendError where they are too few."""
+    the accumulators. table: of the target file; BackendError where there are too few columns, or where
+    blocks of clusters may wait for each other's in a circle."""
+    columns = table.get("tensor_columns", 0)
     names = {p.instruction.name for p in planned.values() if p.tensor and p.instruction}
     multiplies = [s for block in blocks for s in _of(block, names)]
     if not multiplies:
@@ -50,10 +55,27 @@ def in_tensor_memory(
     if (taken := made.columns()) > columns:
         what = f"results of matmuls take {taken} columns of tensor memory; there are {columns}"
         raise BackendError("emit", f"{what}: tile M or N smaller")
+    held = max(LEAST, 1 << (taken - 1).bit_length())
+    if lowering.meets() and held * _blocks(lowering, table) > columns:
+        what = f"blocks with {held} columns, several of which a multiprocessor has room for"
+        raise BackendError(
+            "emit", f"blocks of clusters would wait for tensor memory in a circle: {what}"
+        )
     groups = Number(lowering.threads // GROUP)
     lowering.signals.append(Signal(DONE, stages, groups, ()))
     first = to.Each(ISSUED, Number(2 * stages - 1))
     return ((first, *once), body), tuple(made.accumulators)
+
+
+def _blocks(lowering: Staging, table: Mapping[str, Any]) -> int:
+    """Blocks that a multiprocessor has room for at most, by their warps and by tiles of known size."""
+    regions: dict[str, int] = {}
+    for tile in lowering.shared.values():
+        known = [int(e.value) for e in tile.extents if isinstance(e, Number)]
+        size = tile.stages * DTYPES[tile.dtype] * prod(known) if len(known) == len(tile.axes) else 0
+        regions[tile.region] = max(size, regions.get(tile.region, 0))
+    by_warps = table["warps_per_unit"] * table["warp"] // lowering.threads
+    return min(by_warps, table["shared_bytes_per_unit"] // max(1, sum(regions.values())))
 
 
 def _of(block: to.Block, names: Collection[str]) -> list[to.WarpgroupMultiply]:

@@ -17,7 +17,8 @@ from testing.samples.samples import WITH_INSTRUCTIONS, lowered, spec_of
 
 TABLE = (*family("mma_sync"), *family("tcgen05"))
 COLUMNS = 128
-GPU = {"tensor_columns": COLUMNS}
+SIZES = dict(warps_per_unit=64, shared_bytes_per_unit=233_472, cluster_blocks=8)
+GPU = {"tensor_columns": COLUMNS, **SIZES}
 MACHINE = replace(WITH_INSTRUCTIONS, details={**WITH_INSTRUCTIONS.details, "gpu": GPU})
 STREAM = (*tiles(m=128, n=64, k=32), *GRID, "compute(acc, unit=matrix)")
 FOUR, EIGHT = "threads(y, count=128)", "threads(y, count=256)"
@@ -98,6 +99,18 @@ def test_more_columns_than_there_are_are_refused():
     decided = (*tiles(m=256, n=128, k=32), *GRID, "compute(acc, unit=matrix)")
     with pytest.raises(BackendError, match="take 256 columns of tensor memory; there are 128"):
         launch(*decided, FOUR)
+
+
+@pytest.mark.parametrize("stages", [2, 9])
+def test_blocks_of_clusters_do_not_wait_for_each_others_columns_in_a_circle(stages):
+    pipelined = (f"pipeline({x}, stages={stages})" for x in "xw")
+    shared = ("copy(x, by=bulk)", "copy(w, by=bulk)", "cluster(m, size=2)")
+    decided = (*STREAM, FOUR, *pipelined, *shared, "persistent(y, programs=1)")
+    if stages == 9:  # a multiprocessor has room for two
+        assert launch(*decided).accumulators
+    else:
+        with pytest.raises(BackendError, match="would wait for tensor memory in a circle"):
+            launch(*decided)
 
 
 def test_blocks_that_wait_for_each_other_have_no_tensor_memory():
