@@ -121,16 +121,18 @@ def _taps(spec: Spec, reduced: frozenset[str], batch: frozenset[str]) -> frozens
     """Of a batch a program has one: what is added to it there, as the channels of a group are to
     the group, is contiguous."""
     found = set()
-    for read in (r for e in spec.equations for r in e.reads()):
+    for e, read in ((of, r) for of in spec.equations for r in of.reads()):
+        # What an epilogue reduces of a product's results is no tap of its windows.
+        summed = reduced - set(e.indices) if contraction(e) else reduced
         for position in read.at:
             form = affine(position)
             if form is None:  # a quotient or remainder of merged positions, that taps are added to
-                found |= {i for i in _added(position) if i in reduced}
+                found |= {i for i in _added(position) if i in summed}
                 continue
             if len(form.terms) < 2:
                 continue
             names = [i for i, _ in form.terms]
-            found |= {i for i in names[1:] if i in reduced and not {*names} - {i} <= batch}
+            found |= {i for i in names[1:] if i in summed and not {*names} - {i} <= batch}
     return frozenset(found)
 
 

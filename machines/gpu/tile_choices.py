@@ -17,6 +17,7 @@ from machines.gpu.index_roles import Roles
 
 SIDES = (32, 64, 128, 256)  # of a product
 SMALL_SIDE = 16
+REDUCED_SIDES = (128, 64, 32)  # at a time, of a side that an epilogue reduces
 FEW_BESIDE = (2, 4, 8, 16)  # of an index whose next faster one is short and whole
 SUMMED = (64, 32, 128)  # by a product, at a time
 WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
@@ -206,6 +207,9 @@ def _of(
         return _on_grid(index, roles, extents)
     if index in roles.stored and extent <= LONGEST_SIDE:
         return [()]
+    if index in roles.multiplied - roles.summed and index not in roles.stored:
+        # Results of a product, which its epilogue reduces: in the tiles that they have else.
+        return _looped(index, extent, REDUCED_SIDES, LONGEST_SIDE)
     if index in roles.multiplied and extent <= SHORT:
         return _looped(index, extent, (*SUMMED[:2], *_finer(extent)), LONGEST_SIDE)
     if index in roles.multiplied:

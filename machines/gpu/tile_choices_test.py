@@ -236,3 +236,19 @@ def test_turns_that_lie_side_by_side_are_stored_together_with_many_places():
         "v": {0, 16, 32, 64},
         "s": {0},
     }
+
+
+def test_what_an_epilogue_reduces_is_no_tap_and_has_tiles_of_results():
+    spec = spec_of(
+        "c[b, o, p, q]: [4, 64, 254, 254] = sum(x[b, p + i, q + j, k] * w[o, i, j, k], i, j, k)",
+        "y[b, o, p] = sum(c[b, o, p, q], q)",
+        inputs="x: f32[4, 256, 256, 8], w: f32[64, 3, 3, 8]",
+        result="f32[4, 64, 254]",
+    )
+    for merged in ((), (("j", "k"), ("i", "jk"))):
+        for outer, inner in merged:
+            spec = flatten(spec, Decision("flatten", outer, (("inner", inner),)))
+        choices = tile_choices(spec, roles(spec), bind(spec, {}))
+        found = dict(zip(facts_of(spec).ranges, choices, strict=True))
+        sizes = {(c[0].option("size"), c[1].option("level")) if c else (0, "") for c in found["q"]}
+        assert sizes == {(0, ""), (128, "loop"), (64, "loop"), (32, "loop")}
