@@ -16,7 +16,8 @@ from search.cli.promote import source
 from search.cli.suite import Problem
 from search.core.candidate import Candidate
 from search.core.lowered import nest_of, spec_of
-from search.evaluator.sandbox import Limits, enter, homes
+from search.evaluator.groups import Group
+from search.evaluator.sandbox import Limits, enter, grouped, homes
 from search.evaluator.stages import SEED
 
 TRACE_FILE = "trace.json"
@@ -30,15 +31,20 @@ def trace(problem: Problem, candidate: Candidate) -> bytes:
 
     The kernel runs in a sandboxed process of its own, as it did when it was evaluated.
     """
+    served = problem.served[candidate.backend]
+    # The trace is read from the folder afterwards, so no other file system may hide it.
+    limits = Limits(files=None).suited(served.backend.available(served.machine))
     with tempfile.TemporaryDirectory(prefix="speciate-") as home:
-        folder = Path(home)
+        folder, group = Path(home), grouped(limits)
         context = multiprocessing.get_context("fork")
-        child = context.Process(target=_profile, args=(problem, candidate, folder))
+        child = context.Process(target=_profile, args=(problem, candidate, folder, limits, group))
         child.start()
         child.join(TRACE_SECONDS)
         if child.is_alive():
             child.kill()
             child.join()
+        if group:
+            group.remove()
         if (folder / TRACE_FILE).is_file() and child.exitcode == 0:
             return (folder / TRACE_FILE).read_bytes()
         said = (folder / TRACE_FAULT).read_text() if (folder / TRACE_FAULT).is_file() else ""
@@ -46,15 +52,16 @@ def trace(problem: Problem, candidate: Candidate) -> bytes:
         raise KernelError(f"no timeline could be made: {why}")
 
 
-def _profile(problem: Problem, candidate: Candidate, folder: Path) -> None:
+def _profile(
+    problem: Problem, candidate: Candidate, folder: Path, limits: Limits, group: Group | None
+) -> None:
     served, sizes = problem.served[candidate.backend], problem.settings.sizes
     machine, backend = served.machine, served.backend
     spec = spec_of(problem.settings.spec)
     inputs = random_inputs(spec, sizes, np.random.default_rng(SEED))
     nest = nest_of(candidate, machine, sizes)
     text = source(problem, candidate)
-    # The trace is read from the folder afterwards, so no other file system may hide it.
-    enter(folder, Limits(files=None).suited(backend.available(machine)))
+    enter(folder, limits, group)
     os.environ.update(homes(folder))
     tempfile.tempdir = None  # what it was is no longer writable
     try:
