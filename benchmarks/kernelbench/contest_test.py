@@ -19,17 +19,17 @@ class Notes:
         self.row |= facts
 
 
-def captured(monkeypatch, graph, seed=None, kind="measured", size=0):
+def captured(monkeypatch, graph, draws=None, kind="measured", size=0):
     """What is captured of a call that doubles its input, and what is noted."""
 
     class Call:
-        made, linked, state = SimpleNamespace(seed=seed), None, {}
+        made, linked, state, seed = SimpleNamespace(seed=draws), None, {}, 3
         program = SimpleNamespace(plan=SimpleNamespace(bytes=size))
 
         def __call__(self, x):
             return 2 * x
 
-    monkeypatch.setattr(module, "CompiledModule", lambda *_, graph: made)
+    monkeypatch.setattr(module, "CompiledModule", lambda *_, seed, graph: made)
     made, one = graph, object.__new__(module._Contest)
     one.venue = SimpleNamespace(time_kind=kind, settled=lambda: None)
     one.notes = Notes()
@@ -52,8 +52,16 @@ def test_one_that_keeps_a_result_or_fails_is_not(monkeypatch, graph, said):
     assert not names and said in row["uncaptured"]
 
 
-@pytest.mark.parametrize(
-    "other", [{"seed": "seed"}, {"kind": "rehearsed"}, {"size": module.GRAPH_BYTES + 1}]
-)
-def test_none_is_tried_of_drawn_numbers_elsewhere_and_of_large_tensors(monkeypatch, other):
+@pytest.mark.parametrize("other", [{"kind": "rehearsed"}, {"size": module.GRAPH_BYTES + 1}])
+def test_none_is_tried_elsewhere_and_of_large_tensors(monkeypatch, other):
     assert captured(monkeypatch, raises, **other) == ([], {})
+
+
+def test_a_graph_that_draws_the_numbers_of_the_call_is_timed(monkeypatch):
+    assert captured(monkeypatch, lambda x: x + x, draws="seed") == ([GRAPH], {})
+
+
+def test_one_that_draws_others_is_not_however_near_its_results_are(monkeypatch):
+    names, row = captured(monkeypatch, lambda x: 2 * x + 1e-7, draws="seed")
+    assert not names and row["uncaptured"] == "it draws other numbers than the call"
+    assert captured(monkeypatch, lambda x: 2 * x + 1e-7) == ([GRAPH], {})
