@@ -10,7 +10,7 @@ to be seen under another shape, become positions likewise. Memory does not chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import cast
@@ -42,6 +42,18 @@ def with_split_heads(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict
     return spec, {name: source for name, source in aliases.items() if name in there}
 
 
+def split(
+    spec: Spec, aliases: Mapping[str, str], chain: Chain, whole: Collection[str]
+) -> tuple[Spec, dict[str, str]] | None:
+    """A literal spec with the indices of one chain split where its positions need that, and its aliases; None
+    where nothing changes, where splitting leaves a quotient, and where it would split one of `whole`."""
+    made = _Splitting(spec, dict(aliases), chain).made(whole)
+    if made is None:
+        return None
+    there = {e.target for e in made[0].equations}
+    return made[0], {name: source for name, source in made[1].items() if name in there}
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """A part of a split index."""
@@ -65,12 +77,12 @@ class _Splitting:
         self.parent: dict[str | _Dim, str | _Dim] = {}  # of indices and dimensions that are alike
         self.inner: dict[str | _Dim, set[int]] = {}  # by root: values of inner parts
         self.composed: list[tuple[_Dim, int]] = []  # dimensions that several indices run through
-        self.taken = {*self.equations, *(t.name for t in spec.inputs)}
+        self.taken = {*self.equations, *(t.name for t in spec.inputs), *self.extents}
         self.shown: dict[tuple[str, tuple[tuple[int, ...], ...]], Equation] = {}
 
-    def made(self) -> tuple[Spec, dict[str, str]] | None:
+    def made(self, whole: Collection[str] = ()) -> tuple[Spec, dict[str, str]] | None:
         """The spec and its aliases; None where nothing is to be split, or splitting leaves a
-        quotient."""
+        quotient, or an index of `whole` is split."""
         bodies = {t: self._seen(self.equations[t].value) for t in self.own}
         views = any(t in self.aliases for t in self.own)
         changed = any(bodies[t] != self.equations[t].value for t in self.own)
@@ -86,7 +98,7 @@ class _Splitting:
             if not any(new):
                 break
         sums = all(is_sum(p) for e in found.values() for n in e.reads() for p in n.at)
-        if not sums or not self._chained():
+        if not sums or not self._chained() or any(self.inner.get(self._root(i)) for i in whole):
             return None
         made = self._assembled(found)
         return made if self.inner or self.shown or views or changed else None
@@ -275,7 +287,7 @@ class _Splitting:
         """The equation of a memory's view with more dimensions."""
         name = fresh(f"{tensor}_parts", self.taken)
         flat = [n for dim in sizes for n in dim]
-        indices = [f"{name}_{n}" for n in range(len(flat))]
+        indices = [fresh(f"{name}_{n}", self.taken) for n in range(len(flat))]
         left = iter(indices)
         at: list[Expr] = []
         for dim in sizes:

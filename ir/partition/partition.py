@@ -19,7 +19,9 @@ from ir.partition.canonical import canonical
 from ir.partition.chains import chains
 from ir.partition.choices import ONE, Choices
 from ir.partition.concatenated import through_concatenations
+from ir.partition.direct import with_direct_products
 from ir.partition.empty import is_empty, with_empty, without_empty
+from ir.partition.expanded import through_expansions
 from ir.partition.gathers import through_gathers
 from ir.partition.groups import (
     HEAVY,
@@ -92,11 +94,12 @@ def partition(
     flat = squeezed(flat)
     flat, aliases = with_phases_apart(flat, aliases)
     flat, aliases = with_periods_apart(flat, aliases)
-    flat = with_variances_in_parts(flat)
+    flat = through_expansions(with_variances_in_parts(flat), aliases)
     flat, aliases = with_flat_epilogues(flat, aliases)
     # What an alias shows may be the same as an earlier tensor, which is then shown instead.
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
     flat, aliases = with_split_heads(flat, aliases | shown)
+    flat, aliases = with_direct_products(flat, aliases)
     flat = with_reductions_by_rows(flat, aliases)
     flat = with_plain_positions(with_plain_weights(flat, aliases))
     made = _Partition(spec, flat, aliases | _copies(flat), lowers, outside)

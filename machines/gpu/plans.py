@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from ir.autoschedule.seeds import alongside, beside, hoisted, launch_ends, online, walked
 from ir.contraction import contraction
 from ir.machine import Machine
 from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
+from ir.sizes import value
 from ir.spec import Read, Spec
 from ir.variant.associate import associable
 from ir.variant.derived import TRIPLE, copy_of, names
@@ -24,6 +26,7 @@ from machines.gpu.windowed import Apart, depthwise, filters_apart, of_rounded, w
 from machines.gpu.windowed import rounded as rounded_copies
 
 REWRITES = ("associate", "atomic", "carry", "pack", "flatten")  # bring other equations
+SHORTEST_SUM = 16  # elements that a step of a matrix unit sums: fewer are padded to as many
 FEWER = 8  # times as few parts of a product, which are tried too
 
 
@@ -152,6 +155,23 @@ def stepwise_plan(spec: Spec, machine: Machine) -> Plan | None:
     outside = (d for d in units(spec, machine) if d.subject not in inside)
     base = (*launch_ends(spec), *outside)
     return Plan((), spec, roles(spec, inside), base, False) if inside else None
+
+
+def short_plan(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Plan | None:
+    """Products that sum fewer elements than a step of a matrix unit takes, on the threads: the unit would
+    multiply padding. None where there is no such product, and in recurrences."""
+    ranges = facts(spec).ranges
+    found = {e.target: c.over for e in spec.equations if (c := contraction(e))}
+    short = {
+        t
+        for t, over in found.items()
+        if prod(value(ranges[i].high, sizes) for i in over) < SHORTEST_SUM
+    }
+    decided = list(units(spec, machine))
+    if not short & {d.subject for d in decided} or recurrences(spec):
+        return None
+    base = (*launch_ends(spec), *(d for d in decided if d.subject not in short))
+    return Plan((), spec, roles(spec, short), base, False)
 
 
 def _copied(

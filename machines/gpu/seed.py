@@ -43,7 +43,7 @@ from ir.spec import DTYPES, Number, Spec
 from ir.variant.masks import masked_at
 from machines.gpu.boxes import in_steps_of_one, share_inside
 from machines.gpu.index_roles import last_stored
-from machines.gpu.plans import Plan, narrow_plans, stepwise_plan, wide_plans
+from machines.gpu.plans import Plan, narrow_plans, short_plan, stepwise_plan, wide_plans
 from machines.gpu.quick_cost import LaunchWork, few_threads, usual_threads, work
 from machines.gpu.shared_memory import shared_bytes
 from machines.gpu.tile_choices import UNALIGNED, VECTOR, tile_choices
@@ -129,8 +129,9 @@ class _Search:
         self.stepped = frozenset(r.index for r in recurrences(spec))
         self.plans = wide_plans(spec, machine, self.bound)
         self.narrow = narrow_plans(spec, machine, self.bound, self.plans, rounded)
-        if stepwise := stepwise_plan(spec, machine):
-            (self.narrow or self.plans).append(stepwise)
+        for made in (stepwise_plan(spec, machine), short_plan(spec, machine, self.bound)):
+            if made is not None:
+                (self.narrow or self.plans).append(made)
         self.fault: KernelError | None = None
         self.least = inf  # microseconds by the estimate, of what fits registers, so far
         # Few launches of a kernel change with each tile: the others come again.

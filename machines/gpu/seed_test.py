@@ -158,6 +158,22 @@ def test_a_product_of_f32_is_for_the_matrix_unit_too():
     assert not schedule.of("precision")
 
 
+def test_sums_shorter_than_a_step_of_the_matrix_unit_are_tried_on_the_threads():
+    spec = spec_of(
+        "y[b, m, n] = sum(x[b, m, k] * w[b, k, n], k)",
+        inputs="x: f32[B, M, K], w: f32[B, K, N]",
+        result="f32[B, M, N]",
+    )
+
+    def cost(nest):
+        return 2.0 if nest.schedule.of("compute") else 1.0
+
+    sizes = {"B": 64, "M": 32, "N": 32}
+    short = autoschedule(spec, WITH_THREADS, sizes | {"K": 3}, cost=cost)
+    assert not short.of("compute")
+    assert autoschedule(spec, WITH_THREADS, sizes | {"K": 64}, cost=cost).of("compute")
+
+
 def test_few_rows_of_a_step_are_multiplied_on_the_threads_and_many_by_the_matrix_unit():
     def products(rows):
         sizes = {"T": 64, "B": rows, "I": 256, "H": 256}
