@@ -25,6 +25,7 @@ from ir.partition.canonical import stem
 from ir.partition.channels_last import summed_channels, wide_convolutions
 from ir.partition.choices import CHANNELS_LAST, Choices
 from ir.partition.constants import divided
+from ir.partition.early_sums import with_early_sums
 from ir.partition.partition import partition
 from ir.partition.whole_vectors import with_whole_vectors
 from ir.reference.stepwise import Calls, empty_outputs, outside, require_calls, seen
@@ -260,10 +261,11 @@ def networks(
     """The network of a call, and what is computed before calls; see `compiled`. choices: which way the
     partition of the call goes where there are two."""
     choices = choices or Choices(asked=False)
+    spec, sizes = with_early_sums(literal(spec, sizes)), {}
     wide = kernels.machine.model.channels_last
     if wide and kernels.machine.has_matrix(NARROW):
-        spec, sizes = with_whole_vectors(literal(spec, sizes)), {}
-    plain = literal(spec, sizes) if fixed else spec
+        spec = with_whole_vectors(spec)
+    plain = spec
     last = bool(fixed) and wide
     # Of 16 bits, windows with channels last are copied in bulk. Of f32 they are slower (docs/benchmarks.md).
     last = last and choices(CHANNELS_LAST, lambda: not wide_convolutions(plain))

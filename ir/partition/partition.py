@@ -40,6 +40,7 @@ from ir.partition.heads import with_split_heads
 from ir.partition.periods import with_periods_apart
 from ir.partition.phases import with_phases_apart
 from ir.partition.positions import with_plain_positions
+from ir.partition.prologues import with_prologues
 from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
 from ir.partition.row_sums import with_reductions_by_rows
@@ -95,6 +96,7 @@ def partition(
     flat, aliases = with_phases_apart(flat, aliases)
     flat, aliases = with_periods_apart(flat, aliases)
     flat = through_expansions(with_variances_in_parts(flat), aliases)
+    flat = with_prologues(flat, aliases)
     flat, aliases = with_flat_epilogues(flat, aliases)
     # What an alias shows may be the same as an earlier tensor, which is then shown instead.
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
