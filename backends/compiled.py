@@ -26,6 +26,7 @@ from ir.partition.channels_last import summed_channels, wide_convolutions
 from ir.partition.choices import CHANNELS_LAST, Choices
 from ir.partition.constants import divided
 from ir.partition.early_sums import with_early_sums
+from ir.partition.joined_taps import with_joined_taps
 from ir.partition.partition import partition
 from ir.partition.whole_vectors import with_whole_vectors
 from ir.reference.stepwise import Calls, empty_outputs, outside, require_calls, seen
@@ -264,7 +265,7 @@ def networks(
     spec, sizes = with_early_sums(literal(spec, sizes)), {}
     wide = kernels.machine.model.channels_last
     if wide and kernels.machine.has_matrix(NARROW):
-        spec = with_whole_vectors(spec)
+        spec = with_whole_vectors(with_joined_taps(spec, fixed))
     plain = spec
     last = bool(fixed) and wide
     # Of 16 bits, windows with channels last are copied in bulk. Of f32 they are slower (docs/benchmarks.md).

@@ -60,13 +60,16 @@ def divided(
     aliases = {a: b for a, b in aliases.items() if a in there}
     flat = once(through_views(spec, aliases), aliases)
     flat = with_shared_inputs(flat, aliases, fixed)
+    given = {t.name for t in flat.inputs} - set(fixed)
+    # Filters that are computed of fixed inputs alone are constants as well.
+    filters = {*fixed, *(_reading(flat, fixed) - _reading(flat, given))}
     if wide:
-        flat = with_wide_channels(flat, fixed, rounded)
+        flat = with_wide_channels(flat, filters, rounded)
     if channels_last:
-        flat = with_channels_last(flat, aliases, fixed)
+        flat = with_channels_last(flat, aliases, filters)
     if rounded:
         flat = with_rounded_operands(flat, fixed, rounded)
-    changing = _reading(flat, {t.name for t in flat.inputs} - set(fixed))
+    changing = _reading(flat, given)
     constant = _reading(flat, fixed) - changing
     apart = constant - {t.name for t in flat.outputs} - aliases.keys()
     kept = [e for e in flat.equations if e.target not in apart]
