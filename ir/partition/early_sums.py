@@ -63,57 +63,55 @@ def _moved(
     pad: float | int | None,
 ) -> Spec | None:
     """The spec with the sum over the positions of some of a product's indices taken of its factor."""
-    assert isinstance(c.value, Reduce) and isinstance(t.value, Reduce)
-    parts = factors(c.value.body)
+    parts = factors(c.reduce.body)
     own = [f for f in parts if moving & {n.name for n in f.walk() if isinstance(n, Index)}]
-    if len(own) != 1 or not isinstance(own[0], Read) or own[0].pad is not None:
-        return None
-    a, known = own[0], facts(spec)
-    if not all(isinstance(p, Index) for p in a.at) or len(set(a.at)) != len(a.at):
-        return None
-    taken = {*known.tensors, *known.ranges}
-    kept: list[
-        tuple[Index, Expr, Expr]
-    ] = []  # of the sums: an index, its size, where they are read
-    at: list[Expr] = []  # where the factor is read
-    for position in a.at:
-        assert isinstance(position, Index)
-        place = places.get(position.name) if position.name in moving else None
-        if place is None:
-            index = Index(fresh(f"{position.name}_early", taken))
-            kept.append((index, known.ranges[position.name].high, position))
-            at.append(index)
-            continue
-        found = affine(place)
-        if found is None:
-            return None
-        outer = [i for i, _ in found.terms if i not in t.reduced]
-        if len(outer) > 1:
-            return None
-        names = {i: Index(fresh(f"{i}_early", taken)) for i in outer}
-        kept += [(index, known.ranges[i].high, Index(i)) for i, index in names.items()]
-        at.append(renamed(place, names))
-    sums = fresh(f"{a.tensor}_sums", taken)
-    early = Equation(
-        sums,
-        tuple(index for index, _, _ in kept),
-        replace(t.value, body=Read(a.tensor, tuple(at), pad)),
-        sizes=tuple(size for _, size, _ in kept),
-    )
     plain = {i: p for i, p in places.items() if i not in moving}
     theirs = {p.name for p in plain.values() if isinstance(p, Index)}
-    if set(c.reduced) & (set(t.indices) | theirs):
+    if len(own) != 1 or set(c.reduced) & {*t.indices, *theirs}:
         return None
-    where = tuple(renamed(p, plain) for _, _, p in kept)
-    body = product(tuple(Read(sums, where) if f is a else renamed(f, plain) for f in parts))
-    late = replace(
-        c,
-        at=t.at,
-        value=replace(c.value, body=body),
-        sizes=tuple(known.ranges[i].high for i in t.indices),
+    (a,) = own
+    known = facts(spec)
+    taken = {*known.tensors, *known.ranges}
+    if not isinstance(a, Read) or (found := _early_at(a, t, places, moving, taken)) is None:
+        return None
+    at, kept = found
+    early = Equation(
+        fresh(f"{a.tensor}_sums", taken),
+        tuple(index for index, _ in kept),
+        replace(t.reduce, body=Read(a.tensor, at, pad)),
+        sizes=tuple(known.ranges[of.name].high for _, of in kept),
     )
-    shown = replace(t, value=Read(c.target, t.at), sizes=late.sizes)
-    made = [
-        x for e in spec.equations if e is not c for x in ((early, late, shown) if e is t else (e,))
-    ]
+    read = Read(early.target, tuple(renamed(of, plain) for _, of in kept))
+    body = product(tuple(read if f is a else renamed(f, plain) for f in parts))
+    sizes = tuple(known.ranges[i].high for i in t.indices)
+    late = replace(c, at=t.at, value=replace(c.reduce, body=body), sizes=sizes)
+    shown = replace(t, value=Read(c.target, t.at), sizes=sizes)
+    left = (e for e in spec.equations if e is not c)
+    made = (x for e in left for x in ((early, late, shown) if e is t else (e,)))
     return replace(spec, equations=tuple(made))
+
+
+def _early_at(
+    a: Read, t: Equation, places: dict[str, Expr], moving: set[str], taken: set[str]
+) -> tuple[tuple[Expr, ...], list[tuple[Index, Index]]] | None:
+    """Where an early sum reads a product's factor, and its indices, each with that of the product or of the
+    late sum which it is; None where a window moves along several indices."""
+    at: list[Expr] = []
+    kept: list[tuple[Index, Index]] = []
+    if a.pad is not None or len(set(a.at)) != len(a.at):
+        return None
+    for position in a.at:
+        if not isinstance(position, Index):
+            return None
+        if position.name not in moving:
+            kept.append((Index(fresh(f"{position.name}_early", taken)), position))
+            at.append(kept[-1][0])
+            continue
+        found = affine(places[position.name])
+        outer = [i for i, _ in found.terms if i not in t.reduced] if found else []
+        if found is None or len(outer) > 1:
+            return None
+        names = {i: Index(fresh(f"{i}_early", taken)) for i in outer}
+        kept += [(index, Index(i)) for i, index in names.items()]
+        at.append(renamed(places[position.name], names))
+    return tuple(at), kept
