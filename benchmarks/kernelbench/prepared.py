@@ -22,12 +22,14 @@ from backends.compiled import Compiled, Kernel, Kernels, networks
 from backends.program.saved import contents
 from backends.registry import backend_for, target
 from backends.shares import others
+from benchmarks.kernelbench.suite import SEED
 from frontends.aten.convolution import SUM
 from frontends.compiled.saved import write
 from frontends.kernelbench.problem import Problem, ProblemRun
 from frontends.kernelbench.scaled import scaled
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
+from ir.digest import text_digest
 from ir.errors import KernelError
 from ir.network import Network
 from ir.partition.canonical import stem
@@ -103,6 +105,8 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
         "parameters": sum(t.numel() for t in held if isinstance(t, torch.nn.Parameter)),
         "rounded": sorted(_precisions(run)),
         "imported_by": f"torch {torch.__version__}",
+        "digest": text_digest("\n".join(emitted[s].source for s in wanted_kernels)),
+        "seed": SEED,  # of the inputs of its checks
         "by_records": len(knows.used) if knows else 0,
     }
     (wanted.folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")

@@ -15,6 +15,7 @@ from benchmarks.kernelbench.prepared import F32, PROBLEM, TF32_OF_MANY, known_fa
 from benchmarks.kernelbench.race import _Memory, _Race, main
 from benchmarks.kernelbench.race_rows import summary
 from benchmarks.kernelbench.searches import ProblemSearch
+from benchmarks.kernelbench.suite import SEED
 
 GUARD = 1800.0  # seconds: only what hangs waits so long
 PROBLEMS = {
@@ -166,6 +167,7 @@ def test_what_needs_no_device_can_be_done_before(options, tmp_path, capsys):
     assert not result_there(tmp_path)
     assert main([*options, "--only=1", "--baselines="]) == 0
     (row,) = result(tmp_path)["rows"]
+    assert len(row["digest"]) == 16 and row["seed"] == SEED
     assert row["fastest"] == "eager" and list(row["baselines_us"]) == ["eager"]
 
 
