@@ -24,6 +24,7 @@ LONGEST_ROW = 8192  # elements of a row that one program can hold
 LONGEST_SIDE, SHORTEST_SIDE = 256, 32
 # The same of what a program goes through in several tiles, by which reductions, and in which tiles at least
 LONGEST_LOOP, LOOPED, LOOP = 1024, ("sum", "max", "min"), 128
+MOST_STEPS = 64  # of an index that a program goes through although others follow it in memory
 OUTSIDE = 0.25  # of such an index, that may be outside of it in its tiles
 # With so many rows, one program per row keeps a machine busy however long the rows are.
 MANY_ROWS = 1024
@@ -236,7 +237,12 @@ def _follows(group: Group, e: Equation, left: frozenset[str], reduced: frozenset
     (index,) = reduced
     side = next((s for s in (heavy[0].rows, heavy[0].columns) if index in s), ())
     looped = e.reduce.reduction in LOOPED and not kept
-    return bool(side) and suits_tile(int(_extent([group.ranges[index]])), len(side) > 1, looped)
+    extent = int(_extent([group.ranges[index]]))
+    if side and looped and index != side[-1]:
+        return (
+            extent <= MOST_STEPS
+        )  # images one after another, each in the tiles that results have else
+    return bool(side) and suits_tile(extent, len(side) > 1, looped)
 
 
 def suits_tile(extent: int, several: bool, looped: bool) -> bool:

@@ -55,6 +55,11 @@ def test_a_softmax_over_channels_is_of_that_kernel():
     assert len(made.steps) == 1
 
 
+def test_images_one_after_another_are_reduced_by_that_kernel():
+    made = network_of("t[b, o, j] = min(y[b, o, i, j], i)", result="f32[2, 5, 60]")
+    assert len(made.steps) == 1
+
+
 def test_rows_are_reduced_by_the_kernel_of_the_convolution(small):
     made = network_of("t[b, o] = sum(y[b, o, i, j], i, j)", result="f32[2, 5]")
     assert stored(made) == [2 * 5 * 3, 2 * 5]

@@ -209,7 +209,9 @@ def _of(
         return [()]
     if index in roles.multiplied - roles.summed and index not in roles.stored:
         # Results of a product, which its epilogue reduces: in the tiles that they have else.
-        return _looped(index, extent, REDUCED_SIDES, LONGEST_SIDE)
+        inner = _innermost(index, roles, extents)
+        few = () if index == inner else FEW_ROWS
+        return _looped(index, extent, (*few, *REDUCED_SIDES), LONGEST_SIDE)
     if index in roles.multiplied and extent <= SHORT:
         return _looped(index, extent, (*SUMMED[:2], *_finer(extent)), LONGEST_SIDE)
     if index in roles.multiplied:
@@ -302,8 +304,9 @@ def _innermost(index: str, roles: Roles, extents: Mapping[str, int]) -> str:
                 filling = [i for i in side if extents[i] >= SMALL_SIDE]
                 longest = max(extents[i] for i in side)
                 filling = filling or [i for i in side if 2 * extents[i] >= longest]
-                summed = [i for i in filling if i not in roles.stored]
-                return max(summed or filling, key=lambda i: _rank(i, roles))
+                if filling[-1] not in roles.stored:
+                    return filling[-1]  # rows that an epilogue reduces
+                return max(filling, key=lambda i: _rank(i, roles))
     return index
 
 

@@ -252,3 +252,16 @@ def test_what_an_epilogue_reduces_is_no_tap_and_has_tiles_of_results():
         found = dict(zip(facts_of(spec).ranges, choices, strict=True))
         sizes = {(c[0].option("size"), c[1].option("level")) if c else (0, "") for c in found["q"]}
         assert sizes == {(0, ""), (128, "loop"), (64, "loop"), (32, "loop")}
+
+
+def test_images_that_an_epilogue_reduces_go_one_after_another():
+    spec = spec_of(
+        "c[b, o, d, p, q]: [4, 32, 22, 30, 30] = sum(x[b, d + h, p + i, q + j, k] * w[o, h, i, j, k], h, i, j, k)",
+        "y[b, o, p, q] = min(c[b, o, d, p, q], d)",
+        inputs="x: f32[4, 24, 32, 32, 4], w: f32[32, 3, 3, 3, 4]",
+        result="f32[4, 32, 30, 30]",
+    )
+    choices = tile_choices(spec, roles(spec), bind(spec, {}))
+    found = dict(zip(facts_of(spec).ranges, choices, strict=True))
+    assert {c[0].option("size") if c else 0 for c in found["d"]} == {0, 1, 4, 16}
+    assert () in found["q"] and 1 in {c[0].option("size") for c in found["p"] if c}
