@@ -6,7 +6,8 @@ after:  a_sums[n, k, p, q] = sum(a[n, k, 2*p + i, 2*q + j], i, j)
         c[n, o, p, q] = sum(a_sums[n, k, p, q] * w[o, k], k), t[n, o, p, q] = c[n, o, p, q]
 
 So an average pooling after a convolution of one tap comes before it, and the product has as many times fewer
-rows as a window has elements. Nothing between them but the sum: a bias or an activation keeps their order.
+rows as a window has elements. Nothing between them but the sum: a bias or an activation keeps their order. A
+sum over all positions stays, as it would leave nothing of a product.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _early_at(
     a: Read, t: Equation, places: dict[str, Expr], moving: set[str], taken: set[str]
 ) -> tuple[tuple[Expr, ...], list[tuple[Index, Index]]] | None:
     """Where an early sum reads a product's factor, and its indices, each with that of the product or of the
-    late sum which it is; None where a window moves along several indices."""
+    late sum which it is; None where a window moves along several indices, or a sum is of all positions."""
     at: list[Expr] = []
     kept: list[tuple[Index, Index]] = []
     if a.pad is not None or len(set(a.at)) != len(a.at):
@@ -109,7 +110,7 @@ def _early_at(
             continue
         found = affine(places[position.name])
         outer = [i for i, _ in found.terms if i not in t.reduced] if found else []
-        if found is None or len(outer) > 1:
+        if found is None or len(outer) != 1:
             return None
         names = {i: Index(fresh(f"{i}_early", taken)) for i in outer}
         kept += [(index, Index(i)) for i, index in names.items()]
