@@ -22,6 +22,7 @@ from typing import TypeVar
 
 from ir.contraction import indices
 from ir.partition.channels_last import convolution_parts
+from ir.partition.groups import suits_tile
 from ir.partition.reshaped import view
 from ir.partition.views import fresh, is_plain, is_pointwise, through_views
 from ir.sizes import shape
@@ -31,7 +32,6 @@ from ir.verify import facts
 from ir.visit import pruned, rebuilt, reindexed, renamed
 
 ORDERLESS = ("sum", "max", "min")
-MOST = 256  # channels, of which a tile of results has all
 CHANNEL = -1  # the role of a dimension; those before it are below, places are from 0 on
 
 _T = TypeVar("_T")
@@ -127,7 +127,7 @@ class _Phases:
     between: _Between
     shapes: Mapping[str, tuple[int, ...]]
     aliases: Mapping[str, str]
-    pays: bool = False  # whether a reduction is among it
+    pays: bool = False  # whether a reduction is among it that a tile of results can make
     shown: dict[str, str] = field(default_factory=dict)  # aliases that it needs
     roles: dict[str, tuple[int, ...]] = field(default_factory=dict)  # by tensor with phases apart
     made: dict[str, list[Equation]] = field(
@@ -167,11 +167,11 @@ class _Phases:
             return
         elif [*own.values()] == [CHANNEL]:
             if places <= set(e.indices) and e.value.reduction not in ("argmax", "argmin"):
-                self.pays = self.pays or self.between.channels <= MOST
+                self.pays |= suits_tile(self.between.channels, several=True, looped=False)
                 self._move(e, names)
         elif places <= reduced and all(r >= CHANNEL for r in own.values()):
             if e.value.reduction in ORDERLESS and self._each_once(e, names):
-                self.pays = True
+                self.pays |= suits_tile(self.extents[-1], several=True, looped=True)
                 self._move(e, names)
 
     def stays_large(self) -> bool:

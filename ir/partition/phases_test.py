@@ -6,12 +6,21 @@ import pytest
 from ir.contraction import contraction
 from ir.literal import literal
 from ir.parse.parse import parse_spec
+from ir.partition import phases as module
+from ir.partition.groups import suits_tile
 from ir.partition.partition import partition
 from ir.partition.phases import with_phases_apart
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
 from ir.reference.stepwise import evaluate as stepwise
 from ir.spec import Reduce
+
+
+@pytest.fixture(autouse=True)
+def any_tile(monkeypatch):
+    """The few channels of these tests as what tiles have all of."""
+    monkeypatch.setattr(module, "suits_tile", lambda extent, **_: extent < 16)
+
 
 INPUTS = {
     "x": "f32[2, 3, 5, 4]",
@@ -105,4 +114,10 @@ def test_others_stay(lines):
         )
     result = {"b, o": "f32[2, 3]", "b, m, n": "f32[2, 10, 8]", "b, o, m, n": "f32[2, 3, 10, 8]"}
     spec = spec_of(*lines, result=result[lines[-1][2 : lines[-1].index("]")]])
+    assert agreed(spec) == spec
+
+
+def test_so_do_channels_that_fill_no_tile(monkeypatch):
+    monkeypatch.setattr(module, "suits_tile", suits_tile)
+    spec = spec_of(WHOLE, "t[b, m, n] = min(y[b, o, m, n], o=3)", result="f32[2, 10, 8]")
     assert agreed(spec) == spec
