@@ -34,6 +34,19 @@ def network_of(result, *lines, given=GIVEN, aliases=ALIASES):
     return made
 
 
+def test_bags_beside_a_product_stay_as_they_are():
+    bags = "u[m, n] = sum(table[idx[k], n], k=range(offsets[m], offsets[m + 1]))"
+    made = network_of(
+        "f32[6, 4, 7]",
+        bags,
+        *COPIED,
+        "y[i, r, n] = c[i, r, n] + u[r, n]",
+        given=f"{GIVEN}, table: f32[9, 7], idx: i32[12], offsets: i32[5]",
+        aliases={"q": "t"},
+    )
+    assert {"table", "idx", "offsets"} <= {name for step in made.steps for name in step.inputs}
+
+
 def test_no_copy_is_made_of_what_a_product_reads():
     made = network_of("f32[6, 4, 7]", *COPIED[:2], COPIED[2].replace("c[", "y["))
     (step,) = made.steps

@@ -72,12 +72,13 @@ class _Splitting:
         self.equations = {e.target: e for e in spec.equations}
         self.own = (*chain.members, *chain.after)
         self.inside = set(self.own)
-        self.extents = {i: number(r.high, {}) for i, r in self.known.ranges.items()}
+        ranges = self.known.ranges
+        self.extents = {i: number(r.high, {}) for i, r in ranges.items() if not r.jagged}
         self.nodes: dict[str, float] = {}  # by tensor: see `_counted`
         self.parent: dict[str | _Dim, str | _Dim] = {}  # of indices and dimensions that are alike
         self.inner: dict[str | _Dim, set[int]] = {}  # by root: values of inner parts
         self.composed: list[tuple[_Dim, int]] = []  # dimensions that several indices run through
-        self.taken = {*self.equations, *(t.name for t in spec.inputs), *self.extents}
+        self.taken = {*self.equations, *(t.name for t in spec.inputs), *ranges}
         self.shown: dict[tuple[str, tuple[tuple[int, ...], ...]], Equation] = {}
 
     def made(self, whole: Collection[str] = ()) -> tuple[Spec, dict[str, str]] | None:
