@@ -19,12 +19,8 @@ from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 
-FAMILIES = (
-    "mma_sync",
-    "mma_sync_f8",
-    "wgmma",
-    "tcgen05",
-)  # of matrix instructions that kernel/ has functions for
+# Of matrix instructions that kernel/ has functions for
+FAMILIES = ("mma_sync", "mma_sync_f8", "wgmma", "tcgen05")
 OPERANDS = ("f16", "bf16", "tf32", "f8e4m3", "f8e5m2", "i8", "u8")
 
 

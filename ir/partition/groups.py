@@ -239,9 +239,8 @@ def _follows(group: Group, e: Equation, left: frozenset[str], reduced: frozenset
     looped = e.reduce.reduction in LOOPED and not kept
     extent = int(_extent([group.ranges[index]]))
     if side and looped and index != side[-1]:
-        return (
-            extent <= MOST_STEPS
-        )  # images one after another, each in the tiles that results have else
+        # Images one after another, each in the tiles that results have else
+        return extent <= MOST_STEPS
     return bool(side) and suits_tile(extent, len(side) > 1, looped)
 
 

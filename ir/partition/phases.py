@@ -130,9 +130,8 @@ class _Phases:
     pays: bool = False  # whether a reduction is among it that a tile of results can make
     shown: dict[str, str] = field(default_factory=dict)  # aliases that it needs
     roles: dict[str, tuple[int, ...]] = field(default_factory=dict)  # by tensor with phases apart
-    made: dict[str, list[Equation]] = field(
-        default_factory=dict
-    )  # instead of the equation of a target
+    # Instead of the equation of a target
+    made: dict[str, list[Equation]] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:

@@ -178,11 +178,8 @@ def _ordered(
     if launch.resident or launch.steps:  # the end of one tile meets the beginning of the next
         barriers.block(body)
     body = barriers.block(body)
-    past = (
-        to.WarpgroupMultiply,
-        to.TensorMultiply,
-        to.BoxStore,
-    )  # what reads shared memory past the registers
+    # What reads shared memory past the registers
+    past = (to.WarpgroupMultiply, to.TensorMultiply, to.BoxStore)
     if any(isinstance(s, past) for s in to.statements((*once, *body))):
         once, body = for_proxy(once), for_proxy(body)
     by, scalar = factors(launch), lowering.variable

@@ -33,9 +33,8 @@ class Variable:
     partly: np.ndarray | None = None  # the threads that wrote it, where not all did
     flies: bool = False  # whether a matmul in flight adds to it
     feeds: bool = False  # whether one takes it as operand
-    loaded: int = (
-        -1
-    )  # in tensor memory, the barriers that the block had passed when it was loaded last
+    # In tensor memory, the barriers that the block had passed when it was loaded last
+    loaded: int = -1
 
 
 @dataclass(slots=True)
