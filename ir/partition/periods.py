@@ -1,12 +1,12 @@
-"""Periods: what reads elements that lie in turn in several places, has an index for the place and one for the turn.
+"""Periods: what reads elements of several phases, one phase after the other, has an index for the period and one for the phase.
 
 before: y[b, o, j] = tanh(c[b, j % 2 * O + o, j // 2]), z[b, o, j] = y[b, o, j] * s[o]
-after:  y_turns[b, o, u, r] = tanh(c[b, r * O + o, u]), z_turns[b, o, u, r] = y_turns[b, o, u, r] * s[o]
-        y[b, o, j] = y_turns[b, o, j // 2, j % 2], z[b, o, j] = z_turns[b, o, j // 2, j % 2]
+after:  y_phases[b, o, u, r] = tanh(c[b, r * O + o, u]), z_phases[b, o, u, r] = y_phases[b, o, u, r] * s[o]
+        y[b, o, j] = y_phases[b, o, j // 2, j % 2], z[b, o, j] = z_phases[b, o, j // 2, j % 2]
 
-`y` and `z` show the memory of `y_turns` and `z_turns`. So do the results of a transposed convolution, which are the
-channels of an ordinary one (`frontends/aten/convolution.py`). A program then loads what lies side by side, for each
-turn, and puts it between each other in what it stores.
+`y` and `z` show the memory of `y_phases` and `z_phases`. So do the results of a transposed convolution, which are the
+channels of an ordinary one (`frontends/aten/convolution.py`). A program then loads contiguous elements, for each
+phase, and interleaves them in what it stores.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from ir.spec import Apply, Equation, Expr, Index, Number, Range, Read, Reduce, S
 from ir.verify import facts
 from ir.visit import pruned, rebuilt
 
-MOST_TURNS = 8  # of a dimension
+MOST_PHASES = 8  # of a dimension
 LEAST = 1 << 20  # elements of a tensor from which on a pass over it takes longer than a launch
 
 
 def with_periods_apart(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
-    """A literal spec with an index for each turn, and its aliases: tensors that show another's memory."""
+    """A literal spec with an index for each phase, and its aliases: tensors that show another's memory."""
     found = dict(aliases)
     for e in spec.equations:
         if e.target in found:
             continue
-        made = _Turns(spec, found)
+        made = _Periods(spec, found)
         if made.begun(e):
             made.go_on(e)
             if not made.waits():
@@ -45,8 +45,8 @@ def with_periods_apart(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, di
 
 
 @dataclass(slots=True)
-class _Turns:
-    """An equation that reads elements in turn, and what is computed of it."""
+class _Periods:
+    """An equation that reads elements of phases, and what is computed of it."""
 
     before: Spec
     aliases: Mapping[str, str]
@@ -54,7 +54,7 @@ class _Turns:
     taken: set[str] = field(init=False)
     fixed: set[str] = field(init=False)
     strides: dict[str, tuple[int, ...]] = field(default_factory=dict)  # by tensor and dimension
-    named: dict[str, str] = field(default_factory=dict)  # what a tensor is called with turns apart
+    named: dict[str, str] = field(default_factory=dict)  # what a tensor is called with phases apart
     made: dict[str, list[Equation]] = field(default_factory=dict)  # instead of that of a target
     shown: dict[str, str] = field(default_factory=dict)  # aliases
     views: list[Equation] = field(default_factory=list)  # that show what is read
@@ -66,18 +66,18 @@ class _Turns:
         self.fixed = {*self.aliases, *(t for r in recurrences(spec) for t in r.targets)}
 
     def begun(self, e: Equation) -> bool:
-        """Whether an equation reads a large tensor in turn, and was taken."""
+        """Whether an equation reads a large tensor by phases, and was taken."""
         if not self._able(e) or prod(self.shapes[e.target]) < LEAST or not is_pointwise(e.value):
             return False
-        if not any(_turn_of_channels(p) for r in e.reads() for p in r.at):
+        if not any(_phase_of_channels(p) for r in e.reads() for p in r.at):
             return False
-        turns: dict[str, set[int]] = {}
-        for index, stride in (t for r in e.reads() for p in r.at for t in _in_turn(p)):
-            turns.setdefault(index, set()).add(stride)
+        phases: dict[str, set[int]] = {}
+        for index, stride in (t for r in e.reads() for p in r.at for t in _phases_of(p)):
+            phases.setdefault(index, set()).add(stride)
         sizes = dict(zip(e.indices, self.shapes[e.target], strict=True))
-        whole = {i: s for i, (s, *more) in turns.items() if not more and sizes[i] % s == 0}
-        whole = {i: s for i, s in whole.items() if s <= MOST_TURNS}
-        if not whole or whole.keys() != turns.keys():
+        whole = {i: s for i, (s, *more) in phases.items() if not more and sizes[i] % s == 0}
+        whole = {i: s for i, s in whole.items() if s <= MOST_PHASES}
+        if not whole or whole.keys() != phases.keys():
             return False
         self._take(e, whole)
         return True
@@ -110,27 +110,27 @@ class _Turns:
         )
 
     def spec(self) -> Spec:
-        """The spec with turns apart."""
+        """The spec with phases apart."""
         made = (one for e in self.before.equations for one in self.made.get(e.target, [e]))
         return pruned(replace(self.before, equations=tuple(made)))
 
     def _seen(self, read: Read, extents: Mapping[str, int]) -> Read | None:
-        """A read of a tensor whose channels of all turns are one dimension, as one of a dimension of turns and one of
+        """A read of a tensor whose channels of all phases are one dimension, as one of a dimension of phases and one of
         channels; None of another tensor. extents: of indices."""
         sizes = self.shapes[read.tensor]
         for d, position in enumerate(read.at):
-            if (found := _turn_of_channels(position)) is None:
+            if (found := _phase_of_channels(position)) is None:
                 continue
-            turn, each, own = found
+            phase, each, own = found
             if sizes[d] % each or extents.get(own) != each:
                 continue
             split = (*sizes[:d], sizes[d] // each, each, *sizes[d + 1 :])
-            name = fresh(f"{read.tensor}_turns", self.taken)
+            name = fresh(f"{read.tensor}_phases", self.taken)
             at = tuple(Index(fresh(f"{name}_{n}", self.taken)) for n in range(len(split)))
             self.views.append(view(name, at, split, read.tensor, sizes))
             self.shown[name], self.shapes[name] = read.tensor, split
             return replace(
-                read, tensor=name, at=(*read.at[:d], turn, Index(own), *read.at[d + 1 :])
+                read, tensor=name, at=(*read.at[:d], phase, Index(own), *read.at[d + 1 :])
             )
         return None
 
@@ -145,15 +145,15 @@ class _Turns:
         return is_pointwise(value)
 
     def _take(self, e: Equation, strides: Mapping[str, int]) -> None:
-        """Has an equation computed with turns apart. strides: of its indices that have turns."""
+        """Has an equation computed with phases apart. strides: of its indices that have phases."""
         left = any(i in strides for i in e.indices)
-        target = fresh(f"{e.target}_turns", self.taken) if left else e.target
+        target = fresh(f"{e.target}_phases", self.taken) if left else e.target
         ranges = facts(self.before).ranges
         extents = {i: number(ranges[i].high, {}) for i in (*e.indices, *e.reduced)}
         own = {
             i: _Split(
                 Index(fresh(f"{target}_{i}", self.taken)),
-                Index(fresh(f"{target}_{i}_turn", self.taken)),
+                Index(fresh(f"{target}_{i}_phase", self.taken)),
                 extents[i] // s,
                 s,
             )
@@ -168,7 +168,7 @@ class _Turns:
         whole: list[Expr] = []
         for i, n in zip(e.indices, self.shapes[e.target], strict=True):
             s = Number(strides.get(i, 1))
-            sizes += [own[i].places, own[i].turns] if i in own else [n]
+            sizes += [own[i].places, own[i].phases] if i in own else [n]
             parts = (Apply("floordiv", (Index(i), s)), Apply("mod", (Index(i), s)))
             whole += parts if i in own else (Index(i),)
         at = tuple(_split(e.at, own))
@@ -180,7 +180,7 @@ class _Turns:
         self.named[e.target], self.shown[e.target] = target, target
 
     def _apart(self, expr: Expr, own: Mapping[str, _Split], extents: Mapping[str, int]) -> Expr:
-        """An expression over places and turns."""
+        """An expression over places and phases."""
 
         def apart(part: Expr) -> Expr:
             return self._apart(part, own, extents)
@@ -192,7 +192,7 @@ class _Turns:
             case Read() if (seen := self._seen(expr, extents)) is not None:
                 return replace(seen, at=tuple(map(apart, seen.at)))
             case Apply("mod" | "floordiv", (of, Number(n))) if shifted := _shifted(of):
-                if shifted[0] in own and own[shifted[0]].turns == n:
+                if shifted[0] in own and own[shifted[0]].phases == n:
                     return own[shifted[0]].part(expr.function, shifted[1])
             case Index(i) if i in own:
                 return own[i].whole()
@@ -210,45 +210,47 @@ class _Split:
     """What is there instead of one index."""
 
     place: Index
-    turn: Index
+    phase: Index
     places: int  # how many
-    turns: int
+    phases: int
 
     def whole(self) -> Expr:
         """The index."""
-        return Apply("add", (Apply("mul", (self.place, Number(self.turns))), self.turn))
+        return Apply("add", (Apply("mul", (self.place, Number(self.phases))), self.phase))
 
     def runs(self) -> list[tuple[str, int]]:
         """What both run over."""
-        return [(self.place.name, self.places), (self.turn.name, self.turns)]
+        return [(self.place.name, self.places), (self.phase.name, self.phases)]
 
     def part(self, function: str, shift: int) -> Expr:
-        """The remainder or the quotient of the index and a shift by the count of turns."""
+        """The remainder or the quotient of the index and a shift by the count of phases."""
         if not shift:
-            return self.turn if function == "mod" else self.place
-        of = Apply("add", (self.turn, Number(shift)))
-        part = Apply(function, (of, Number(self.turns)))
+            return self.phase if function == "mod" else self.place
+        of = Apply("add", (self.phase, Number(shift)))
+        part = Apply(function, (of, Number(self.phases)))
         return part if function == "mod" else Apply("add", (self.place, part))
 
 
 def _split(positions: tuple[Expr, ...], own: Mapping[str, _Split]) -> Iterator[Expr]:
-    """Positions with two for each index that has turns."""
+    """Positions with two for each index that has phases."""
     for p in positions:
         if isinstance(p, Index) and p.name in own:
-            yield from (own[p.name].place, own[p.name].turn)
+            yield from (own[p.name].place, own[p.name].phase)
         else:
             yield p
 
 
-def _turn_of_channels(position: Expr) -> tuple[Expr, int, str] | None:
-    """The turn that a position is one of the channels of, how many these are, and their index; None of another one."""
+def _phase_of_channels(position: Expr) -> tuple[Expr, int, str] | None:
+    """The phase that a position is one of the channels of, how many these are, and their index; None of another one."""
     match position:
-        case Apply("add", (Apply("mul", (turn, Number(each))), Index(own))) if [*_in_turn(turn)]:
-            return turn, int(each), own
+        case Apply("add", (Apply("mul", (phase, Number(each))), Index(own))) if [
+            *_phases_of(phase)
+        ]:
+            return phase, int(each), own
     return None
 
 
-def _in_turn(position: Expr) -> Iterator[tuple[str, int]]:
+def _phases_of(position: Expr) -> Iterator[tuple[str, int]]:
     """The indices of whose remainders a position is made, and by what they are divided."""
     for node in position.walk():
         match node:

@@ -1,4 +1,4 @@
-"""What reads elements in turn has an index for the turn, and computes the same."""
+"""What reads elements of phases has an index for the phase, and computes the same."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def small(monkeypatch):
 
 
 def agreed(*lines, result, returned="t"):
-    """The spec before and with turns apart; it and its network compute the same."""
+    """The spec before and with phases apart; it and its network compute the same."""
     text = "\n".join(f"    {line}" for line in (*lines, f"return {returned}"))
     used = (f"{name}: {kind}" for name, kind in INPUTS.items() if f"{name}[" in text)
     spec = literal(parse_spec(f'def f({", ".join(used)}) -> {result}:\n    """F."""\n{text}\n'), {})
@@ -46,19 +46,19 @@ def texts(spec):
 
 
 @pytest.mark.parametrize(("first", "width"), [(WHOLE, 8), (SHIFTED, 6)])
-def test_what_follows_is_computed_with_turns_too(first, width):
+def test_what_follows_is_computed_with_phases_too(first, width):
     lines = (first, "t[n, o, i, j] = tanh(y[n, o, i, j]) * s[j] + f32(j)")
     _, made, network = agreed(*lines, result=f"f32[2, 3, 5, {width}]")
     (step,) = network.steps
     assert [len(t.shape) for t in step.spec.outputs] == [5]
-    assert made.equations[-1].value.tensor == "t_turns"
+    assert made.equations[-1].value.tensor == "t_phases"
 
 
-def test_a_place_and_a_turn_are_read_as_they_are():
+def test_a_place_and_a_phase_are_read_as_they_are():
     lines = (WHOLE, "t[n, o, i, j] = y[n, o, i, j] + z[n, o, i, j]")
     _, made, _ = agreed(*lines, result="f32[2, 3, 5, 8]")
-    assert texts(made)[1] == "c_turns[n, y_turns_j_turn, o, i, y_turns_j] + b[o]"
-    assert texts(made)[2].endswith("z[n, o, i, t_turns_j * 2 + t_turns_j_turn]")
+    assert texts(made)[1] == "c_phases[n, y_phases_j_phase, o, i, y_phases_j] + b[o]"
+    assert texts(made)[2].endswith("z[n, o, i, t_phases_j * 2 + t_phases_j_phase]")
 
 
 def test_channels_may_be_reduced():

@@ -93,7 +93,7 @@ def _phases(spec: Spec, e: Equation, aliases: Mapping[str, str]) -> _Phases | No
         if f.target not in aliases and not f.accumulate and is_plain(f):
             if made.roles.keys() & set(f.sources()):
                 made.take(f)
-    made.pays = made.pays and not (made.stays_large() and made.in_turn())
+    made.pays = made.pays and not (made.stays_large() and made.periodic())
     return made
 
 
@@ -180,7 +180,7 @@ class _Phases:
         full = self.roles[self.convolution.target]
         return any(self.roles.get(t) == full for t in self.made if t in outputs | read)
 
-    def in_turn(self) -> bool:
+    def periodic(self) -> bool:
         """Whether results are whole periods of phases."""
         ranges = facts(self.before).ranges
         sizes = [number(ranges[i].high, {}) for i in self.between.names]
@@ -306,9 +306,9 @@ class _Phases:
         """Whether results of these sizes are whole periods of phases."""
         if any(n % u for n, u in zip(sizes, self.extents, strict=True)):
             return False
-        return self._in_turn(sizes, [n // u for n, u in zip(sizes, self.extents, strict=True)])
+        return self._strided(sizes, [n // u for n, u in zip(sizes, self.extents, strict=True)])
 
-    def _in_turn(self, sizes: list[int], strides: list[int]) -> bool:
+    def _strided(self, sizes: list[int], strides: list[int]) -> bool:
         """Whether along each dimension the phases come again after so many results, each as often."""
         if not _separate(self.between.phase):
             return False

@@ -23,8 +23,8 @@ SUMMED = (64, 32, 128)  # by a product, at a time
 WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
 ROWS = (1, 2, 4, 8, 16)  # at a time, where each is reduced
-# Of what lies side by side by turns, and places of a turn
-FEW_TURNS, OF_TURNS = 4, (128, 64, 32, 16)
+# Phases of what is stored that are contiguous, and periods of a tile
+FEW_PHASES, PERIODS = 4, (128, 64, 32, 16)
 FEW_ROWS = (1, 4, 16)  # of several reduced indices
 COLUMNS = (32, 64, 128)  # the same, where rows are contiguous and not one after the other
 # The same of long rows. On an H200 a norm over channels of 15 GB took 3.98 ms with 32 of f32 and 3.68 ms with these.
@@ -241,7 +241,7 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
         small = extent <= SIDES[0] or roles.stepped
         sides = (SMALL_SIDE, *SIDES) if small else SIDES
         return _cut(index, extent, sides if extent < LONG else SIDES[1:], SIDES[-1])
-    if (beside := _beside_turns(index, roles, extents)) is not None:
+    if (beside := _of_phases(index, roles, extents)) is not None:
         return beside
     if index in roles.fastest:
         return _cut(index, extent, INNERMOST, max(INNERMOST))
@@ -257,16 +257,16 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
     return [tiled(index, 1, "grid")]
 
 
-def _beside_turns(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles] | None:
-    """Cuts where what is stored takes turns, as phases do: all of the few turns that lie side by side, of places in them as
+def _of_phases(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles] | None:
+    """Cuts where the last dimension of what is stored is a few phases: all of these, as they are contiguous, of periods as
     many as of other rows, and a few such rows. None where it takes none."""
-    places = [i for i in roles.stored if extents[i] > FEW_TURNS]
+    places = [i for i in roles.stored if extents[i] > FEW_PHASES]
     if not places or roles.stored[-1] in places or extents[roles.stored[-1]] < 2:
         return None
     if index not in places:
         return [()] if index == roles.stored[-1] else [tiled(index, 1, "grid")]
     if index == places[-1]:
-        return _cut(index, extents[index], OF_TURNS, max(OF_TURNS))
+        return _cut(index, extents[index], PERIODS, max(PERIODS))
     return (
         _cut(index, extents[index], ROWS, 0) if index == places[-2] else [tiled(index, 1, "grid")]
     )

@@ -219,7 +219,7 @@ def test_rows_of_images_that_are_reduced_are_held_whole_beside_few_rows():
     assert {c[0].option("size") for c in found["p"] if c} <= {1, 2, 4}
 
 
-def test_turns_that_lie_side_by_side_are_stored_together_with_many_places():
+def test_contiguous_phases_are_stored_together_with_many_periods():
     spec = spec_of(
         "y[b, o, u, r, v, s] = x[b, r * 2 + s, o, u, v] + 1.0",
         inputs="x: f32[4, 4, 64, 96, 96]",
