@@ -14,9 +14,8 @@ from backends.registry import target as machine_of
 from backends.shares import others
 from frontends.compiled.module import CompiledModule
 from frontends.compiled.saved import load as load_saved
-from ir.partition.choices import Choices
 from speciate.here import target_here
-from speciate.records import LIBRARY, Records, known_program, records_folder
+from speciate.records import LIBRARY, known_network, records_folder
 from speciate.subject import Named, Subject, subject
 
 
@@ -74,14 +73,10 @@ def by_records(
     machine = served_by(machine, served)
     roots = [Path(records) if records is not None else records_folder(), LIBRARY]
     more = others(machine, backend)
-    program = known_program(roots, found.digest, machine.name, served.manifest.name)
-    passed_over = program.passed_over if program else ()
-    knows = Records(roots, machine, served, found.given, more, passed_over)
+    knows, choices = known_network(roots, found.digest, machine, served, found.given, more)
     kernels = Kernels(machine, served, guessed=True, knows=knows, others=more)
     folder = OwnFolder("compiled-")
-    network, constants = found.networks(
-        kernels, Choices(program.choices if program else {}, asked=False)
-    )
+    network, constants = found.networks(kernels, choices)
     run = built(network, kernels, folder.path, progress, constants)
     return CompiledModule(
         found.made, linked(run, folder), found.state, source=found.source, **options

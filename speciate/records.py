@@ -20,6 +20,7 @@ from ir.literal import literal
 from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.parse.parse import parse_schedule, parse_spec
+from ir.partition.choices import Choices
 from ir.spec import Spec
 from search.cli.invocation import current_invocation
 from search.record.program import ProgramRecord, program_file, read_program
@@ -41,6 +42,22 @@ def known_program(
     where there is nothing. A KernelError for what cannot be read, or was edited by hand."""
     found = (read_program(program_file(root, network, target, backend)) for root in folders)
     return next((each for each in found if each is not None), None)
+
+
+def known_network(
+    folders: Sequence[Path],
+    network: str,
+    machine: Machine,
+    backend: Backend,
+    given: OpenSpec | None = None,
+    others: Sequence[Served] = (),
+) -> tuple[Records, Choices]:
+    """The records of kernels that a network is made by, without those that its program passes over, and the
+    choices of its partition. network: see `known_program`; the others as of `Records`."""
+    program = known_program(folders, network, machine.name, backend.manifest.name)
+    passed_over = program.passed_over if program else ()
+    choices = Choices(program.choices if program else {}, asked=False)
+    return Records(folders, machine, backend, given, others, passed_over), choices
 
 
 class Records:

@@ -15,7 +15,7 @@ from ir.partition.choices import Choices
 from search.cli.modules import constants_of
 from search.record.program import network_digest
 from search.whole.ways import way
-from speciate.records import Records, known_program
+from speciate.records import known_network
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,8 @@ def write_model_new(job: ModelNewJob) -> dict[str, Any]:
     backend = backend_for(machine)
     knows, choices = None, Choices(asked=False)
     if job.records is not None:
-        digest, name = network_digest(made.spec, made.aliases, made.fixed), backend.manifest.name
-        program = known_program([job.records], digest, machine.name, name)
-        passed_over = program.passed_over if program else ()
-        knows = Records([job.records], machine, backend, passed_over=passed_over)
-        choices = Choices(program.choices if program else {}, asked=False)
+        digest = network_digest(made.spec, made.aliases, made.fixed)
+        knows, choices = known_network([job.records], digest, machine, backend)
     rounded, least = rounding(job.products)
     kernels = Kernels(machine, backend, rounded, guessed=True, knows=knows, least=least)
     found = way(

@@ -38,7 +38,7 @@ from ir.spec import DTYPES
 from ir.variant.derived import copy_of
 from search.record.program import network_digest
 from search.whole.ways import Networks
-from speciate.records import Records, known_program
+from speciate.records import known_network
 
 ROUNDED = (SUM,)  # the sums whose operands may be rounded
 # What operands of convolutions are rounded to: TF32, as PyTorch does it where its flags stand as they come; the
@@ -73,11 +73,9 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
     rounded, least = rounding(wanted.products)
     knows, choices, more = None, Choices(asked=False), others(machine)
     if wanted.records is not None:
-        name, digest = backend.manifest.name, digest_of(made)
-        program = known_program([wanted.records], digest, machine.name, name)
-        passed_over = program.passed_over if program else ()
-        knows = Records([wanted.records], machine, backend, None, more, passed_over)
-        choices = Choices(program.choices if program else {}, asked=False)
+        knows, choices = known_network(
+            [wanted.records], digest_of(made), machine, backend, others=more
+        )
     kernels = Kernels(
         machine, backend, rounded, guessed=True, knows=knows, others=more, least=least
     )
