@@ -9,10 +9,10 @@ import numpy as np
 from backends.gpu.threads.interpreter.accesses import WholeTile
 from backends.gpu.threads.interpreter.expressions import Code, Run
 from backends.gpu.threads.interpreter.faults import FRAGMENT, SIGNAL, WRITE_AFTER_READ
-from backends.gpu.threads.interpreter.products import computed_in, instruction_of, matrices
+from backends.gpu.threads.interpreter.products import computed_in, matrices
 from backends.gpu.threads.interpreter.shared import SharedMemory
 from backends.gpu.threads.interpreter.state import Block, Variable
-from backends.gpu.threads.interpreter.warpgroups import require_major, require_panels
+from backends.gpu.threads.interpreter.warpgroups import instruction_of_shape, require_operands
 from backends.gpu.threads.thread import TensorLoad, TensorMultiply
 from machines.gpu.matrix_instructions import MatrixInstruction
 
@@ -31,19 +31,13 @@ def multiply(
     a, b = tiles
     m, n, _ = s.shape
     memory = b.memory
-    row = instruction_of(table, s.instruction.name, n)
-    if (row.m, row.n, row.k) != s.shape:
-        hint = "take the shape from the table of matrix instructions"
-        raise block.fault(FRAGMENT, f"`{s.instruction.name}` is not of {s.shape}", hint)
+    row = instruction_of_shape(block, s, table)
     if s.pending >= stages:
         hint = "give the signal more stages than matmuls may be in flight"
         raise block.fault(SIGNAL, f"{s.pending} of {stages} stages are in flight", hint)
     of_c = matrices(block, onto, (s.instruction.c, s.instruction.c_steps), row.c, (m, n))
     rows, columns = onto.axes[-2].index, onto.axes[-1].index
-    own = next(one for one in table if one.name.format(n=n) == s.instruction.name)
-    for tile, operand, across in ((a, own.a, rows), (b, own.b, columns)):
-        require_panels(block, tile)
-        require_major(block, tile, operand, across)
+    require_operands(block, s, (a, b), (rows, columns), table)
     (depth_axis,) = (i for i in b.tile.shared.axes if i != columns)
     depth = np.arange(b.tile.extents[b.tile.shared.axes.index(depth_axis)])[None]
     threads = np.arange(0, block.threads, row.threads)[:, None, None]

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from backends.gpu.layout.swizzle import Swizzle
+from backends.gpu.matrix.fragments import Fragments
 from backends.gpu.threads.interpreter.accesses import WholeTile
 from backends.gpu.threads.interpreter.expressions import Run
 from backends.gpu.threads.interpreter.faults import FRAGMENT
 from backends.gpu.threads.interpreter.products import add, computed_in, instruction_of, matrices
 from backends.gpu.threads.interpreter.state import Block, Variable
-from backends.gpu.threads.thread import WarpgroupMultiply
+from backends.gpu.threads.thread import TensorMultiply, WarpgroupMultiply
 from ir.spec import DTYPES
 from machines.gpu.matrix_instructions import MatrixInstruction, Operand
 
@@ -30,17 +31,10 @@ def multiply(
     (onto, held), (a, b) = variables, tiles
     m, n, _ = s.shape
     memory = b.memory
-    row = instruction_of(table, s.instruction.name, n)
-    if (row.m, row.n, row.k) != s.shape:
-        hint = "take the shape from the table of matrix instructions"
-        raise block.fault(FRAGMENT, f"`{s.instruction.name}` is not of {s.shape}", hint)
+    row = instruction_of_shape(block, s, table)
     of_c = matrices(block, onto, (s.instruction.c, s.instruction.c_steps), row.c, (m, n))
     rows, columns = onto.axes[-2].index, onto.axes[-1].index
-    own = next(one for one in table if one.name.format(n=n) == s.instruction.name)
-    for tile, operand, across in ((a, own.a, rows), (b, own.b, columns)):
-        if tile is not None:
-            require_panels(block, tile)
-            require_major(block, tile, operand, across)
+    require_operands(block, s, (a, b), (rows, columns), table)
     (depth_axis,) = (i for i in b.tile.shared.axes if i != columns)
     depth = np.arange(b.tile.extents[b.tile.shared.axes.index(depth_axis)])[None]
     at = None
@@ -77,6 +71,34 @@ def multiply(
         block.land(s.pending)
 
     return run
+
+
+def instruction_of_shape(
+    block: Block, s: WarpgroupMultiply | TensorMultiply, table: Sequence[MatrixInstruction]
+) -> Fragments:
+    """The operands of a matmul's instruction. ThreadFault where that is of another shape."""
+    row = instruction_of(table, s.instruction.name, s.shape[1])
+    if (row.m, row.n, row.k) != s.shape:
+        hint = "take the shape from the table of matrix instructions"
+        raise block.fault(FRAGMENT, f"`{s.instruction.name}` is not of {s.shape}", hint)
+    return row
+
+
+def require_operands(
+    block: Block,
+    s: WarpgroupMultiply | TensorMultiply,
+    tiles: tuple[WholeTile | None, WholeTile],
+    axes: tuple[str, str],
+    table: Sequence[MatrixInstruction],
+) -> None:
+    """ThreadFault where an operand in shared memory does not lie as its instruction reads it. tiles: a and b, None
+    for one in registers.  axes: the index of rows, and that of columns."""
+    name, n = s.instruction.name, s.shape[1]
+    own = next(one for one in table if one.name.format(n=n) == name)
+    for tile, operand, across in zip(tiles, (own.a, own.b), axes, strict=True):
+        if tile is not None:
+            require_panels(block, tile)
+            require_major(block, tile, operand, across)
 
 
 def require_major(block: Block, tile: WholeTile, operand: Operand, across: str) -> None:
