@@ -23,7 +23,7 @@ MOST_HEADER = 1 << 20  # bytes
 _LENGTH = struct.Struct("<Q")
 _DTYPES = {str(dtype): dtype for dtype in NAMES}
 # No subclass: it may hold nothing, and compute when it is read, after the clock has stopped.
-_TENSORS = (torch.Tensor, torch.nn.Parameter)
+TENSORS = (torch.Tensor, torch.nn.Parameter)
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -111,13 +111,18 @@ def _tensor(data: bytearray, dtype: torch.dtype, shape: Sequence[int]) -> torch.
     return torch.frombuffer(data, dtype=torch.uint8).view(dtype).reshape(shape)
 
 
+def is_sent(value: Any) -> bool:
+    """Whether it is a tensor that goes through a line."""
+    return type(value) in TENSORS and str(value.dtype) in _DTYPES and value.layout == torch.strided
+
+
 def _packed(value: Any, tensors: list[torch.Tensor]) -> Any:
     """A structure as JSON, in which tensors are numbers in a list."""
-    if type(value) in _TENSORS:
-        if str(value.dtype) not in _DTYPES or value.layout != torch.strided:
-            return {"other": f"a tensor of {value.dtype}"}
+    if is_sent(value):
         tensors.append(value)
         return {"tensor": len(tensors) - 1}
+    if type(value) in TENSORS:
+        return {"other": f"a tensor of {value.dtype}"}
     if isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
         return {kind: [_packed(v, tensors) for v in value]}

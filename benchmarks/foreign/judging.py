@@ -21,8 +21,9 @@ from backends.gpu.device.nvml import utilization
 from benchmarks.foreign.draws import DRAWS, changed
 from benchmarks.foreign.process import Refused, SolutionProcess
 from benchmarks.foreign.shapes import Shaped, drawn_shapes
-from benchmarks.foreign.stopwatch import EventClock
-from benchmarks.foreign.truth import Truth, require_certain, still
+from benchmarks.foreign.stopwatch import UNCHANGED, EventClock, Inputs, Plan
+from benchmarks.foreign.sums import norms, sums
+from benchmarks.foreign.truth import Truth, called, require_certain, still
 from frontends.kernelbench.problem import Problem, ProblemRun
 from ir.errors import KernelError
 from search.evaluator.sandbox import Limits
@@ -35,6 +36,11 @@ WARM_UP = 5
 LOOKS, LOOK_SECONDS = 5, 0.6
 OTHERS = "something else runs on the device"
 SLACK, SLACK_US = 0.25, 250.0  # what the host may add to a call, as a share and in microseconds
+COMPARED = 2  # sets of inputs whose last timed results are compared element by element
+MOST_SETS, SETS_BYTES = 26, 2 << 30  # of inputs that cannot be scaled
+# How far sums over results may be apart, in norms of what is added: so many times the usual error
+APART, LEAST_APART, MOST_APART = 30.0, 1e-5, 0.1
+AS_GIVEN = "as given"
 NO_KERNEL = "no own kernel: PyTorch's operators do all of the work"
 _MOVES = frozenset(
     """
@@ -208,7 +214,7 @@ class _Judge:
         self.report.calls.append(
             {
                 "at": where,
-                "draw": truth.draw or "as given",
+                "draw": truth.draw or AS_GIVEN,
                 "rel_err": errors.rel_err,
                 "reference_rel_err": errors.reference_rel_err,
             }
@@ -229,37 +235,80 @@ class _Judge:
         assert self.process is not None, "it was started"
         self._make(made, Shaped("listed", self.problem, True))
         with self._turn():
-            truths = [
-                Truth.of(made.model, self._inputs(self.problem, f"timed {n}")) for n in (0, 1)
-            ]
-        sets = [t.inputs for t in truths]
-        warm, plan = self._plans(len(truths))
+            truths = [Truth.of(made.model, self._timed_inputs(n)) for n in range(COMPARED)]
+        sets: list[Sequence[Any]] = [t.inputs for t in truths]
+        if not Inputs(sets[0]).vary:  # integers alone, say: then no two calls have the same set
+            sets += [self._timed_inputs(n) for n in range(COMPARED, _sets_within(truths[0].bytes))]
+        warm, plan = self._plans(len(sets))
+        weights = self._seed("weights of sums")
         self.process.hold(sets)
         with device_turns().alone():
             if at_work():
                 self.report.no_time = OTHERS
                 return
-            idle_us = clock.idle(sets)
-            self.process.times(warm)
-            timed = _clocked(partial(self.process.times, plan))
+            idle_us = clock.idle(sets, truths[0].plain[0])
+            self.process.times(warm, weights)
+            timed = _clocked(partial(self.process.times, plan, weights))
             disturbed = at_work()
-        results = self.process.results(len(sets), sum(t.bytes for t in truths))
-        for truth, got in zip(truths, results, strict=True):
+        events, told = timed.value
+        results = self.process.results(len(sets), len(sets) * truths[0].bytes)
+        for truth, got in zip(truths, results, strict=False):
             truth.errors(got, "in a timed call")
-        us, wall_us = median(timed.value), 1e6 * timed.seconds / len(plan) - idle_us
+        with self._turn():
+            self._require_sums(made, sets, plan, weights, told)
+        us, wall_us = median(events), 1e6 * timed.seconds / len(plan) - idle_us
         require_clocks_agree(us, wall_us)
         if disturbed:
             self.report.no_time = OTHERS
             return
         self.report.time_kind = "measured"
-        self.report.time = {"us": us, "wall_us": wall_us, "runs": len(timed.value)}
+        found = {"us": max(us, wall_us), "events_us": us, "wall_us": wall_us, "runs": len(plan)}
+        self.report.time = found
 
-    def _plans(self, sets: int) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+    def _timed_inputs(self, number: int) -> Sequence[Any]:
+        return self._inputs(self.problem, f"timed {number}")
+
+    def _require_sums(
+        self,
+        made: ProblemRun,
+        sets: Sequence[Sequence[Any]],
+        plan: Plan,
+        weights: int,
+        told: Sequence[Sequence[float]],
+    ) -> None:
+        """Refused where the results of a timed call are not those of its inputs: their sums are apart by
+        more than errors such as those of the calls that were right."""
+        usual = max(
+            (
+                max(c["rel_err"], c["reference_rel_err"])
+                for c in self.report.calls
+                if c["draw"] == AS_GIVEN
+            ),
+            default=0.0,
+        )
+        share = min(MOST_APART, max(LEAST_APART, APART * usual))
+        inputs = [Inputs(s) for s in sets]
+        for n, ((at, draw), said) in enumerate(zip(plan, told, strict=True)):
+            right = called(made.model, inputs[at].filled(draw))
+            expected, spread = [float(s) for s in sums(right, weights)], norms(right, weights)
+            if len(said) == len(expected) and all(
+                abs(a - b) <= share * most
+                for a, b, most in zip(said, expected, spread, strict=True)
+            ):
+                continue
+            raise Refused(
+                "wrong",
+                f"in a timed call, number {n}: sums over its results are {said}, those of its inputs "
+                f"{expected}",
+            )
+
+    def _plans(self, sets: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """The calls before those that are timed, and these: no two have the same inputs. The last on each
-        set has the set's own."""
+        set that is compared has the set's own."""
         rng = random.Random(self._seed("plan"))
-        drawn = [(n % sets, rng.uniform(0.5, 1.0)) for n in range(WARM_UP + CALLS)]
-        return drawn[:WARM_UP], [*drawn[WARM_UP:], *((n, 1.0) for n in range(sets))]
+        drawn = [(n % sets, rng.randrange(1, 1 << 48)) for n in range(WARM_UP + CALLS)]
+        last = [(n, UNCHANGED) for n in range(COMPARED)]
+        return drawn[:WARM_UP], [*drawn[WARM_UP:], *last]
 
     def _turn(self) -> AbstractContextManager[None]:
         """A turn on the device, which whoever has something to time waits for."""
@@ -307,6 +356,11 @@ def _clocked(work: Callable[[], Any]) -> _Clocked:
     before = time.perf_counter()
     value = work()
     return _Clocked(value, time.perf_counter() - before)
+
+
+def _sets_within(size: int) -> int:
+    """How many sets of so many bytes each there may be."""
+    return max(COMPARED, min(MOST_SETS, SETS_BYTES // max(1, size)))
 
 
 def require_clocks_agree(us: float, wall_us: float) -> None:

@@ -42,8 +42,9 @@ class Here:
     def hold(self, sets):
         self.served.do_hold({}, sets)
 
-    def times(self, plan):
-        return self.served.do_time({"plan": plan}, None)[0]["us"]
+    def times(self, plan, weights):
+        said, _ = self.served.do_time({"plan": plan, "weights": weights}, None)
+        return said["us"], said["sums"]
 
     def results(self, sets, most):
         return self.served.do_results({}, None)[1]
@@ -55,7 +56,8 @@ def timed(monkeypatch, tmp_path):
     file = tmp_path / "problem.py"
     file.write_text(PROBLEM)
 
-    def judged(model, late=0.0, busy=False):
+    def judged(model, late=0.0, busy=False, problem=PROBLEM, lies=None):
+        file.write_text(problem)
         fake = Fake(late=late)
         clock = EventClock(fake.flush, fake.mark, fake.us_between, fake.wait, fake.now)
 
@@ -71,6 +73,9 @@ def timed(monkeypatch, tmp_path):
         report = Report(secret="s")
         judge = _Judge(Problem.read(str(file)), "", Options(), report)
         judge.process = Here(lambda x: model(fake, x), clock)
+        if lies is not None:
+            honest_times = judge.process.times
+            judge.process.times = lambda *given: lies(*honest_times(*given))
         judge._time(judge._made(judging.Shaped("listed", judge.problem, True)))
         return report
 
@@ -85,8 +90,15 @@ def honest(fake, x):
 def test_an_honest_solution_has_the_time_that_its_calls_take(timed):
     report = timed(honest)
     assert report.time_kind == "measured" and report.time["runs"] == judging.CALLS + 2
-    assert report.time["us"] == pytest.approx(300.0)
+    assert report.time["events_us"] == pytest.approx(300.0)
     assert report.time["wall_us"] == pytest.approx(300.0, abs=100.0)
+    assert report.time["us"] == max(report.time["events_us"], report.time["wall_us"])
+
+
+def test_events_that_lie_within_what_the_host_may_add_make_no_solution_faster(timed):
+    report = timed(honest, lies=lambda us, sums: ([200.0] * len(us), sums))
+    assert report.time["events_us"] == 200.0
+    assert report.time["us"] == report.time["wall_us"] == pytest.approx(300.0, abs=100.0)
 
 
 def test_work_that_events_do_not_span_is_refused(timed):
@@ -121,6 +133,87 @@ def test_results_that_are_kept_by_where_inputs_lie_are_wrong(timed, key):
     with pytest.raises(Refused, match="in a timed call") as seen:
         timed(cheat)
     assert seen.value.kind == "wrong"
+
+
+def test_calls_that_only_count_are_refused(timed):
+    """It computes before and after those that are timed, and gives back what it has meanwhile."""
+    calls, kept = [], []
+
+    def cheat(fake, x):
+        calls.append(x)
+        if judging.WARM_UP < len(calls) <= judging.WARM_UP + judging.CALLS:
+            fake.call(0.5)
+        else:
+            kept[:] = [honest(fake, x)]
+        return kept[0]
+
+    with pytest.raises(Refused, match="in a timed call, number 0: sums over its results") as seen:
+        timed(cheat)
+    assert seen.value.kind == "wrong"
+
+
+def test_a_result_that_is_scaled_as_its_inputs_are_is_refused(timed):
+    """A function that is homogeneous, of inputs that were those of an earlier call times a factor."""
+    kept = {}
+
+    def cheat(fake, x):
+        key = bool(x[0, 0] > 0)  # which of two sets it is
+        if key not in kept:
+            kept[key] = x.clone(), honest(fake, x)
+        before, result = kept[key]
+        fake.call(0.5)
+        return result * (x[0, 0] / before[0, 0])
+
+    with pytest.raises(Refused, match="in a timed call") as seen:
+        timed(cheat)
+    assert seen.value.kind == "wrong"
+
+
+def test_sums_that_are_made_up_are_refused(timed):
+    with pytest.raises(Refused, match="in a timed call, number 0: sums"):
+        timed(honest, lies=lambda us, sums: (us, [[0.0]] * len(us)))
+    with pytest.raises(Refused, match="in a timed call, number 0: sums"):
+        timed(honest, lies=lambda us, sums: (us, [[float("nan")]] * len(us)))
+
+
+def test_a_solution_that_writes_one_output_over_and_over_is_honest(timed):
+    held = torch.empty(6, 40)
+
+    def same(fake, x):
+        return held.copy_(honest(fake, x))
+
+    assert timed(same).time_kind == "measured"
+
+
+def test_a_solution_that_errs_as_16_bits_do_is_honest_where_its_calls_were(timed):
+    def rounded(fake, x):
+        return honest(fake, x).bfloat16().float()
+
+    with pytest.raises(Refused, match="in a timed call"):
+        timed(rounded)
+
+
+WHOLE = PROBLEM.replace("torch.randn(6, 40)", "torch.randint(0, 1000, (6, 40))").replace(
+    "x * 2.0", "x + 1"
+)
+
+
+def test_inputs_that_cannot_be_scaled_are_of_many_sets(timed):
+    """Of two sets the results could be kept."""
+    assert timed(lambda fake, x: (fake.call(300.0), x + 1)[1], problem=WHOLE).time["us"] > 299.0
+    kept = []
+
+    def cheat(fake, x):
+        for before, result in kept:
+            if torch.equal(x, before):
+                fake.call(0.5)
+                return result
+        if len(kept) < 2:
+            kept.append((x.clone(), x + 1))
+        fake.call(300.0)
+        return x + 1
+
+    assert timed(cheat, problem=WHOLE).time["us"] > 250.0, "two of many sets gain it little"
 
 
 def test_a_device_that_others_use_gives_no_time(timed):

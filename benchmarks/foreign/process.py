@@ -137,13 +137,19 @@ class SolutionProcess:
         """Sends the inputs that timed calls are given."""
         self._ask({"do": "hold"}, list(sets))
 
-    def times(self, plan: Plan) -> list[float]:
-        """Microseconds of the calls of a plan by the device's events."""
-        said, _ = self._ask({"do": "time", "plan": [list(each) for each in plan]})
-        found = said.get("us")
-        if not isinstance(found, list) or len(found) != len(plan):
+    def times(self, plan: Plan, weights: int) -> tuple[list[float], list[list[float]]]:
+        """Microseconds of the calls of a plan by the device's events, and sums over the results of each.
+        weights: the seed of those of the sums."""
+        asked = {"do": "time", "plan": [list(each) for each in plan], "weights": weights}
+        said, _ = self._ask(asked)
+        try:
+            us = [float(one) for one in said["us"]]
+            sums = [[float(one) for one in each] for each in said["sums"]]
+        except (KeyError, TypeError, ValueError):
+            us, sums = [], []
+        if len(us) != len(plan) or len(sums) != len(plan):
             raise Refused("forged", "its process sends what are no times")
-        return [float(us) for us in found]
+        return us, sums
 
     def results(self, sets: int, most: int) -> list[Any]:
         """What the last timed call gave, of each set. most: bytes of all of these."""

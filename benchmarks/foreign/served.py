@@ -121,11 +121,13 @@ class Served:
         return {"kind": "held"}, None
 
     def do_time(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
-        """Times calls by the device's events. Nothing is sent but these times: the judge's clock runs."""
+        """Times calls by the device's events. Nothing is sent but these times and a few sums: the judge's
+        clock runs."""
         assert self.clock is not None, "times are taken on a device"
         with torch.no_grad():
-            found, self.results = self.clock.times(self.model, self.sets, table["plan"])
-        return {"kind": "times", "us": found}, None
+            found = self.clock.times(self.model, self.sets, table["plan"], table["weights"])
+        self.results = found.results
+        return {"kind": "times", "us": found.us, "sums": found.sums}, None
 
     def do_results(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
         """What the last timed call on each set gave."""

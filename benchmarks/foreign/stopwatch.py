@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,22 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
 from backends.gpu.device.gpu import CudaDevice
+from benchmarks.foreign.frames import TENSORS
+from benchmarks.foreign.sums import sums
 
 IDLE_RUNS = 30
-# Which set of inputs a call gets, and by what its floats are multiplied.
-Plan = Sequence[tuple[int, float]]
+UNCHANGED = 0  # a draw that changes nothing
+# Which set of inputs a call gets, and by which draw its floats are scaled.
+Plan = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Calls that were timed."""
+
+    us: list[float]  # microseconds of each by the device's events
+    sums: list[list[float]]  # of each call's results
+    results: list[Any]  # of each set a copy of its last result as it was given, where there is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,50 +47,87 @@ class EventClock:
         gpu = CudaDevice()
         return EventClock(gpu.flush, gpu.mark, gpu.us_between, gpu.wait, gpu.now)
 
-    def idle(self, sets: Sequence[Sequence[Any]]) -> float:
-        """Microseconds by the host's clock of a run that calls nothing: filling inputs, the flush, marks."""
-        plan = [(n % len(sets), 1.0) for n in range(IDLE_RUNS)]
-        self.times(lambda *_: None, sets, plan)
+    def idle(self, sets: Sequence[Sequence[Any]], result: Any) -> float:
+        """Microseconds by the host's clock of a run that calls nothing: filling inputs, the flush, marks,
+        sums over a result."""
+        plan = [(n % len(sets), 1 + n) for n in range(IDLE_RUNS)]
+        self.times(lambda *_: result, sets, plan, 0)
         before = self.now()
-        self.times(lambda *_: None, sets, plan)
+        self.times(lambda *_: result, sets, plan, 0)
         return 1e6 * (self.now() - before) / IDLE_RUNS
 
     def times(
-        self, call: Callable[..., Any], sets: Sequence[Sequence[Any]], plan: Plan
-    ) -> tuple[list[float], list[Any]]:
-        """Microseconds of each call of a plan, and a copy of the last result of each set.
+        self, call: Callable[..., Any], sets: Sequence[Sequence[Any]], plan: Plan, weights: int
+    ) -> Timed:
+        """Times each call of a plan. weights: the seed of those of the sums.
 
-        No call has what an earlier one had, in the same memory: one that returns what it has kept is wrong.
-        What is copied was computed when the clock stopped.
+        No call has what an earlier one had, in the same memory, and of each result a sum is told: one that
+        returns what it has kept is wrong. What is copied and summed was computed when the clock stopped.
         """
-        given = [tree_map(_own, list(s)) for s in sets]
-        marks, results = [], [None] * len(sets)
-        for n, factor in plan:
-            _fill(given[n], sets[n], factor)
+        drawn = [Inputs(s) for s in sets]
+        marks, added, results = [], [], [None] * len(sets)
+        for at, draw in plan:
+            given = drawn[at].filled(draw)
             self.flush()
             start = self.mark()
-            results[n] = call(*given[n])
+            result = call(*given)
             marks.append((start, self.mark()))
-        copies = [tree_map(_own, r) for r in results]
+            added.append(sums(result, weights))
+            if draw == UNCHANGED:  # at once: each call may give the same memory
+                results[at] = tree_map(_own, result)
         self.wait()
-        return [self.us_between(a, b) for a, b in marks], copies
+        us = [self.us_between(a, b) for a, b in marks]
+        return Timed(us, [[float(s) for s in each] for each in added], results)
+
+
+class Inputs:
+    """A set's inputs, made again for each call in the same memory."""
+
+    def __init__(self, given: Sequence[Any]):
+        self._given = list(given)
+        self._own = tree_map(_own, list(given))
+        self._scaled = [_may_be_scaled(v) for v in tree_flatten(list(given))[0]]
+
+    @property
+    def vary(self) -> bool:
+        """Whether draws change anything."""
+        return any(self._scaled)
+
+    def filled(self, draw: int) -> list[Any]:
+        """The inputs of a draw, whatever the last call left there.
+
+        Each float is scaled by a factor of 0.5 to 1 that is the product of one for each of its places along
+        the axes. So no result follows from that of another draw; zeros, signs and the symmetry of a matrix stay.
+        """
+        leaves, _ = tree_flatten(self._given)
+        pairs = zip(tree_flatten(self._own)[0], leaves, self._scaled, strict=True)
+        for n, (mine, value, scaled) in enumerate(pairs):
+            if isinstance(value, torch.Tensor):
+                mine.copy_(value)
+            if scaled and draw != UNCHANGED:
+                for factor in _factors(value, draw + n):
+                    mine.mul_(factor)
+        return self._own
+
+
+def _factors(value: torch.Tensor, seed: int) -> Iterator[torch.Tensor]:
+    """What a tensor is multiplied by along each axis. Axes of one size have the same factors."""
+    rng = torch.Generator(value.device).manual_seed(seed)
+    known: dict[int, torch.Tensor] = {}
+    for axis, size in enumerate(value.shape):
+        if size not in known:
+            drawn = torch.rand(size, generator=rng, device=value.device)
+            known[size] = torch.exp2(-drawn / value.ndim)
+        yield known[size].view(-1, *[1] * (value.ndim - 1 - axis))
+
+
+def _may_be_scaled(value: Any) -> bool:
+    """Whether it is a tensor of floats; those that are whole numbers alone may stand for labels or masks."""
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return False
+    return value.element_size() > 1 and not bool((value == value.round()).all())
 
 
 def _own(value: Any) -> Any:
     """A tensor's copy. What is a subclass of one stays: to copy it could compute."""
-    return value.detach().clone() if type(value) in _TENSORS else value
-
-
-_TENSORS = (torch.Tensor, torch.nn.Parameter)
-
-
-def _fill(own: Sequence[Any], given: Sequence[Any], factor: float) -> None:
-    """Makes inputs those of a set, whatever the last call left there."""
-    leaves, _ = tree_flatten(list(given))
-    for mine, value in zip(tree_flatten(list(own))[0], leaves, strict=True):
-        if not isinstance(value, torch.Tensor):
-            continue
-        if value.is_floating_point() and value.element_size() > 1:
-            torch.mul(value, factor, out=mine)
-        else:  # integers are positions as often as numbers
-            mine.copy_(value)
+    return value.detach().clone() if type(value) in TENSORS else value

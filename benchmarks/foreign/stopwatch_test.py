@@ -4,10 +4,15 @@ import pytest
 import torch
 
 from backends.gpu.device.fake import Fake
-from benchmarks.foreign.stopwatch import EventClock
+from benchmarks.foreign.stopwatch import UNCHANGED, EventClock, Inputs
+from benchmarks.foreign.sums import norms, sums
 
-SETS = [[torch.arange(4.0), torch.tensor([1, 2])], [torch.ones(4), torch.tensor([3, 4])]]
-PLAN = [(0, 0.5), (1, 0.75), (0, 0.625), (1, 0.875), (0, 1.0), (1, 1.0)]
+SETS = [
+    [torch.arange(4.0) + 0.5, torch.tensor([1, 2])],
+    [torch.full((4,), 0.25), torch.tensor([3, 4])],
+]
+PLAN = [(0, 5), (1, 6), (0, 7), (1, 8), (0, UNCHANGED), (1, UNCHANGED)]
+WEIGHTS = 3
 
 
 @pytest.fixture
@@ -29,11 +34,12 @@ def doubled(fake):
 
 
 def test_each_call_is_cold_and_the_last_results_are_those_of_the_sets(fake, clock):
-    us, results = clock.times(doubled(fake), SETS, PLAN)
+    timed = clock.times(doubled(fake), SETS, PLAN, WEIGHTS)
+    us, results = timed.us, timed.results
     assert us == pytest.approx([120.0] + [100.0] * 5, rel=0.3) and len(fake.seen) == len(PLAN)
     for (x, _), result in zip(SETS, results, strict=True):
         assert torch.equal(result, 2 * x)
-    assert torch.equal(SETS[0][0], torch.arange(4.0)), "sets stay as they are"
+    assert torch.equal(SETS[0][0], torch.arange(4.0) + 0.5), "sets stay as they are"
 
 
 @pytest.mark.parametrize("key", [lambda x: x.data_ptr(), lambda x: tuple(x.shape)])
@@ -43,7 +49,7 @@ def test_what_keeps_results_by_where_inputs_lie_is_wrong(clock, key):
     def call(x, _):
         return kept.setdefault(key(x), 2 * x)
 
-    _, results = clock.times(call, SETS, PLAN)
+    results = clock.times(call, SETS, PLAN, WEIGHTS).results
     assert not any(torch.equal(r, 2 * x) for (x, _), r in zip(SETS, results, strict=True))
 
 
@@ -56,13 +62,13 @@ def test_what_keeps_results_by_what_inputs_hold_computes_each_time(clock):
             computed.append(key)
         return 2 * x
 
-    clock.times(call, SETS, PLAN)
+    clock.times(call, SETS, PLAN, WEIGHTS)
     assert len(computed) == len(PLAN)
 
 
 def test_results_are_those_of_when_the_clock_stopped(clock):
     shared = torch.zeros(4)
-    _, results = clock.times(lambda x, _: shared, SETS, PLAN)
+    results = clock.times(lambda x, _: shared, SETS, PLAN, WEIGHTS).results
     shared += 1  # too late
     assert all(torch.equal(r, torch.zeros(4)) for r in results)
 
@@ -76,9 +82,48 @@ def test_a_call_that_changes_its_inputs_gets_them_anew(clock):
         i.zero_()
         return x
 
-    clock.times(call, SETS, [(0, 1.0), (0, 1.0)])
-    assert seen == [([0.0, 1.0, 2.0, 3.0], [1, 2])] * 2
+    clock.times(call, SETS, [(0, UNCHANGED), (0, UNCHANGED)], WEIGHTS)
+    assert seen == [([0.5, 1.5, 2.5, 3.5], [1, 2])] * 2
 
 
 def test_a_run_that_calls_nothing_takes_the_flush(clock):
-    assert clock.idle(SETS) == pytest.approx(500.0)
+    assert clock.idle(SETS, SETS[0][0]) == pytest.approx(500.0)
+
+
+def test_no_draw_is_another_times_a_factor_and_structure_stays():
+    half = torch.randn(5, 5)
+    lower = (half + half.T).tril()
+    lower[0, 0] = 0.0
+    given = Inputs([lower, torch.randn(3, 4, 2).half(), torch.tensor([1.0, -1.0])])
+    first, other = ([t.clone() for t in given.filled(draw)] for draw in (1, 2))
+    assert torch.equal(first[0] == 0, lower == 0) and torch.equal(first[0].sign(), lower.sign())
+    for a, b, value in zip(first[:2], other[:2], (lower, given.filled(UNCHANGED)[1]), strict=True):
+        ratios = (a.double() / b.double())[value != 0]
+        assert ratios.max() > 1.05 * ratios.min()
+        share = (a.double() / value.double())[value != 0]
+        assert 0.49 < share.min() and share.max() < 1.01
+    assert torch.equal(first[2], torch.tensor([1.0, -1.0])), "labels"
+    again = half + half.T
+    made = Inputs([again]).filled(9)[0]
+    assert torch.allclose(made, made.T) and not torch.allclose(made, again)
+    assert given.vary and not Inputs([torch.ones(3), torch.tensor([1])]).vary
+
+
+def test_a_sum_tells_results_apart_wherever_they_differ():
+    result = [torch.randn(70, 3), {"n": torch.arange(9)}, torch.tensor(True), "words"]
+    told = [float(s) for s in sums(result, WEIGHTS)]
+    assert len(told) == len(norms(result, WEIGHTS)) == 3
+    assert told == [float(s) for s in sums(result, WEIGHTS)]
+    assert told != [float(s) for s in sums(result, WEIGHTS + 1)]
+    for at in (0, 100, 209):
+        other = result[0].clone()
+        other.view(-1)[at] += 1.0
+        assert float(sums([other], WEIGHTS)[0]) != told[0]
+    assert float(sums([torch.tensor([float("nan"), float("inf")])], WEIGHTS)[0]) == 0.0
+
+
+def test_sums_of_parts_are_those_of_the_whole(monkeypatch):
+    result, whole = torch.randn(1000), sums(torch.ones(1000), 1)
+    monkeypatch.setattr("benchmarks.foreign.sums.PART", 300)
+    assert len(whole) == len(sums(result, 1)) == 1
+    assert norms(result, 1)[0] == pytest.approx(0.289 * float(result.norm()), rel=0.2)

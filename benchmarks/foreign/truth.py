@@ -42,9 +42,9 @@ class Truth:
     def of(model: torch.nn.Module, inputs: Sequence[Any], draw: str = "") -> Truth:
         """Runs a model. inputs: those that a solution is given."""
         own = [_clone(v) for v in inputs]
-        first, structure = tree_flatten(_called(model, own))
+        first, structure = tree_flatten(called(model, own))
         others = [
-            tree_flatten(_called(model, [_clone(v) for v in nudged(inputs, n)]))[0]
+            tree_flatten(called(model, [_clone(v) for v in nudged(inputs, n)]))[0]
             for n in range(NOISY)
         ]
         exact, _ = tree_flatten(_in_float64(model, inputs))
@@ -122,7 +122,7 @@ def require_certain(model: torch.nn.Module, inputs: Sequence[Any], where: str) -
     found = []
     for seed in (1, 2):
         torch.manual_seed(seed)
-        found.append(tree_flatten(_called(model, [_clone(v) for v in inputs]))[0])
+        found.append(tree_flatten(called(model, [_clone(v) for v in inputs]))[0])
     for a, b in zip(*found, strict=True):
         if isinstance(a, torch.Tensor) and not same_values(a, b):
             raise KernelError(
@@ -145,7 +145,7 @@ def still(first: Any, second: Any) -> list[bool]:
     ]
 
 
-def _called(model: torch.nn.Module, inputs: Sequence[Any]) -> Any:
+def called(model: torch.nn.Module, inputs: Sequence[Any]) -> Any:
     """The result of a call that leaves nothing in the model."""
     with torch.no_grad():
         return copy.deepcopy(model)(*inputs)
