@@ -55,6 +55,7 @@ class ContestJob:
     modes: tuple[str, ...]  # baselines beside eager
     compile_seconds: float  # that one of them may take to compile
     strict: bool = False  # a wrong result is not timed
+    patience: float = 0.0  # seconds, see `DeviceTurns`
 
 
 def machine_facts(rehearsed: bool) -> dict[str, Any]:
@@ -83,7 +84,7 @@ class _Contest:
 
     def __init__(self, task: ContestJob, notes: Notes, held_at: Venue):
         self.task, self.notes, self.venue = task, notes, held_at
-        self.turns = DeviceTurns(task.work)
+        self.turns = DeviceTurns(task.work, task.patience)
         self.functions: frozenset[str] = frozenset()  # that our sources define
         self.give_way: Callable[[], None] = lambda: None  # to who waits to be alone
         path = str(task.folder / PROBLEM)

@@ -277,6 +277,7 @@ class _Race:
                 modes,
                 self.asked.compile_seconds,
                 strict,
+                self.asked.patience,
             )
             try:
                 return apart(contest, task, seconds=self.asked.problem_seconds, gigabytes=None)
@@ -423,6 +424,12 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--problem-seconds", type=float, default=150, help="for one contest")
     made.add_argument("--workers", type=int, default=max(1, cores - 4), help="that build")
     made.add_argument("--contests", type=int, default=max(1, min(6, cores // 2)), help="at a time")
+    made.add_argument(
+        "--patience",
+        type=float,
+        default=60,
+        help="seconds in which others may go on compiling before one takes its times",
+    )
     made.add_argument("--gigabytes", type=float, default=120, help="of the device, for contests")
     made.add_argument("--again", action="store_true", help="race problems that are done, too")
     return made

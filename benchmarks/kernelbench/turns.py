@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+POLL = 0.2  # seconds between two looks at who shares
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceTurns:
     """Locks in a folder that all processes name. While anyone waits to be alone, or is, nobody
-    comes to share: who waits has one turn after the other, and the sharing stops for all once."""
+    comes to share: who waits has one turn after the other, and the sharing stops for all once.
+
+    With patience, who wants to be alone first lets others come and go for so long, or until nobody shares or
+    another is out of patience. So compilers work in parallel, and times are taken in batches.
+    """
 
     folder: Path
+    patience: float = 0.0  # seconds
 
     @contextmanager
     def shared(self) -> Iterator[Callable[[], None]]:
@@ -37,6 +45,9 @@ class DeviceTurns:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Within it nobody else has the device."""
+        end = time.monotonic() + self.patience
+        while time.monotonic() < end and self._shared() and not self._waited_for():
+            time.sleep(POLL)
         with self._held("queue", fcntl.LOCK_SH), self._held("room", fcntl.LOCK_EX):
             yield
 
@@ -45,8 +56,16 @@ class DeviceTurns:
             return self._opened("room", fcntl.LOCK_SH)
 
     def _waited_for(self) -> bool:
+        """Whether anybody waits to be alone, out of patience, or is alone."""
+        return self._taken("queue")
+
+    def _shared(self) -> bool:
+        """Whether anybody is within."""
+        return self._taken("room")
+
+    def _taken(self, name: str) -> bool:
         try:
-            os.close(self._opened("queue", fcntl.LOCK_EX | fcntl.LOCK_NB))
+            os.close(self._opened(name, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
             return True
         return False

@@ -6,9 +6,11 @@ Visitors say what they do in the order in which they do it; nothing depends on h
 import fcntl
 import queue
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from benchmarks.kernelbench import turns as module
 from benchmarks.kernelbench.turns import DeviceTurns
 
 GUARD = 1800.0  # seconds: only what hangs waits so long
@@ -123,3 +125,69 @@ def test_who_shares_gives_way_to_who_waits_and_goes_on_after(turns, enters, news
         assert news.get_nowait() == (alone, "inside")
         alone.join(GUARD)
         assert enters(turns.alone)[1] == "waits"
+
+
+class Patient:
+    """A visitor who is patient: it tells when it rests, and looks again when it is told to."""
+
+    def __init__(self, folder, news, monkeypatch):
+        self.now, self.look = 0.0, threading.Semaphore(0)
+        clock = SimpleNamespace(monotonic=lambda: self.now, sleep=self._rest)
+        monkeypatch.setattr(module, "time", clock)
+        self.news = news
+        self.visitor = Visitor(Telling(folder, patience=60.0).alone, news)
+        self.visitor.start()
+
+    def _rest(self, _):
+        threading.current_thread().tell("rests")
+        self.look.acquire(timeout=GUARD)
+
+    def heard(self):
+        return self.news.get(timeout=GUARD)
+
+    def leaves(self):
+        """What it tells last is that it is inside."""
+        assert self.heard() == (self.visitor, "inside")
+        self.visitor.leave()
+
+
+def test_who_is_patient_lets_others_come_until_nobody_shares(
+    turns, enters, news, tmp_path, monkeypatch
+):
+    with turns.shared():
+        patient = Patient(tmp_path, news, monkeypatch)
+        assert patient.heard() == (patient.visitor, "rests")
+        late, what = enters(turns.shared)
+        assert what == "inside"
+        late.leave()
+    patient.look.release()
+    patient.leaves()
+
+
+def test_who_is_out_of_patience_lets_nobody_in_before(turns, enters, news, tmp_path, monkeypatch):
+    with turns.shared():
+        patient = Patient(tmp_path, news, monkeypatch)
+        assert patient.heard() == (patient.visitor, "rests")
+        patient.now = 60.0
+        patient.look.release()
+        assert patient.heard() == (patient.visitor, "waits")
+        late, what = enters(turns.shared)
+        assert what == "waits"
+    patient.leaves()
+    assert patient.heard() == (late, "inside")
+    late.leave()
+
+
+def test_who_is_patient_goes_with_another_who_is_not(turns, enters, news, tmp_path, monkeypatch):
+    with turns.shared():
+        patient = Patient(tmp_path, news, monkeypatch)
+        assert patient.heard() == (patient.visitor, "rests")
+        other, what = enters(turns.alone)
+        assert what == "waits"
+        patient.look.release()
+        assert patient.heard() == (patient.visitor, "waits")
+    for _ in range(2):
+        who, what = patient.heard()
+        assert what == "inside"
+        who.leave()
+    assert not other.is_alive()
