@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from backends.gpu.device.timing import SLACK_US, TRIES
-from benchmarks.timing import LEAST_RUNS, MOST_RUNS, RaceTimes, measure, steadiest
+from benchmarks.timing import (
+    ISSUE_US,
+    LEAST_RUNS,
+    MOST_RUNS,
+    STEADY_SPINS,
+    STEADY_US,
+    RaceTimes,
+    measure,
+    steadiest,
+)
 
 
 class FakeDevice:
@@ -77,6 +86,28 @@ def test_inputs_go_round_and_the_cache_is_flushed_before_each():
     runs = measure(call, [(0,), (1,), (2,)], device).runs
     assert device.flushed >= runs
     assert min(seen.count(n) for n in range(3)) > runs // 4
+
+
+@pytest.mark.parametrize("host", [1.0, 40.0, 290.0])
+def test_calls_wait_in_the_queue_equally_long_however_busy_the_host_is(host):
+    device, waits = FakeDevice(host=host), []
+    device.spin = lambda us: (waits.append(us), device.busy(us))
+    measure(device.kernel(5.0), [()], device)
+    assert set(waits) == {STEADY_US, 1.5 * ISSUE_US + 10}
+    device.host, waits[:] = 1000.0, []
+    measure(device.kernel(5.0), [()], device)
+    assert max(waits[STEADY_SPINS:]) >= 1000.0
+
+
+def test_sets_of_inputs_that_differ_in_work_do_not_make_a_time_unsteady():
+    """A median over all runs would be that of one half or the other."""
+    device = FakeDevice()
+    short, long = device.kernel(72.0), device.kernel(94.0)
+    found = measure(lambda which: (short, long)[which](), [(0,), (1,)], device)
+    assert found.us == pytest.approx(83.0) and not found.fault
+    turns = iter(range(100_000))
+    noisy = measure(lambda: (short, long)[next(turns) // 2 % 2](), [()], device)
+    assert noisy.fault.startswith("its times spread")
 
 
 def test_work_that_the_events_do_not_see_is_noticed():
