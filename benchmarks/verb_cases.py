@@ -101,6 +101,11 @@ _ATTENTION = (
 _ROWS = (*_tiled("", m=1), "threads(y, count=256)")
 _LARGE = dict(M=8192, K=8192, N=8192)
 _FEW = dict(M=1024, K=16384, N=2048)  # 64 tiles, for 132 processors
+_KEEPS = "cache(x, hint=evict_last, last=evict_first)"
+_LONG_ROWS = (
+    *_tiled("k", m=1, k=16384),
+    *("online(mx, into=s)", "threads(y, count=1024)"),
+)
 _BASES: dict[str, tuple[str, Sizes, tuple[str, ...]]] = {
     "matmul": ("matmul_bf16", _LARGE, _MATMUL),
     "few tiles": ("matmul_bf16", _FEW, changed(_MATMUL, "rasterize(m, size=8, over=n)")),
@@ -108,6 +113,7 @@ _BASES: dict[str, tuple[str, Sizes, tuple[str, ...]]] = {
     "epilogue": ("matmul_bias_gelu", dict(M=4096, K=1024, N=4096), _GELU),
     "attention": ("attention", dict(H=64, M=2048, N=2048, D=128), _ATTENTION),
     "rows": ("softmax", dict(M=8192, K=8192), _ROWS),
+    "long rows": ("softmax", dict(M=4096, K=131072), _LONG_ROWS),
 }
 _TOPICS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
     "copies": (
@@ -225,6 +231,17 @@ _TOPICS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
             "y evict_first": ("cache(y, hint=evict_first)",),
             "512 threads": ("threads(y, count=512)",),
             "40 registers": ("registers(y, limit=40)",),
+        },
+    ),
+    "passes over rows": (
+        "long rows",
+        {
+            "each from the first tile": (),
+            "x stays until it was loaded last": (_KEEPS,),
+            "y evict_first": ("cache(y, hint=evict_first)",),
+            "serpentine": ("serpentine(k.outer)",),
+            "serpentine, x stays": ("serpentine(k.outer)", _KEEPS),
+            "all three": ("serpentine(k.outer)", _KEEPS, "cache(y, hint=evict_first)"),
         },
     ),
 }

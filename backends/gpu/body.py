@@ -13,7 +13,7 @@ from backends.gpu.exponents import exponents
 from backends.gpu.expressions import Expressions
 from backends.gpu.factors import exact_differences, factors
 from backends.gpu.flat_sums import FlatSum, with_flat_sums
-from backends.gpu.flatten import origins, steps
+from backends.gpu.flatten import from_end, origins, steps
 from backends.gpu.interior import interior
 from backends.gpu.masks import Masks
 from backends.gpu.peel import peeled, without
@@ -308,8 +308,8 @@ class BodyBuilder:
         header = self.positions(s.index, block.size, high)
         if s.backwards:
             name = Name("step", s.index)
-            last = Apply("sub", (high, Number(1)))
-            header = [Assign(at, Apply("sub", (last, name))), *header]
+            origin, high = from_end(low, high, s.tile, name)
+            header, low = [Assign(at, origin), *header], ZERO
         inner = any(isinstance(x, Loop) for x in s.body)
         own = self._stages(s)
         short = block.scalar and _length(low, high) <= self.rules.unrolled

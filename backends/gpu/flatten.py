@@ -1,14 +1,13 @@
-"""Nested loops flattened to one: its steps, and where each of them is in a step; see
-`ir.nest.nested`."""
+"""Loops by their steps: nested loops flattened to one, see `ir.nest.nested`, and loops from their end."""
 
 from __future__ import annotations
 
 from math import prod
 
 from backends.gpu.tile import Name, StepOrigin, Tiles
-from backends.gpu.values import product
+from backends.gpu.values import ZERO, product, scaled
 from ir.nest.nest import Loop
-from ir.spec import Expr, Number
+from ir.spec import Apply, Expr, Number
 
 
 def steps(loops: tuple[Loop, ...]) -> Expr:
@@ -31,6 +30,21 @@ def origins(loops: tuple[Loop, ...], step: Name) -> tuple[StepOrigin, ...]:
         )
         for place, loop in enumerate(loops)
     )
+
+
+def from_end(low: Expr, high: Expr, tile: int, step: Name) -> tuple[Expr, Expr]:
+    """Of a loop over the tiles from `low` to `high` that runs from the last to the first: the origin in a
+    step, which counts elements from 0 on, and where the steps end."""
+    span = high if low == ZERO else Apply("sub", (high, low))
+    last: Expr
+    if tile == 1:
+        last = Apply("sub", (span, Number(1)))
+    elif isinstance(span, Number):
+        last = Number((-(-int(span.value) // tile) - 1) * tile)
+    else:
+        last = scaled(Apply("sub", (Tiles(span, tile), Number(1))), tile)
+    last = last if low == ZERO else Apply("add", (low, last))
+    return Apply("sub", (last, step)), span
 
 
 def _steps(loop: Loop) -> Expr:

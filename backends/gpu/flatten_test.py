@@ -5,7 +5,7 @@ from math import ceil
 
 import pytest
 
-from backends.gpu.flatten import origins, steps
+from backends.gpu.flatten import from_end, origins, steps
 from backends.gpu.text import scalar_text, statement_lines
 from backends.gpu.tile import Name
 from ir.nest.nest import Bound, Loop
@@ -44,3 +44,21 @@ def test_known_steps_are_one_number():
     loops = (loop("i", 1, Number(3)), loop("j", 4, Number(9)))
     assert steps(loops) == Number(9)
     assert steps((loop("c", 16, Size("C")), *loops)).args[1] == Number(9)
+
+
+@pytest.mark.parametrize("tile", [1, 4])
+@pytest.mark.parametrize("low", [Number(0), Number(8), Size("L")])
+@pytest.mark.parametrize("high", [Number(19), Size("H")])
+@pytest.mark.parametrize("end", [9, 16, 19, 20])
+def test_a_loop_from_its_end_has_the_same_tiles(tile, low, high, end):
+    names = {"cdiv": cdiv, "L": 8, "H": end}
+    first, last = (eval(scalar_text(e), names) for e in (low, high))
+    at, span = from_end(low, high, tile, STEP)
+    steps_of = range(0, eval(scalar_text(span), names), tile)
+    found = [eval(scalar_text(at), names | {"j_step": step}) for step in steps_of]
+    assert found == list(range(first, last, tile))[::-1]
+
+
+def test_a_loop_from_its_end_without_tiles_has_no_step():
+    _, span = from_end(Size("L"), Size("L"), 4, STEP)
+    assert eval(scalar_text(span), {"L": 8}) == 0

@@ -28,7 +28,8 @@ def peeled(loop: Loop) -> tuple[tuple[Loop, frozenset[Expr]], ...]:
     below = Apply("mul", (Apply("floordiv", (Index(over), tile)), tile))
     middle = Bound(size=Apply("minimum", (settled(loop.high.size), below)))
     first = replace(loop, high=middle)
-    return (first, true), (replace(loop, low=middle), frozenset())
+    parts = (first, true), (replace(loop, low=middle), frozenset[Expr]())
+    return parts[::-1] if loop.backwards else parts
 
 
 def without(expr: Expr, true: frozenset[Expr]) -> Expr:

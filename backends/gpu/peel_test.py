@@ -1,5 +1,7 @@
 """Loops that a mask cuts short, in two."""
 
+from dataclasses import replace
+
 from backends.gpu.peel import peeled, without
 from ir.nest.nest import Bound, Loop, Map, Tile
 from ir.spec import Apply, Index, Number, Size
@@ -65,3 +67,11 @@ def test_choices_that_are_settled_go():
     assert without(CHOICE, frozenset()) == CHOICE
     other = Apply("where", (Apply("lt", (N, M)), Tile("s"), Number(0.0)))
     assert without(other, frozenset({CAUSAL})) == other
+
+
+def test_of_a_loop_from_its_end_the_last_tiles_come_first():
+    turned = replace(loop(), backwards=True)
+    (last, none), (rest, true) = peeled(turned)
+    assert true == {CAUSAL} and not none
+    assert last.low == rest.high and last.high == turned.high and rest.low == turned.low
+    assert last.backwards and rest.backwards

@@ -20,11 +20,12 @@ from backends.shared.names import Names
 from backends.shared.words import RESERVED
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
-from ir.nest.nest import Dot, Fill, Statement
+from ir.nest.nest import Dot, Fill, Loop, Statement
 from ir.parse.parse import parse_workload
 from ir.workload import LIBRARY
 from testing.conformance.hostile import passing, reaching_sources
 from testing.conformance.suite import language_cases
+from testing.samples.samples import decisions
 
 MACHINE = target("cpu")
 KERNELS = sorted(p.stem for p in LIBRARY.glob("*.kir"))
@@ -94,6 +95,27 @@ def test_a_kernel_of_the_library_is_right(kernel, plain, tmp_path):
     built = plain.build(plain.emit(nest, MACHINE), nest, MACHINE, tmp_path)
     for sizes in w.checks[:2]:
         check(plain, built, nest, MACHINE, w.spec, sizes, seed=5)
+
+
+def test_loops_run_from_the_last_tile_to_the_first(plain, tmp_path):
+    """No machine of this class has a decision for it; the nest is turned here."""
+    case = language_cases()["a maximum over ranges of data"]
+    w = case.workload
+    lines = ("tile(b, size=1)", "tile(l, size=8)", "place(b.outer, level=grid)")
+    nest = lower(w.spec, decisions(w.spec, *lines), MACHINE, w.checks[0])
+    launches = tuple(replace(la, body=_turned(la.body)) for la in nest.launches)
+    turned = replace(nest, launches=launches)
+    source = plain.emit(turned, MACHINE)
+    assert source != plain.emit(nest, MACHINE) and "l_at -= 8" in source
+    built = plain.build(source, turned, MACHINE, tmp_path)
+    check(plain, built, turned, MACHINE, w.spec, w.checks[0], seed=5)
+
+
+def _turned(block):
+    return tuple(
+        replace(s, backwards=True, body=_turned(s.body)) if isinstance(s, Loop) else s
+        for s in block
+    )
 
 
 def test_a_backend_that_admits_everything_is_found(plain, tmp_path):

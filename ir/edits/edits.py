@@ -377,6 +377,19 @@ def _unrolled(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
             yield Edit(old, None)
 
 
+def _turned(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """Every second loop over the same tiles from its end."""
+    if "serpentine" not in ground.machine.model.verbs:
+        return
+    grid = {d.subject for d in schedule.of("place") if d.option("level") == "grid"}
+    for loop in (f"{d.subject}.outer" for d in schedule.of("tile")):
+        old, new = schedule.find("serpentine", loop), Decision("serpentine", loop)
+        if old:
+            yield Edit(old, None)
+        elif loop not in grid:
+            yield Edit(None, new)
+
+
 _LISTERS = (
     _tiles,
     _places,
@@ -389,6 +402,7 @@ _LISTERS = (
     _launches,
     _matmuls,
     _unrolled,
+    _turned,
 )
 
 
@@ -398,7 +412,7 @@ def _without_dangling(schedule: Schedule) -> Schedule:
     units = {d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"}
     kept = []
     for d in schedule.decisions:
-        if d.verb == "unroll_loop" and d.subject not in loops - grid:
+        if d.verb in ("unroll_loop", "serpentine") and d.subject not in loops - grid:
             continue
         if d.verb in ("warps", "instruction", "overlap") and d.subject not in units:
             continue

@@ -12,7 +12,7 @@ OF_CLASS = frozenset(
     """
     associate unroll split_k flatten atomic causal_bound multicast keep rasterize cluster
     threads persistent stream_k cooperative specialize registers roles pingpong warps instruction overlap
-    unroll_loop cache swizzle pad epilogue
+    unroll_loop serpentine cache swizzle pad epilogue
     """.split()
 )
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from ir.errors import KernelError
 from ir.lower.cooperative import gathered
 from ir.lower.frame import frame
+from ir.lower.passes import in_passes
 from ir.lower.stream_k import streamed
 from ir.machine import Machine
 from ir.nest.bulk import require_boxes
@@ -51,7 +52,7 @@ def _lowered(
 ) -> LoopNest:
     found = frame(spec, schedule, machine)
     bound = bind(spec, sizes)
-    filled = (one.filled(schedule) for one in found.launches)
+    filled = (in_passes(one.filled(schedule), schedule) for one in found.launches)
     made = [part for one in filled for part in streamed(one, schedule, machine)]
     launches = tuple(gathered(made, schedule, machine, bound))
     require_boxes(launches, schedule, machine, bound)

@@ -300,12 +300,20 @@ _TABLE = (
         {},
     ),
     Verb(
+        "serpentine",
+        "each of several loops over the same tiles runs from the first to the last -> every second one "
+        "from the last to the first, and begins with what the one before left in the caches",
+        "loop",
+        {},
+        {},
+    ),
+    Verb(
         "cache",
         "a tensor's lines stay in the caches as the hardware decides -> with a hint: evict_first, "
-        "evict_last or no_allocate (bypass L1)",
+        "evict_last or no_allocate (bypass L1); `last`: that of the last of several loads",
         "tensor",
-        {"hint": "hint"},
         {},
+        {"hint": "hint", "last": "hint"},
     ),
     Verb(
         "swizzle",

@@ -15,6 +15,7 @@ from ir.lower.verb_table import VERBS
 from ir.machine import DIRECT, Machine
 from ir.nest.nest import HINTS, WAYS
 from ir.nest.steps import promote
+from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
 from ir.spec import DTYPES, Facts, Reduce, Spec
 from ir.variant.atomic import WIDE, facts_with_places
@@ -289,6 +290,34 @@ class _Checker:
         self._of_class(decision)
         self.machine.model.check_decision(decision, self.machine)
 
+    def _serpentine(self, decision: Decision) -> None:
+        self._of_class(decision)
+        index = decision.subject.removesuffix(".outer")
+        if any(r.index == index for r in recurrences(self.spec)):
+            raise KernelError(
+                f"`{index}` counts the steps of a recurrence, which run in order",
+                place=decision.place,
+                hint=f"drop {decision}",
+            )
+
+    def _cache(self, decision: Decision) -> None:
+        self._of_class(decision)
+        hint, last = decision.option("hint"), decision.option("last")
+        if hint is None and last is None:
+            raise KernelError(
+                f"`cache({decision.subject})` has no hint",
+                place=decision.place,
+                hint=f"cache({decision.subject}, hint=...)",
+            )
+        if hint == last:
+            raise KernelError(
+                f"all loads of `{decision.subject}` have the hint `{hint}`, so `last={last}` would "
+                "change nothing",
+                place=decision.place,
+                hint=f"cache({decision.subject}, hint={hint})",
+            )
+        self.machine.model.check_decision(decision, self.machine)
+
     def _epilogue(self, decision: Decision) -> None:
         self._of_machine(decision)
         bulk = self.schedule.find("copy", decision.subject)
@@ -375,7 +404,8 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "roles": _Checker._of_machine,
     "pingpong": _Checker._of_class,
     "unroll_loop": _Checker._unroll_loop,
-    "cache": _Checker._of_machine,
+    "serpentine": _Checker._serpentine,
+    "cache": _Checker._cache,
     "epilogue": _Checker._epilogue,
     "swizzle": _Checker._laid,
     "pad": _Checker._laid,

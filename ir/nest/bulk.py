@@ -26,7 +26,7 @@ def bulk(schedule: Schedule, tensor: str) -> bool:
 def hint(schedule: Schedule, tensor: str) -> str:
     """What a schedule has the caches told of a tensor; empty: nothing."""
     decision = schedule.find("cache", tensor)
-    return str(decision.option("hint")) if decision else ""
+    return str(decision.option("hint", "")) if decision else ""
 
 
 def shared(s: Load, index: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 from ir.errors import KernelError
@@ -13,7 +14,7 @@ from ir.schedule import Decision, Schedule
 def idle(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each `load`, `pipeline`, `multicast`, `keep`, `unroll_loop`, `cache`, `swizzle`, `pad`,
+    """Each `load`, `pipeline`, `multicast`, `keep`, `unroll_loop`, `serpentine`, `cache`, `swizzle`, `pad`,
     `epilogue`, `roles` and `pingpong` without which the launches would be the same, with the reason."""
     loads = schedule.of("load")
     # Not every lowering pays for a walk: few schedules have a `load`.
@@ -28,12 +29,7 @@ def idle(
         if index not in unrolled:
             why = f"`{index}` is walked by no loop"
             yield decision, _nothing(decision, why, {f"{i}.outer" for i in unrolled})
-    hinted = {t for la in launches for t in _hinted(la, machine.rendering.hints_of)}
-    for decision in schedule.of("cache"):
-        if decision.subject not in hinted:
-            ways = ", ".join(_WAYS[m] for m in machine.rendering.hints_of)
-            why = f"`{decision.subject}` is moved by nothing that takes the hint, of {ways}"
-            yield decision, _nothing(decision, why, hinted)
+    yield from _of_caches(launches, schedule, machine)
     shared = {
         v.tensor
         for la in launches
@@ -67,6 +63,30 @@ def idle(
             yield decision, _nothing(decision, why, staged)
 
 
+def _of_caches(
+    launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
+) -> Iterator[tuple[Decision, KernelError]]:
+    """Those of `serpentine` and `cache`."""
+    turned = {
+        s.index for la in launches for s in la.statements() if isinstance(s, Loop) and s.backwards
+    }
+    for decision in schedule.of("serpentine"):
+        index = decision.subject.removesuffix(".outer")
+        if index not in turned:
+            why = f"no launch has a second loop over `{index}`"
+            yield decision, _nothing(decision, why, {f"{i}.outer" for i in turned})
+    hinted = {t for la in launches for t in _hinted(la, machine.rendering.hints_of)}
+    again = {t for la in launches for t, n in times_loaded(la).items() if n > 1}
+    for decision in schedule.of("cache"):
+        if decision.subject not in hinted:
+            ways = ", ".join(_WAYS[m] for m in machine.rendering.hints_of)
+            why = f"`{decision.subject}` is moved by nothing that takes the hint, of {ways}"
+            yield decision, _nothing(decision, why, hinted)
+        elif decision.option("last") and decision.subject not in again:
+            why = f"no launch has several loads of `{decision.subject}`"
+            yield decision, _nothing(decision, why, again)
+
+
 def _moves(
     launches: tuple[Launch, ...], schedule: Schedule
 ) -> Iterator[tuple[Decision, KernelError]]:
@@ -86,6 +106,11 @@ def _moves(
         if decision.subject not in slotted:
             why = f"no loop over `{decision.option('over')}` loads or computes `{decision.subject}`"
             yield decision, _nothing(decision, why, slotted)
+
+
+def times_loaded(launch: Launch) -> Counter[str]:
+    """How many loads of each tensor the text of a launch has."""
+    return Counter(s.tensor for s in launch.statements() if isinstance(s, Load))
 
 
 _WAYS = {

@@ -265,7 +265,7 @@ class Loop(Statement):
     low: Bound
     high: Bound
     body: tuple[Statement, ...]
-    backwards: bool = False  # from the last to the first; tiles of one only
+    backwards: bool = False  # from the last to the first
     unroll: int = 0  # iterations that the compiler does at once, 0: it chooses
 
 

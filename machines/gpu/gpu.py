@@ -29,6 +29,7 @@ from machines.gpu.bulk_seeds import in_bulk, in_turns, of_windows, with_epilogue
 from machines.gpu.cooperative_seeds import in_one_launch
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
+from machines.gpu.pass_seeds import with_passes
 from machines.gpu.role_seeds import with_roles
 from machines.gpu.seed import seed
 from machines.gpu.warpgroup_seeds import for_warpgroups
@@ -52,6 +53,7 @@ VERBS = frozenset(
         "instruction",
         "overlap",
         "unroll_loop",
+        "serpentine",
         "cache",
         "cluster",
         "swizzle",
@@ -190,7 +192,8 @@ class Gpu:
         bulk."""
         if sum(contraction(e) is not None for e in spec.equations) > 1:
             cost = None  # of fused matmuls the quick cost tells more: docs/benchmarks.md
-        return in_bulk(spec, machine, sizes, seed(spec, machine, sizes, rounded, cost))
+        found = in_bulk(spec, machine, sizes, seed(spec, machine, sizes, rounded, cost))
+        return with_passes(spec, machine, sizes, found)
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
         """Those with roles; of other algorithms the seed is the best, by an estimate that tells them apart."""

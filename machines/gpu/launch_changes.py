@@ -17,6 +17,7 @@ from machines.gpu.limits import cache_hints, register_limits
 
 GROUP_SIZES = (2, 4, 8, 16)
 RESIDENT = (1, 2, 3, 4)
+KEPT = ("evict_last", "evict_first")  # hints of what is loaded again, and for the last time
 
 Options = tuple[tuple[str, int | str], ...]
 ROLES: tuple[Options, ...] = (
@@ -55,11 +56,23 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
     for tensor in _named(spec, schedule, "pingpong") if "pingpong" in verbs else ():
         if _alternates(spec, schedule, machine, tensor):
             yield from _toggled(schedule, "pingpong", tensor)
-    moved = dict.fromkeys(t.name for t in (*spec.inputs, *spec.outputs))
-    for tensor in moved if "cache" in verbs else ():
-        yield from _values(schedule, "cache", tensor, "hint", cache_hints(machine))
+    if "cache" in verbs:
+        yield from _hints(spec, schedule, cache_hints(machine))
     for tensor in _named(spec, schedule, "specialize") if "specialize" in verbs else ():
         yield from _toggled(schedule, "specialize", tensor)
+
+
+def _hints(spec: Spec, schedule: Schedule, known: Sequence[str]) -> Iterator[Change]:
+    """What the caches are told of each tensor; of an input that several loops may load, also something else by
+    the last of them."""
+    grid = {d.subject for d in schedule.of("place") if d.option("level") == "grid"}
+    looped = any(f"{d.subject}.outer" not in grid for d in schedule.of("tile"))
+    inputs = {t.name for t in spec.inputs}
+    for tensor in dict.fromkeys(t.name for t in (*spec.inputs, *spec.outputs)):
+        told: list[Options] = [(("hint", hint),) for hint in known]
+        if looped and tensor in inputs and set(KEPT) <= set(known):
+            told += [tuple(zip(("hint", "last"), KEPT, strict=True)), (("last", KEPT[1]),)]
+        yield from _options(schedule, "cache", tensor, told)
 
 
 def _swizzles(schedule: Schedule) -> Iterator[Change]:

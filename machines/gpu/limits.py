@@ -42,14 +42,20 @@ def check_decision(decision: Decision, machine: Machine) -> None:
         _check_registers(decision, machine)
     if decision.verb == "roles":
         _check_roles(decision, machine)
-    if decision.verb == "cache" and decision.option("hint") not in cache_hints(machine):
-        raise KernelError(
-            f"`{machine.name}` has no hint `{decision.option('hint')}` to its caches",
-            place=decision.place,
-            allowed=", ".join(cache_hints(machine))
-            or "none: no `cache_hints` of its file names one",
-            hint=f"drop {decision}",
-        )
+    if decision.verb == "cache":
+        _check_hints(decision, machine)
+
+
+def _check_hints(decision: Decision, machine: Machine) -> None:
+    known = cache_hints(machine)
+    for _, hint in decision.options:
+        if hint not in known:
+            raise KernelError(
+                f"`{machine.name}` has no hint `{hint}` to its caches",
+                place=decision.place,
+                allowed=", ".join(known) or "none: no `cache_hints` of its file names one",
+                hint=f"drop {decision}",
+            )
 
 
 def cache_hints(machine: Machine) -> tuple[str, ...]:

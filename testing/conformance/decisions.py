@@ -274,3 +274,20 @@ def _rows() -> Iterator[Case]:
         ("rows that are loaded whole", "load(x, at=grid)"),
     ):
         yield Case(title, softmax, ("staging", "reduction"), f"{tiles}{line}\n")
+    turned = f"{tiles}serpentine(k.outer)\n"
+    for title, more in (
+        ("rows from their ends", ""),
+        ("rows from their ends, in stages", "pipeline(x, stages=3)"),
+        ("rows from their ends, of known sizes", "specialize(y)"),
+        (
+            "rows that stay until they were loaded last",
+            "cache(x, hint=evict_last, last=evict_first)",
+        ),
+        ("rows that go after the last loop", "cache(x, last=evict_first)"),
+    ):
+        yield Case(title, softmax, ("mapping", "reduction"), f"{turned}{more}\n")
+    masked = "".join(
+        f"{line}\n" for line in ONLINE.split("\n") if not line.startswith(("fuse", "online"))
+    )
+    cut = f"{masked}causal_bound(n, at=m)\nserpentine(n.outer)\n"
+    yield Case("masked rows from their ends", CAUSAL, ("matmul", "mapping"), cut, registers=True)

@@ -196,6 +196,15 @@ def _ranges() -> Iterator[Case]:
     most = equations({"y": f"max(w[l], {bounds})"}, "f32", "b", "B")
     text = kernel("w: f32[L], offsets: i32[B + 1]", most, ({"B": 5, "L": 23},))
     yield Case("a maximum over ranges of data", text, ("jagged",))
+    twice = equations({"y": f"sum(exp(w[l] - most[b]), {bounds})"}, "f32", "b", "B")
+    text = kernel(
+        "w: f32[L], offsets: i32[B + 1]",
+        twice,
+        ({"B": 5, "L": 23},),
+        f"most[b] = max(w[l], {bounds})",
+    )
+    turned = "tile(b, size=1)\ntile(l, size=8)\nplace(b.outer, level=grid)\nserpentine(l.outer)"
+    yield Case("ranges of data from their ends", text, ("jagged", "mapping"), turned)
     for dtype, borders in SEARCHED:
         outputs = equations({"place": "bucketize(x[m, k], borders)"}, "i32", "m, k", "M, K")
         text = kernel(f"x: {dtype}[M, K], borders: {borders}[U]", outputs, ())

@@ -58,11 +58,11 @@ def served(case: Case, machine: Machine) -> bool:
     them."""
     if case.warp not in (0, machine.warp):
         return False
-    if not set(re.findall(r"hint=(\w+)", case.schedule)) <= set(cache_hints(machine)):
+    if not set(re.findall(r"(?:hint|last)=(\w+)", case.schedule)) <= set(cache_hints(machine)):
         return False
     if "copy" in case.verbs and "bulk" not in machine.engines:
         return False
-    if "keep" in case.verbs and "keep" not in machine.model.verbs:
+    if case.verbs & {"keep", "serpentine"} - machine.model.verbs:
         return False
     families = machine.details.get("gpu", {}).get("instructions")
     if "instruction" in case.verbs and not families:

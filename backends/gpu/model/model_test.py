@@ -421,3 +421,30 @@ def test_guesses_of_one_launch_at_several_sizes_and_on_several_chips_are_apart()
     assert [modelled(nest, CHIP, RULES, one, {}).us for one in sizes] == before
     slower = replace(CHIP, launch_us=2 * CHIP.launch_us)
     assert modelled(nest, slower, RULES, sizes[0], {}).us > before[0]
+
+
+LONG = {"M": 4096, "K": 65536}  # 132 rows are 35 MB, the cache holds 52
+PASSES = (
+    "tile(m, size=1)",
+    "tile(k, size=4096)",
+    "place(m.outer, level=grid)",
+    "threads(y, count=1024)",
+)
+TURNED, TOLD = "serpentine(k.outer)", "cache(x, hint=evict_last, last=evict_first)"
+
+
+def fetched(*lines):
+    """Bytes that rows read twice are fetched and stored, over their own."""
+    spec = spec_of("s[m] = sum(x[m, k], k)", "y[m, k] = x[m, k] / s[m]")
+    nest = nest_of(spec, *PASSES, *lines, sizes=LONG)
+    return terms_of(nest, LONG)["fetched_bytes"] / (4096 * 65536 * 4)
+
+
+def test_passes_that_turn_find_rows_in_the_cache():
+    stored = "cache(y, hint=evict_first)"
+    plain, told, turned = fetched(), fetched(TOLD, stored), fetched(TURNED)
+    both, most = fetched(TURNED, TOLD), fetched(TURNED, TOLD, stored)
+    assert plain == pytest.approx(3, rel=0.01)
+    assert fetched(stored) == plain and fetched("cache(x, hint=evict_last)") == plain
+    assert 2 < most < both < turned < plain
+    assert most < told < plain

@@ -32,6 +32,8 @@ class Move:
     rows: float = 0.0  # bytes of one row of a gather, else 0
     bytes: float = 0.0  # in registers while it is in flight; 0 for a bulk copy
     sharing: int = 1  # blocks of a cluster for which the cache is asked once
+    cache: str = ""  # the hint to the caches
+    turned: bool = False  # whether it is in a loop from the last tile to the first
 
     @property
     def asked(self) -> float:
@@ -76,6 +78,7 @@ def move(
         rows=rows,
         bytes=0.0 if s.bulk else float(width * elements),
         sharing=_sharing(s, ext),
+        cache=s.cache,
     )
 
 

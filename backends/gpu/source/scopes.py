@@ -47,9 +47,11 @@ def scoped(launch: Launch) -> tuple[tuple[Statement, ...], tuple[Statement, ...]
 
 class _Scopes:
     def __init__(self, launch: Launch):
-        loops = {s.name for s in _all((*launch.once, *launch.body)) if isinstance(s, Loop)}
+        every = _all((*launch.once, *launch.body))
+        # The origin of a loop that runs from the end is computed; other loops over the index count it.
+        loops = {s.name for s in every if isinstance(s, Loop)}
         known = {
-            *loops,
+            *(loops - {s.name for s in every if isinstance(s, Each)}),
             Name("tile"),
             Name("block"),
             CONSUMER,
@@ -58,7 +60,7 @@ class _Scopes:
         }  # what a text declares of itself
         self.fragments = {f.name: f for f in launch.fragments if f.name not in known}
         self.written: dict[Name, int] = {}
-        for s in _all((*launch.once, *launch.body)):
+        for s in every:
             name = getattr(s, "name", None) or getattr(s, "to", None)
             if name is not None:
                 self.written[name] = self.written.get(name, 0) + 1
@@ -68,7 +70,7 @@ class _Scopes:
         first: dict[Name, int] = {}
         last: dict[Name, int] = {}
         for place, s in enumerate(block):
-            for name in _names((s,)) & own:
+            for name in _free((s,)) & own:
                 first.setdefault(name, place)
                 last[name] = place
         found: list[Statement] = []
@@ -111,6 +113,20 @@ def _inside(s: Statement, name: Name) -> bool:
 
 def _names(nodes: tuple) -> frozenset[Name]:
     return frozenset(e for e in expressions(*nodes) if isinstance(e, Name))
+
+
+def _free(block: tuple[Statement, ...]) -> frozenset[Name]:
+    """The names in statements that no loop among them declares."""
+    found: frozenset[Name] = frozenset()
+    for s in block:
+        match s:
+            case Loop(name=own, low=low, high=high, body=body):
+                found |= _names((low, high)) | _free(body) - {own}
+            case Guard(condition, body, others):
+                found |= _names((condition,)) | _free((*body, *others))
+            case _:
+                found |= _names((s,))
+    return found
 
 
 def _all(block: tuple[Statement, ...]) -> list[Statement]:
