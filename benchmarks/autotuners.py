@@ -3,7 +3,7 @@
 For each kernel one process searches by `speciate.evolve` from the equations, with the seed schedules that everybody
 gets and no records. Then another has Helion tune kernels of its own examples, which whoever runs this
 has fetched (`--helion`: a checkout of its repository); its compilers are forked, so nothing else of ours runs
-there. Where Helion has several forms of a kernel, each is tuned for as long, and the fastest counts. Both sides are
+there. A row has the settings that Helion was given (`helion_settings`). Where Helion has several forms of a kernel, each is tuned for as long, and the fastest counts. Both sides are
 checked against float64, then timed in turn on the same inputs. A row is written as its kernel ends.
 """
 
@@ -61,8 +61,11 @@ FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 SETS = 3  # of inputs that calls go around
 GRACE = 600.0  # seconds beyond those of searching, for one kernel
 MOST_WORDS = 400  # of a reason
-# Its epilogue is a function within another, which cannot be sent to a process
-HELION = {"HELION_AUTOTUNE_BENCHMARK_SUBPROCESS": "0", "HELION_AUTOTUNE_PROGRESS_BAR": "0"}
+# Of the seconds of a search, those that Helion's compilers may take for a configuration. It builds a hundred at first,
+# times none of them before all are built or given up, and gives up after 60 s unless it is told: of a few with large
+# tiles, Triton takes longer than all of the budget.
+COMPILE_SHARE = 0.2
+LEAST_COMPILE = 4.0
 OURS, TOLD = "ours", "told.json"  # what the search leaves for the race
 Form = Callable[..., Tensor]
 EXAMPLES = """
@@ -135,14 +138,25 @@ def _ended(asked: argparse.Namespace, kernel: str, part: str, place: Path, limit
     kept = dict.fromkeys(
         ("HELION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "XDG_DATA_HOME"), str(place)
     )
-    budget = {"HELION_AUTOTUNE_BUDGET_SECONDS": f"{asked.seconds:g}"}
     command = [sys.executable, "-m", "benchmarks.autotuners", *words]
-    around = {**os.environ, **kept, **budget, **HELION}
+    around = {**os.environ, **kept, **helion_settings(asked.seconds)}
     try:
         done = subprocess.run(command, cwd=ROOT, env=around, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return f"{part}: no end after {limit:g} s"
     return f"{part}: it ended with {done.returncode}" if done.returncode else ""
+
+
+def helion_settings(seconds: float) -> dict[str, str]:
+    """What Helion is told, by variable of its environment; its other settings are its own. seconds: of its search."""
+    compiling = max(LEAST_COMPILE, COMPILE_SHARE * seconds)
+    return {
+        "HELION_AUTOTUNE_BUDGET_SECONDS": f"{seconds:g}",
+        "HELION_AUTOTUNE_COMPILE_TIMEOUT": f"{compiling:.0f}",
+        # An epilogue is a function within another, which cannot be sent to a process
+        "HELION_AUTOTUNE_BENCHMARK_SUBPROCESS": "0",
+        "HELION_AUTOTUNE_PROGRESS_BAR": "0",
+    }
 
 
 def _row(kernel: str) -> Table:
@@ -195,7 +209,8 @@ def _raced(asked: argparse.Namespace, kernel: str, work: Workload) -> Table:
     """What both sides came to."""
     sizes, spec = SIZES[kernel], work.spec
     sets = [draw(spec, sizes, "cuda", seed) for seed in range(1, SETS + 1)]
-    row: Table = {"helion": {}, "helion_version": version("helion")}
+    settings = {n: v for n, v in os.environ.items() if n.startswith("HELION_AUTOTUNE_")}
+    row: Table = {"helion": {}, "helion_version": version("helion"), "helion_settings": settings}
     tuned: dict[str, TimedCall] = {}
     for name, form in helion_forms(kernel, asked.helion).items():
         began = time.monotonic()

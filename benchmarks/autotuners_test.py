@@ -7,7 +7,16 @@ import pytest
 import torch
 
 from benchmarks import autotuners as module
-from benchmarks.autotuners import SIZES, compared, helion_forms, line, main, most_forms, workload
+from benchmarks.autotuners import (
+    SIZES,
+    compared,
+    helion_forms,
+    helion_settings,
+    line,
+    main,
+    most_forms,
+    workload,
+)
 from benchmarks.rehearsal import SlowDevice
 
 EXAMPLES = {
@@ -92,6 +101,14 @@ class Found:
         path.write_text(self.source)
 
 
+def test_helion_times_something_before_its_budget_is_used_up():
+    told = helion_settings(60.0)
+    assert told["HELION_AUTOTUNE_BUDGET_SECONDS"] == "60"
+    # A whole number, as Helion reads it, and of the budget a part: nothing is timed before all is built
+    assert told["HELION_AUTOTUNE_COMPILE_TIMEOUT"] == "12"
+    assert helion_settings(8.0)["HELION_AUTOTUNE_COMPILE_TIMEOUT"] == "4"
+
+
 def test_one_part_searches_and_the_next_races(helion, tmp_path, monkeypatch):
     monkeypatch.setitem(SIZES, "softmax", {"M": 8, "K": 48})
     draw = module.draw
@@ -105,8 +122,11 @@ def test_one_part_searches_and_the_next_races(helion, tmp_path, monkeypatch):
     monkeypatch.setattr(module.speciate, "load", lambda _: lambda x: torch.softmax(x, 1))
     parts = []
 
-    def run(command, **_):
+    def run(command, env, **_):
         parts.append(command[-1])
+        for name, value in env.items():
+            if name.startswith("HELION_"):
+                monkeypatch.setenv(name, value)
         return subprocess.CompletedProcess(command, main(command[3:]))
 
     monkeypatch.setattr(module.subprocess, "run", run)
@@ -115,4 +135,6 @@ def test_one_part_searches_and_the_next_races(helion, tmp_path, monkeypatch):
     assert parts == ["--part=search", "--part=race"]
     (made,) = json.loads(out.read_text())["rows"]
     assert made["ours"]["correct"] and made["form"] in ("softmax", "softmax_two_pass")
+    told = {n: v for n, v in made["helion_settings"].items() if n in helion_settings(60.0)}
+    assert told == helion_settings(60.0)
     assert made["ours"]["digest"] and set(made["helion"]) == {"softmax", "softmax_two_pass"}
