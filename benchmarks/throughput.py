@@ -5,32 +5,41 @@ user does. What is counted are the outcomes in the store, and the seconds that e
 search goes on the driver is asked how long kernels were running. A row is written as its search ends.
 
 `per_second` is of the search's working time, which begins when workers are ready; `wall_s` is all of the
-command. `alone_share` is the part of the working time in which a candidate had the device alone.
+command. `alone_share` is the part of the working time in which a candidate had the device alone. With several GPUs
+(`--gpus`) each has one search at a time, with workers of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
+from queue import SimpleQueue
 from statistics import fmean
 
+from backends.gpu.device.nodes import chips, first_seen
 from backends.gpu.device.nvml import utilization
+from benchmarks import device as machine_room
 from benchmarks.entrant import ROOT
 from benchmarks.results import Table, save
+from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
+from ir.workload import LIBRARY
 from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.core.stored import StoredRun
 from search.loop.retold import fastest, told
 from search.store.store import Store
 
-STARTER = ("softmax", "layer_norm", "matmul_bias_gelu", "attention")
+STARTER = tuple(sorted(file.stem for file in LIBRARY.glob("*.kir")))
 GRACE = 240.0  # seconds beyond those of a search for its beginning and its end
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 SAMPLE = 0.25  # seconds between two questions to the driver
 WRONG_USE = 2
 Words = Callable[[str, argparse.Namespace, Path], list[str]]
@@ -48,14 +57,17 @@ examples:
   python3 -m benchmarks.throughput --target=h200 --workers=16 --out=throughput.json
   python3 -m benchmarks.throughput --target=h200 --workers=16 --out=throughput.json \\
       --kernels=softmax --modules=bert_layer --module-seconds=40
+  python3 -m benchmarks.throughput --target=h200 --workers=16 --gpus=4 --out=throughput.json
 """
 
 
 class Busy(threading.Thread):
-    """Asks the driver how long kernels were running, until it is left; percentages in `seen`."""
+    """Asks the driver how long kernels were running, until it is left; percentages in `seen`. gpu: its number, as the
+    driver counts them."""
 
-    def __init__(self) -> None:
+    def __init__(self, gpu: int = 0) -> None:
         super().__init__(name="utilization", daemon=True)
+        self.gpu = gpu
         self.seen: list[float] = []
         self._over = threading.Event()
 
@@ -69,7 +81,7 @@ class Busy(threading.Thread):
 
     def run(self) -> None:
         while not self._over.wait(SAMPLE):
-            now = utilization()
+            now = utilization(self.gpu)
             if now is None:
                 return
             self.seen.append(now)
@@ -98,15 +110,35 @@ def module_words(module: str, asked: argparse.Namespace, store: Path) -> list[st
     return ["-c", MODULE, *map(str, said)]
 
 
-def row(name: str, words: Sequence[str], seconds: float, store: Path, log: Path) -> Table:
-    """What a search came to. seconds: of search.  log: for what it shows."""
+def gpus(count: int) -> list[int]:
+    """The numbers of the GPUs that searches go to, of those that this process may use."""
+    named = os.environ.get(VISIBLE, "").split(",")
+    able = [int(n) for n in named if n.strip().isdigit()] or list(range(max(1, count)))
+    if len(able) < count:
+        raise KernelError(f"{count} GPUs are asked for", where=VISIBLE, allowed=f"{len(able)}")
+    return able[:count]
+
+
+def row(
+    name: str, words: Sequence[str], seconds: float, store: Path, log: Path, gpu: int | None = None
+) -> Table:
+    """What a search came to. seconds: of search.  log: for what it shows.  gpu: the only one that it sees; None:
+    those that this process does."""
     began = time.monotonic()
     failed = ""
-    with Busy() as busy, log.open("w", encoding="utf-8") as shown:
+    around = dict(os.environ) if gpu is None else {**os.environ, VISIBLE: str(gpu)}
+    number = first_seen() if gpu is None else gpu
+    with Busy(number) as busy, log.open("w", encoding="utf-8") as shown:
         command = [sys.executable, *words]
         try:
             done = subprocess.run(
-                command, cwd=ROOT, stdout=shown, stderr=shown, timeout=seconds + GRACE, check=False
+                command,
+                cwd=ROOT,
+                env=around,
+                stdout=shown,
+                stderr=shown,
+                timeout=seconds + GRACE,
+                check=False,
             )
             failed = f"exit code {done.returncode}" if done.returncode else ""
         except subprocess.TimeoutExpired:
@@ -168,6 +200,12 @@ def _runs(file: Path) -> list[StoredRun]:
         store.close()
 
 
+def _facts() -> Table:
+    """What a result file says of the machine; nothing where there is no GPU. A process of its own asks, as what a
+    device was opened in holds a part of its memory."""
+    return apart(machine_room.facts, gigabytes=None) if chips() else {}
+
+
 def line(found: Mapping[str, object]) -> str:
     """A row for a person who waits."""
     if "evaluations" not in found:
@@ -194,6 +232,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--modules", default="", help="of benchmarks.modules, with commas between")
     made.add_argument("--module-seconds", type=float, default=40, help="of the search for a module")
     made.add_argument("--workers", type=int, required=True, help="candidates at a time")
+    made.add_argument("--gpus", type=int, default=0, help="so many searches at a time, a GPU each")
     made.add_argument("--seed", type=int, default=1)
     return made
 
@@ -209,21 +248,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "date": date.today().isoformat(),
         "target": asked.target,
         "workers": asked.workers,
+        **_facts(),
     }
-    rows: list[Table] = []
     searches: list[tuple[str, float, Words]]
     searches = [(n, asked.seconds, kernel_words) for n in asked.kernels.split(",") if n]
     searches += [(n, asked.module_seconds, module_words) for n in asked.modules.split(",") if n]
-    for name, seconds, words in searches:
-        store = folder / f"{name}.db"
-        if store.exists():
+    for name, _, _ in searches:
+        if (folder / f"{name}.db").exists():
             raise KernelError(
-                f"{store.name} is there: a search would go on from it", hint="name another file"
+                f"{name}.db is there: a search would go on from it", hint="name another file"
             )
-        rows.append(row(name, words(name, asked, store), seconds, store, folder / f"{name}.log"))
-        save(out, {**head, "rows": rows})
-        print(line(rows[-1]), file=sys.stderr, flush=True)
-    return int(any("reason" in each for each in rows))
+    order = [name for name, _, _ in searches]
+    rows: dict[str, Table] = {}
+    lock, free = threading.Lock(), SimpleQueue[int | None]()
+    for gpu in gpus(asked.gpus) if asked.gpus else [None]:
+        free.put(gpu)
+
+    def one(search: tuple[str, float, Words]) -> None:
+        name, seconds, words = search
+        store, gpu = folder / f"{name}.db", free.get()
+        made = row(name, words(name, asked, store), seconds, store, folder / f"{name}.log", gpu)
+        free.put(gpu)
+        with lock:
+            rows[name] = made
+            save(out, {**head, "rows": [rows[n] for n in order if n in rows]})
+            print(line(made), file=sys.stderr, flush=True)
+
+    with ThreadPoolExecutor(max(1, asked.gpus)) as pool:
+        list(pool.map(one, searches))
+    return int(any("reason" in each for each in rows.values()))
 
 
 if __name__ == "__main__":

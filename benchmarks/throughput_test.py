@@ -1,6 +1,8 @@
 """What is counted of searches, and where their rows go."""
 
 import json
+import subprocess
+import threading
 
 import pytest
 
@@ -50,8 +52,9 @@ def test_a_command_is_one_of_a_user(tmp_path):
 
 
 def test_rows_are_written_and_a_store_that_is_there_is_not_gone_on_from(tmp_path, monkeypatch):
-    rows = iter([{"kernel": "softmax", **counted([run(2.0)])}, {"kernel": "x", "reason": "no"}])
-    monkeypatch.setattr(throughput, "row", lambda *given: next(rows))
+    rows = {"softmax": {"kernel": "softmax", **counted([run(2.0)])}}
+    rows["x"] = {"kernel": "x", "reason": "no"}
+    monkeypatch.setattr(throughput, "row", lambda name, *given: rows[name])
     words = ["--target=h200", f"--out={tmp_path / 't.json'}", "--workers=2"]
     assert main([*words, "--kernels=softmax", "--modules=x"]) == 1
     written = json.loads((tmp_path / "t.json").read_text())
@@ -61,3 +64,33 @@ def test_rows_are_written_and_a_store_that_is_there_is_not_gone_on_from(tmp_path
     (tmp_path / "t" / "softmax.db").touch()
     with pytest.raises(Exception, match="would go on from it"):
         main([*words, "--kernels=softmax"])
+
+
+def test_searches_go_to_gpus_that_are_free_and_see_no_other(tmp_path, monkeypatch):
+    monkeypatch.setenv(throughput.VISIBLE, "2,5,7")
+    both, used, seen = threading.Barrier(2, timeout=60.0), [], []
+
+    def ended(command, env, **_):
+        used.append(env[throughput.VISIBLE])
+        if len(used) <= 2:  # two at a time, whoever is first
+            both.wait()
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(throughput.subprocess, "run", ended)
+    monkeypatch.setattr(throughput, "utilization", lambda number: seen.append(number))
+    monkeypatch.setattr(throughput, "SAMPLE", 0.0)
+    out = tmp_path / "t.json"
+    words = ["--target=h200", f"--out={out}", "--workers=2", "--gpus=2"]
+    assert main([*words, "--kernels=softmax,layer_norm,map_id"]) == 1
+    assert set(used[:2]) == {"2", "5"} and set(used) == {"2", "5"} and len(used) == 3
+    assert set(seen) <= {2, 5}
+    rows = json.loads(out.read_text())["rows"]
+    assert [each["kernel"] for each in rows] == ["softmax", "layer_norm", "map_id"]
+    assert {each["reason"] for each in rows} == {"nothing is stored"}
+    with pytest.raises(Exception, match="4 GPUs"):
+        main([*words[:-1], "--gpus=4"])
+
+
+def test_all_starter_kernels_are_searched_for(tmp_path):
+    asked = throughput._parser().parse_args(["--target=h200", "--out=o.json", "--workers=16"])
+    assert len(asked.kernels.split(",")) == 14

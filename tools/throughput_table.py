@@ -25,21 +25,32 @@ def _origin(result: Mapping[str, Any]) -> str:
     return (
         f"`{result['command']}`, {result['date']}{machine}{versions}; {result['workers']} workers. Stages: mean "
         "seconds of a correct candidate. *Alone*: the share of the time in which a candidate had the device alone."
+        + (
+            " *Busy*: the share in which a kernel was running, by the driver."
+            if any(r.get("device_busy") is not None for r in result["rows"])
+            else ""
+        )
     )
 
 
 def _rows(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
-    head = (*_HEAD, *_STAGES)
+    busy = any(row.get("device_busy") is not None for row in rows)
+    head = (*_HEAD, *(("busy",) if busy else ()), *_STAGES)
     lines = [line(head), line(["---"] + ["---:"] * (len(head) - 1))]
     for row in rows:
         counts = (str(row[name]) for name in ("correct", "slow", "failed"))
         stages = row["seconds_each"]["correct"]
         cells = [f"`{row['kernel']}`", f"{row['seconds']:.1f}", str(row["evaluations"])]
-        cells += [cut(row["per_second"]), *counts, f"{cut(100 * row['alone_share'], 0)}%"]
+        cells += [cut(row["per_second"]), *counts, _percent(row["alone_share"])]
+        cells += [_percent(row.get("device_busy"))] if busy else []
         lines.append(line([*cells, *(cut(stages.get(name)) for name in _STAGES)]))
     return "\n".join(lines)
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{cut(100 * share, 0)}%"
 
 
 def _all(rows: Sequence[Row]) -> str:

@@ -27,6 +27,12 @@ def test_a_search_is_a_line_and_nothing_is_rounded_up():
     assert "All: 58 evaluations in 15.0 s, 3.86 a second." in text
 
 
+def test_the_share_in_which_the_device_was_busy_is_shown_where_it_is_known():
+    text = table(result({**ROW, "device_busy": 0.579}, {**ROW, "kernel": "lstm"}))
+    assert "| 20 | 8 | 1 | 7% | 57% | 0.50 |" in text and "| 7% | - | 0.50 |" in text
+    assert "*Busy*" in text and "*Busy*" not in table(result(ROW))
+
+
 def test_a_search_that_found_nothing_is_named():
     text = table(result({"kernel": "softmax", "reason": "exit code 2"}))
     assert "- `softmax`: exit code 2" in text and "All:" not in text
