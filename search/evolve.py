@@ -32,6 +32,7 @@ from search.cli.modules import require_new
 from search.cli.promote import destination
 from search.cli.suite import Suite, library, suite
 from search.store.address import without_password
+from search.whole.timed import kept
 
 DONE, WRONG_USE = 0, 2
 
@@ -45,7 +46,8 @@ def main(words: Sequence[str]) -> int:
             table, text = said
             print(json.dumps(table) if asked.json else text.rstrip())
             return DONE
-        return _evolve(asked, around)
+        with kept():
+            return _evolve(asked, around)
     except KernelError as error:
         print(f"evolve: {error}", file=sys.stderr)
         return WRONG_USE

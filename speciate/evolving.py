@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.registry import target as machine_of
+from backends.served import Served
 from backends.shares import others
 from frontends.compiled.module import CompiledModule
 from search.cli.arguments import arguments
@@ -18,11 +19,13 @@ from search.cli.results import page
 from search.cli.searched import searched, words_of
 from search.cli.serving import serving
 from search.cli.session import Ended
+from search.core.phases import phase, recorded
 from search.display.display import display
 from search.evaluator.nursery import Nursery
 from search.record.program import write_program
 from search.report.render import render
-from search.whole.plan import CallPlan
+from search.whole.plan import CallPlan, begin
+from search.whole.timed import kept
 from speciate.compiling import by_records
 from speciate.here import target_here
 from speciate.records import records_folder
@@ -33,6 +36,7 @@ class Evolved(CompiledModule):
     """A compiled module whose kernels were searched for just now."""
 
     page = ""  # what `report` writes
+    phases: Mapping[str, float] = {}  # seconds that the search took, by what they were for
 
     def report(self, file: str | Path) -> None:
         """Writes the page that shows the searches: one HTML file that needs no other."""
@@ -89,29 +93,47 @@ def evolve(
     it again goes on. Raises KernelError for what cannot be imported, where a kernel has no
     correct candidate, and where a cluster cannot be used.
     """
-    found = subject(named, args, kwargs, allow_torch)
-    name = target or target_here(args, kwargs, found.state)
-    words = {"target": name, "seconds": seconds, "evaluations": evaluations, "store": store}
-    words |= {"seed": seed, "workers": workers, "cluster": cluster}
-    said = [f"--{option}={value}" for option, value in words.items() if value is not None]
-    asked = arguments([*said, "--memory"], name, "")
-    served = serving(machine_of(name), (backend,) if backend else ()).served[0]
-    more = others(served.machine, backend)
-    shown = display(sys.stderr, quiet)
-    root = Path(records) if records is not None else records_folder()
-    command = words_of(said, "speciate.evolve")
-    with Nursery() as nursery:
-        if cluster is None:
-            nursery.warm([served])  # while calls are timed
-        plan = CallPlan.of(found.networks, [served], others=more).timed(found.networks, shown.say)
+    with recorded() as phases, kept(), Nursery() as nursery:
+        served = None
+        if target is not None:  # else what is named says where its tensors are
+            served = _begun(target, backend, nursery if cluster is None else None)
+        with phase("import"):
+            found = subject(named, args, kwargs, allow_torch)
+        name = target or target_here(args, kwargs, found.state)
+        if served is None:
+            served = _begun(name, backend, nursery if cluster is None else None)
+        words = {"target": name, "seconds": seconds, "evaluations": evaluations, "store": store}
+        words |= {"seed": seed, "workers": workers, "cluster": cluster}
+        said = [f"--{option}={value}" for option, value in words.items() if value is not None]
+        asked = arguments([*said, "--memory"], name, "")
+        more = others(served.machine, backend)
+        shown = display(sys.stderr, quiet)
+        root = Path(records) if records is not None else records_folder()
+        command = words_of(said, "speciate.evolve")
+        plan = CallPlan.of(found.networks, [served], others=more)
+        plan = plan.timed(found.networks, shown.say)
         session = searched(asked, found.made.spec.name, plan, root, command, shown, nursery)
-    call = found_call(plan, session.ended, shown.say)
-    inputs = [t for t in found.made.spec.inputs if t.name not in found.made.fixed]
-    if call.kernels:
-        name_here, digest = found.made.spec.name, found.digest
-        write_program(root, program_record(call, name_here, digest, inputs, command))
-    made = by_records(found, name, backend, root, seed=0, reuse=False, graph=False)
-    return _shown(made, _page(session.ended, command))
+        with phase("choose"):
+            call = found_call(plan, session.ended, shown.say)
+        inputs = [t for t in found.made.spec.inputs if t.name not in found.made.fixed]
+        if call.kernels:
+            name_here, digest = found.made.spec.name, found.digest
+            write_program(root, program_record(call, name_here, digest, inputs, command))
+        with phase("build"):
+            run = by_records(found, name, backend, root, seed=0, reuse=False, graph=False)
+        made = _shown(run, _page(session.ended, command))
+    made.__dict__["phases"] = phases.rounded()
+    return made
+
+
+def _begun(target: str, backend: str | None, nursery: Nursery | None) -> Served:
+    """What serves a target. Processes that take seconds to begin do so. nursery: of workers on this machine;
+    None: there are none."""
+    served = serving(machine_of(target), (backend,) if backend else ()).served[0]
+    if nursery is not None:
+        nursery.warm([served])
+    begin(served)
+    return served
 
 
 def _page(ended: Sequence[Ended], command: str) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backends.registry import target as machine_of
+from backends.served import Served
 from backends.shares import others
 from benchmarks.kernelbench.prepared import (
     PRODUCTS,
@@ -31,10 +32,12 @@ from search.cli.arguments import arguments
 from search.cli.network import FoundCall, found_call, program_record
 from search.cli.searched import searched, words_of
 from search.cli.serving import serving
+from search.core.phases import phase, recorded
 from search.display.display import display
 from search.evaluator.nursery import Nursery
 from search.record.program import write_program
-from search.whole.plan import CallPlan
+from search.whole.plan import CallPlan, begin
+from search.whole.timed import kept
 
 _SET_PDEATHSIG = 1
 
@@ -56,10 +59,24 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def _found(asked: argparse.Namespace) -> dict[str, object]:
-    problem = read_problem(asked.problem, asked.reduced)
-    _, made = imported_problem(problem)
-    networks, shown = networks_of(made), display(sys.stderr, True)
+    with recorded() as phases, kept():
+        found = _searched(asked)
+    return found | {"phases_s": phases.rounded()}
+
+
+def _searched(asked: argparse.Namespace) -> dict[str, object]:
     served = serving(machine_of(asked.target), ()).served[0]
+    with Nursery() as nursery:
+        nursery.warm([served])  # while the problem is imported, and calls are timed
+        begin(served)
+        return _searched_by(asked, served, nursery)
+
+
+def _searched_by(asked: argparse.Namespace, served: Served, nursery: Nursery) -> dict[str, object]:
+    with phase("import"):
+        problem = read_problem(asked.problem, asked.reduced)
+        _, made = imported_problem(problem)
+        networks, shown = networks_of(made), display(sys.stderr, True)
     rounded, least = rounding(asked.products)
     said = [f"--target={asked.target}", f"--store={asked.store}", "--memory"]
     if asked.seconds is not None:
@@ -70,16 +87,15 @@ def _found(asked: argparse.Namespace) -> dict[str, object]:
         said.append(f"--workers={asked.workers}")
     command = words_of(said, "benchmarks.kernelbench.search")
     evaluations = 0
-    with Nursery() as nursery:
-        nursery.warm([served])  # while calls are timed
-        plan = CallPlan.of(networks, [served], rounded, others(served.machine), least)
-        plan = plan.timed(networks, shown.say)
-        call = FoundCall(plan, plan.ways[0], plan.measured.get(0), ())
-        if plan.seeds():
-            wanted = arguments(said, asked.target, "")
-            session = searched(wanted, problem.name, plan, asked.records, command, shown, nursery)
+    plan = CallPlan.of(networks, [served], rounded, others(served.machine), least)
+    plan = plan.timed(networks, shown.say)
+    call = FoundCall(plan, plan.ways[0], plan.measured.get(0), ())
+    if plan.seeds():
+        wanted = arguments(said, asked.target, "")
+        session = searched(wanted, problem.name, plan, asked.records, command, shown, nursery)
+        with phase("choose"):
             call = found_call(plan, session.ended, shown.say)
-            evaluations = sum(each.outcome.evaluations for each in session.ended)
+        evaluations = sum(each.outcome.evaluations for each in session.ended)
     if call.kernels:
         digest, inputs = digest_of(made), made.spec.inputs
         record = program_record(call, problem.name, digest, inputs, command)

@@ -92,15 +92,21 @@ class _Run:
 
     def all(self, entries: Sequence[Entry]) -> int:
         """All that is left of these modules, then a search for each, one at a time, as a search
-        takes all cores and the device."""
+        takes all cores and the device; the next one's process loads its module meanwhile."""
         known, names = {r["module"]: r for r in self.rows}, baselines(self.asked.baselines)
         todo = [e for e in entries if self.asked.again or not done(known.get(e.name), names)]
-        with Interrupt(), ThreadPoolExecutor(max(1, self.asked.workers)) as pool:
+        workers = max(1, self.asked.workers)
+        with (
+            Interrupt(),
+            ThreadPoolExecutor(workers) as pool,
+            ThreadPoolExecutor(min(workers, 2)) as two,
+        ):
             try:
                 finished = list(pool.map(self.one, todo))
-                finished += [self.searched(e) for e in entries if self.asked.seconds_each]
+                finished += two.map(self.searched, entries if self.asked.seconds_each else ())
             except KeyboardInterrupt:
-                pool.shutdown(wait=False, cancel_futures=True)
+                for each in (pool, two):
+                    each.shutdown(wait=False, cancel_futures=True)
                 self.crew.end()
                 print("stopped; the same command goes on", file=sys.stderr, flush=True)
                 return INTERRUPTED
@@ -132,7 +138,8 @@ class _Run:
 
     def searched(self, entry: Entry) -> bool:
         """Searches for a module whose row is right; False where there is no time left for it."""
-        row = next((r for r in self.rows if r["module"] == entry.name), None)
+        with self.lock:
+            row = next((r for r in self.rows if r["module"] == entry.name), None)
         if row is None or not row["correct"] or ("searched" in row and not self.asked.again):
             return True
         if self.late():
@@ -160,6 +167,7 @@ class _Run:
         command += [f"--seconds-each={seconds_each}"]
         command += [f"--{name}" for name in ("tiny", "rehearse") if getattr(self.asked, name)]
         limit = self.asked.limit + OVERHEAD * seconds_each
+        limit *= 2 if seconds_each else 1  # it may wait for another search
         began = time.monotonic()
         with log.open("ab") as file:
             reason = self.crew.run(command, self.environment(), limit, file.fileno())

@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -79,11 +79,17 @@ class Contest:
 
     def searched(self) -> None:
         """A search instead, and what it found; eager is timed again, to show what has changed since.
-        No other process of the run is there."""
+        Another process of the run may load its module meanwhile, and waits then until this one has ended."""
         made, arguments = self.loaded()
         base = self.asked.work / "search" / self.entry.name
         base.mkdir(parents=True, exist_ok=True)
-        with self.notes.stage("search"), self.lock.held():
+        with ExitStack() as turn:
+            with self.notes.stage("wait"):
+                turn.enter_context(self.lock.held())
+            self._searched_in(base, made, arguments)
+
+    def _searched_in(self, base: Path, made: MadeModule, arguments: Arguments) -> None:
+        with self.notes.stage("search"):
             ours = speciate.evolve(
                 made.module,
                 arguments,
@@ -93,6 +99,7 @@ class Contest:
                 store=str(base / "runs.db"),
                 quiet=True,
             )
+            self.notes.note(phases_s=dict(ours.phases))
         if not self.right(made, ours, arguments):
             return
         with self.notes.stage("time"), self.lock.alone():

@@ -22,12 +22,13 @@ from search.core import quantity
 from search.core.evaluation import Evaluation
 from search.core.lowered import spec_of
 from search.core.outcome import Outcome
+from search.core.phases import phase
 from search.core.settings import Settings
 from search.core.stored import Keeper
 from search.core.stored_job import JobKeeper, StoredJob, StoredRound
 from search.core.workload import bound_us
 from search.loop.retold import retold, told
-from search.loop.rounds import JobBudget, JobStanding, next_round, shares, spent
+from search.loop.rounds import Idle, JobBudget, JobStanding, next_round, shares, spent
 from search.loop.termination import Progress, first_reason, rules_of
 from search.store.forgetful import Forgetful, ForgetfulJobs
 
@@ -145,6 +146,7 @@ class Rounds:
         over = {each.search for each in self.rounds if each.over}
         self.standings = [self._standing(n, n in over) for n in range(len(self.runs))]
         self._known: dict[int, Ended] = {}  # of this process
+        self._idle = Idle()
 
     def run(self) -> None:
         """Goes on with the job until its budget is used up, or an interrupt comes."""
@@ -153,7 +155,8 @@ class Rounds:
             try:
                 with session.kept:
                     self._go_on()
-                self._finish()
+                with phase("records"):
+                    self._finish()
             except KeyboardInterrupt:
                 pass  # outside a search's own loop
         every = {n: self._ended(n) for n in range(len(self.runs))}
@@ -163,9 +166,9 @@ class Rounds:
 
     def _go_on(self) -> None:
         for each in [r for r in self.rounds if not r.ended]:
-            self._round(each)
+            self._timed(each)
         while not self.session.interrupt.came:
-            found = next_round(self.standings, self.budget)
+            found = next_round(self.standings, self._idle.left(self.budget))
             if found is None:
                 return
             had = self.standings[found.search].evaluations
@@ -177,6 +180,10 @@ class Rounds:
             )
             self.jobs.begin(self.job, begun)
             self.rounds.append(begun)
+            self._timed(begun)
+
+    def _timed(self, begun: StoredRound) -> None:
+        with self._idle.of_round(lambda: spent(self.standings)[1]):
             self._round(begun)
 
     def _round(self, begun: StoredRound) -> None:
@@ -210,7 +217,7 @@ class Rounds:
     def _following(self, n: int) -> int | None:
         """The search of the next round, if one has nothing more to gain."""
         others = [replace(s, over=s.over or m == n) for m, s in enumerate(self.standings)]
-        found = next_round(others, self.budget)
+        found = next_round(others, self._idle.left(self.budget))
         return None if found is None else found.search
 
     def _limited(self, begun: StoredRound) -> Problem:
@@ -226,8 +233,8 @@ class Rounds:
     def _seconds(self, n: int) -> float | None:
         """The working time that a search may come to; None for any."""
         limits = [self.shares[n].seconds]
-        if self.budget.seconds is not None:
-            left = self.budget.seconds - spent(self.standings)[1]
+        if (most := self._idle.left(self.budget).seconds) is not None:
+            left = most - spent(self.standings)[1]
             limits.append(self.standings[n].seconds + max(0.0, left))
         return min((s for s in limits if s is not None), default=None)
 

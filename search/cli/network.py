@@ -146,7 +146,7 @@ def found_call(plan: CallPlan, ended: Sequence[Ended], say: Say) -> FoundCall:
     able = [w for w in plan.ways if all(n in right or _seeded(plan, n, wrong) for n in w.calls)]
     if not able:
         return FoundCall(plan, plan.ways[0], None, ())
-    found = replace(plan, ways=tuple(able)).chosen(texts, us, say)
+    found = plan.only(able).chosen(texts, us, say)
     uses = tuple(
         _passed_over(plan, found.way, spec, texts[spec.name])
         if spec.name in found.passed_over

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -24,6 +24,7 @@ from search.core.candidate import Candidate
 from search.core.held_out import HeldOut
 from search.core.lowered import spec_of
 from search.core.outcome import Outcome
+from search.core.phases import phase
 from search.core.provenance import here
 from search.core.settings import Settings
 from search.core.stored import Keeper
@@ -281,7 +282,9 @@ class Session:
 
     def _search(self, equipment: Prepared) -> Ended:
         problem, settings = equipment.problem, equipment.problem.settings
-        with self._evaluator(problem) as local:
+        with ExitStack() as stack:
+            with phase("open workers"):
+                local = stack.enter_context(self._evaluator(problem))
             known = Cached(local, self.plan.store)
             if equipment.models is not None:
                 equipment.models.judge.open(known)
@@ -305,7 +308,8 @@ class Session:
             if self.plan.cluster is not None:
                 self.plan.cluster.follow(local, partial(self._lost, search))
             try:
-                outcome = search.run(self.display.on_event)
+                with phase("search"):
+                    outcome = search.run(self.display.on_event)
             except Unavailable as error:
                 raise self._resumable(error, search.book.run) from error
             return Ended(problem, outcome, dict(local.environment), self.interrupt.came)

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from search.core.phases import phase
 from search.evaluator.local import LocalEvaluator, Starts
 from search.evaluator.stages import Bench
 
@@ -30,8 +31,9 @@ class KeptEvaluators:
 
     def __exit__(self, *_: object) -> None:
         self._keeps = False
-        while self._kept:
-            self._kept.popitem()[1].close()
+        with phase("close workers"):
+            while self._kept:
+                self._kept.popitem()[1].close()
 
     @contextmanager
     def opened(

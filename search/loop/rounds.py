@@ -11,8 +11,10 @@ have one evaluation there, and those have none whose time in a call is measured 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 from search.loop.budget import FADING, MOST_GAIN
 
@@ -46,7 +48,8 @@ class JobBudget:
     """What all searches of a job may have together; None: no limit."""
 
     evaluations: int | None = None
-    seconds: float | None = None  # working time of the searches
+    # Working time of the searches, and `Idle` time
+    seconds: float | None = None
     round: int = ROUND  # evaluations of a round at least
 
 
@@ -111,6 +114,32 @@ class Round:
     evaluations: int  # of it
     gain: float  # that is expected of it, weighted; of a network, the share of its time
     cost: float  # that is expected: evaluations, or seconds where the job has a budget of seconds
+
+
+class Idle:
+    """Seconds of a job in which none of its searches worked: their workers began and ended. Whoever gives a job
+    seconds waits for these, too. Those of its first round come before it, and do not count."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self.seconds = 0.0
+        self._clock = clock
+        self._begun = False
+
+    @contextmanager
+    def of_round(self, worked: Callable[[], float]) -> Iterator[None]:
+        """A round is within it. worked: the seconds that all searches have worked so far."""
+        first, before, began = not self._begun, worked(), self._clock()
+        self._begun = True
+        yield
+        took = self._clock() - began - (worked() - before)
+        if not first:
+            self.seconds += max(0.0, took)
+
+    def left(self, budget: JobBudget) -> JobBudget:
+        """A budget without these."""
+        if budget.seconds is None:
+            return budget
+        return replace(budget, seconds=budget.seconds - self.seconds)
 
 
 def spent(standings: Sequence[JobStanding]) -> tuple[int, float]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.loop.rounds import ROUND, JobBudget, JobStanding, Share, next_round, shares, spent
+from search.loop.rounds import ROUND, Idle, JobBudget, JobStanding, Share, next_round, shares, spent
 
 GAINING = tuple(100.0 * 0.9**n for n in range(8))
 FLAT = (100.0,) * 8
@@ -156,3 +156,21 @@ def test_networks_of_several_targets_are_weighed_each_for_itself():
     slow = kernel(us=9000.0)
     other = JobStanding(Share(network="other", estimate_us=1.0, timed=True), (), roofline_us=0.5)
     assert shares([slow, other]) == [1.0, 1.0]
+
+
+def test_seconds_between_searches_count_but_for_those_before_the_first():
+    now, worked = [0.0], [0.0]
+    idle = Idle(lambda: now[0])
+
+    def of_round(took, searched):
+        with idle.of_round(lambda: worked[0]):
+            now[0] += took
+            worked[0] += searched
+
+    of_round(9.0, 4.0)  # workers begin
+    assert idle.left(JobBudget(seconds=60.0)) == JobBudget(seconds=60.0)
+    now[0] += 100.0  # of no round
+    of_round(5.0, 3.0)
+    of_round(4.0, 3.5)
+    assert idle.left(JobBudget(seconds=60.0)) == JobBudget(seconds=57.5)
+    assert idle.left(JobBudget(evaluations=8)) == JobBudget(evaluations=8)

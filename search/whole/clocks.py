@@ -62,6 +62,12 @@ def whole_times(linked: Linked, kernels: bool = True) -> WholeTimes | None:
         return WholeTimes(us, graph_us, times)
 
 
+def let_go() -> None:
+    """Gives back the memory of the device that is no longer used: others need it meanwhile."""
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
 def launches(program: Program) -> dict[Spec, Call]:
     """By kernel, its first launch in a program whose tensors are all bound."""
     found: dict[Spec, Call] = {}

@@ -15,12 +15,14 @@ from ir.network import Network
 from ir.partition.choices import Choices
 from ir.spec import Spec
 from search.core.lowered import schedule_text, variant_text
-from search.whole.timed import KernelTexts, TimedNetwork, prestart, times_of
+from search.core.phases import phase
+from search.whole.timed import AFTER, BEFORE, KernelTexts, TimedNetwork, prestart, times_of
 from search.whole.times import MEASURED, WholeTimes
 from search.whole.ways import NEAR, Networks, Way, other_ways, way
 
 LEAST_WEIGHT, MOST_WEIGHT = 0.05, 0.5  # of kernels that only other ways have
 GAIN = 0.99  # of the time of a call, that another way takes at most to be better
+MOST_TRIED = 8  # kernels that were found, without each of which a call is timed
 
 Say = Callable[[str], None]
 
@@ -75,9 +77,19 @@ class CallPlan:
     ) -> CallPlan:
         """The ways of a call. rounded, others, least: see `Kernels`; a kernel that another backend makes is
         searched for in its language. KernelError where its kernels cannot be lowered."""
+        begin(served[0])
+        with phase("ways"):
+            return CallPlan._of(networks, served, rounded, others, least)
+
+    @staticmethod
+    def _of(
+        networks: Networks,
+        served: Sequence[Served],
+        rounded: Collection[str],
+        others: Sequence[Served],
+        least: int,
+    ) -> CallPlan:
         first = served[0]
-        if _measures(first):
-            prestart()
         kernels = Kernels(
             first.machine, first.backend, rounded, guessed=True, others=others, least=least
         )
@@ -89,7 +101,7 @@ class CallPlan:
     def timed(self, networks: Networks, say: Say = lambda text: None) -> CallPlan:
         """The same with measured times, the fastest way first; itself where nothing is measured here. What
         cannot be timed is said, and left out: estimates decide, where that is the usual way."""
-        whole = self._whole([(w, {}) for w in self.ways], say)
+        whole = self._whole([(w, {}) for w in self.ways], say, BEFORE)
         if (first := whole[0]) is None:
             return self
         found = [(w, t) for w, t in zip(self.ways, whole, strict=True) if t is not None]
@@ -98,7 +110,7 @@ class CallPlan:
             usual = self.ways[0].choices
             both = {n: v for w in faster for n, v in w.choices.items() if usual.get(n) != v}
             joint = way(networks, self.kernels, Choices({**usual, **both}))
-            (joined,) = self._whole([(joint, {})], say)
+            (joined,) = self._whole([(joint, {})], say, BEFORE)
             found += [(joint, joined)] if joined is not None else []
         times = dict(self.times)
         for _, each in reversed(found):  # the usual way's last, which most ways share
@@ -107,20 +119,23 @@ class CallPlan:
         best = found[0][0]
         near = [(w, t) for w, t in found if w is best or w.closeness(best, times) <= NEAR]
         ways, measured = tuple(w for w, _ in near), {n: t for n, (_, t) in enumerate(near)}
-        prestart()  # for what a search finds
         return replace(self, ways=ways, times=times, measured=measured)
 
     def _whole(
-        self, calls: Sequence[tuple[Way, Mapping[str, KernelTexts]]], say: Say
+        self,
+        calls: Sequence[tuple[Way, Mapping[str, KernelTexts]]],
+        say: Say,
+        when: str,
+        each: bool = True,
     ) -> list[WholeTimes | None]:
         """The measured times of ways, each with kernels in place of those with seed schedules; None where
-        nothing is measured here, or it cannot be, which is said."""
+        nothing is measured here, or it cannot be, which is said. when: see `times_of`.  each: whether each kernel is timed."""
         if not self.measures:
             return [None] * len(calls)
-        times = times_of([self.network(one, found) for one, found in calls])
-        for why in dict.fromkeys(each for each in times if isinstance(each, str)):
+        times = times_of([self.network(one, found, each) for one, found in calls], when)
+        for why in dict.fromkeys(one for one in times if isinstance(one, str)):
             say(f"a call cannot be timed: {why}")
-        return [None if isinstance(each, str) else each for each in times]
+        return [None if isinstance(one, str) else one for one in times]
 
     @property
     def measures(self) -> bool:
@@ -171,52 +186,78 @@ class CallPlan:
                     )
         return list(found.values())
 
+    def only(self, ways: Sequence[Way]) -> CallPlan:
+        """The same of some of its ways."""
+        kept = [n for n, one in enumerate(self.ways) if one in ways]
+        measured = {n: self.measured[was] for n, was in enumerate(kept) if was in self.measured}
+        return replace(self, ways=tuple(self.ways[n] for n in kept), measured=measured)
+
     def chosen(
         self,
         found: Mapping[str, KernelTexts],
         us: Mapping[str, float],
         say: Say = lambda text: None,
     ) -> Chosen:
-        """The way that a call is fastest with the kernels that were found.
+        """The way that a call is fastest with the kernels that were found, and which of these it has. Where they are
+        measured, a call is none slower than with seed schedules alone.
 
         us: of these kernels, by name; of one that is not among them, the time of its seed schedule.
         """
         times = {**self.times, **us}
         usual, *more = self.ways
         able = [usual, *(w for w in more if w.us(times) < GAIN * usual.us(times))]
-        *measured, seeds = self._whole([*((w, found) for w in able), (usual, {})], say)
+        if self.measured and len(able) == 1 and not self._other(usual, found):
+            return Chosen(usual, self.measured.get(0), frozenset())  # all of it is known
+        *measured, seeds = self._whole([*((w, found) for w in able), (usual, {})], say, AFTER)
         if not any(measured):
+            if seeds is not None:  # what was found cannot be run in a call
+                return Chosen(usual, seeds, frozenset(self._other(usual, found)))
             return Chosen(min(able, key=lambda w: w.us(times)), None, frozenset())
         known = [(w, t) for w, t in zip(able, measured, strict=True) if t is not None]
         best, whole = min(known, key=lambda each: each[1].best_us)
-        if best is not usual:
-            (seeds,) = self._whole([(best, {})], say)
-        if seeds is None:
-            return Chosen(best, whole, frozenset())
-        return self._without_slower(best, whole, seeds, found, say)
+        chosen = self._without_slower(best, whole, found, say)
+        if seeds is not None and chosen.times is not None and seeds.best_us < chosen.times.best_us:
+            return Chosen(usual, seeds, frozenset(self._other(usual, found)))
+        return chosen
+
+    def _other(self, one: Way, found: Mapping[str, KernelTexts]) -> list[str]:
+        """The kernels of a way that were found and are others than its seeds, those first that take most."""
+        calls, specs = one.calls, one.call.kernels()
+        mine = [
+            s for s in specs if s.name in found and found[s.name].source != self.texts(s).source
+        ]
+        mine.sort(key=lambda s: -calls[s.name] * self.times[s.name])
+        return [s.name for s in mine]
 
     def _without_slower(
-        self,
-        best: Way,
-        whole: WholeTimes,
-        seeds: WholeTimes,
-        found: Mapping[str, KernelTexts],
-        say: Say,
+        self, best: Way, whole: WholeTimes, found: Mapping[str, KernelTexts], say: Say
     ) -> Chosen:
-        """A way without the kernels that are slower in a call than their seeds, if that is faster. A search times a
-        kernel alone, with nothing of its data in the caches. whole, seeds: with what was found, and without."""
-        seeded = {spec.name: self.texts(spec).source for spec in best.call.kernels()}
-        mine = [n for n, text in found.items() if n in seeded and text.source != seeded[n]]
-        slower = frozenset(n for n in mine if seeds.kernels[n] < GAIN * whole.kernels[n])
-        if not slower:
-            return Chosen(best, whole, slower)
-        mixed: WholeTimes | None = seeds
-        if len(slower) < len(mine):
-            rest = {n: text for n, text in found.items() if n not in slower}
-            (mixed,) = self._whole([(best, rest)], say)
-        if mixed is None or mixed.best_us > GAIN * whole.best_us:
+        """A way without the kernels that make its call slower than their seeds do, if that is faster. A search times
+        a kernel alone, with nothing of its data in the caches, and not what it leaves there for the next one.
+        whole: with all that was found."""
+        mine = self._other(best, found)[:MOST_TRIED]
+        if not mine:
             return Chosen(best, whole, frozenset())
-        return Chosen(best, mixed, slower)
+        rest = [{n: text for n, text in found.items() if n != one} for one in mine]
+        without = self._whole([(best, texts) for texts in rest], say, AFTER, each=False)
+        tried: list[tuple[frozenset[str], WholeTimes]] = [(frozenset(), whole)]
+        better = set()
+        for name, times in zip(mine, without, strict=True):
+            if times is not None and times.best_us < GAIN * whole.best_us:
+                better.add(name)
+                tried.append((frozenset({name}), times))
+        if len(better) > 1:
+            texts = {n: text for n, text in found.items() if n not in better}
+            (mixed,) = self._whole([(best, texts)], say, AFTER, each=False)
+            tried += [(frozenset(better), mixed)] if mixed is not None else []
+        slower, times = min(tried, key=lambda each: each[1].best_us)
+        return Chosen(best, times, slower)
+
+
+def begin(served: Served) -> None:
+    """Has the process that times calls begin, where they are measured here: it takes seconds."""
+    if _measures(served):
+        prestart(served)
 
 
 def _measures(served: Served) -> bool:

@@ -26,7 +26,7 @@ def measured(monkeypatch, times):
     """Has calls of so many steps take so many us; a text is why they cannot be timed."""
     asked = []
 
-    def times_of(networks):
+    def times_of(networks, when=""):
         asked.extend(networks)
         return [_times(network.call, times) for network in networks]
 
@@ -78,46 +78,79 @@ def test_the_best_way_with_the_kernels_that_were_found_is_kept(plan, monkeypatch
     asked = measured(monkeypatch, {1: 10.0, 2: 3.0})
     best = found.chosen(texts, us)
     assert len(best.way.call.steps) == 2 and best.times.best_us == 3.0
-    assert [len(network.call.steps) for network in asked] == [1, 2, 1, 2]  # the last two with seeds
+    assert [len(network.call.steps) for network in asked] == [1, 2, 1]  # the last with seeds
     asked = measured(monkeypatch, {1: 10.0, 2: 11.0})  # the sum had said so, the whole does not
     assert found.chosen(texts, us).way == found.ways[0]
+    asked = measured(monkeypatch, {1: 11.0, 2: 11.0})
     best = found.chosen(texts, dict.fromkeys(found.ways[1].calls, 6.0 / GAIN))
-    assert best.way == found.ways[0] and best.times.best_us == 10.0
+    # Nothing but seeds, in the usual way alone: that is known
+    assert best.way == found.ways[0] and best.times.best_us == 10.0 and not asked
+
+
+@pytest.fixture
+def ready(plan, monkeypatch):
+    """A plan whose first way has two kernels, which take 5 us each with their seeds, and what was found of them."""
+    measured(monkeypatch, {1: 11.0, 2: 10.0})
+    made = plan.timed(of_spec)
+    names = [spec.name for spec in made.ways[0].call.kernels()]
+    seeds = {name: made.texts(spec) for name, spec in zip(names, made.ways[0].call.kernels())}
+    return made, names, {name: replace(texts, source="found") for name, texts in seeds.items()}
+
+
+def called(monkeypatch, names, times):
+    """Has a call of which some kernels, by number, are those that were found, take so many us."""
+    asked = []
+
+    def times_of(networks, when):
+        asked.extend(networks)
+        return [_mixed(network) for network in networks]
+
+    def _mixed(network):
+        mine = frozenset(k for k, n in enumerate(names) if network.kernels[n].source == "found")
+        us = times[mine]
+        return us if isinstance(us, str) else WholeTimes(30.0, us, {})
+
+    monkeypatch.setattr(planning, "times_of", times_of)
+    return asked
+
+
+BOTH, FIRST, SECOND = frozenset({0, 1}), frozenset({0}), frozenset({1})
+NEITHER = BOTH - BOTH
 
 
 @pytest.mark.parametrize(
-    "slow, in_all, passed_over",
+    "times, passed_over",
     [
-        ({}, 8.0, {}),  # each found kernel is faster in the call
-        ({0}, 10.0, {0}),
-        ({0, 1}, 12.0, {0, 1}),  # nothing that was found is better
-        ({0}, 9.0, {}),  # as a whole what was found is better none the less
+        ({BOTH: 8.0, FIRST: 9.0, SECOND: 9.0, NEITHER: 10.0}, NEITHER),
+        ({BOTH: 10.0, FIRST: 11.0, SECOND: 9.0, NEITHER: 10.0}, FIRST),
+        ({BOTH: 12.0, FIRST: 11.0, SECOND: 11.0, NEITHER: 10.0}, BOTH),  # nothing found is better
+        ({BOTH: 10.0, FIRST: 8.0, SECOND: 9.0, NEITHER: 12.0}, SECOND),  # one alone is the fastest
+        ({BOTH: 10.5, FIRST: 11.0, SECOND: 11.0, NEITHER: 10.4}, BOTH),  # by less than a hundredth
+        ({BOTH: "no", NEITHER: 10.0}, BOTH),  # it does not even run
+        ({BOTH: 9.0, FIRST: "no", SECOND: 9.5, NEITHER: "no"}, NEITHER),
     ],
 )
-def test_a_kernel_that_is_slower_in_the_call_than_its_seed_is_passed_over(
-    plan, monkeypatch, slow, in_all, passed_over
-):
-    measured(monkeypatch, {1: 20.0, 2: 10.0})
-    ready = plan.timed(of_spec)
-    names = [spec.name for spec in ready.ways[0].call.kernels()]
-    seeds = {name: ready.texts(spec) for name, spec in zip(names, ready.ways[0].call.kernels())}
-    found = {name: replace(texts, source="found") for name, texts in seeds.items()}
-
-    def times_of(networks):
-        return [_mixed(network, names) for network in networks]
-
-    def _mixed(network, names):
-        mine = [network.kernels[name].source == "found" for name in names]
-        each = {
-            n: (6.0 if k in slow else 4.0) if m else 5.0
-            for k, (n, m) in enumerate(zip(names, mine))
-        }
-        return WholeTimes(30.0, in_all if all(mine) else sum(each.values()), each)
-
-    monkeypatch.setattr(planning, "times_of", times_of)
-    best = ready.chosen(found, dict.fromkeys(names, 4.0))
+def test_a_kernel_that_makes_a_call_slower_is_passed_over(ready, monkeypatch, times, passed_over):
+    made, names, found = ready
+    called(monkeypatch, names, times)
+    best = made.chosen(found, dict.fromkeys(names, 4.0))
     assert best.passed_over == {names[k] for k in passed_over}
-    assert best.times.best_us == {0: in_all, 1: 9.0, 2: 10.0}[len(passed_over)]
+    assert best.times.best_us == times[BOTH - passed_over]
+
+
+def test_where_a_search_found_nothing_else_a_call_is_not_timed_again(ready, monkeypatch):
+    made, names, found = ready
+    asked = called(monkeypatch, names, {})
+    seeds = {s.spec.name: s.texts for s in made.seeds()}
+    best = made.only(made.ways[:1]).chosen(seeds, dict.fromkeys(names, 4.0))
+    assert best == Chosen(made.ways[0], made.measured[0], frozenset()) and not asked
+
+
+def test_of_ways_that_are_left_out_nothing_is_known(ready):
+    made, _, _ = ready
+    assert made.only(made.ways).ways == made.ways
+    rest = made.only(made.ways[1:])
+    assert rest.ways == made.ways[1:] != () and dict(rest.measured) == {0: made.measured[1]}
 
 
 def test_where_nothing_is_measured_the_sums_decide(plan, monkeypatch):
