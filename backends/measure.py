@@ -316,7 +316,7 @@ class _Runner:
 def _reference(spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference:
     inputs, rng = inputs_of(spec, sizes, seed, draw)
     small = not draw or draw in AFFORDABLE or _numbers(spec, sizes) <= DRAWN
-    some = rows(spec, sizes, seed, 1 if small else SHARE)
+    some = rows(spec, sizes, seed, 1 if small else SHARE, more=not draw)
     read = inputs.needed(some) if isinstance(inputs, Formulas) else inputs
     exact = evaluate(spec, read, sizes, some)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ir.recurrence import ordered, stepped
+from ir.reference.product_sum import factors
 from ir.sizes import bind, shape, value
 from ir.spec import Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
 from ir.verify import facts
@@ -29,6 +30,13 @@ FEW = 24  # a run is at most 1/FEW of the rows
 # check take a few dozen evaluations.
 SAMPLED_WORK = 1 << 28
 OTHERS = (4, 8)  # runs of another axis than the first, and rows in each
+# Of normal inputs there are more runs of the first axis, as long as equations take no more than so many iterations:
+# a kernel that leaves out some rows is found by chance. Of a product that is added up, which is a matmul, so many
+# iterations are one.
+MORE_WORK = 1 << 23
+MOST_RUNS = 96
+MOST_SHARE = 24  # rows for each run, at least: an eighth of all is compared
+MATMUL = 64
 
 Runs = tuple[slice, ...]
 Places = Mapping[int, np.ndarray]  # by axis: ascending positions
@@ -51,9 +59,11 @@ class Rows:
 WHOLE = Rows({}, {})
 
 
-def rows(spec: Spec, sizes: Mapping[str, int], seed: int, share: int = 1) -> Rows:
+def rows(
+    spec: Spec, sizes: Mapping[str, int], seed: int, share: int = 1, more: bool = False
+) -> Rows:
     """The rows at which to evaluate a spec: WHOLE where all of it is affordable. share: how many evaluations
-    there are for one that may be whole."""
+    there are for one that may be whole.  more: as many rows as MORE_WORK allows."""
     if _affordable(spec, sizes, share):
         return WHOLE
     bound, draw = bind(spec, sizes), np.random.default_rng(seed)
@@ -69,6 +79,15 @@ def rows(spec: Spec, sizes: Mapping[str, int], seed: int, share: int = 1) -> Row
         if least == work:
             break
         runs[best], needed, work = others.pop(best), found[best], least
+    count = FIRST[0]
+    while more and count < MOST_RUNS:
+        count = min(MOST_RUNS, 2 * count)
+        for axis, n in (one for one in runs if one[0] == 0):
+            runs[axis, n] = _runs(n, max(FIRST[0], min(count, n // MOST_SHARE)), FIRST[1], draw)
+        wider = _needed(spec, shapes, runs)
+        if wider == needed or _work(spec, bound, wider, MATMUL) > MORE_WORK:
+            break
+        needed = wider
     outputs = {n: {axis: _places(r) for axis, r in needed[n].items()} for n in shapes if needed[n]}
     return Rows({name: some for name, some in needed.items() if some}, outputs)
 
@@ -78,11 +97,19 @@ def sampled_work(spec: Spec, sizes: Mapping[str, int], seed: int, share: int = 1
     return _work(spec, bind(spec, sizes), rows(spec, sizes, seed, share).tensors)
 
 
-def _work(spec: Spec, sizes: Mapping[str, int], needed: Mapping[str, Mapping[int, Runs]]) -> int:
-    """Iterations of all equations. sizes: bound.  needed: the rows of tensors."""
+def _work(
+    spec: Spec,
+    sizes: Mapping[str, int],
+    needed: Mapping[str, Mapping[int, Runs]],
+    matmul: int = 1,
+) -> int:
+    """Iterations of all equations. sizes: bound.  needed: the rows of tensors.  matmul: how many of a product that is
+    added up count as one."""
     total = 0
     for e in spec.equations:
         work = iterations(spec, e, sizes)
+        if isinstance(e.value, Reduce) and len(factors(e.value.body)) > 1:
+            work //= matmul
         lengths = shape(facts(spec).tensors[e.target], sizes)
         for axis, runs in needed.get(e.target, {}).items():
             work = work * sum(run.stop - run.start for run in runs) // max(1, lengths[axis])
@@ -106,13 +133,14 @@ def iterations(spec: Spec, e: Equation, sizes: Mapping[str, int]) -> int:
 
 
 def _runs(length: int, runs: int, most: int, draw: np.random.Generator) -> Runs:
-    """Random runs of rows, each of `most` at most; one that overlaps the run before it is left out."""
+    """Random runs of rows, each of `most` at most, and those at both ends; one that overlaps another is left
+    out."""
     count = max(1, min(most, length // FEW))
     last = length - count
     starts = {0, last, *(int(n) for n in draw.integers(0, last + 1, runs - 2))}
     found: list[slice] = []
     for start in sorted(starts):
-        if not found or start >= found[-1].stop:
+        if start in (0, last) or found[-1].stop <= start <= last - count:
             found.append(slice(start, start + count))
     return tuple(found)
 

@@ -70,10 +70,11 @@ def _case(text, **sizes):
 @pytest.mark.parametrize("evaluated", [evaluate, evaluate_storage])
 @pytest.mark.parametrize("m", [1, 2, 64])
 @pytest.mark.parametrize("most", [1, 1 << 28])
-def test_rows_are_those_of_the_whole(monkeypatch, text, evaluated, m, most):
+@pytest.mark.parametrize("more", [False, True])
+def test_rows_are_those_of_the_whole(monkeypatch, text, evaluated, m, most, more):
     monkeypatch.setattr(module, "SAMPLED_WORK", most)
     spec, sizes, inputs = _case(text, M=m)
-    some = rows(spec, sizes, 3)
+    some = rows(spec, sizes, 3, more=more)
     found, whole = evaluated(spec, inputs, sizes, some), evaluated(spec, inputs, sizes)
     for name, output in whole.items():
         expected = some.taken(name, output)
@@ -127,3 +128,37 @@ def test_what_is_affordable_is_whole(monkeypatch):
     assert rows(spec, sizes, 3) == WHOLE
     monkeypatch.setattr(module, "AFFORDABLE_ENTRIES", 1)
     assert rows(spec, sizes, 3).outputs
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_kernel_that_leaves_out_a_twentieth_of_the_rows_is_found(monkeypatch, seed):
+    monkeypatch.setattr(module, "AFFORDABLE_WORK", 1 << 20)
+    layer = parse_spec(GELU)
+    for spec, sizes in (
+        (parse_spec(HALVES), {"M": 4096, "K": 4096}),
+        (layer, {"M": 4096, "K": 1024, "N": 1024}),
+    ):
+        (at,) = rows(spec, sizes, seed, more=True).outputs["y"].values()
+        few = rows(spec, sizes, seed).outputs["y"][0]
+        assert len(at) > 3 * len(few) and at[0] == 0 and at[-1] == 4095
+        assert len(set(at // 205)) >= 18, "of each twentieth some, but for chance"
+
+
+def test_more_rows_take_no_more_work_than_is_allowed(monkeypatch):
+    monkeypatch.setattr(module, "AFFORDABLE_WORK", 1 << 20)
+    spec, sizes = parse_spec(GELU), {"M": 4096, "K": 4096, "N": 4096}
+    few = rows(spec, sizes, 3)
+    for most in (1, 1 << 18, 1 << 23):
+        monkeypatch.setattr(module, "MORE_WORK", most)
+        found = rows(spec, sizes, 3, more=True)
+        if found.tensors != few.tensors:
+            assert module._work(spec, sizes, found.tensors, module.MATMUL) <= most
+    assert found.tensors != few.tensors
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 23, 24, 60, 97, 1000])
+@pytest.mark.parametrize("seed", range(20))
+def test_runs_do_not_overlap_and_have_both_ends(length, seed):
+    found = module._runs(length, 96, 3, np.random.default_rng(seed))
+    assert found[0].start == 0 and found[-1].stop == length
+    assert all(a.stop <= b.start for a, b in zip(found, found[1:], strict=False))

@@ -27,9 +27,9 @@ PLACES = {
     "hip": ("mi300", "hip"),
 }
 SECRET = "a secret of these tests"
-# Of sources that are edited here, by target: what a time model chooses may change, and the text with it.
+# Of sources that are edited here, by target and kernel: what a time model chooses may change, and the text with it.
 SCHEDULES = {
-    "mi300": """schedule(twice)
+    ("mi300", "twice"): """schedule(twice)
 tile(m, size=1)
 tile(k, size=128)
 place(m.outer, level=grid)
@@ -72,8 +72,8 @@ class Case:
             outputs = ", ".join(t.name for t in spec.outputs)
             spec = parse_spec(f'{head}"""Other equations."""\n{lines}    return {outputs}\n')
         schedule = autoschedule(spec, machine, tuned(self.kernel))
-        if self.edits and chip in SCHEDULES:
-            schedule = parse_schedule(SCHEDULES[chip])
+        if self.edits and (chip, self.kernel) in SCHEDULES:
+            schedule = parse_schedule(SCHEDULES[chip, self.kernel])
         source = None
         if self.edits:
             source = backend.emit(lower(spec, schedule, machine, tuned(self.kernel)), machine)

@@ -13,12 +13,13 @@ import pytest
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Stages
-from tests.cheats import edits, equations, families, sources
+from tests.cheats import edits, equations, families, promises, sources
 from tests.cheats.case import PLACES, Case, bench, lacking
 from tests.cheats.honest import honest
 
 CHEATS = [*equations.cheats(), *families.cheats(), *sources.cheats(), *edits.cheats()]
-HONEST = [*honest(), *families.honest()]
+CHEATS += promises.cheats()
+HONEST = [*honest(), *families.honest(), *promises.honest()]
 NAMES = attrgetter("name")
 MOST = 60  # of either, at least so many kinds
 

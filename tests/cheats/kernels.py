@@ -18,6 +18,11 @@ _ROWS = "tune(M=96, K=264)\ncheck(M=7, K=33)\ncheck(M=32, K=64)\n"
 _PRODUCT = "tune(M=96, K=160, N=96)\ncheck(M=7, K=33, N=5)\ncheck(M=32, K=64, N=32)\n"
 TEXTS = {
     "twice": _text("twice(x: f32[M, K]) -> f32[M, K] # y", "y[m, k] = x[m, k] * 2.0", _WIDE),
+    "long": _text(
+        "long(x: f32[M, K]) -> f32[M, K] # y",
+        "y[m, k] = x[m, k] * 2.0",
+        "tune(M=4096, K=1280)\ncheck(M=7, K=33)\ncheck(M=32, K=64)\n",
+    ),
     "softmax": _text(
         "softmax(x: f32[M, K]) -> f32[M, K] # y",
         """mx[m] = max(x[m, k], k)

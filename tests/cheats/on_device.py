@@ -30,7 +30,7 @@ from benchmarks.results import Table, save
 from ir.errors import KernelError
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator.local import LocalEvaluator
-from tests.cheats import edits, equations, families, for_devices, honest, sources
+from tests.cheats import edits, equations, families, for_devices, honest, promises, sources
 from tests.cheats.case import Case, Places, bench
 
 ALL_RIGHT, NOT_SO, BAD_INPUT = 0, 1, 2
@@ -112,7 +112,10 @@ def cases(places: Places, only: str = "") -> tuple[list[Case], list[str]]:
 def _all(places: Places) -> Iterable[Case]:
     """Each case in each place; equations stand for every language, and once for all targets."""
     of_equations = (equations.cheats, families.cheats, honest.honest, families.honest)
-    of_sources = (sources.cheats, edits.cheats, for_devices.cheats, for_devices.honest)
+    of_sources = (
+        *(sources.cheats, edits.cheats, for_devices.cheats, for_devices.honest),
+        *(promises.cheats, promises.honest),
+    )
     for case in (case for cases in (*of_equations, *of_sources) for case in cases()):
         if case.edits:
             if case.place in places:

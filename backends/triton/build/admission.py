@@ -8,7 +8,7 @@ that checks and times it. Emitted texts meet these rules; edited ones are checke
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NoReturn
 
@@ -52,6 +52,8 @@ LANGUAGE = frozenset(
     randn randint randint4x pair_uniform_to_normal uint_to_uniform_float debug_barrier PropagateNan
     """.split()
 )
+# Functions that store, and how those that write call what they write to.
+STORES, PLACES = ("store", "store_tensor_descriptor", "scatter"), ("pointer", "desc")
 READS = ("load", "atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg")
 # Of values in a kernel: tensors, descriptors and dtypes.
 OF_VALUES = frozenset(
@@ -84,9 +86,12 @@ def require_admissible(source: str) -> None:
             taken.add(name)
         inside = () if isinstance(node, ast.FunctionDef) else ast.walk(node)
         known |= {name for each in (node, *inside) for name in _bound(each)}
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and ast.dump(node) != _wrappers_check():
-            _require_function(node, known, _is_kernel(node))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    kernels = {node.name: node for node in functions if _is_kernel(node)}
+    for node in functions:
+        if ast.dump(node) != _wrappers_check():
+            _require_function(node, known, kernels)
+    _require_one_way(tree, kernels)
 
 
 def require_host(source: str, emitted: str) -> None:
@@ -133,9 +138,12 @@ def _require_outside(node: ast.stmt) -> None:
         _refuse(node, text.splitlines()[0], _AT)
 
 
-def _require_function(node: ast.FunctionDef, outside: set[str], kernel: bool) -> None:
+def _require_function(
+    node: ast.FunctionDef, outside: set[str], kernels: Mapping[str, ast.FunctionDef]
+) -> None:
     """BackendError("build") where a function's body breaks a rule. outside: names defined at module
-    level."""
+    level.  kernels: those of the text."""
+    kernel = node.name in kernels
     known = outside | {name for child in ast.walk(node) for name in _bound(child)}
     for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d)):
         if not _is_constant(default):
@@ -159,54 +167,105 @@ def _require_function(node: ast.FunctionDef, outside: set[str], kernel: bool) ->
             _refuse(child, ast.unparse(child), "nothing is kept from one call to the next")
         if isinstance(child, ast.Attribute):
             _require_attribute(child, kernel)
-    if kernel:
-        _require_one_way(node)
-    else:
+    if not kernel:
         _require_no_arithmetic(node)
 
 
-def _require_one_way(node: ast.FunctionDef) -> None:
+def _require_one_way(tree: ast.Module, kernels: Mapping[str, ast.FunctionDef]) -> None:
     """BackendError("build") where a kernel adds to a tensor that it also stores: which of two programs comes last
-    decides what is there, and a run that is compared with the reference may hide it."""
-    held = _addresses(node)
-    added: set[str] = set()
+    decides what is there, and a run that is compared with the reference may hide it. kernels: of the text."""
+    for name, parameters in _launched(tree, kernels):
+        added, stored = _written(kernels[name], parameters, kernels, ())
+        for tensor in sorted(set(added) & set(stored)):
+            why = f"a kernel stores `{tensor}` or adds to it, not both, as its programs race otherwise"
+            _refuse(stored[tensor], ast.unparse(stored[tensor]), why)
+
+
+def _launched(
+    tree: ast.Module, kernels: Mapping[str, ast.FunctionDef]
+) -> Iterator[tuple[str, set[str]]]:
+    """Each launch of a kernel, with the parameters that are given tensors there."""
+    for host in tree.body:
+        if not isinstance(host, ast.FunctionDef) or host.name in kernels:
+            continue
+        tensors = _tensors(host)
+        for child in ast.walk(host):
+            match child:
+                case ast.Call(ast.Subscript(ast.Name(name)), args, keywords) if name in kernels:
+                    given = _given(kernels[name], args, keywords)
+                    named = {
+                        parameter: {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+                        for parameter, value in given.items()
+                    }
+                    yield name, {p for p, names in named.items() if names & tensors}
+
+
+def _given(
+    kernel: ast.FunctionDef, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]
+) -> dict[str, ast.expr]:
+    """What a call gives to a kernel's parameters."""
+    names = [a.arg for a in (*kernel.args.posonlyargs, *kernel.args.args)]
+    given = dict(zip(names, args, strict=False))
+    return given | {k.arg: k.value for k in keywords if k.arg}
+
+
+def _written(
+    node: ast.FunctionDef,
+    tensors: Collection[str],
+    kernels: Mapping[str, ast.FunctionDef],
+    callers: tuple[str, ...],
+) -> tuple[dict[str, ast.Call], dict[str, ast.Call]]:
+    """Of a kernel's parameters that are tensors, those that it adds to, and those that it stores, each with where.
+    callers: kernels that call it, one another."""
+    held = _addresses(node, tensors)
+    added: dict[str, ast.Call] = {}
     stored: dict[str, ast.Call] = {}
+
+    def note(into: dict[str, ast.Call], place: ast.expr, call: ast.Call) -> None:
+        into.update((t, call) for name in _terms(place) for t in held.get(name, ()))
+
     for child in ast.walk(node):
         match child:
-            case ast.Call(ast.Attribute(ast.Name("tl"), function), [place, *_]):
-                tensors = {t for name in _terms(place) for t in held.get(name, ())}
-                if function.startswith("atomic_"):
-                    added |= tensors
-                elif function == "store":
-                    stored |= dict.fromkeys(tensors, child)
-    for name in sorted(added & set(stored)):
-        why = f"a kernel stores `{name}` or adds to it, not both, as its programs race otherwise"
-        _refuse(stored[name], ast.unparse(stored[name]), why)
+            case ast.Call(ast.Attribute(value, function), args, keywords):
+                language = isinstance(value, ast.Name) and value.id == "tl"
+                places = [*args[:1], *(k.value for k in keywords if k.arg in PLACES)]
+                for place in places if language else [value]:
+                    if function.startswith("atomic_"):
+                        note(added, place, child)
+                    elif function in STORES:
+                        note(stored, place, child)
+            case ast.Call(ast.Name(name), args, keywords) if (
+                name in kernels and name not in callers
+            ):
+                given = _given(kernels[name], args, keywords)
+                below = _written(kernels[name], list(given), kernels, (*callers, node.name))
+                for into, found in zip((added, stored), below, strict=True):
+                    for parameter in found:
+                        note(into, given[parameter], child)
+    return added, stored
 
 
-def _addresses(node: ast.FunctionDef) -> dict[str, set[str]]:
-    """The tensors whose address is in a name of a kernel: parameters that nothing multiplies or compares, and
-    what is a sum with one."""
-    numbers = {
-        name.id
-        for child in ast.walk(node)
-        if isinstance(child, ast.Compare)
-        or (isinstance(child, ast.BinOp) and not isinstance(child.op, ast.Add | ast.Sub))
-        for name in ast.walk(child)
-        if isinstance(name, ast.Name)
-    }
-    constants = {
-        a.arg for a in node.args.args if a.annotation and "constexpr" in ast.unparse(a.annotation)
-    }
-    held = {a.arg: {a.arg} for a in node.args.args if a.arg not in constants | numbers}
-    assigned = [c for c in ast.walk(node) if isinstance(c, ast.Assign | ast.AugAssign)]
-    for child in assigned * 2:  # a loop's end comes before its beginning
-        targets = child.targets if isinstance(child, ast.Assign) else [child.target]
-        found = {t for name in _terms(child.value) for t in held.get(name, ())}
-        for target in targets:
-            if found and isinstance(target, ast.Name):
-                held[target.id] = held.get(target.id, set()) | found
-    return held
+def _addresses(node: ast.FunctionDef, tensors: Collection[str]) -> dict[str, set[str]]:
+    """The tensors whose address is in a name of a kernel: parameters that are some, and what is a sum with one."""
+    held = {name: {name} for name in tensors}
+    assigned = [
+        c for c in ast.walk(node) if isinstance(c, ast.Assign | ast.AnnAssign | ast.AugAssign)
+    ]
+    while True:  # a loop's end comes before its beginning
+        before = sum(map(len, held.values()))
+        for child in assigned:
+            targets = child.targets if isinstance(child, ast.Assign) else [child.target]
+            terms = _terms(child.value) if child.value else ()
+            found = {t for name in terms for t in held.get(name, ())}
+            for name in (n for target in targets for n in _bound_in(target) if found):
+                held[name] = held.get(name, set()) | found
+        if sum(map(len, held.values())) == before:
+            return held
+
+
+def _bound_in(target: ast.expr) -> Iterator[str]:
+    for each in ast.walk(target):
+        yield from _bound(each)
 
 
 def _terms(expr: ast.expr) -> Iterator[str]:
@@ -217,11 +276,24 @@ def _terms(expr: ast.expr) -> Iterator[str]:
         case ast.BinOp(left, ast.Add() | ast.Sub(), right):
             yield from _terms(left)
             yield from _terms(right)
-        case ast.Call(ast.Attribute(ast.Name("tl"), function), [value, *others]) if (
+        case ast.Call(ast.Attribute(ast.Name("tl"), function), args, keywords) if (
             function not in READS
         ):
-            for each in (value, *others):
+            for each in (*args, *(k.value for k in keywords)):
                 yield from _terms(each)
+        case ast.Call(ast.Attribute(value, function)) if function not in READS:
+            yield from _terms(value)
+        case ast.Call(ast.Name(), args, keywords):  # a kernel of the text, say
+            for each in (*args, *(k.value for k in keywords)):
+                yield from _terms(each)
+        case ast.IfExp(_, first, second):
+            yield from _terms(first)
+            yield from _terms(second)
+        case ast.Tuple(elements):
+            for each in elements:
+                yield from _terms(each)
+        case ast.Subscript(value):
+            yield from _terms(value)
 
 
 def _require_no_arithmetic(node: ast.FunctionDef) -> None:

@@ -59,6 +59,14 @@ def test_what_is_emitted_is_admitted(file):
         {
             "kernel": "i = tl.atomic_add(x_ptr + N * 2 + N, 1)\n    tl.store(y_ptr + i + N, tl.load(x_ptr))"
         },
+        {
+            "kernel": "more(x_ptr, y_ptr, N)",
+            "outside": "\n@triton.jit\ndef more(a, b, n):\n    tl.store(b + n, tl.load(a))\n",
+        },
+        {
+            "kernel": "more(x_ptr, y_ptr, N)",
+            "outside": "\n@triton.jit\ndef more(a, b, n):\n    tl.atomic_add(a + n, tl.load(b + n))\n",
+        },
         {"launch": "if N % 2: raise ValueError('odd')"},
         {"launch": "grid = [max(1, n) for n in range(3)]"},
         {"outside": "\nSCALE = tl.constexpr(2.0)\n"},
@@ -97,6 +105,24 @@ REFUSED = {
     "a sum into what is stored": {"kernel": "tl.atomic_add(y_ptr + N, 1.0)"},
     "such a sum by another name": {
         "kernel": "p = y_ptr\n    p += 4\n    tl.store(p, 0.0)\n    tl.atomic_max(tl.multiple_of(y_ptr, 4), 1)"
+    },
+    "such a sum by a method": {"kernel": "(y_ptr + N).atomic_add(1.0)"},
+    "such a sum by a keyword": {"kernel": "tl.atomic_add(val=1.0, pointer=y_ptr + N)"},
+    "such a sum by a method of a method": {
+        "kernel": "tl.broadcast_to(y_ptr, [1]).reshape([1]).atomic_add(1.0)"
+    },
+    "such a sum of what is compared elsewhere": {
+        "kernel": "if BLOCK < 0:\n        q = y_ptr * 2\n    tl.atomic_add(y_ptr, 1.0)"
+    },
+    "such a sum by one of two names": {"kernel": "p, q = y_ptr, N\n    tl.atomic_add(p, 1.0)"},
+    "such a sum of a choice": {"kernel": "tl.atomic_add(x_ptr if N > 3 else y_ptr, 1.0)"},
+    "such a sum by another kernel": {
+        "kernel": "more(1.0, at=y_ptr)",
+        "outside": "\n@triton.jit\ndef more(value, at):\n    tl.atomic_add(at, value)\n",
+    },
+    "such a sum where another kernel says": {
+        "kernel": "tl.atomic_add(same(y_ptr), 1.0)",
+        "outside": "\n@triton.jit\ndef same(at):\n    return at\n",
     },
     "a class": {"outside": "\nclass Own:\n    pass\n"},
     "no Python": {"outside": "\ndef ("},

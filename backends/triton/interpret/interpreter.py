@@ -28,7 +28,7 @@ from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.gpu.apart import apart
 from backends.gpu.device.tensors import array, placed, poisoned
 from backends.triton.build.module import launcher
-from backends.triton.interpret import libdevice, reductions, repairs
+from backends.triton.interpret import hints, libdevice, reductions, repairs
 from backends.triton.interpret.guard import MemoryGuard, Region, Stray
 from backends.triton.interpret.lockstep import iterations, same, truth
 from backends.triton.interpret.programs import Programs
@@ -197,9 +197,11 @@ def _patch(builder: repairs.Builder) -> None:
     tl.tensor.__init__ = _made
     for place in (tl, tl.core):
         place.range = _range
-    for name in ("reduce", "associative_scan"):
-        for place in (tl, tl.core):
+    for place in (tl, tl.core):
+        for name in ("reduce", "associative_scan"):
             setattr(place, name, getattr(reductions, name))
+        for name, hint in hints.HINTS.items():
+            setattr(place, name, hint)
 
 
 def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iterator[tl.tensor]:

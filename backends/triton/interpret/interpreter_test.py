@@ -312,3 +312,26 @@ def test_descriptors_read_zeros_outside_and_do_not_write_there(results, host):
     )
     got, exact = results(text, "scale", M=20, N=12)
     np.testing.assert_allclose(got["y"], exact["y"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ("tl.multiple_of(x + at, 4)", True),
+        ("tl.max_contiguous(x + at, BLOCK)", True),
+        ("tl.max_contiguous(x + at * 2, 2)", False),
+    ],
+)
+def test_what_is_said_of_pointers_is_counted_in_bytes(results, said, right):
+    text = (
+        f"{HEAD}@triton.jit\ndef scale_0(x, y, BLOCK: tl.constexpr):\n"
+        f"    at = tl.arange(0, BLOCK)\n    places = {said}\n"
+        "    tl.store(y + at, tl.load(x + at) * 2.0 + 1.0)\n\n\n"
+        "def launch(x, y):\n    scale_0[(1,)](x, y, BLOCK=32)\n"
+    )
+    if right:
+        got, exact = results(text, "scale", M=4, N=8)
+        np.testing.assert_allclose(got["y"], exact["y"], rtol=1e-6)
+    else:
+        with pytest.raises(BackendError, match="which is not so"):
+            results(text, "scale", M=4, N=8)
