@@ -344,6 +344,9 @@ def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
         new = Decision("kernel", e.target)
         old = schedule.find("kernel", e.target)
         yield Edit(old, None) if old else Edit(None, new)
+    for scan in mirrored(ground.spec).values() if "mirror" in ground.machine.model.verbs else ():
+        old, new = schedule.find("mirror", scan), Decision("mirror", scan)
+        yield Edit(old, None) if old else Edit(None, new)
     for r in recurrences(ground.spec):
         old = next((d for d in schedule.of("carry") if d.subject in r.targets), None)
         yield Edit(old, None if old else Decision("carry", r.targets[-1]))

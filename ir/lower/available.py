@@ -10,7 +10,7 @@ from ir.schedule import Decision
 # Verbs that machines of some class only have.
 OF_CLASS = frozenset(
     """
-    associate unroll split_k flatten atomic causal_bound multicast keep rasterize cluster
+    associate unroll split_k flatten atomic mirror causal_bound multicast keep rasterize cluster
     threads persistent stream_k cooperative specialize registers roles pingpong warps instruction overlap
     unroll_loop serpentine cache swizzle pad epilogue
     """.split()

@@ -17,7 +17,7 @@ from ir.variant.expansion import mirrored
 
 GRID, LOOP, WHOLE = "grid", "loop", "whole"
 STEP = "step"  # level of a recurrence's index: each launch computes one value of it
-ENDING = ("kernel", "carry", "pack", "split_k")  # verbs that decide where launches end
+ENDING = ("kernel", "carry", "mirror", "pack", "split_k")  # verbs that decide where launches end
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,9 @@ def _segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
     """The same, for a schedule without other verbs, so that the memo hits more often."""
     decided = {d.subject: d for d in schedule.of("kernel")}
     targets = [e.target for e in spec.equations]
-    ends = {*decided, *made_ends(schedule), *mirrored(spec), *scattered(spec)}
+    together = {d.subject for d in schedule.of("mirror")}
+    from_ends = {back for back, scan in mirrored(spec).items() if scan not in together}
+    ends = {*decided, *made_ends(schedule), *from_ends, *scattered(spec)}
     for name, decision in decided.items():
         if name not in targets:
             raise KernelError(

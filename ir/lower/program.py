@@ -18,6 +18,7 @@ from ir.lower.loop_bounds import Limit
 from ir.lower.reductions import Reductions
 from ir.lower.scatters import add_updates
 from ir.lower.scope import Scope
+from ir.lower.stores import stored_from_end, stored_region
 from ir.machine import Machine
 from ir.nest.bulk import bulk, epilogue_of, hint, rows_of
 from ir.nest.nest import (
@@ -91,6 +92,7 @@ class Program:
         self._pointwise_values: dict[str, str] = {}
         self._load_values: dict[int, str] = {}
         self._accesses = accesses(facts)
+        self._from_end = stored_from_end(spec, segment)
         self._axes: dict[str, Axis] = {}
 
     @property
@@ -240,7 +242,7 @@ class Program:
     ) -> Value:
         """A new value over some indices, its name unique in the launch. It has no axis for an index
         over the parts of a split: a program makes one part."""
-        axes = tuple([self._axis(i) for i in indices if not self._counts_parts(i)])
+        axes = tuple([self._axis(i) for i in indices if not self.counts_parts(i)])
         slots = self.kept.slots(tensor, indices) if name == tensor else None
         return self._add(
             Value(name, tensor, dtype, axes, stages or self.stages(tensor), slots=slots)
@@ -252,7 +254,7 @@ class Program:
             self._axes[index] = Axis(index, extent(self.tilings[index]))
         return self._axes[index]
 
-    def _counts_parts(self, index: str) -> bool:
+    def counts_parts(self, index: str) -> bool:
         """Whether the index counts the parts of a split and each program here makes one of them."""
         return self.tilings[index].level == GRID and counts_parts(self.schedule, index)
 
@@ -476,17 +478,15 @@ class Program:
         equation = self.equations[name]
         if equation.accumulate:
             return add_updates(self, equation, scope)
-        value = self.tensor(name, scope)
+        back = self._from_end.get(name, "")
+        value = self.tensor(back or name, scope)
         home = scope.home(self.needed(equation.indices)) or scope
         dtype = self.stored_dtype(name)
         if self.values[value].dtype != dtype:
             out = self.new(f"{name}_out", name, dtype, equation.indices)
             home.statements.append(Map(out.name, Cast(dtype, Tile(value))))
             value = out.name
-        region = tuple(
-            Slice(None if self._counts_parts(i) else i, ((i, 1),), Number(0))
-            for i in equation.indices
-        )
+        region = stored_region(self, equation, back, home)
         # Along a grid index that the tensor lacks, all tiles compute the same: the first stores it.
         missing = tuple(sorted(self.grid.binds - set(equation.indices)))
         if home is self.top:

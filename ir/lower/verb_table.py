@@ -99,6 +99,14 @@ _TABLE = (
         {},
     ),
     Verb(
+        "mirror",
+        "a reverse scan in a launch of its own, which another launch reads from the end -> one launch, "
+        "which stores it from the end",
+        "tensor",
+        {},
+        {},
+    ),
+    Verb(
         "tile",
         "an index -> an outer loop over tiles and an inner one of `size`",
         "index",

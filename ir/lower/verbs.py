@@ -20,6 +20,7 @@ from ir.schedule import Decision, Schedule
 from ir.spec import DTYPES, Facts, Reduce, Spec
 from ir.variant.atomic import WIDE, facts_with_places
 from ir.variant.derived import TRIPLE
+from ir.variant.expansion import reverse_scans
 from ir.variant.precision import NARROW, narrowest, require_narrow
 from ir.variant.variant import rewritten
 from ir.verify import facts as facts_of
@@ -290,6 +291,17 @@ class _Checker:
         self._of_class(decision)
         self.machine.model.check_decision(decision, self.machine)
 
+    def _mirror(self, decision: Decision) -> None:
+        self._of_class(decision)
+        scans = reverse_scans(self.spec)
+        if decision.subject not in scans:
+            raise KernelError(
+                f"`{decision.subject}` is no reverse scan, so nothing reads it from the end",
+                place=decision.place,
+                allowed=", ".join(scans) or "none: there is no reverse scan",
+                hint=f"drop {decision}",
+            )
+
     def _serpentine(self, decision: Decision) -> None:
         self._of_class(decision)
         index = decision.subject.removesuffix(".outer")
@@ -386,6 +398,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "split_k": _Checker._of_class,
     "flatten": _Checker._of_class,
     "atomic": _Checker._atomic,
+    "mirror": _Checker._mirror,
     "causal_bound": _Checker._cut,
     "compute": _Checker._compute,
     "pack": _Checker._layout,

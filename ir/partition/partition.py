@@ -43,6 +43,7 @@ from ir.partition.positions import with_plain_positions
 from ir.partition.prologues import with_prologues
 from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
+from ir.partition.reverse_scans import with_reverse_scans
 from ir.partition.row_sums import with_reductions_by_rows
 from ir.partition.shifted_scans import with_shifted_scans
 from ir.partition.side_by_side import side_by_side
@@ -92,7 +93,7 @@ def partition(
     aliases = {a: b for a, b in (aliases or {}).items() if a in there}
     flat = through_gathers(once(through_views(spec, aliases), aliases), aliases)
     flat = with_shifted_scans(through_concatenations(flat, aliases), aliases)
-    flat = squeezed(flat)
+    flat = squeezed(with_reverse_scans(flat, aliases))
     flat, aliases = with_phases_apart(flat, aliases)
     flat, aliases = with_periods_apart(flat, aliases)
     flat = through_expansions(with_variances_in_parts(flat), aliases)

@@ -28,7 +28,7 @@ def with_shifted_scans(spec: Spec, aliases: Collection[str] = ()) -> Spec:
     aliases: tensors that show memory under another shape; their equations stay.
     """
     kept = {t.name for t in spec.outputs} | set(aliases)
-    scans = {e.target: e for e in spec.equations if _is_scan(spec, e) and e.target not in kept}
+    scans = {e.target: e for e in spec.equations if is_scan(spec, e) and e.target not in kept}
     if not scans:
         return spec
     known, made = facts(spec), []
@@ -40,7 +40,8 @@ def with_shifted_scans(spec: Spec, aliases: Collection[str] = ()) -> Spec:
     return pruned(replace(spec, equations=tuple(made)))
 
 
-def _is_scan(spec: Spec, e: Equation) -> bool:
+def is_scan(spec: Spec, e: Equation) -> bool:
+    """Whether an equation is a scan from its first term on, of what is computed element by element."""
     value = e.value
     if not isinstance(value, Scan) or value.reverse or value.exclusive:
         return False

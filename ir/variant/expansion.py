@@ -3,6 +3,7 @@ computes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ir.contraction import indices
@@ -51,16 +52,22 @@ def top_of(target: str) -> str:
     return f"{target}_top"
 
 
-def mirrored(spec: Spec) -> tuple[str, ...]:
-    """The scans of reversed inputs. A later launch reads them from the end."""
+def reverse_scans(spec: Spec) -> tuple[str, ...]:
+    """The scans from the last term to the first."""
+    scans = (e for e in spec.equations if isinstance(e.value, Scan))
+    return tuple(e.target for e in scans if e.scan.reverse)
+
+
+def mirrored(spec: Spec) -> Mapping[str, str]:
+    """The scans of reversed inputs, which are read from the end, each with what it is then."""
     made = {e.target: e for e in spec.equations}
-    found = []
+    found = {}
     for e in spec.equations:
         scan = made.get(f"{e.target}{_BACK}")
         if scan and isinstance(scan.value, Scan) and isinstance(e.value, Read):
             if e.value.tensor == scan.target and e.value.at != scan.at:
-                found.append(scan.target)
-    return tuple(found)
+                found[scan.target] = e.target
+    return found
 
 
 def _expands(e: Equation) -> bool:
@@ -139,7 +146,8 @@ def _scan(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
     after:  y[k] = cumsum(where(k > 0, f[k - 1], 0), k)
 
     before: y[k] = cumsum(f[k], k, reverse=True)
-    after:  y_back[k] = cumsum(f[K - 1 - k], k), which ends a launch; y[k] = y_back[K - 1 - k]
+    after:  y_back[k] = cumsum(f[K - 1 - k], k), which ends a launch unless the schedule says `mirror(y)`;
+            y[k] = y_back[K - 1 - k]
     """
     value = e.scan
     along = Index(value.along)

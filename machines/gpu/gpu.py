@@ -42,6 +42,7 @@ VERBS = frozenset(
         "split_k",
         "flatten",
         "atomic",
+        "mirror",
         "pack",
         "causal_bound",
         "rasterize",

@@ -296,3 +296,15 @@ def test_a_judge_is_not_asked_of_what_the_estimate_finds_far_too_slow(monkeypatc
         counts.append(len(asked))
         asked.clear()
     assert len(found) == 1 and counts[0] < counts[1] <= counts[2]
+
+
+def test_a_reverse_scan_is_one_launch_where_nothing_else_of_it_reads_the_scan():
+    spec = spec_of("y[m, k] = cumsum(x[m, k], k, reverse=True)")
+    sizes = {"M": 4096, "K": 8192}
+    schedule = autoschedule(spec, WITH_THREADS, sizes)
+    assert schedule.find("mirror", "y")
+    assert len(lower(spec, schedule, WITH_THREADS, sizes).launches) == 1
+    spec = spec_of("t[m, k] = cumsum(x[m, k], k, reverse=True)", "y[m, k] = t[m, k] * x[m, k]")
+    schedule = autoschedule(spec, WITH_THREADS, sizes)
+    assert not schedule.find("mirror", "t")
+    assert len(lower(spec, schedule, WITH_THREADS, sizes).launches) == 2

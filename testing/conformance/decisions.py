@@ -286,6 +286,24 @@ def _rows() -> Iterator[Case]:
         ("rows that go after the last loop", "cache(x, last=evict_first)"),
     ):
         yield Case(title, softmax, ("mapping", "reduction"), f"{turned}{more}\n")
+    for text, dtype in (("x[m, k] * 0.5", "f32"), ("f32(x[m, k])", "bf16")):
+        for title, how in (("", "reverse=True"), (", exclusive", "reverse=True, exclusive=True")):
+            body = f"y[m, k] = cumsum({text}, k, {how})"
+            scan = kernel(
+                f"x: {dtype}[M, K]",
+                {"y": ("f32[M, K]", body)},
+                ({"M": 21, "K": 37}, {"M": 1, "K": 1}, {"M": 4, "K": 64}),
+            )
+            for name, cut in (
+                ("tiles", tiles),
+                ("whole rows", "tile(m, size=4)\nplace(m.outer, level=grid)\n"),
+            ):
+                yield Case(
+                    f"{name} stored from their ends, {dtype}{title}",
+                    scan,
+                    ("scan", "mapping"),
+                    f"{cut}mirror(y)\n",
+                )
     masked = "".join(
         f"{line}\n" for line in ONLINE.split("\n") if not line.startswith(("fuse", "online"))
     )

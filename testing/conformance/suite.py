@@ -62,7 +62,7 @@ def served(case: Case, machine: Machine) -> bool:
         return False
     if "copy" in case.verbs and "bulk" not in machine.engines:
         return False
-    if case.verbs & {"keep", "serpentine"} - machine.model.verbs:
+    if case.verbs & {"keep", "mirror", "serpentine"} - machine.model.verbs:
         return False
     families = machine.details.get("gpu", {}).get("instructions")
     if "instruction" in case.verbs and not families:

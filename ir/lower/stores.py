@@ -1,0 +1,43 @@
+"""Stored regions: where the tile of a tensor goes, and which tensors are stored from their end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from ir.lower.launches import Segment
+from ir.lower.scope import Scope
+from ir.nest.nest import Slice, Tile
+from ir.spec import Equation, Expr, Number, Read, Spec
+from ir.variant.expansion import mirrored
+
+
+class Demand(Protocol):
+    """What a stored region needs from the program that it is part of."""
+
+    def counts_parts(self, index: str) -> bool:
+        """Whether an index counts the parts of a split and each program here makes one of them."""
+
+    def rows(self, tensor: str, position: Expr, scope: Scope) -> Tile:
+        """A tile of the positions along one dimension of a tensor."""
+
+
+def stored_from_end(spec: Spec, segment: Segment) -> Mapping[str, str]:
+    """The reverse scans that a launch stores, each with the scan of mirrored terms that it makes of it."""
+    here = set(segment.by_target())
+    return {scan: back for back, scan in mirrored(spec).items() if {scan, back} <= here}
+
+
+def stored_region(program: Demand, equation: Equation, back: str, home: Scope) -> tuple[Slice, ...]:
+    """The positions of a tensor's tile in memory. back: see `stored_from_end`; empty: at its own indices."""
+    region = tuple(
+        Slice(None if program.counts_parts(i) else i, ((i, 1),), Number(0))
+        for i in equation.indices
+    )
+    if not back or not isinstance(equation.value, Read):
+        return region
+    return tuple(
+        one if at == own else replace(one, rows=program.rows(equation.target, at, home))
+        for one, own, at in zip(region, equation.at, equation.value.at, strict=True)
+    )

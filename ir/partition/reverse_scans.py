@@ -1,0 +1,69 @@
+"""Reverse scans: a scan that is only read from the end is one from the last term to the first.
+
+before: s[i, j] = cumsum(x[i, N - 1 - j], j)
+        y[i, j] = s[i, N - 1 - j]                     what was turned around is turned back
+after:  y[i, j] = cumsum(x[i, j], j, reverse=True)
+
+So where a machine stores a scan from its end, it is stored once, and not read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from ir.affine import affine
+from ir.partition.shifted_scans import is_scan
+from ir.partition.views import is_plain
+from ir.sizes import value as number
+from ir.spec import Apply, Equation, Expr, Index, Number, Read, Spec
+from ir.verify import Facts, facts
+from ir.visit import pruned, rebuilt
+
+
+def with_reverse_scans(spec: Spec, aliases: Collection[str] = ()) -> Spec:
+    """The spec, of literal sizes, with such scans in the place of what reads them.
+
+    aliases: tensors that show memory under another shape; their equations stay.
+    """
+    kept = {t.name for t in spec.outputs} | set(aliases)
+    scans = {e.target: e for e in spec.equations if is_scan(spec, e) and e.target not in kept}
+    if not scans:
+        return spec
+    known, made = facts(spec), []
+    for e in spec.equations:
+        plain = e.target not in aliases and isinstance(e.value, Read) and is_plain(e)
+        scan = scans.get(e.value.tensor) if plain and isinstance(e.value, Read) else None
+        alone = scan and [r for r in spec.equations if scan.target in r.sources()] == [e]
+        made.append((scan and alone and _reversed(e, scan, known)) or e)
+    return pruned(replace(spec, equations=tuple(made)))
+
+
+def _reversed(e: Equation, scan: Equation, known: Facts) -> Equation | None:
+    """The reverse scan in the place of an equation that reads one; None where it reads it otherwise."""
+    value, read = scan.scan, e.value
+    shapes = [[number(n, {}) for n in known.tensors[t].shape] for t in (e.target, scan.target)]
+    if not isinstance(read, Read) or read.pad is not None or shapes[0] != shapes[1]:
+        return None
+    dim = scan.indices.index(value.along)
+    index, last = e.indices[dim], shapes[0][dim] - 1
+    back = Apply("sub", (Number(last), Index(index)))
+    if read.at[:dim] + read.at[dim + 1 :] != e.at[:dim] + e.at[dim + 1 :]:
+        return None
+    if affine(read.at[dim]) != affine(back) or not last:
+        return None
+    to: dict[str, Expr] = {a: Index(b) for a, b in zip(scan.indices, e.indices, strict=True)}
+    body = _moved(value.body, {**to, value.along: back})
+    return replace(e, value=replace(value, body=body, along=index, reverse=True))
+
+
+def _moved(expr: Expr, to: Mapping[str, Expr]) -> Expr:
+    """The expression at other indices; a position that is then an index is written as one."""
+    if isinstance(expr, Index):
+        return to.get(expr.name, expr)
+    made = rebuilt(expr, lambda part: _moved(part, to))
+    if not isinstance(made, Read):
+        return made
+    forms = [affine(position) for position in made.at]
+    places = (Index(f.index) if f and f.index else p for f, p in zip(forms, made.at, strict=True))
+    return replace(made, at=tuple(places))
