@@ -125,7 +125,6 @@ def _shares(launch: of.Launch, index: str) -> bool:
 def _equations(nest: LoopNest, launch: of.Launch) -> Iterator[Equation]:
     """The equations that a launch computes."""
     values = {v.tensor for v in launch.values if not v.loaded}
-    values |= {s.tensor for s in launch.statements() if isinstance(s, of.Store)}
     added = {s.tensor for s in launch.statements() if isinstance(s, of.Store) and s.reduction}
     for e in nest.variant.equations:
         if e.target in (added if e.accumulate else values):
