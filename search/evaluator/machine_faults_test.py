@@ -13,10 +13,12 @@ import pytest
 from ir.errors import KernelError
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator import local as local_module
+from search.evaluator import sandbox
 from search.evaluator import worker as worker_module
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.sandbox import Limits
 from search.evaluator.testing.acting import HOURS, bench, outcomes
+from search.evaluator.worker import by_disk
 
 
 @pytest.mark.parametrize("deaths", [1, local_module.TRIES])
@@ -134,3 +136,30 @@ def test_who_sleeps_is_at_fault_on_a_busy_machine_too(monkeypatch, tmp_path, wai
         0, 0, 0, Limits(seconds=12.0), tmp_path, in_time=False, waited=waited
     )
     assert worker_module._death(child, 0, 0.2).kind == kind
+
+
+@pytest.mark.parametrize(
+    "said", ["OSError: [Errno 28] No space left on device", "cc1: x.s: No space left on device"]
+)
+@pytest.mark.parametrize(
+    ("free", "nodes", "size", "kind"),
+    [
+        (0, 9, 1 << 40, "machine"),
+        (1 << 30, 0, 1 << 40, "machine"),
+        (1 << 30, 9, 1 << 40, "crash"),  # it says so, and it is not so
+        (0, 9, Limits().files, "crash"),  # what a candidate has for itself
+    ],
+)
+def test_a_full_disk_is_a_fault_of_the_machine(
+    tmp_path, monkeypatch, said, free, nodes, size, kind
+):
+    blocks = [4096, 4096, size // 4096, free // 4096, free // 4096, 100, nodes, nodes, 0, 255]
+    monkeypatch.setattr(sandbox.os, "statvfs", lambda _: os.statvfs_result(blocks))
+    found = by_disk(Failure("build", "crash", said), tmp_path, Limits().files)
+    assert (found.stage, found.kind, found.reason) == ("build", kind, said)
+
+
+def test_other_failures_stay_on_a_full_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(sandbox, "disk_is_full", lambda *_: True)
+    wrong = Failure("check", "wrong", "output `y`")
+    assert by_disk(wrong, tmp_path, None) is wrong

@@ -37,6 +37,7 @@ _DEVICES = ("/dev/null",)
 _THREADS = "/proc/self/task"  # where a device's driver names its threads, or refuses to start
 
 _GRACE = 5  # seconds of processor time between the signal and the end
+FULL = 1 << 20  # bytes that are left of a file system that is full
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,15 @@ def applied(folder: Path, limits: Limits) -> dict[str, str]:
     if group:
         group.remove()
     return json.loads(text) if text else {"sandbox": "no: a process that entered it died"}
+
+
+def disk_is_full(folder: Path, files: int | None) -> bool:
+    """Whether the file system of an evaluation's folder has no room, and is not the one that was mounted there for
+    so many bytes of files: what fills that is the candidate's own."""
+    found = os.statvfs(folder)
+    own = files is not None and found.f_blocks * found.f_frsize <= files
+    used_up = found.f_bavail * found.f_frsize < FULL or (found.f_files > 0 and not found.f_favail)
+    return used_up and not own
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ than that a toolchain refused it.
 from __future__ import annotations
 
 import ctypes
+import errno
 import gc
 import json
 import os
@@ -395,6 +396,15 @@ def _death(child: _Child, status: int, used: float) -> Failure:
     return Failure(child.stage, "crash", f"it ended with exit code {number}{said}")
 
 
+def by_disk(found: Evaluated, folder: Path, files: int | None) -> Evaluated:
+    """What became of a candidate: a fault of the machine where it says that there was no room, and the disk is full
+    beyond what candidates have. files: bytes of all of its own."""
+    full = isinstance(found, Failure) and os.strerror(errno.ENOSPC) in found.reason
+    if isinstance(found, Failure) and full and sandbox.disk_is_full(folder, files):
+        return replace(found, kind="machine")
+    return found
+
+
 def _tail(file: Path) -> str:
     try:
         with file.open("rb") as output:
@@ -415,7 +425,8 @@ def _child(
         detach(folder, requests, pipe, *(() if line is None else (line,)))
         if line is not None:
             join(line)
-        sandbox.enter(folder, stages.setup.limits, group)
+        limits = stages.setup.limits
+        sandbox.enter(folder, limits, group)
 
         def enter(stage: str) -> None:
             os.write(pipe, f"stage {stage}\n".encode())
@@ -428,8 +439,8 @@ def _child(
                 build = folder / f"build_{number}"
                 build.mkdir()
                 own, fastest = asked_of(said)
-                outcome = stages.evaluate(own, build, enter, fastest)
-                most = stages.setup.limits.cpu
+                outcome = by_disk(stages.evaluate(own, build, enter, fastest), build, limits.files)
+                most = limits.cpu
                 ends = not stages.lasting or (most and time.process_time() > CPU_SHARE * most)
                 told = f"spent {json.dumps(spent())}\n{'last' if ends else 'more'} \n"
                 told += f"outcome {to_json(outcome)}\n"
