@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from ir.errors import KernelError
 from ir.print import expression_text
-from ir.spec import Equation, Expr, Index, Read, Reduce, Scan, Spec
+from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Scan, Size, Spec
+
+BOUNDS = ("add", "sub", "mul", "floordiv", "mod", "minimum", "maximum")  # in parts of ranges
 
 
 def indices_agree(spec: Spec) -> None:
@@ -44,6 +46,7 @@ def _reductions(e: Equation) -> None:
     if isinstance(e.value, Reduce):
         _reduce(e.value, {i for x in e.at for i in _names(x)})
         _jagged(e.value)
+        _partial(e.value)
 
 
 def _scan(value: Scan, left: tuple[str, ...]) -> None:
@@ -95,6 +98,26 @@ def _jagged(value: Reduce) -> None:
                     allowed="a read of a 1-D integer tensor at indices of the left side",
                     hint="write `range(offsets[b], offsets[b + 1])`",
                 )
+
+
+def _partial(value: Reduce) -> None:
+    parts = [r for r in value.ranges if r.partial]
+    several = len(parts) > 1 and value.reduction != "sum"
+    for r in parts:
+        nodes = [n for end in (r.low, r.high) for n in end.walk()]
+        plain = all(
+            isinstance(n, Index | Number | Size) or isinstance(n, Apply) and n.function in BOUNDS
+            for n in nodes
+        )
+        if several or not plain or (_names(r.low) | _names(r.high)) & set(value.over):
+            ends = f"{expression_text(r.low)}, {expression_text(r.high)}"
+            raise KernelError(
+                f"`{value.reduction}` runs over `range({ends})` of `{r.index}`",
+                place=r.place,
+                allowed="bounds of indices of the left side with + - * // % minimum maximum; several "
+                "such ranges in a sum",
+                hint="reduce in two equations",
+            )
 
 
 def _names(expr: Expr) -> set[str]:

@@ -153,7 +153,7 @@ def _reduce(expr: Reduce) -> str:
 
 
 def _range(expr: Range) -> str:
-    if expr.jagged:
+    if expr.jagged or expr.partial:
         return f"range({expression_text(expr.low)}, {expression_text(expr.high)})"
     return expression_text(expr.high)
 

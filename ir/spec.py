@@ -209,8 +209,7 @@ class Range(Expr):
     """An index and the half-open interval that it runs over.
 
     A static range runs from 0 to a size expression. A jagged one runs between two reads of an
-    integer tensor. A partial one, whose bounds contain indices, is a part of its index's own range;
-    only decisions make it.
+    integer tensor. A partial one, whose bounds contain indices, is a part of its index's own range.
     """
 
     index: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 
 from ir.affine import fold_constants
 from ir.errors import KernelError
@@ -12,6 +13,7 @@ from ir.functions import IDENTITY_ELEMENTS
 from ir.lower.launches import Tiling
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Index, Number, Range, Reduce, Spec
+from ir.variant.derived import counts_parts
 from ir.variant.masks import beyond, borders
 
 
@@ -27,16 +29,96 @@ def limits(
     equation: Equation, spec: Spec, schedule: Schedule, tilings: Mapping[str, Tiling]
 ) -> Mapping[str, Limit]:
     """The limits of a reduction's loops, by index, where they differ from the whole range: from
-    parts of a split, and from `causal_bound`."""
+    written parts of it, parts of a split, and from `causal_bound`."""
     value = equation.value
-    found = value.ranges if isinstance(value, Reduce) else ()
-    limited = {r.index: Limit(r.low, r.high) for r in found if r.partial}
+    found = [r for r in value.ranges if r.partial] if isinstance(value, Reduce) else []
+    for r in found:
+        if not any(counts_parts(schedule, i) for i in _names(r)):
+            _require_walked(equation, r, tilings)
+    limited = {r.index: Limit(r.low, r.high) for r in found}
     for decision in schedule.of("causal_bound"):
         index = decision.subject
         if index in equation.reduced:
             span = limited.get(index, _whole(tilings[index].range))
             limited[index] = _cut(equation, spec, decision, span, tilings)
     return limited
+
+
+def _require_walked(equation: Equation, span: Range, tilings: Mapping[str, Tiling]) -> None:
+    """KernelError unless a loop walks a part of a range one at a time, that is the same for all of each tile around it."""
+    own = tilings[span.index]
+    if own.tile != 1:
+        raise KernelError(
+            f"`{equation.target}` runs over a part of `{span.index}`, which is not walked one at a time",
+            place=span.place,
+            hint=f"tile({span.index}, size=1) and place({span.index}.outer, level=loop)",
+        )
+    for name in _names(span):
+        if not all(_steady(end, name, tilings[name].tile) for end in (span.low, span.high)):
+            raise KernelError(
+                f"`{span.index}` runs over a part of its range that is not the same in a tile of `{name}`",
+                place=span.place,
+                hint=f"tile({name}, size=1) and place({name}.outer, level=grid)",
+            )
+    whole = own.range.high
+    low, high = (_reach(end, tilings) for end in (span.low, span.high))
+    if low is None or high is None or low[0] < 0 or not _covers(whole, high[1]):
+        raise KernelError(
+            f"nothing shows that the part of `{span.index}` that `{equation.target}` runs over is a part of its range",
+            place=span.place,
+            allowed="bounds of indices of known extents, with + * // % of numbers",
+        )
+
+
+def _names(span: Range) -> dict[str, None]:
+    ends = (span.low, span.high)
+    return dict.fromkeys(n.name for e in ends for n in e.walk() if isinstance(n, Index))
+
+
+def _covers(extent: Expr, most: float) -> bool:
+    return isinstance(extent, Number) and most <= extent.value
+
+
+def _steady(expr: Expr, index: str, tile: int) -> bool:
+    """Whether an expression is the same at all positions of each tile of an index."""
+    if tile == 1:
+        return True
+    match expr:
+        case Index(name):
+            return name != index
+        case Apply("floordiv", (Index(name), Number(by))) if name == index:
+            return tile > 0 and by % tile == 0
+    return all(_steady(part, index, tile) for part in expr.children())
+
+
+def _reach(expr: Expr, tilings: Mapping[str, Tiling]) -> tuple[float, float] | None:
+    """The least and the greatest value of a bound, infinite where no size tells it; None where nothing is known."""
+    match expr:
+        case Number():
+            return expr.value, expr.value
+        case Index(name):
+            high = tilings[name].range.high
+            return 0, (high.value - 1 if isinstance(high, Number) else inf)
+        case Apply(function, (first, Number() as second)):
+            ends = _reach(first, tilings)
+            return _applied(function, ends, second.value) if ends else None
+    return None
+
+
+def _applied(function: str, ends: tuple[float, float], by: float) -> tuple[float, float] | None:
+    low, high = ends
+    match function:
+        case "add":
+            return low + by, high + by
+        case "sub":
+            return low - by, high - by
+        case "mul" if by > 0:
+            return low * by, high * by
+        case "floordiv" if by > 0:
+            return low // by, (high // by if high < inf else inf)
+        case "mod" if by > 0:
+            return (low, high) if 0 <= low and high < by else (0, by - 1)
+    return None
 
 
 def _whole(span: Range) -> Limit:

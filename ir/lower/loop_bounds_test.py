@@ -162,3 +162,53 @@ def test_a_cut_goes_with_the_tile_that_it_is_for():
     assert Edit(None, decisions(spec, "kernel(s)").decisions[0]).apply(start).of(
         "causal_bound"
     ) == (start.find("causal_bound", "n"),)
+
+
+def part(bounds: str, k: str = "K"):
+    return spec_of(
+        f"y[m, k] = sum(x[m, r] * w[k, r], r=range({bounds}))",
+        inputs=f"x: f32[M, 3], w: f32[{k}, 3]",
+        result=f"f32[M, {k}]",
+    )
+
+
+WALKED = ("tile(m, size=8)", "tile(r, size=1)", "place(m.outer, level=grid)")
+ON_GRID = "place(k.outer, level=grid)"
+
+
+@pytest.mark.parametrize(
+    ("ends", "tile"),
+    [("0, k // 4 % 3 + 1", 4), ("k // 4 % 3, 3", 2), ("0, k % 3", 1), ("k % 2, k % 2 + 2", 1)],
+)
+def test_a_loop_runs_over_a_written_part_of_a_range(ends, tile):
+    nest = nest_of(part(ends), *WALKED, f"tile(k, size={tile})", ON_GRID, sizes={"M": 9, "K": 21})
+    (loop,) = statements(nest, Loop)
+    assert f"{expression_text(loop.low.size)}, {expression_text(loop.high.size)}" == ends
+
+
+@pytest.mark.parametrize(
+    ("spec", "lines", "fault"),
+    [
+        (part("0, k // 4 % 3 + 1"), (*WALKED, "tile(k, size=8)"), "not the same in a tile of `k`"),
+        (part("0, k // 4 % 3 + 1"), (*WALKED, "tile(k, size=3)"), "not the same in a tile of `k`"),
+        (part("0, k % 3"), ("tile(k, size=1)", "tile(r, size=2)"), "not walked one at a time"),
+        (part("0, k % 3"), ("tile(k, size=1)",), "not walked one at a time"),
+        (part("0, k % 3 + 2"), (*WALKED, "tile(k, size=1)"), "nothing shows"),
+        (part("k % 3 - 1, 3"), (*WALKED, "tile(k, size=1)"), "nothing shows"),
+        (part("0, k + 1"), (*WALKED, "tile(k, size=1)"), "nothing shows"),
+    ],
+)
+def test_a_part_of_a_range_is_refused_that_a_tile_has_not_all_of(spec, lines, fault):
+    with pytest.raises(KernelError, match=fault):
+        lowered(spec, *lines, ON_GRID, sizes={"M": 9, "K": 21}, machine=WITH_TF32)
+
+
+def test_a_part_of_a_range_is_refused_where_all_rows_are_one_tile():
+    with pytest.raises(KernelError, match="not the same in a tile of `k`"):
+        lowered(part("0, k % 3"), *WALKED, sizes={"M": 9, "K": 21}, machine=WITH_TF32)
+
+
+def test_as_many_tiles_as_rows_bound_a_part_of_known_size():
+    nest = nest_of(part("0, k + 1", "3"), *WALKED, "tile(k, size=1)", ON_GRID, sizes={"M": 9})
+    (loop,) = statements(nest, Loop)
+    assert expression_text(loop.high.size) == "k + 1"

@@ -22,14 +22,14 @@ SIZED = ("split_k", "causal_bound")  # verbs whose rewrites and loop bounds depe
 
 def told_apart(equations: tuple[Equation, ...], schedule: Schedule) -> bool:
     """Whether more than extents depends on tile sizes."""
-    return _jagged(equations) or any(schedule.of(verb) for verb in SIZED)
+    return _bounded(equations) or any(schedule.of(verb) for verb in SIZED)
 
 
 @by_identity
-def _jagged(equations: tuple[Equation, ...]) -> bool:
-    """Whether there is a jagged range: its loop needs tiles of one around it."""
+def _bounded(equations: tuple[Equation, ...]) -> bool:
+    """Whether there is a jagged range or a part of one: its loop needs small tiles around it."""
     values = (e.value for e in equations)
-    return any(r.jagged for v in values if isinstance(v, Reduce) for r in v.ranges)
+    return any(r.jagged or r.partial for v in values if isinstance(v, Reduce) for r in v.ranges)
 
 
 @dataclass(frozen=True, slots=True)

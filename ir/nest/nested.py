@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ir.contraction import indices
 from ir.nest.nest import Loop
 from ir.spec import Number
@@ -9,7 +11,7 @@ from ir.spec import Number
 
 def nested(loop: Loop) -> tuple[Loop, ...]:
     """The loops from this one inwards, each the whole body of the one before, if each runs from 0
-    to a size; else this loop alone.
+    to a size, or one at a time to what the tiles around all of them decide; else this loop alone.
 
     Run as one loop, they keep loads in flight across all of their iterations.
     """
@@ -17,10 +19,14 @@ def nested(loop: Loop) -> tuple[Loop, ...]:
     while len(found[-1].body) == 1 and isinstance(found[-1].body[0], Loop):
         found.append(found[-1].body[0])
     inner = any(isinstance(s, Loop) for s in found[-1].body)
-    return (loop,) if inner or not all(_from_zero(s) for s in found) else tuple(found)
+    own = {s.index for s in found}
+    return (loop,) if inner or not all(_from_zero(s, own) for s in found) else tuple(found)
 
 
-def _from_zero(loop: Loop) -> bool:
+def _from_zero(loop: Loop, own: Collection[str]) -> bool:
+    """Whether a loop runs from 0, and none of some indices decides how far. A count of tiles that a tile decides
+    is not written."""
     if loop.backwards or loop.low.size != Number(0) or loop.high.size is None:
         return False
-    return not indices(loop.high.size)
+    around = indices(loop.high.size)
+    return not around or loop.tile == 1 and not {*around} & {*own}

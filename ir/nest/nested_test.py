@@ -47,3 +47,14 @@ def test_loops_that_do_nothing_else_are_one():
 def test_others_stay_alone(spec, lines, sizes):
     loop = outermost(spec, *lines, sizes=sizes)
     assert nested(loop) == (loop,)
+
+
+def test_loops_that_tiles_bound_are_one():
+    spec = spec_of(
+        "y[m, j] = sum(x[m, r, s] * w[j, r, s], r=range(0, j // 2 + 1), s=range(0, j % 2 + 1))",
+        inputs="x: f32[M, 2, 2], w: f32[4, 2, 2]",
+        result="f32[M, 4]",
+    )
+    lines = ("tile(j, size=1)", "tile(r, size=1)", "tile(s, size=1)", "place(j.outer, level=grid)")
+    found = nested(outermost(spec, *lines, sizes={"M": 3}))
+    assert [s.index for s in found] == ["r", "s"]

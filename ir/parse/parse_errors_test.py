@@ -114,6 +114,21 @@ SPECS = [
     (value("max(x[m, k], 0.0)"), "`max` is given `0.0` as an index", "0.0"),
     (value("sum(x[m, k], **i)"), "`i` is not part of the language", "i"),
     (value("sum(x[m, i], i=range(1, 2, 3))"), "`range` is given 3 arguments", "range(1, 2, 3)"),
+    (
+        value("sum(x[m, i], i=range(0, i + 1))"),
+        "`sum` runs over `range(0, i + 1)`",
+        "range(0, i + 1)",
+    ),
+    (
+        value("sum(x[m, i], i=range(0, m / 2))"),
+        "`sum` runs over `range(0, m / 2)`",
+        "range(0, m / 2)",
+    ),
+    (
+        value("max(x[m, i] * x[j, i], i=range(0, m), j=range(0, m))"),
+        "`max` runs over `range(0, m)`",
+        "range(0, m)",
+    ),
     (value("sum(x[m, i], i=range(1, K))"), "`range(1, K)` is no range", "range(1, K)"),
     (value("cumsum(x[m, k])"), "`cumsum` is given 1 arguments", "cumsum(x[m, k])"),
     (value("cumsum(x[m, k], k, reverse=1)"), "`cumsum` is given `reverse=1`", "reverse=1"),

@@ -71,12 +71,16 @@ class RightSides(ExpressionParser):
         reads = [isinstance(e, ast.Subscript) for e in (low, high)]
         if all(reads):
             return Range(index, self.value(low), self.value(high), place=place)
+        if len(node.args) == 2 and not any(reads):
+            part = Range(index, self.value(low), self.value(high), place=place)
+            if part.partial:
+                return part
         if any(reads) or not (isinstance(low, ast.Constant) and low.value == 0):
             raise self.source.fault(
                 node,
                 f"`{self.source.written(node)}` is no range",
-                allowed="`range(offsets[b], offsets[b + 1])`, or a size: `i=3`",
-                hint="a range starts at 0 and ends at a size, or runs between two reads",
+                allowed="`range(offsets[b], offsets[b + 1])`, `range(0, p + 1)`, or a size: `i=3`",
+                hint="a range starts at 0 and ends at a size, or runs between two reads or indices",
             )
         return Range(index, Number(0), self.size(high), place=place)
 

@@ -52,7 +52,7 @@ def _plain(spec: Spec) -> Spec:
             replace(
                 e,
                 sizes=(),
-                value=replace(e.value, ranges=()) if isinstance(e.value, Reduce) else e.value,
+                value=_unranged(e.value) if isinstance(e.value, Reduce) else e.value,
             )
             for e in spec.equations
         ),
@@ -61,6 +61,11 @@ def _plain(spec: Spec) -> Spec:
         return bare if facts(bare).ranges == facts(spec).ranges else spec
     except KernelError:
         return spec
+
+
+def _unranged(value: Reduce) -> Reduce:
+    """A reduction without ranges but those that are parts of their index's range."""
+    return replace(value, ranges=tuple(r for r in value.ranges if r.partial))
 
 
 def _lettered(equations: Sequence[Equation], taken: Collection[str]) -> dict[str, str]:

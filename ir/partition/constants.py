@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from ir.intervals import ranged
 from ir.partition.channels_last import with_channels_last
 from ir.partition.empty import is_empty
+from ir.partition.phase_taps import with_taps_of_phases
 from ir.partition.repeated import once
 from ir.partition.rounded_operands import with_rounded_operands
 from ir.partition.shared_inputs import with_shared_inputs
@@ -68,7 +69,7 @@ def divided(
     if channels_last:
         flat = with_channels_last(flat, aliases, filters)
     if rounded:
-        flat = with_rounded_operands(flat, fixed, rounded)
+        flat = with_taps_of_phases(with_rounded_operands(flat, fixed, rounded))
     changing = _reading(flat, given)
     constant = _reading(flat, fixed) - changing
     apart = constant - {t.name for t in flat.outputs} - aliases.keys()

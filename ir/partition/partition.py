@@ -38,6 +38,7 @@ from ir.partition.groups import (
 )
 from ir.partition.heads import with_split_heads
 from ir.partition.periods import with_periods_apart
+from ir.partition.phase_taps import with_whole_tiles
 from ir.partition.phases import with_phases_apart
 from ir.partition.positions import with_plain_positions
 from ir.partition.prologues import with_prologues
@@ -95,6 +96,7 @@ def partition(
     flat = with_shifted_scans(through_concatenations(flat, aliases), aliases)
     flat = squeezed(with_reverse_scans(flat, aliases))
     flat, aliases = with_phases_apart(flat, aliases)
+    flat = with_whole_tiles(flat)
     flat, aliases = with_periods_apart(flat, aliases)
     flat = through_expansions(with_variances_in_parts(flat), aliases)
     flat = with_prologues(flat, aliases)

@@ -342,6 +342,14 @@ class _Phases:
             if expr == self.filter:
                 places = self.filter.at
                 return Read(name, (*places[:own], Index(phase), *places[own:]))
+            match expr:  # what bounds taps by a channel
+                case Apply("floordiv", (Index(i), Number(by))) if i == index:
+                    each = by // self.between.channels
+                    return (
+                        Apply("floordiv", (Index(phase), Number(each)))
+                        if each > 1
+                        else Index(phase)
+                    )
             return rebuilt(expr, apart)
 
         places = (*e.at[:channel], Index(phase), *e.at[channel:])

@@ -234,7 +234,10 @@ class _Run:
         ranges = {r.index: r for r in e.value.ranges} if isinstance(e.value, Reduce) else {}
         for i in e.reduced:
             r = ranges.get(i, self.facts.ranges[i])
-            inner[i] = self._segments(r, inner) if r.jagged or r.partial else self._span(r)
+            if r.jagged or r.partial and not _masked(e.value):
+                inner[i] = self._segments(r, inner)
+            else:
+                inner[i] = self._span(self.facts.ranges[i] if r.partial else r)
         widest, size = _widest(e, inner)
         fixed = (e.value.along,) if isinstance(e.value, Scan) else ()
         splits = [i for i in widest if i in outer and i not in fixed and outer[i].values.size > 1]
@@ -270,8 +273,10 @@ class _Run:
             return _scanned(expr, self.values.of(expr.body, inner), inner, long)
         if not isinstance(expr, Reduce):
             return self.values.of(expr, inner)
-        if any(r.jagged or r.partial for r in expr.ranges):
+        if any(r.jagged or r.partial and not _masked(expr) for r in expr.ranges):
             return self._jagged(expr, outer, inner, long)
+        if any(r.partial for r in expr.ranges):
+            return self._parts(expr, inner)
         serial = expr.reduction == "sum" and self._is_serial(expr, inner)
         if expr.reduction == "sum" and len(factors(expr.body)) > 1 and not serial:
             parts = [self.values.of(f, inner) for f in factors(expr.body)]
@@ -280,6 +285,18 @@ class _Run:
             parts = [Labelled(p.axes, p.data.astype(alike, copy=False)) for p in parts]
             return product_sum(parts, expr.over)
         return _reduced(expr.reduction, self.values.of(expr.body, inner), expr.over, serial)
+
+    def _parts(self, expr: Reduce, inner: Spans) -> Labelled:
+        """A sum of products over parts of ranges: what lies in none of them is multiplied by 0."""
+        parts = [self.values.of(f, inner) for f in factors(expr.body)]
+        for r in (r for r in expr.ranges if r.partial):
+            place = self.values.of(Index(r.index), inner)
+            low, high = self.values.of(r.low, inner), self.values.of(r.high, inner)
+            axes = union((place, low, high))
+            at, first, after = (v.along(axes) for v in (place, low, high))
+            parts.append(Labelled(axes, (first <= at) & (at < after)))
+        parts = [Labelled(p.axes, p.data.astype(self.real, copy=False)) for p in parts]
+        return product_sum(parts, expr.over)
 
     def _is_serial(self, expr: Reduce, inner: Spans) -> bool:
         """Whether a sum is taken term after term: of f32, where its terms fit one temporary array."""
@@ -327,6 +344,11 @@ class _Run:
 def _pieces(runs: Mapping[int, Runs], axes: int) -> Iterator[tuple[slice, ...]]:
     """Each block of a tensor where a run of each sampled axis meets one of the others."""
     yield from product(*(runs.get(axis, (slice(None),)) for axis in range(axes)))
+
+
+def _masked(value: Expr) -> bool:
+    """Whether all of an index's range is evaluated where a part of it is reduced."""
+    return isinstance(value, Reduce) and value.reduction == "sum"
 
 
 def _widest(e: Equation, spans: Spans) -> tuple[list[str], int]:

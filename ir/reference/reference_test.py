@@ -364,3 +364,21 @@ def test_a_wide_intermediate_keeps_its_range_at_storage_precision():
     spec = spec_of(lines, "x: f16[M]", "f16[M]")
     x = np.full(4, 1000, np.float16)
     np.testing.assert_array_equal(evaluate_storage(spec, {"x": x}, {"M": 4})["y"], [0.5] * 4)
+
+
+def test_parts_of_ranges():
+    """A sum over several, and a maximum over one that is empty in its first row."""
+    text = '''def f(x: f32[M, 3, 2, K], w: f32[4, 3, 2, K]) -> (f32[M, 4], f32[4]):
+    """F."""
+    y[m, j] = sum(x[m, r, s, k] * w[j, r, s, k], k, r=range(j // 2, j // 2 + 2), s=range(0, j % 2 + 1))
+    z[j] = max(w[j, t, 0, 0], t=range(0, j))
+    return y, z
+'''
+    rng = np.random.default_rng(4)
+    x, w = rng.normal(size=(5, 3, 2, 6)), rng.normal(size=(4, 3, 2, 6))
+    found = evaluate(parse_spec(text), {"x": x, "w": w}, {"M": 5, "K": 6})
+    for j in range(4):
+        r, s = slice(j // 2, j // 2 + 2), slice(0, j % 2 + 1)
+        terms = x[:, r, s] * w[j, r, s]
+        np.testing.assert_allclose(found["y"][:, j], terms.sum(axis=(1, 2, 3)), rtol=1e-12)
+        np.testing.assert_allclose(found["z"][j], w[j, :j, 0, 0].max(initial=-np.inf))

@@ -114,6 +114,8 @@ class _Pair:
     def reduced(self, expr: Reduce) -> Expr:
         """A reduction over both indices as one over the flattened index."""
         own = (self.outer, self.inner)
+        if any(r.partial for r in expr.ranges if r.index in own):
+            raise _refused(self.decision, "a part of one of them is reduced")
         over = tuple(self.name if i == self.outer else i for i in expr.over if i != self.inner)
         ranges = tuple(r for r in expr.ranges if r.index not in own)
         both = Range(self.name, Number(0), fold_constants("mul", self.longest, self.length))

@@ -172,6 +172,16 @@ def test_what_does_not_become_one_index_is_refused(line, message):
         lowered(CONV, line, machine=WITH_TF32, sizes=workload("conv2d").checks[1])
 
 
+def test_parts_of_ranges_do_not_become_one():
+    spec = spec_of(
+        "y[m, j] = sum(x[m, r, s] * w[j, r, s], s, r=range(0, j % 3 + 1))",
+        inputs="x: f32[M, 3, 2], w: f32[6, 3, 2]",
+        result="f32[M, 6]",
+    )
+    with pytest.raises(KernelError, match="a part of one of them is reduced"):
+        lowered(spec, "flatten(r, inner=s)", sizes={"M": 4}, machine=WITH_TF32)
+
+
 def test_an_index_that_was_flattened_is_gone():
     sizes = workload("conv2d").checks[1]
     with pytest.raises(KernelError, match="`p` is no index here"):

@@ -66,9 +66,10 @@ def _reduction(spec: Spec, decision: Decision) -> Equation:
             place=decision.place,
             allowed=", ".join(able) or "none",
         )
-    if over not in found.reduced or facts(spec).ranges[over].jagged:
+    part = any(r.partial for r in found.reduce.ranges if r.index == over)
+    if over not in found.reduced or facts(spec).ranges[over].jagged or part:
         raise KernelError(
-            f"`{decision.subject}` does not reduce `{over}`, or reduces it over a jagged range",
+            f"`{decision.subject}` does not reduce `{over}`, or reduces it over a jagged range or a part of one",
             place=decision.place,
             allowed=", ".join(found.reduced),
         )

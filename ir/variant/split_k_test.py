@@ -161,3 +161,13 @@ def test_an_index_whose_reduction_is_split_is_not_written_out():
     lines = ("tile(c, size=4)", "tile(i, size=1)", "split_k(acc, over=i, parts=2)", "unroll(i)")
     with pytest.raises(KernelError, match="`i` is not reduced over a known range"):
         nest_of(*lines, spec=workload("conv2d").spec, sizes=workload("conv2d").checks[1])
+
+
+def test_a_part_of_a_range_is_not_split():
+    spec = spec_of(
+        "y[m, j] = sum(x[m, r] * w[j, r], r=range(0, j % 3 + 1))",
+        inputs="x: f32[M, 3], w: f32[6, 3]",
+        result="f32[M, 6]",
+    )
+    with pytest.raises(KernelError, match="a part of one"):
+        nest_of("tile(r, size=1)", "split_k(y, over=r, parts=2)", spec=spec, sizes={"M": 4})

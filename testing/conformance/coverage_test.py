@@ -99,6 +99,7 @@ def test_every_word_of_the_language_occurs():
     assert flags == {(f, r, e) for f in SCANS.values() for r in both for e in both}
     assert any(isinstance(n, Bucketize) for n in found)
     assert any(isinstance(n, Range) and n.jagged for n in found)
+    assert any(isinstance(n, Range) and n.partial for n in found)
     assert {n.pad for n in found if isinstance(n, Read)} >= {None, 0.0, float("-inf"), 1.5}
 
 

@@ -36,6 +36,7 @@ def equation_cases() -> Iterator[Case]:
     yield from _gathers()
     yield from _windows()
     yield from _ranges()
+    yield from _parts()
     yield from _scatters()
     yield from _recurrences()
 
@@ -215,6 +216,18 @@ def _ranges() -> Iterator[Case]:
     blocks = "tile(b, size=16)\nplace(b.outer, level=grid)"
     text = workload_text(type(found)(found.spec, None, found.checks))
     yield Case("a search and what is found", text, ("search", "gather"), blocks)
+
+
+def _parts() -> Iterator[Case]:
+    """Sums over parts of ranges, which indices bound."""
+    first = "r=range(0, k // 4 % 3 + 1), s=range(0, k // 8 % 2 + 1)"
+    parts = equations({"y": f"sum(x[m, r, s] * w[k, r, s], {first})"}, "f32", "m, k", "M, K")
+    last = "sum(x[m, t, u] * w[k, t, u], u, t=range(k // 4 % 3, 3))"
+    parts |= equations({"z": last}, "f32", "m, k", "M, K")
+    text = kernel("x: f32[M, 3, 2], w: f32[K, 3, 2]", parts, ({"M": 9, "K": 37}, {"M": 1, "K": 1}))
+    walked = "tile(m, size=8)\ntile(k, size=4)\nplace(k.outer, level=grid)\n"
+    walked += "".join(f"tile({i}, size=1)\n" for i in "rst")
+    yield Case("parts of ranges", text, ("jagged",), walked)
 
 
 def _scatters() -> Iterator[Case]:

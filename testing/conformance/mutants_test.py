@@ -213,6 +213,12 @@ def empty_range(expr: Expr) -> Expr:
     return replace(expr, high=expr.low) if isinstance(expr, Range) and expr.jagged else expr
 
 
+def whole_range(expr: Expr) -> Expr:
+    if not isinstance(expr, Reduce):
+        return expr
+    return replace(expr, ranges=tuple(r for r in expr.ranges if not r.partial))
+
+
 def off_by_one(expr: Expr) -> Expr:
     return Apply("add", (expr, Number(1))) if isinstance(expr, Bucketize) else expr
 
@@ -239,6 +245,7 @@ LACKING = {  # a change, and the feature in whose cases it must be found
     "reverse": (forgets(reverse=False), "scan"),
     "exclusive": (forgets(exclusive=False), "scan"),
     "ranges": (empty_range, "jagged"),
+    "parts of ranges": (whole_range, "jagged"),
     "searches": (off_by_one, "search"),
     "state": (no_state, "recurrence"),
     "casts": (rounds, "integer"),

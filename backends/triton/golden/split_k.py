@@ -16,8 +16,8 @@ def matmul_bias_gelu_0(
     EVEN_N: tl.constexpr,
     EVEN_K: tl.constexpr,
 ):
-    # acc_parts[acc_s, m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k=minimum((acc_s + 1) * (32 * ((K
-    #     + 127) // 128)), K))
+    # acc_parts[acc_s, m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k=range(acc_s * (32 * ((K + 127)
+    #     // 128)), minimum((acc_s + 1) * (32 * ((K + 127) // 128)), K)))
     tile = tl.program_id(0)
     tiles_m = tl.cdiv(M, 64)
     tiles_n = tl.cdiv(N, 64)
