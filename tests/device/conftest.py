@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Any
 import pytest
 
 from benchmarks import device
-from benchmarks.results import save
 from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
 from tests.device import searches
-from tests.device.commands import ROOT, Launched, launched, run
+from tests.device.commands import Launched, launched, run
+from tests.device.results import write
 
 _RESULTS = pytest.StashKey[dict[str, dict[str, Any]]]()
 _HEAD = pytest.StashKey[dict[str, Any]]()
@@ -61,9 +60,11 @@ def searched(target: str, suite: Path, home: Path) -> Iterator[Launched]:
 
 
 @pytest.fixture(scope="session")
-def idle(searched: Launched) -> None:
-    """Entered when no search is in progress: nothing else runs on the device then."""
-    searched.wait()
+def idle(request: pytest.FixtureRequest) -> None:
+    """Entered when no search is in progress: nothing else runs on the device then. Where the tests of
+    searches run too, the searches begin and end before."""
+    if any("searched" in item.fixturenames for item in request.session.items):
+        request.getfixturevalue("searched").wait()
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
     if out and report.when == "teardown":
         if _HEAD not in item.config.stash:
             item.config.stash[_HEAD] = _head()
-        _write(Path(out), list(rows.values()), item.config.stash[_HEAD])
+        write(Path(out), list(rows.values()), item.config.stash[_HEAD])
 
 
 def _head() -> dict[str, Any]:
@@ -105,9 +106,3 @@ def _head() -> dict[str, Any]:
         machine = {"machine": None, "why": str(error)}
     command = "python3 -m pytest -m device"
     return {"command": command, "date": date.today().isoformat(), **machine}
-
-
-def _write(file: Path, rows: list[dict[str, Any]], head: dict[str, Any]) -> None:
-    counts = {o: sum(r["outcome"] == o for r in rows) for o in ("passed", "failed", "skipped")}
-    plain = json.loads(json.dumps(rows, default=str))
-    save(file if file.is_absolute() else ROOT / file, {**head, **counts, "rows": plain})
