@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import settle, summary
+from tools.autotuners_table import autotuners
 from tools.cheats_table import cheats, published_cheats
 from tools.check_times_table import check_times
 from tools.compile_time_table import compile_time
@@ -100,6 +101,8 @@ def table(result: Mapping[str, Any]) -> str:
         return "\n\n".join(cheats(result)) + "\n"
     if result.get("judged") == "published cheats":
         return "\n\n".join(published_cheats(result)) + "\n"
+    if "benchmarks.autotuners" in result.get("command", ""):
+        return "\n\n".join(autotuners(result)) + "\n"
     if "published" in result:
         return "\n\n".join(published(result)) + "\n"
     if "static" in result:
