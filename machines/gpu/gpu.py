@@ -30,6 +30,7 @@ from machines.gpu.cooperative_seeds import in_one_launch
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
 from machines.gpu.pass_seeds import with_passes
+from machines.gpu.point_seeds import with_vectors
 from machines.gpu.role_seeds import with_roles
 from machines.gpu.seed import seed
 from machines.gpu.warpgroup_seeds import for_warpgroups
@@ -194,7 +195,7 @@ class Gpu:
         if sum(contraction(e) is not None for e in spec.equations) > 1:
             cost = None  # of fused matmuls the quick cost tells more: docs/benchmarks.md
         found = in_bulk(spec, machine, sizes, seed(spec, machine, sizes, rounded, cost))
-        return with_passes(spec, machine, sizes, found)
+        return with_passes(spec, machine, sizes, with_vectors(spec, machine, sizes, found))
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
         """Those with roles; of other algorithms the seed is the best, by an estimate that tells them apart."""

@@ -47,7 +47,7 @@ from machines.gpu.index_roles import last_stored
 from machines.gpu.plans import Plan, narrow_plans, short_plan, stepwise_plan, wide_plans
 from machines.gpu.quick_cost import LaunchWork, few_threads, usual_threads, work
 from machines.gpu.shared_memory import shared_bytes
-from machines.gpu.tile_choices import UNALIGNED, VECTOR, tile_choices
+from machines.gpu.tile_choices import LONGEST, UNALIGNED, VECTOR, tile_choices
 
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
 MOST_MAPPED = 1024  # launches whose mapping is kept
@@ -286,7 +286,7 @@ class _Search:
         names = products or [v.name for v in launch.values if v.name not in tables]
         largest = max(counted.counter.elements(n) for n in names)
         fewest = usual_threads(self.machine) if products else few_threads(self.machine)
-        of_row = OF_ROW * (2 if _is_part_of_unaligned_rows(launch, largest) else 1)
+        of_row = OF_ROW * (2 if _is_large_part_of_rows(launch, largest) else 1)
         share = max(fewest, largest / (OF_PRODUCT if products else of_row))
         counts = thread_counts(self.machine)
         padded = any(isinstance(s, Load) and s.pad is not None for s in launch.statements())
@@ -394,11 +394,15 @@ def _each(launch: Launch) -> float:
     return OF_POINT / max(DTYPES[v.dtype] for v in launch.values if v.name in stored)
 
 
-def _is_part_of_unaligned_rows(launch: Launch, largest: float) -> bool:
-    """Whether tiles are large parts of rows that begin anywhere in a vector, so that a thread has many loads in
-    flight: on an H200 a norm of such rows took 6.6 ms with 16 elements of a thread, and 6.2 ms with 32."""
+def _is_large_part_of_rows(launch: Launch, largest: float) -> bool:
+    """Whether tiles are large parts of rows that begin anywhere in a vector, or are the longest, so that a thread has
+    many loads in flight: on an H200 a norm of such rows took 6.6 ms with 16 elements of a thread, and 6.2 ms with 32;
+    exponentials of the longest took 4.51 and 4.44 ms there, 6.40 and 6.21 ms on an H100."""
     rows = [number(p.shape[-1], {}) for p in launch.parameters if _has_rows(p)]
-    return largest in UNALIGNED[1] and any(n >= UNALIGNED[0] and n % VECTOR for n in rows)
+    unaligned = any(n >= UNALIGNED[0] and n % VECTOR for n in rows)
+    return largest in (*UNALIGNED[1], *LONGEST[1]) and (
+        unaligned or max(rows, default=0) >= LONGEST[0]
+    )
 
 
 def _has_rows(p: Parameter) -> bool:

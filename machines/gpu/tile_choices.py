@@ -10,7 +10,7 @@ from ir.autoschedule.seeds import tiled
 from ir.schedule import Decision
 from ir.sizes import power_of_two
 from ir.sizes import value as number
-from ir.spec import Index, Spec
+from ir.spec import Index, Scan, Spec
 from ir.variant.atomic import facts_with_places, places, updated
 from ir.variant.precision import narrowest
 from machines.gpu.index_roles import Roles
@@ -23,6 +23,9 @@ SUMMED = (64, 32, 128)  # by a product, at a time
 WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
 ROWS = (1, 2, 4, 8, 16)  # at a time, where each is reduced
+FEW = ROWS[
+    :3
+]  # the same, of a part of a sum: a hinge loss took 984 us on an H200 with 8 and 512 threads, and 940 us with 4
 # Phases of what is stored that are contiguous, and periods of a tile
 FEW_PHASES, PERIODS = 4, (128, 64, 32, 16)
 FEW_ROWS = (1, 4, 16)  # of several reduced indices
@@ -31,9 +34,13 @@ COLUMNS = (32, 64, 128)  # the same, where rows are contiguous and not one after
 LONG_COLUMNS = (64, 128)
 ACROSS = (256, 64, 32)  # of such a row at a time
 REDUCED = (4096, 2048, 1024)  # of a row that is too long to be held whole
-# The same of a long part of a sum, and of long rows that begin anywhere in a vector, of which each element is a load. On an
-# H200 two norms of rows of 65,535 took 8.0 ms in tiles of 2048, and one of them 6.2 ms so.
-LONG_PART, UNALIGNED = (1 << 16, (4096,)), (1 << 15, (16384,))
+# The same of a long part of a sum, and of long rows that begin anywhere in a vector, of which each element is a load: the
+# largest that adds nothing to the end of a row. On an H200 two norms of rows of 65,535 took 8.0 ms in tiles of 2048, and
+# one of them 6.2 ms in tiles of 16384. With passes that turn, tiles of 16384 and 32768 took 5.42 and 5.34 ms there, and
+# 7.02 and 6.85 ms on an H100.
+LONG_PART, UNALIGNED = (1 << 16, (4096,)), (1 << 15, (32768, 16384))
+# The same of a scan. On an H100 rows of 32,768 took 3.00 ms in tiles of 1024, and 2.93 ms so.
+SCANNED = (4096,)
 # The same of many rows so long that no cache holds those in progress. On an H200 a softmax of 4096 rows of 393,216 took
 # 4.76 ms in tiles of 4096, and 4.63 ms so.
 LONGEST, MANY = (1 << 18, (16384,)), 1024
@@ -66,6 +73,7 @@ def tile_choices(
     scattered, across = _scattered(spec), _across(spec, roles, extents)
     several = _several(spec, roles, extents)
     unaligned = _unaligned(spec, extents)
+    scanned = {e.scan.along for e in spec.equations if isinstance(e.value, Scan)}
     wide = roles.summed - set(roles.stored) if roles.stepped and not narrowest(spec) else ()
     return tuple(
         tuple(
@@ -74,14 +82,14 @@ def tile_choices(
                 if i in cut
                 else _split(i, roles, extents, several)
                 if i in parts
-                else _reduced(i, roles, extents, several)
+                else _reduced(i, roles, extents, several, INNER[:1] if parts else INNER)
                 if i in several
                 else _looped(i, extents[i], (WIDE_SUMMED,), WIDE_SUMMED)
                 if i in wide
                 else [
                     *_beside(i, extents, across, "grid"),
                     *(
-                        _of(i, roles, extents, scattered, unaligned)
+                        _of(i, roles, extents, scattered, unaligned, scanned)
                         if across.get(i) != LONG_COLUMNS
                         else ()
                     ),
@@ -139,14 +147,18 @@ def _several(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> tuple[str,
 
 
 def _reduced(
-    index: str, roles: Roles, extents: Mapping[str, int], several: tuple[str, ...]
+    index: str,
+    roles: Roles,
+    extents: Mapping[str, int],
+    several: tuple[str, ...],
+    inner: tuple[int, ...],
 ) -> list[Tiles]:
     """Cuts of one of several reduced indices; where it is stored too, its tiles are contiguous
-    in launches that do not reduce it."""
+    in launches that do not reduce it. inner: sizes of the last of them."""
     extent, level = extents[index], "grid" if index in roles.stored else "loop"
     if index == several[-1]:
-        made: list[Tiles] = [tiled(index, size, level) for size in INNER if size < extent]
-        return [(), *made] if extent <= INNER[0] or not made else made
+        made: list[Tiles] = [tiled(index, size, level) for size in inner if size < extent]
+        return [(), *made] if extent <= inner[0] or not made else made
     within = several[several.index(index) + 1 :]
     room = HELD // min(HELD, prod(min(INNER[0], power_of_two(extents[i])) for i in within))
     most = min(room, power_of_two(extent) - 1)
@@ -161,7 +173,7 @@ def _split(
     wide = power_of_two(extents[index])
     sizes: tuple[int, ...] = (*REDUCED, *INNER)
     if index in several[:-1]:
-        sizes = ROWS
+        sizes = FEW
     elif index in roles.multiplied:
         sizes = SUMMED
     elif not several and extents[index] >= LONG_PART[0]:
@@ -191,6 +203,7 @@ def _of(
     extents: Mapping[str, int],
     scattered: Mapping[str, tuple[int, ...]],
     unaligned: Collection[str],
+    scanned: Collection[str],
 ) -> list[Tiles]:
     extent = extents[index]
     if index in roles.jagged:
@@ -216,10 +229,20 @@ def _of(
         return _looped(index, extent, SUMMED, LONGEST_SIDE)
     if index in scattered and index not in roles.reduced:
         return _cut(index, extent, scattered[index], 0)
-    sizes = UNALIGNED[1] if index in unaligned else REDUCED
-    if extent >= LONGEST[0] and prod(extents[i] for i in roles.stored if i != index) >= MANY:
+    sizes = SCANNED if index in scanned else REDUCED
+    if index in unaligned:
+        padded = {size: -extent % size for size in UNALIGNED[1]}
+        sizes = (next(s for s in UNALIGNED[1] if padded[s] <= padded[UNALIGNED[1][-1]]),)
+    if index in _longest(roles, extents):
         sizes = LONGEST[1]
     return _looped(index, extent, sizes, LONGEST_ROW)
+
+
+def _longest(roles: Roles, extents: Mapping[str, int]) -> frozenset[str]:
+    """The reduced indices of many rows so long that a tile of one of them keeps a program busy."""
+    long = [i for i in roles.reduced if extents[i] >= LONGEST[0]]
+    rows = {i: prod(extents[s] for s in roles.stored if s != i) for i in long}
+    return frozenset(i for i in long if rows[i] >= MANY)
 
 
 def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles]:
@@ -245,6 +268,8 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
         return beside
     if index in roles.fastest:
         return _cut(index, extent, INNERMOST, max(INNERMOST))
+    if _longest(roles, extents):
+        return [tiled(index, 1, "grid")]
     if roles.reduced - roles.taps and not roles.jagged:
         return _cut(index, extent, ROWS, SMALL_SIDE if roles.stepped else 0)
     if index == roles.stored[-1]:

@@ -97,6 +97,12 @@ def test_many_rows_that_no_cache_holds_have_larger_tiles():
     assert cuts("softmax", M=4096, K=1 << 18)["k"] == {(16384, "loop")}
     assert (16384, "loop") not in cuts("softmax", M=64, K=1 << 18)["k"]
     assert (16384, "loop") not in cuts("softmax", M=4096, K=1 << 17)["k"]
+    assert cuts("softmax", M=4096, K=1 << 18)["m"] == {(1, "grid")}
+
+
+def test_long_scans_have_larger_tiles():
+    assert cuts("cumsum", M=4096, K=1 << 15)["k"] == {(4096, "loop")}
+    assert (0, "") in cuts("cumsum", M=4096, K=4096)["k"]
 
 
 def test_what_a_product_and_a_row_need_whole_is_whole():
@@ -170,7 +176,10 @@ def f(x: f32[2048, {n}]) -> f32[2048, {n}]:
 """
 
 
-@pytest.mark.parametrize(("n", "tile", "threads"), [(65535, 16384, 512), (65536, 4096, 256)])
+@pytest.mark.parametrize(
+    ("n", "tile", "threads"),
+    [(65535, 32768, 1024), (49151, 16384, 512), (65536, 4096, 256), (1 << 18, 16384, 512)],
+)
 def test_long_rows_that_begin_within_a_vector_have_larger_tiles(n, tile, threads):
     schedule = autoschedule(parse_spec(NORM.format(n=n)), WITH_THREADS, {})
     assert schedule.find("tile", "j").number("size") == tile

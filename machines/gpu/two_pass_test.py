@@ -51,6 +51,16 @@ def test_a_long_total_has_more_parts_that_programs_take_one_after_another():
     assert splits(TOTAL, M=1 << 16, K=1 << 16) == {"y": ("m", 2048)}
 
 
+def test_a_sum_over_rows_that_share_an_operand_has_few_parts():
+    spec = spec_of(
+        "y[()] = sum(x[m, k] * g[k], m, k)", inputs="x: f32[M, K], g: f32[K]", result="f32[()]"
+    )
+    sizes = {"M": 1 << 16, "K": 1 << 16}
+    found = two_pass(spec, WITH_THREADS, sizes)
+    (split,) = (d for d in found if d.verb == "split_k")
+    assert split.number("parts") == splits(TOTAL, **sizes)["y"][1] // 8
+
+
 def test_where_the_other_index_is_too_short_the_last_one_is_split():
     assert splits(TOTAL, M=2, K=1 << 20) == {"y": ("k", 256)}
 
