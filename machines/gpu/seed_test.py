@@ -1,6 +1,8 @@
 """Seed schedules of a GPU, at sizes of a large machine."""
 
 import dataclasses
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +20,10 @@ from ir.reference.reference import evaluate
 from ir.sizes import bind
 from machines.gpu import seed
 from machines.gpu.quick_cost import work
+from machines.registry import read
 from testing.samples.samples import KERNELS, WITH_THREADS, spec_of, workload
 
+TARGETS = Path(__file__).parents[2] / "backends" / "targets"
 SIZES = {
     "attention": {"H": 64, "M": 4096, "N": 4096, "D": 128},
     "conv1d": {"B": 2048, "C": 96, "O": 96, "L": 200},
@@ -308,3 +312,22 @@ def test_a_reverse_scan_is_one_launch_where_nothing_else_of_it_reads_the_scan():
     schedule = autoschedule(spec, WITH_THREADS, sizes)
     assert not schedule.find("mirror", "t")
     assert len(lower(spec, schedule, WITH_THREADS, sizes).launches) == 2
+
+
+@pytest.mark.parametrize(("slower", "threads"), [(1.05, 128), (1.2, 256)])
+def test_a_rounded_convolution_has_as_many_threads_as_usual_where_that_is_hardly_slower(
+    slower, threads
+):
+    spec = spec_of(
+        "y[b, o, p, q] = sum(x[b, p + i, q + j, c] * w[i, j, o, c], c, i, j)",
+        inputs="x: tf32[16, 65, 129, 32], w: tf32[2, 2, 256, 32]",
+        result="f32[16, 256, 64, 128]",
+    )
+    text = (TARGETS / "h200.toml").read_text(encoding="utf-8")
+    machine = read(tomllib.loads(text))
+
+    def cost(nest):
+        return {128: slower, 256: 1.0}.get(nest.schedule.of("threads")[-1].number("count"), 9.0)
+
+    found = autoschedule(spec, machine, {}, cost=cost)
+    assert found.of("threads")[-1].number("count") == threads
