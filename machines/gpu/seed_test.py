@@ -21,7 +21,7 @@ from ir.sizes import bind
 from machines.gpu import seed
 from machines.gpu.quick_cost import work
 from machines.registry import read
-from testing.samples.samples import KERNELS, WITH_THREADS, spec_of, workload
+from testing.samples.samples import KERNELS, WITH_THREADS, decisions, spec_of, workload
 
 TARGETS = Path(__file__).parents[2] / "backends" / "targets"
 SIZES = {
@@ -331,3 +331,16 @@ def test_a_rounded_convolution_has_as_many_threads_as_usual_where_that_is_hardly
 
     found = autoschedule(spec, machine, {}, cost=cost)
     assert found.of("threads")[-1].number("count") == threads
+
+
+def test_large_tiles_without_a_loop_have_threads_as_others():
+    body = "y[m, k]: [4096, 262144] = x[m, k] * g[k // 2]"
+    spec = spec_of(body, inputs="x: f32[4096, 262144], g: f32[131072]", result="f32[4096, 262144]")
+    lines = (
+        "tile(m, size=8)",
+        "tile(k, size=2048)",
+        "place(m.outer, level=grid)",
+        "place(k.outer, level=grid)",
+    )
+    nest = lower(spec, decisions(spec, *lines), WITH_THREADS, {})
+    assert not seed._is_large_part_of_rows(nest.launches[0], 8 * 2048)
