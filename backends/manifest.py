@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backends.backend import BackendError
 from ir.errors import KernelError
-from ir.machine import ENGINES, MOVES, NOTED, Rendering
+from ir.machine import ENGINES, MOVES, NOTED, WINDOW, Rendering
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
 from ir.spec import DTYPES
@@ -113,7 +113,7 @@ class Manifest:
         if self.stages_of not in STAGES_OF:
             raise _fault("stages_of", f"is {self.stages_of!r}", " or ".join(STAGES_OF))
         _require_words(self, "hints_of", MOVES)
-        _require_words(self, "engines", ENGINES)
+        _require_words(self, "engines", (*ENGINES, WINDOW))
         if self.refuses:
             _require_words(self, "refuses", FEATURES)
         if self.prefers:

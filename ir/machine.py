@@ -36,6 +36,8 @@ NOTED = (
 # What copies tensors past the registers: `bulk` boxes of them, `lds` a few bytes of each thread.
 DIRECT = "lds"
 ENGINES = ("bulk", DIRECT)
+# Threads, through their registers, what loads at shifted places read once. No chip needs an engine for it.
+WINDOW = "window"
 # What moves a tensor: a thread's loads and stores, copies that run ahead, the DMA engine.
 MOVES = ("access", "copy", "bulk")
 
@@ -66,7 +68,7 @@ class Rendering:
     verbs: tuple[str, ...] = NOTED  # of these, those that it renders
     stages_of: str = "tensor"  # what has a number of pipeline stages of its own: "tensor", "loop"
     hints_of: tuple[str, ...] = MOVES  # of what moves tensors, what takes a hint to the caches
-    engines: tuple[str, ...] = ENGINES  # that it has copies by
+    engines: tuple[str, ...] = ENGINES  # that it has copies by; also `WINDOW`
     scales: bool = False  # whether it has matmuls whose instructions take scales of blocks
     # Whether an operand that a loop does not change is computed, or converted, once before the loop.
     hoists: bool = False
@@ -273,7 +275,7 @@ class Machine:
     @property
     def rendered_engines(self) -> tuple[str, ...]:
         """The engines that the backend has copies by."""
-        return tuple(e for e in self.engines if e in self.rendering.engines)
+        return tuple(e for e in (*self.engines, WINDOW) if e in self.rendering.engines)
 
     def renders(self, verb: str) -> bool:
         """Whether decisions of a verb change what the backend emits."""

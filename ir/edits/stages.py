@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 
-from ir.machine import DIRECT, Machine
+from ir.machine import DIRECT, WINDOW, Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Index, Read, Reduce, Spec
 
@@ -61,6 +61,8 @@ def stage_changes(
             if found is not None and found.option("by") == DIRECT:
                 continue  # dropped with the others of its loop; see `direct_loads`
             engines = [e for e in machine.rendered_engines if e != DIRECT]
+            if not _at_several_places(spec, name):
+                engines = [e for e in engines if e != WINDOW]
             made_by = [copy(name, by) for by in engines if machine.renders("copy")]
             yield from _among(schedule, "copy", name, made_by)
     if not machine.renders("pipeline"):
@@ -70,6 +72,11 @@ def stage_changes(
         values = [pipeline(name, n) for n in counts]
         alike = together.get(name, ())
         yield from _among(schedule, "pipeline", name, values, alike)
+
+
+def _at_several_places(spec: Spec, tensor: str) -> bool:
+    """Whether an equation reads a tensor more than once, as the terms of taps that are unrolled do."""
+    return any(sum(read.tensor == tensor for read in e.reads()) > 1 for e in spec.equations)
 
 
 def direct_loads(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import prod
 
 from ir.errors import KernelError
-from ir.machine import DIRECT, Machine
+from ir.machine import DIRECT, WINDOW, Machine
 from ir.nest.nest import Epilogue, Launch, Load, Loop, Rows, Slice, Store
 from ir.schedule import Decision, Schedule
 from ir.sizes import power_of_two
@@ -46,10 +47,12 @@ def rows_of(schedule: Schedule, tensor: str) -> Rows | None:
     copy = schedule.find("copy", tensor)
     if copy is not None and copy.option("by") == DIRECT:
         return Rows(panel=DIRECT_PANEL, direct=True)
+    window = copy is not None and copy.option("by") == WINDOW
     if decision := schedule.find("swizzle", tensor):
-        return Rows(panel=decision.number("bytes"))
-    decision = schedule.find("pad", tensor)
-    return Rows(padding=decision.number("bytes")) if decision else None
+        return Rows(panel=decision.number("bytes"), window=window)
+    if decision := schedule.find("pad", tensor):
+        return Rows(padding=decision.number("bytes"), window=window)
+    return Rows(window=True) if window else None
 
 
 def epilogue_of(schedule: Schedule, tensor: str) -> Epilogue | None:
@@ -79,6 +82,9 @@ def require_boxes(
         if decision.option("by") == DIRECT:
             _require_direct(decision, [move for _, move in moves])
             continue
+        if decision.option("by") == WINDOW:
+            _require_window(decision, moves)
+            continue
         for launch, move in moves:
             steps = machine.model.box_steps
             if fault := _fault(launch, move, sizes, steps) or _shape(launch, move, machine, sizes):
@@ -95,6 +101,20 @@ def _require_direct(decision: Decision, moves: Sequence[Load | Store]) -> None:
             f"`{decision.subject}` {what}, and such copies fill shared memory",
             place=decision.place,
             allowed="tensors that are loaded, with 0 out of bounds",
+            hint=f"drop {decision}",
+        )
+
+
+def _require_window(decision: Decision, moves: Sequence[tuple[Launch, Load | Store]]) -> None:
+    """KernelError where no launch loads a tensor at several places, or one stores it."""
+    loads = Counter(launch.name for launch, move in moves if isinstance(move, Load))
+    stored = any(isinstance(move, Store) for _, move in moves)
+    if stored or max(loads.values(), default=0) < 2:
+        what = "is stored" if stored else "is loaded at one place alone"
+        raise KernelError(
+            f"`{decision.subject}` {what}, so there is no window of several taps",
+            place=decision.place,
+            allowed="tensors that a launch loads at shifted places, as the taps of `unroll(i)`",
             hint=f"drop {decision}",
         )
 

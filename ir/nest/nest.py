@@ -37,6 +37,7 @@ class Rows:
     panel: int = 0  # bytes of the panels that they are cut into, with a swizzle; 0: they are whole
     padding: int = 0  # bytes between whole rows
     direct: bool = False  # copied there past the registers; panels then have no swizzle
+    window: bool = False  # loads of the tensor at shifted places are parts of one tile
 
 
 @dataclass(frozen=True, slots=True)

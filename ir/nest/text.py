@@ -124,7 +124,9 @@ def _value(value: Value) -> str:
     if value.rows is not None:
         panel, padding = value.rows.panel, value.rows.padding
         rows = f", swizzled in {panel} bytes" if panel else f", rows padded by {padding} bytes"
+        rows = rows if panel or padding else ""
         rows = f", copied past the registers in {panel} bytes" if value.rows.direct else rows
+        rows += ", a part of a window" if value.rows.window else ""
     return f"{value.name}: {value.dtype}[{axes}]{of}{loaded}{stages}{rows}"
 
 

@@ -34,7 +34,7 @@ from machines.gpu.point_seeds import with_vectors
 from machines.gpu.role_seeds import with_roles
 from machines.gpu.seed import seed
 from machines.gpu.warpgroup_seeds import for_warpgroups
-from machines.gpu.window_seeds import of_packed_windows
+from machines.gpu.window_seeds import of_packed_windows, of_windows_in_blocks
 
 VERBS = frozenset(
     {
@@ -202,7 +202,7 @@ class Gpu:
         if not machine.renders("roles") or "bulk" not in machine.rendered_engines:
             return ()
         first = seed(spec, machine, sizes)
-        kinds = (with_roles, for_warpgroups, of_packed_windows)
+        kinds = (of_windows_in_blocks, with_roles, for_warpgroups, of_packed_windows)
         return tuple(dict.fromkeys(s for kind in kinds for s in kind(spec, machine, sizes, first)))
 
     def seeds_like(

@@ -6,6 +6,10 @@ output pixels is a box for each filter tap. A search tries, beside the seed, til
     large    256 for two warpgroups, persistent
     square   128 for two warpgroups
     small    128 for one, of which a multiprocessor holds several
+
+Where a backend has windows that blocks transpose (`copy(x, by=window)`), the image is not copied at all: a block
+loads its tile with the pixels around it once, and all taps read that. Such seeds have their weights in shared memory
+for all tiles of a block, in two blocks of a multiprocessor.
 """
 
 from __future__ import annotations
@@ -18,10 +22,10 @@ from ir.contraction import contraction
 from ir.edits.stages import copy, pipeline
 from ir.lower.lower import fits
 from ir.lower.verb_table import canonical
-from ir.machine import Machine
+from ir.machine import WINDOW, Machine
 from ir.schedule import Decision, Schedule
 from ir.sizes import power_of_two
-from ir.spec import Spec
+from ir.spec import DTYPES, Spec
 from ir.variant.derived import copy_of
 from machines.gpu.index_roles import extents, roles
 
@@ -41,6 +45,11 @@ class _Shape:
 
 
 SHAPES = (_Shape(256, 3, 256, True), _Shape(128, 4, 256), _Shape(128, 4, 128, producers=32))
+
+
+IN_BLOCK = ((256, ""), (128, ""), (256, "m16n8k16"), (128, "m16n8k16"))  # pixels, instruction
+WIDTH = 2  # bytes of an element of such windows
+ROW, PANEL = 128, 64  # bytes of the widest panel, and of one that rows of 32 channels fill
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,60 @@ def of_packed_windows(
     return tuple(dict.fromkeys(s for s in made if s is not None))
 
 
+def of_windows_in_blocks(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
+) -> tuple[Schedule, ...]:
+    """Schedules whose blocks transpose windows of the image, legal at some sizes; none where the seed, `first`, is
+    no convolution of copies, or the backend has no such windows."""
+    found = _windows(spec, first, sizes)
+    if found is None or WINDOW not in machine.rendered_engines:
+        return ()
+    pixels = set(found.pixels)
+    images = [d for d in first.of("pack") if pixels & set(str(d.option("order")).split("_"))]
+    dtypes = {t.name: t.dtype for t in spec.inputs}
+    if len(images) != 1 or DTYPES[dtypes[images[0].subject]] != WIDTH:
+        return ()
+    made = (_in_blocks(found, images[0], *shape) for shape in IN_BLOCK)
+    return tuple(s for s in made if s is not None and fits(spec, s, machine, sizes))
+
+
+def _in_blocks(found: _Windows, image: Decision, pixels: int, instruction: str) -> Schedule | None:
+    """A schedule in tiles of so many pixels; None where there are fewer."""
+    cut = _cut(found, pixels)
+    if cut is None:
+        return None
+    tiled = f"{copy_of(image)}_"
+    copies = [d for d in _copies(found) if d != image and not d.subject.startswith(tiled)]
+    order = "_".join((*found.pixels, found.channel))
+    made = [
+        *(Decision("unroll", i) for i in sorted(found.taps)),
+        *copies,
+        Decision("pack", found.target, (("order", order),)),
+        *(Decision("tile", i, (("size", n),)) for i, n in cut.items()),
+        *(Decision("place", f"{i}.outer", (("level", "grid"),)) for i in found.pixels),
+        copy(image.subject, WINDOW),
+        Decision("threads", found.result, (("count", 256),)),
+        Decision("specialize", found.result),
+        Decision("persistent", found.result, (("programs", 2),)),
+    ]
+    row = WIDTH * found.extents[found.step]
+    if row > ROW and row % ROW == PANEL:  # panels of 128 bytes would be filled with zeros
+        rest = (n for n in found.copies if n != copy_of(image))
+        made += [Decision("swizzle", n, (("bytes", PANEL),)) for n in (image.subject, *rest)]
+    if instruction:
+        made.append(Decision("instruction", found.target, (("shape", instruction),)))
+    return canonical(Schedule(found.first.kernel, tuple(made)))
+
+
+def _cut(found: _Windows, pixels: int) -> dict[str, int] | None:
+    """Tile sizes of so many pixels; None where there are fewer."""
+    cut: dict[str, int] = {}
+    for index in reversed(found.pixels):
+        cut[index] = min(pixels, power_of_two(found.extents[index]))
+        pixels //= cut[index]
+    return cut if pixels == 1 else None
+
+
 def _windows(spec: Spec, first: Schedule, sizes: Mapping[str, int]) -> _Windows | None:
     own = roles(spec)
     products = [e for e in spec.equations if contraction(e) is not None]
@@ -102,12 +165,9 @@ def _windows(spec: Spec, first: Schedule, sizes: Mapping[str, int]) -> _Windows 
 
 def _tiled(found: _Windows, shape: _Shape, rows: bool) -> Iterator[Schedule]:
     """In tiles of so many pixels, stored in bulk or by threads. rows: pixels are the rows of the matmul."""
-    pixels, cut = shape.pixels, {}
-    for index in reversed(found.pixels):
-        cut[index] = min(pixels, power_of_two(found.extents[index]))
-        pixels //= cut[index]
+    cut = _cut(found, shape.pixels)
     step = next((n for n in STEPS if n <= found.extents[found.step]), None)
-    if pixels != 1 or step is None:
+    if cut is None or step is None:
         return
     if found.extents[found.channel] in CHANNELS:  # the engine fills whole tiles
         cut[found.channel] = found.extents[found.channel]

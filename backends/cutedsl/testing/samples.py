@@ -52,6 +52,11 @@ _EIGHT = (
     + "pipeline(x, stages=2)\npipeline(w, stages=2)\nthreads(y, count=128)"
 )
 _BULK = "pipeline(x, stages=3)\npipeline(w, stages=3)\ncopy(x, by=bulk)\ncopy(w, by=bulk)\n"
+_TAPPED = (
+    "unroll(i)\nunroll(j)\ntile(b, size=1)\ntile(p, size=4)\ntile(q, size=32)\n"
+    "place(b.outer, level=grid)\nplace(p.outer, level=grid)\nplace(q.outer, level=grid)\n"
+    "compute(acc, unit=matrix)\nthreads(y, count=128)\ncopy(x, by=window)"
+)
 _SHARED = "persistent(y, programs=1)\nstream_k(y, over=k)"
 CASES |= {
     "clustered": f"{_MATMUL}{_BULK}copy(y, by=bulk)\nrasterize(m, size=4, over=n)\n"
@@ -71,6 +76,8 @@ CASES |= {
     "place(p.outer, level=grid)\nplace(q.outer, level=grid)\nplace(o.outer, level=grid)\n"
     "place(c.outer, level=loop)\ncompute(acc, unit=matrix)\nthreads(y, count=128)\n"
     f"{_BULK}cluster(o, size=2)",
+    "tapped": _TAPPED,
+    "tapped_warps": f"{_TAPPED}\ninstruction(acc, shape=m16n8k16)",
 }
 _ACCUMULATED = {  # by matrix instructions whose results lie in tensor memory
     "accumulated": CASES["produced"].replace("count=256", "count=128")
@@ -91,6 +98,7 @@ SPECS = {  # whose file has another name
     "overlapped": "streamed",
     "whole_warps": "whole",
     "padded": "split",
+    "tapped_warps": "tapped",
     **dict.fromkeys(("accumulated", "accumulated_by_two", "accumulated_staged"), "staged"),
     "accumulated_tf32": "rounded",
     "accumulated_eight": "eight",
@@ -127,6 +135,8 @@ SIZES = {
     "accumulated_tf32": (dict(M=9, K=40, N=24),),
     "accumulated_eight": (dict(M=9, K=70, N=11),),
     "accumulated_streamed": (dict(H=1, M=9, N=70, D=16),),
+    "tapped": (dict(B=1, C=19, H=5, W=33, O=9),),
+    "tapped_warps": (dict(B=1, C=8, H=3, W=4, O=8),),
     "windowed": (dict(B=1, H=3, W=9, C=8, O=72, P=2, Q=5),),
 }
 FEW = 2  # multiprocessors where it takes several tiles for a block, or parts of one

@@ -19,7 +19,7 @@ from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.plans import PANEL_BYTES
 from backends.gpu.threads.products import order_of, swizzle_of
 from backends.gpu.threads.signals import TensorMap
-from backends.gpu.threads.staging import Staging
+from backends.gpu.threads.taps import Tapped
 from backends.gpu.threads.vectors import contiguous
 from backends.gpu.threads.windows import Window, widened, windows
 from backends.gpu.tile import Name
@@ -67,7 +67,7 @@ def loaded_in_bulk(launches: Iterable[of.Launch]) -> frozenset[str]:
     return frozenset(b.descriptors[x.descriptor].tensor for b in found for x in b.loads.values())
 
 
-class Boxed(Staging):
+class Boxed(Tapped):
     """Lowering with tiles that the DMA engine reads and writes."""
 
     def __init__(self, boxes: Boxes, *args: Any):

@@ -65,6 +65,8 @@ class Shared:
     # Elements before it: where it is a part of another tile of its region, with which its extents are alike. The
     # swizzle repeats after so many.
     begin: int = 0
+    # Where the positions of its first axis are among the rows; None: one after the other.
+    lines: Layout | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -313,7 +313,9 @@ class Matmuls(Lowering):
                 "emit",
                 f"a row of `{held.stem}` has {whole} bytes, less than panels of {decided.panel}",  # type: ignore[union-attr]
             )
-        return min(decided.panel if decided else PANEL_BYTES, whole) // DTYPES[dtype]
+        return (
+            min(decided.panel if decided and decided.panel else PANEL_BYTES, whole) // DTYPES[dtype]
+        )
 
     def in_rows(self, tile: to.Shared, held: Name, part: int = 16) -> to.Shared:
         """A tile with padding where the schedule decides it, else in panels with a swizzle of parts."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from backends.gpu.layout.layout import Layout
 from backends.gpu.threads.interpreter import faults
 from backends.gpu.threads.interpreter.faults import ThreadFault
 from backends.gpu.threads.interpreter.state import Block
@@ -67,6 +68,8 @@ class Tile:
             _row_major(positions[part], self.extents[part])
             for part in (slice(0, first), slice(first, None))
         )
+        if self.shared.lines is not None:
+            row = _among(row, self.shared.lines)
         if panel := self.shared.panel:
             found = (column // panel * prod(self.extents[:first]) + row) * panel + column % panel
         else:
@@ -452,6 +455,14 @@ def _row_major(positions: Sequence[np.ndarray], extents: Sequence[int]) -> np.nd
     found: np.ndarray = np.zeros((), np.int64)
     for p, extent in zip(positions, extents):
         found = found * extent + p
+    return found
+
+
+def _among(row: np.ndarray, lines: Layout) -> np.ndarray:
+    """Where rows lie among others."""
+    found, rest = np.zeros((), np.int64), row
+    for extent, stride in lines.flat:
+        found, rest = found + rest % extent * stride, rest // extent
     return found
 
 
