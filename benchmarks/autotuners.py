@@ -179,6 +179,7 @@ def _search(asked: argparse.Namespace, kernel: str) -> int:
     )
     found.save(asked.out / OURS)
     told = {"wall_s": round(time.monotonic() - began, 1), "digest": text_digest(found.source)}
+    told["phases_s"] = dict(found.phases)
     (asked.out / TOLD).write_text(json.dumps(told), encoding="utf-8")
     return 0
 

@@ -96,6 +96,7 @@ class Found:
     """What a search found: PyTorch's softmax."""
 
     source = "a kernel"
+    phases = {"search": 1.5}
 
     def save(self, path):
         path.write_text(self.source)
@@ -137,4 +138,5 @@ def test_one_part_searches_and_the_next_races(helion, tmp_path, monkeypatch):
     assert made["ours"]["correct"] and made["form"] in ("softmax", "softmax_two_pass")
     told = {n: v for n, v in made["helion_settings"].items() if n in helion_settings(60.0)}
     assert told == helion_settings(60.0)
+    assert made["ours"]["phases_s"] == {"search": 1.5}
     assert made["ours"]["digest"] and set(made["helion"]) == {"softmax", "softmax_two_pass"}

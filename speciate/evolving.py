@@ -14,7 +14,7 @@ from backends.shares import others
 from frontends.compiled.module import CompiledModule
 from search.cli.arguments import arguments
 from search.cli.files import write
-from search.cli.network import found_call, program_record
+from search.cli.network import FoundCall, found_call, program_record
 from search.cli.results import page
 from search.cli.searched import searched, words_of
 from search.cli.serving import serving
@@ -29,7 +29,7 @@ from search.whole.timed import kept
 from speciate.compiling import by_records
 from speciate.here import target_here
 from speciate.records import records_folder
-from speciate.subject import Named, subject
+from speciate.subject import Named, Subject, subject
 
 
 class Evolved(CompiledModule):
@@ -115,15 +115,20 @@ def evolve(
         session = searched(asked, found.made.spec.name, plan, root, command, shown, nursery)
         with phase("choose"):
             call = found_call(plan, session.ended, shown.say)
-        inputs = [t for t in found.made.spec.inputs if t.name not in found.made.fixed]
         if call.kernels:
-            name_here, digest = found.made.spec.name, found.digest
-            write_program(root, program_record(call, name_here, digest, inputs, command))
+            _write(root, call, found, command)
         with phase("build"):
             run = by_records(found, name, backend, root, seed=0, reuse=False, graph=False)
         made = _shown(run, _page(session.ended, command))
     made.__dict__["phases"] = phases.rounded()
     return made
+
+
+def _write(root: Path, call: FoundCall, found: Subject, command: str) -> None:
+    """The record of a program."""
+    spec, fixed = found.made.spec, found.made.fixed
+    inputs = [t for t in spec.inputs if t.name not in fixed]
+    write_program(root, program_record(call, spec.name, found.digest, inputs, command))
 
 
 def _begun(target: str, backend: str | None, nursery: Nursery | None) -> Served:

@@ -193,7 +193,7 @@ TABLE = {
             "search/prompt",
             "search/llm",
         ),
-        ("optuna",),
+        ("numpy", "optuna"),
     ),
     "search/llm": (("ir", "search/core"), ("openai",)),
     "search/prompt": (("ir", "search/core", "search/loop", "backends/manifest"), ("jinja2",)),

@@ -83,12 +83,22 @@ def _splits(spec: Spec, schedule: Schedule) -> Iterator[Change]:
         old = schedule.find("split_k", e.target)
         for over in e.reduced:
             fine = schedule.find("tile", over) and not ranges[over].jagged
-            for parts in PARTS if fine and e.reduce.reduction in REDUCTIONS else ():
+            along = old if old and old.option("over") == over else None
+            for parts in _parts(along) if fine and e.reduce.reduction in REDUCTIONS else ():
                 new = Decision("split_k", e.target, (("over", over), ("parts", parts)))
                 if new != old:
                     yield old, new
         if old:
             yield old, None
+
+
+def _parts(old: Decision | None) -> list[int]:
+    """Numbers of parts: a few, and those near one that is decided, which may be thousands."""
+    if old is None:
+        return list(PARTS)
+    now = int(str(old.option("parts")))
+    near = (now // 8, now // 4, now // 2, 2 * now, 4 * now, 8 * now)
+    return sorted({*PARTS, now, *(n for n in near if n > 1)})
 
 
 def _cuts(spec: Spec, schedule: Schedule) -> Iterator[Change]:

@@ -135,3 +135,21 @@ def test_what_lowering_accepts_is_right_whatever_was_decided(name, seed):
             np.testing.assert_allclose(found[key], array, 1e-10, 1e-10, err_msg=f"{key} at {sizes}")
     except AssertionError as fault:
         raise AssertionError(f"{schedule}\n{fault}") from fault
+
+
+@pytest.mark.parametrize(
+    "decided, parts",
+    [
+        (None, {2, 4, 8, 16, 32}),
+        (512, {2, 4, 8, 16, 32, 64, 128, 256, 1024, 2048, 4096}),
+        (2, {4, 8, 16, 32}),
+    ],
+)
+def test_parts_of_a_sum_are_a_few_or_near_those_that_are_decided(decided, parts):
+    spec = OTHERS["matmul"].spec
+    lines = [line for line in STARTS["matmul"] if not line.startswith("split_k")]
+    lines += [f"split_k(acc, over=k, parts={decided})"] if decided else []
+    start = decisions(spec, *lines)
+    edits = neighbours(spec, start, WITH_TF32, OTHERS["matmul"].checks[-1])
+    made = [e.new for e in edits if e.new is not None and e.new.verb == "split_k"]
+    assert sorted(int(d.option("parts")) for d in made) == sorted(parts)

@@ -17,6 +17,7 @@ from search.loop.flow import Flow
 from search.loop.generations import Generations
 from search.loop.hooks import Evaluator, ModelHooks
 from search.loop.jobs import Jobs, Threads
+from search.loop.opening import NearFirst
 from search.loop.script import Script
 from search.loop.state import Policy
 from search.loop.trials import Combinations
@@ -90,7 +91,7 @@ class Search:
         script = Script(book.record.events, True) if book.record else Script(self._script)
         flow = Flow(
             book,
-            self.policy,
+            self.policy if remote else NearFirst(self.policy),
             self.operators,
             self.models,
             self._twins,

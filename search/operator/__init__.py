@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from search.loop.context import Operator
 from search.operator.crossover import Crossover
 from search.operator.mutate import Mutate
+from search.operator.near import Near
 from search.operator.port import Port
 from search.operator.rewrite import Rewrite
 from search.operator.study import CMA, lacking
@@ -23,7 +24,7 @@ def local_operators(preferences: Mapping[str, float] | None = None) -> dict[str,
     walk = Mutate("walk", most=4, looks=1, by_name=True)  # without the estimate
     plain = Tune("tpe", looks=1, width=0, tries=12, narrows=True, by_name=True)
     cma = Tune("tune:cma", sampler=CMA, width=0)
-    changes = (Mutate("step", most=1, prefer=prefer), Mutate(prefer=prefer), Crossover())
+    changes = (Mutate("step", most=1, prefer=prefer), Mutate(prefer=prefer), Near(), Crossover())
     made: tuple[Operator, ...] = (*changes, Rewrite(), Port(), walk, Tune(), cma, plain)
     return {operator.name: operator for operator in made}
 
