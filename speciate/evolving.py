@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,14 +95,12 @@ def evolve(
     correct candidate, and where a cluster cannot be used.
     """
     with recorded() as phases, kept(), Nursery() as nursery:
-        served = None
-        if target is not None:  # else what is named says where its tensors are
-            served = _begun(target, backend, nursery if cluster is None else None)
+        begun = partial(_begun, backend=backend, nursery=nursery if cluster is None else None)
+        early = begun(target) if target is not None else None  # else tensors say which it is
         with phase("import"):
             found = subject(named, args, kwargs, allow_torch)
         name = target or target_here(args, kwargs, found.state)
-        if served is None:
-            served = _begun(name, backend, nursery if cluster is None else None)
+        served = early or begun(name)
         words = {"target": name, "seconds": seconds, "evaluations": evaluations, "store": store}
         words |= {"seed": seed, "workers": workers, "cluster": cluster}
         said = [f"--{option}={value}" for option, value in words.items() if value is not None]
