@@ -101,7 +101,7 @@ class Line:
 
 
 def _bytes(tensor: torch.Tensor) -> memoryview:
-    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    flat = tensor.detach().resolve_neg().cpu().contiguous().reshape(-1)
     return memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else memoryview(b"")
 
 
@@ -113,7 +113,12 @@ def _tensor(data: bytearray, dtype: torch.dtype, shape: Sequence[int]) -> torch.
 
 def is_sent(value: Any) -> bool:
     """Whether it is a tensor that goes through a line."""
-    return type(value) in TENSORS and str(value.dtype) in _DTYPES and value.layout == torch.strided
+    return (
+        type(value) in TENSORS
+        and str(value.dtype) in _DTYPES
+        and value.layout == torch.strided
+        and not value.is_meta
+    )
 
 
 def _packed(value: Any, tensors: list[torch.Tensor]) -> Any:
@@ -122,7 +127,7 @@ def _packed(value: Any, tensors: list[torch.Tensor]) -> Any:
         tensors.append(value)
         return {"tensor": len(tensors) - 1}
     if type(value) in TENSORS:
-        return {"other": f"a tensor of {value.dtype}"}
+        return {"other": f"a tensor of {value.dtype} on {value.device}"}
     if isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
         return {kind: [_packed(v, tensors) for v in value]}

@@ -11,9 +11,9 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from backends.gpu.device.gpu import CudaDevice
 from benchmarks.foreign.frames import TENSORS
-from benchmarks.foreign.sums import sums
+from benchmarks.foreign.sums import Sums
 
-IDLE_RUNS = 30
+IDLE_RUNS, IDLE_TIMES = 50, 3
 UNCHANGED = 0  # a draw that changes nothing
 # Which set of inputs a call gets, and by which draw its floats are scaled.
 Plan = Sequence[tuple[int, int]]
@@ -49,12 +49,14 @@ class EventClock:
 
     def idle(self, sets: Sequence[Sequence[Any]], result: Any) -> float:
         """Microseconds by the host's clock of a run that calls nothing: filling inputs, the flush, marks,
-        sums over a result."""
+        sums over a result. The most of a few."""
         plan = [(n % len(sets), 1 + n) for n in range(IDLE_RUNS)]
-        self.times(lambda *_: result, sets, plan, 0)
-        before = self.now()
-        self.times(lambda *_: result, sets, plan, 0)
-        return 1e6 * (self.now() - before) / IDLE_RUNS
+        found = []
+        for _ in range(1 + IDLE_TIMES):
+            before = self.now()
+            self.times(lambda *_: result, sets, plan, 0)
+            found.append(1e6 * (self.now() - before) / IDLE_RUNS)
+        return max(found[1:])
 
     def times(
         self, call: Callable[..., Any], sets: Sequence[Sequence[Any]], plan: Plan, weights: int
@@ -64,7 +66,7 @@ class EventClock:
         No call has what an earlier one had, in the same memory, and of each result a sum is told: one that
         returns what it has kept is wrong. What is copied and summed was computed when the clock stopped.
         """
-        drawn = [Inputs(s) for s in sets]
+        drawn, told = [Inputs(s) for s in sets], Sums(weights)
         marks, added, results = [], [], [None] * len(sets)
         for at, draw in plan:
             given = drawn[at].filled(draw)
@@ -72,7 +74,7 @@ class EventClock:
             start = self.mark()
             result = call(*given)
             marks.append((start, self.mark()))
-            added.append(sums(result, weights))
+            added.append(told.of(result))
             if draw == UNCHANGED:  # at once: each call may give the same memory
                 results[at] = tree_map(_own, result)
         self.wait()

@@ -5,7 +5,7 @@ import torch
 
 from backends.gpu.device.fake import Fake
 from benchmarks.foreign.stopwatch import UNCHANGED, EventClock, Inputs
-from benchmarks.foreign.sums import norms, sums
+from benchmarks.foreign.sums import Sums
 
 SETS = [
     [torch.arange(4.0) + 0.5, torch.tensor([1, 2])],
@@ -109,21 +109,34 @@ def test_no_draw_is_another_times_a_factor_and_structure_stays():
     assert given.vary and not Inputs([torch.ones(3), torch.tensor([1])]).vary
 
 
+def told(result, seed=WEIGHTS):
+    return [float(s) for s in Sums(seed).of(result)]
+
+
 def test_a_sum_tells_results_apart_wherever_they_differ():
     result = [torch.randn(70, 3), {"n": torch.arange(9)}, torch.tensor(True), "words"]
-    told = [float(s) for s in sums(result, WEIGHTS)]
-    assert len(told) == len(norms(result, WEIGHTS)) == 3
-    assert told == [float(s) for s in sums(result, WEIGHTS)]
-    assert told != [float(s) for s in sums(result, WEIGHTS + 1)]
+    known = Sums(WEIGHTS)
+    first = [float(s) for s in known.of(result)]
+    assert len(first) == len(known.norms(result)) == 3
+    assert first == [float(s) for s in known.of(result)] == told(result)
+    assert first != told(result, WEIGHTS + 1)
     for at in (0, 100, 209):
         other = result[0].clone()
         other.view(-1)[at] += 1.0
-        assert float(sums([other], WEIGHTS)[0]) != told[0]
-    assert float(sums([torch.tensor([float("nan"), float("inf")])], WEIGHTS)[0]) == 0.0
+        assert told([other])[0] != first[0]
+    assert told([torch.empty(0), torch.ones(3, dtype=torch.float16)])[0] == 0.0
 
 
-def test_sums_of_parts_are_those_of_the_whole(monkeypatch):
-    result, whole = torch.randn(1000), sums(torch.ones(1000), 1)
-    monkeypatch.setattr("benchmarks.foreign.sums.PART", 300)
-    assert len(whole) == len(sums(result, 1)) == 1
-    assert norms(result, 1)[0] == pytest.approx(0.289 * float(result.norm()), rel=0.2)
+def test_long_results_have_the_weights_over_and_over(monkeypatch):
+    result = torch.randn(1000)
+    once = told([result[:300]])[0] + told([result[:300] * 0])[0]
+    monkeypatch.setattr("benchmarks.foreign.sums.MOST", 300)
+    parts = [torch.zeros(1000).index_copy_(0, torch.arange(300), result[:300])]
+    assert told(parts)[0] == pytest.approx(once)
+    assert told([result])[0] != told(parts)[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_norm_is_how_far_a_sum_goes(seed):
+    result = torch.randn(4000)
+    assert abs(told([result], seed)[0]) < 4 * Sums(seed).norms([result])[0]

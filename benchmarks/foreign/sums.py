@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -9,29 +11,46 @@ from torch.utils._pytree import tree_flatten
 
 from benchmarks.foreign.frames import is_sent
 
-PART = 1 << 22  # elements that are weighed at a time: weights take memory
+MOST = 1 << 27  # weights of a tensor: a longer one has them over and over
 
 
-def sums(result: Any, seed: int) -> list[torch.Tensor]:
-    """Of each tensor of a result the sum of its elements by weights, f64 without a shape. What is no number
-    counts as 0. Nothing waits for the device."""
-    return [_sum(t, seed + n, 1) for n, t in enumerate(_tensors(result))]
+@dataclass(slots=True)
+class Sums:
+    """The sums of results. Weights are made once for each tensor of one, so a sum is one pass over it."""
 
+    seed: int
+    _weights: dict[tuple[Any, ...], torch.Tensor] = field(default_factory=dict)
 
-def norms(result: Any, seed: int) -> list[float]:
-    """Of each tensor the norm of what `sums` adds."""
-    return [float(_sum(t, seed + n, 2)) ** 0.5 for n, t in enumerate(_tensors(result))]
+    def of(self, result: Any) -> list[torch.Tensor]:
+        """Of each tensor of a result the sum of its elements by weights, one number. Nothing waits for the
+        device."""
+        return [self._sum(n, t) for n, t in enumerate(_tensors(result))]
+
+    def norms(self, result: Any) -> list[float]:
+        """Of each tensor the norm of what is added, as the weights are spread."""
+        return [float(t.detach().double().norm()) / math.sqrt(12.0) for t in _tensors(result)]
+
+    def _sum(self, place: int, tensor: torch.Tensor) -> torch.Tensor:
+        flat = tensor.detach().reshape(-1)
+        if flat.dtype not in (torch.float32, torch.float64):
+            flat = flat.float() if flat.is_floating_point() else flat.double()
+        parts = flat.split(MOST)
+        if not flat.numel():
+            return torch.zeros((), device=flat.device)
+        weights = self._of(place, parts[0])
+        found = torch.dot(parts[0], weights)
+        for part in parts[1:]:
+            found = found + torch.dot(part, weights[: part.numel()])
+        return found
+
+    def _of(self, place: int, part: torch.Tensor) -> torch.Tensor:
+        key = (place, part.numel(), part.dtype, part.device)
+        if key not in self._weights:
+            rng = torch.Generator(part.device).manual_seed(self.seed + place)
+            drawn = torch.rand(part.numel(), generator=rng, device=part.device)
+            self._weights[key] = drawn.sub_(0.5).to(part.dtype)
+        return self._weights[key]
 
 
 def _tensors(result: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_flatten(result)[0] if is_sent(leaf)]
-
-
-def _sum(tensor: torch.Tensor, seed: int, power: int) -> torch.Tensor:
-    rng = torch.Generator(tensor.device).manual_seed(seed)
-    total = torch.zeros((), dtype=torch.float64, device=tensor.device)
-    for part in tensor.detach().reshape(-1).split(PART):
-        weights = torch.rand(part.shape, generator=rng, device=tensor.device).sub_(0.5)
-        numbers = torch.nan_to_num(part.double(), 0.0, 0.0, 0.0)
-        total += numbers.mul_(weights).pow_(power).sum()
-    return total
