@@ -1,6 +1,7 @@
 """Judges rows of the starter table three times, and says how far the speed-ups go apart.
 
-Each time is a run of `benchmarks.starter` of its own, with all that a process builds and draws. Rows are
+Each time is a run of `benchmarks.starter` of its own, with all that a process builds and draws, and each figure in
+it a mean over processes, as a chain of short kernels takes up to 5% more in one process than in another. Rows are
 shared out among the GPUs of the machine, and each row is judged on one GPU every time; nothing else uses that GPU
 then. What `torch.compile` made in the first run the other two find in its cache.
 
@@ -26,6 +27,7 @@ from benchmarks.starter import asked_baselines, asked_rows
 from ir.errors import KernelError
 
 RUNS = 3
+PROCESSES = 16
 DTYPES = "f16,bf16,i32"  # rows that a model in production has
 FIRST_SHARE = 0.5  # of the time
 EXAMPLES = """
@@ -39,8 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command; exit code 2 for wrong use, 1 where a row's speed-ups go further apart than 2%."""
     asked = _parser().parse_args(arguments)
     try:
-        if asked.gpus < 1:
-            raise KernelError(f"it is {asked.gpus}", where="--gpus", allowed="1 or more")
+        for name in ("gpus", "processes"):
+            if getattr(asked, name) < 1:
+                word = f"it is {getattr(asked, name)}"
+                raise KernelError(word, where=f"--{name}", allowed="1 or more")
         rows = asked_rows(asked.kernels, asked.dtypes)
         parts = shared_out(rows, asked.gpus, asked.baselines)
         with ThreadPoolExecutor(len(parts)) as pool:
@@ -89,6 +93,7 @@ def _run(
     words += [f"--out={out}", f"--row-seconds={asked.row_seconds:g}", "--again"]
     words += [f"--baselines={asked.baselines}"] if asked.baselines else []
     words += [f"--schedules={asked.schedules}"] if asked.schedules else []
+    words += [f"--processes={asked.processes}"]
     command = [sys.executable, "-m", "benchmarks.starter", *words]
     with out.with_suffix(".log").open("w", encoding="utf-8") as log:
         subprocess.run(
@@ -158,7 +163,7 @@ def _key(row: Row) -> tuple[object, ...]:
 
 def _command(asked: argparse.Namespace) -> str:
     words = [f"python3 -m benchmarks.judged_thrice --target={asked.target} --gpus={asked.gpus}"]
-    given = ("kernels", "dtypes", "baselines", "schedules")
+    given = ("kernels", "dtypes", "baselines", "schedules", "processes")
     words += [f"--{name}={text}" for name in given if (text := getattr(asked, name))]
     return " ".join(words)
 
@@ -179,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--dtypes", default=DTYPES, help="only these")
     made.add_argument("--baselines", default="", help="as of benchmarks.starter")
     made.add_argument("--schedules", default="", help="build by those of this target instead")
+    made.add_argument("--processes", type=int, default=PROCESSES, help="each figure is a mean of")
     made.add_argument("--row-seconds", type=float, default=45, help="to compile one baseline")
     return made
 

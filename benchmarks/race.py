@@ -15,12 +15,22 @@ from backends.gpu.device.nodes import DEVICE, device_turns
 from backends.gpu.device.timing import Device
 from benchmarks import device as machine_room
 from benchmarks.against_float64 import exact, judge, same_bits
-from benchmarks.baselines import BASELINES, COMPILE_MODES, Baseline
+from benchmarks.baselines import BASELINES, COMPILE_MODES
 from benchmarks.entrant import Entrant
 from benchmarks.inputs import draw, input_bytes
+from benchmarks.race_job import RaceJob
 from benchmarks.results import Table, settle
 from benchmarks.shapes import Row
-from benchmarks.timing import RaceTimes, TimedCall, measure, steadiest
+from benchmarks.timing import (
+    LEAST_RUNS,
+    MOST_RUNS,
+    STEADY_SPINS,
+    RaceTimes,
+    TimedCall,
+    mean_of,
+    measure,
+    steadiest,
+)
 from ir.estimate.cost import roofline
 from ir.machine import Machine
 from ir.spec import Spec
@@ -49,6 +59,11 @@ class Track:
     seconds: float = 60.0  # a baseline's limit
     # Gives the names of what runs on the device during a call
     seen: Callable[..., list[str]] = machine_room.kernels_seen
+    witnesses: Callable[[RaceJob], list[RaceTimes]] | None = (
+        None  # other processes that time the same
+    )
+    runs: tuple[int, int] = (LEAST_RUNS, MOST_RUNS)  # of a call, at least and at most
+    spins: int = STEADY_SPINS  # before a call is timed
 
 
 def race(
@@ -62,20 +77,24 @@ def race(
     """One row of a result file. entrant: ours, or why there is none.  names: the baselines to
     race.  before: an earlier row, whose other baselines are kept. Failures of either side stand
     in the row, with their reason."""
-    baseline = BASELINES[row.kernel]
     made = _head(row, spec, track)
     if before:
         made["baselines_us"] = dict(before["baselines_us"])
         made["failures"] = dict(before["failures"])
         made["baseline_times"] = dict(before.get("baseline_times", {}))
-    count = max(1, min(SETS, SETS_BYTES // max(input_bytes(spec, row.sizes), 1)))
     with torch.no_grad():
-        sets = [draw(spec, row.sizes, track.place, SEED + n) for n in range(count)]
+        sets = contender_sets(row, spec, track)
         _ours(made, row, spec, entrant, sets, track)
         for name in names:
-            _theirs(made, name, baseline, sets, track)
+            _theirs(made, row, spec, name, sets, track)
     settle(made)
     return made
+
+
+def contender_sets(row: Row, spec: Spec, track: Track) -> list[list[Any]]:
+    """The sets of inputs that all contenders are timed on."""
+    count = max(1, min(SETS, SETS_BYTES // max(input_bytes(spec, row.sizes), 1)))
+    return [draw(spec, row.sizes, track.place, SEED + n) for n in range(count)]
 
 
 def _head(row: Row, spec: Spec, track: Track) -> Table:
@@ -120,14 +139,18 @@ def _ours(
     try:
         _judged(made, row, spec, entrant, track)
         if made["correct"]:
-            call, _ = entrant.bind(row.sizes, track.place)
-            found = _alone(call, sets, track)
+            found = _agreed(
+                timed_entrant(entrant, row, sets, track),
+                RaceJob(row, spec, entrant=entrant),
+                track,
+                made,
+            )
             _times(made, found)
             _plausible(made, track.machine)
             if made["correct"] and found.fault:
                 made.update(correct=False, reason=found.fault)
     except Exception as error:  # a kernel is untrusted code
-        made.update(correct=False, reason=_words(error))
+        made.update(correct=False, reason=words_of(error))
 
 
 def _judged(made: Table, row: Row, spec: Spec, entrant: Entrant, track: Track) -> None:
@@ -178,10 +201,43 @@ def _times(made: Table, found: RaceTimes) -> None:
     )
 
 
+def timed_entrant(entrant: Entrant, row: Row, sets: Sequence[Any], track: Track) -> RaceTimes:
+    """The times of our kernel."""
+    call, _ = entrant.bind(row.sizes, track.place)
+    with entrant.as_built():
+        call(*sets[0])
+        track.device.wait()
+    return _alone(call, sets, track)
+
+
+def timed_baseline(kernel: str, name: str, sets: Sequence[Any], track: Track) -> RaceTimes:
+    """The times of one baseline, which is compiled first where that is meant."""
+    form, mode = BASELINES[kernel].find(name)
+    given = [form.prepare(*s) for s in sets] if form.prepare else sets
+    with limit(track.seconds):
+        call = form.call if mode == "eager" else compiled(form.call, mode)
+        call(*given[0])
+        track.device.wait()
+    return _alone(call, given, track)
+
+
 def _alone(call: TimedCall, sets: Sequence[Any], track: Track) -> RaceTimes:
     """The times of a call while nobody else uses the device, taken again where they have a fault."""
+    least, most = track.runs
     with device_turns().alone():
-        return steadiest(lambda: measure(call, sets, track.device))
+        return steadiest(
+            lambda: measure(call, sets, track.device, least=least, most=most, spins=track.spins)
+        )
+
+
+def _agreed(found: RaceTimes, job: RaceJob, track: Track, told: Table) -> RaceTimes:
+    """The mean of a time and of what each witness has; it has a fault where one of them has. told: gets the time
+    of each process."""
+    if track.witnesses is None or found.fault:
+        return found
+    every = [found, *track.witnesses(job)]
+    told["us_of_processes"] = [round(one.us, 3) for one in every]
+    return next((one for one in every if one.fault), mean_of(every))
 
 
 def _plausible(made: Table, machine: Machine) -> None:
@@ -202,17 +258,15 @@ def _plausible(made: Table, machine: Machine) -> None:
         )
 
 
-def _theirs(made: Table, name: str, baseline: Baseline, sets: Sequence[Any], track: Track) -> None:
+def _theirs(
+    made: Table, row: Row, spec: Spec, name: str, sets: Sequence[Any], track: Track
+) -> None:
     """Times one baseline; a failure is recorded with its reason."""
     made["failures"].pop(name, None)
+    told: Table = {}
     try:
-        form, mode = baseline.find(name)
-        given = [form.prepare(*s) for s in sets] if form.prepare else sets
-        with limit(track.seconds):
-            call = form.call if mode == "eager" else compiled(form.call, mode)
-            call(*given[0])
-            track.device.wait()
-        found = _alone(call, given, track)
+        found = timed_baseline(row.kernel, name, sets, track)
+        found = _agreed(found, RaceJob(row, spec, name=name), track, told)
         if found.fault:
             raise Unsteady(found.fault)
         made["baselines_us"][name] = found.us
@@ -220,10 +274,11 @@ def _theirs(made: Table, name: str, baseline: Baseline, sets: Sequence[Any], tra
             "p20_us": found.p20,
             "p80_us": found.p80,
             "host_us": found.host_us,
+            **told,
         }
     except Exception as error:  # whatever a compiler raises
         made["baselines_us"][name] = None
-        made["failures"][name] = _words(error)
+        made["failures"][name] = words_of(error)
     finally:
         machine_room.forget()
 
@@ -262,6 +317,7 @@ def limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _words(error: BaseException) -> str:
+def words_of(error: BaseException) -> str:
+    """An error in a line."""
     first = (str(error).strip() or "no message").splitlines()[0]
     return f"{type(error).__name__}: {first}"[:300]

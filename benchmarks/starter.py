@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from backends.gpu.device.gpu import CudaDevice
@@ -23,13 +24,17 @@ from benchmarks.race import Track, race
 from benchmarks.results import Table, missing, put, read, row_key, write
 from benchmarks.shapes import Row, rows
 from benchmarks.variants import with_dtype
+from benchmarks.witnesses import Witnesses
 from benchmarks.workshop import Workshop
 from ir.errors import KernelError
 from ir.estimate.cost import product_peak
+from ir.machine import Machine
 from ir.parse.parse import parse_workload
 from ir.spec import Spec
 from ir.workload import LIBRARY
 
+# Of a call in each process beside the first: the mean over processes matters, and the device worked just before
+WITNESS_RUNS, WITNESS_SPINS = (40, 60), 10
 EXAMPLES = """
 examples:
   python3 -m benchmarks.starter --target=h200 --out=benchmarks/results/h200/starter.json
@@ -100,6 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command; exit code 2 for wrong use, 1 where a row failed."""
     options = parser("starter", __doc__.splitlines()[0], EXAMPLES)
     options.add_argument("--rows", default="", help="only these: KERNEL__SIZES__DTYPE")
+    options.add_argument(
+        "--processes", type=int, default=1, help="each time is a mean over so many"
+    )
     asked = options.parse_args(arguments)
     try:
         chosen = [
@@ -130,14 +138,28 @@ def run(
     backend = backend_for(machine)
     folder = Path(tempfile.mkdtemp(prefix="race-"))
     builds = [(row, spec) for row, spec, _, _ in todo]
-    with closing(Workshop(builds, machine, backend, folder, schedules)) as workshop:
+    others = getattr(asked, "processes", 1) - 1
+    with ExitStack() as stack:
+        witnesses = None
+        if others > 0 and todo:  # first: who forks has no threads yet
+            opened = partial(_witness_track, machine, backend.manifest.name, asked.row_seconds)
+            witnesses = stack.enter_context(closing(Witnesses(others, opened)))
+        workshop = stack.enter_context(
+            closing(Workshop(builds, machine, backend, folder, schedules))
+        )
         machine_room.prepare()
         head = {
             "command": command(asked, name),
             "date": date.today().isoformat(),
             **machine_room.facts(),
         }
-        track = Track(machine, backend.manifest.name, CudaDevice(), seconds=asked.row_seconds)
+        track = Track(
+            machine,
+            backend.manifest.name,
+            CudaDevice(),
+            seconds=asked.row_seconds,
+            witnesses=witnesses,
+        )
         for place, (row, spec, names, before) in enumerate(todo):
             if place and time.monotonic() - start > asked.seconds:
                 print(f"starter: out of time before {row.key}", file=sys.stderr)
@@ -152,11 +174,21 @@ def run(
     return int(any(not row["correct"] for row in done))
 
 
+def _witness_track(machine: Machine, backend: str, seconds: float) -> Track:
+    """The track of a process that times what another has judged."""
+    machine_room.prepare()
+    return Track(
+        machine, backend, CudaDevice(), seconds=seconds, runs=WITNESS_RUNS, spins=WITNESS_SPINS
+    )
+
+
 def command(asked: argparse.Namespace, name: str) -> str:
     """The command that makes a result file, as the file says it."""
     words = [f"python3 -m {name} --target={asked.target}"]
     given = ("schedules", "kernels", "dtypes", "baselines")
     words += [f"--{name}={text}" for name in given if (text := getattr(asked, name))]
+    if getattr(asked, "processes", 1) > 1:
+        words.append(f"--processes={asked.processes}")
     return " ".join([*words, f"--out={asked.out.name}"])
 
 

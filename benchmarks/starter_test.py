@@ -97,6 +97,16 @@ def test_a_run_builds_by_the_schedules_of_another_target(command, tmp_path):
     assert "--target=h200 --schedules=h100 --baselines=eager --out=r.json" in made["command"]
 
 
+def test_each_time_is_a_mean_over_processes(command):
+    code, made = command("--baselines=eager", "--processes=3", "--dtypes=f32")
+    assert code == 0 and "--processes=3" in made["command"]
+    (row,) = made["rows"]
+    ours, theirs = row["us_of_processes"], row["baseline_times"]["eager"]["us_of_processes"]
+    assert len(ours) == len(theirs) == 3
+    assert row["us"] == pytest.approx(sum(ours) / 3, rel=1e-3)
+    assert row["baselines_us"]["eager"] == pytest.approx(sum(theirs) / 3, rel=1e-3)
+
+
 RACES = {
     "starter": ("h200", "there is no `h200` in this computer"),
     "products": ("h200", "there is no `h200` in this computer"),

@@ -82,14 +82,16 @@ def measure(
     device: Device,
     seconds: float = SECONDS,
     least: int = LEAST_RUNS,
+    most: int = MOST_RUNS,
+    spins: int = STEADY_SPINS,
 ) -> RaceTimes:
     """Times `call(*inputs)` on sets of inputs in turn; see the module for how. least: runs, for
-    however long a call takes."""
+    however long a call takes.  most: runs.  spins: of STEADY_US each, before any of them."""
 
     def once(inputs: Sequence[Any]) -> None:
         call(*inputs)
 
-    for _ in range(STEADY_SPINS):
+    for _ in range(spins):
         device.spin(STEADY_US)
     for n in range(max(WARM_UP, len(sets))):
         once(sets[n % len(sets)])
@@ -98,7 +100,7 @@ def measure(
     queued_us = _queued(host_us)
     first = cold_runs(once, sets, device, FIRST_RUNS, queued_us)
     runs = int(1e6 * seconds / max(median(first), 1e-3))
-    runs = min(MOST_RUNS, max(least, len(sets), runs))
+    runs = max(len(sets), min(most, max(least, runs)))
     found = cold_runs(once, sets, device, runs, queued_us)
     medians = [median(found[n :: len(sets)]) for n in range(len(sets))]
     us = mean(medians)
@@ -119,6 +121,18 @@ def _queued(host_us: float) -> float:
     while found < host_us:
         found *= 2
     return found
+
+
+def mean_of(every: Sequence[RaceTimes]) -> RaceTimes:
+    """The mean of what several processes have; the most of the host's clocks."""
+    return RaceTimes(
+        us=mean(one.us for one in every),
+        p20=mean(one.p20 for one in every),
+        p80=mean(one.p80 for one in every),
+        runs=sum(one.runs for one in every),
+        host_us=max(one.host_us for one in every),
+        wall_us=min(one.wall_us for one in every),
+    )
 
 
 def steadiest(timed: Callable[[], RaceTimes]) -> RaceTimes:

@@ -1,0 +1,108 @@
+"""Witnesses: processes that time the same calls, each with a context of its own on the device.
+
+A chain of short kernels takes up to 5% more in one process than in another, and as much in all of a process's
+runs: no number of runs in one process shows it. So where times have to be the same again, they are means over
+processes. These are forked at once, before a device is opened, and open it then; each is asked in its turn.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from benchmarks import device as machine_room
+from benchmarks.race import Track, contender_sets, timed_baseline, timed_entrant, words_of
+from benchmarks.race_job import RaceJob
+from benchmarks.timing import RaceTimes
+
+START_SECONDS = 120.0  # until a process has opened the device
+JOB_SECONDS = 300.0  # that one of its answers may take
+
+
+class Witnesses:
+    """So many processes; close them."""
+
+    def __init__(self, count: int, opened: Callable[[], Track]):
+        """opened: gives each its track, which opens the device."""
+        importlib.import_module(
+            "torch._dynamo"
+        )  # which takes each seconds, but for what is forked later
+        fork = multiprocessing.get_context("fork")
+        self._pipes: list[Any] = []
+        self._processes = []
+        for _ in range(count):
+            ours, theirs = fork.Pipe()
+            process = fork.Process(target=_serve, args=(theirs, opened), daemon=True)
+            process.start()
+            theirs.close()
+            self._pipes.append(ours)
+            self._processes.append(process)
+        self._ready = False
+
+    def __call__(self, job: RaceJob) -> list[RaceTimes]:
+        """What each says of a contender's time, one after the other; RuntimeError where one has none."""
+        if not self._ready:  # who opens a device disturbs who times
+            self._ready = all(_answer(pipe, START_SECONDS) is None for pipe in self._pipes)
+        found = []
+        for pipe in self._pipes:
+            found.append(_answer(pipe, JOB_SECONDS, job))
+        return found
+
+    def close(self) -> None:
+        """Ends them."""
+        for pipe, process in zip(self._pipes, self._processes, strict=True):
+            pipe.close()
+            process.kill()
+            process.join()
+
+
+def _answer(pipe: Any, seconds: float, job: RaceJob | None = None) -> Any:
+    """What a process answers to a job, or when it is ready; RuntimeError where that is an error, or nothing comes."""
+    try:
+        if job is not None:
+            pipe.send(job)
+        if not pipe.poll(seconds):
+            raise RuntimeError(f"a process that times gave no answer in {seconds:g} s")
+        found = pipe.recv()
+    except (EOFError, OSError):
+        raise RuntimeError("a process that times has died") from None
+    if isinstance(found, str):
+        raise RuntimeError(found)
+    return found
+
+
+def _serve(pipe: Any, opened: Callable[[], Track]) -> None:
+    """The process: answers jobs until it is ended."""
+    torch.set_num_threads(1)  # PyTorch's own do not survive a fork
+    try:
+        track = opened()
+        track.device.wait()
+    except Exception as error:  # of a driver
+        pipe.send(words_of(error))
+        return
+    pipe.send(None)
+    held: tuple[str, Sequence[Any]] = ("", [])
+    while True:
+        job = pipe.recv()
+        try:
+            with torch.no_grad():
+                if held[0] != job.row.key:
+                    held = ("", [])
+                    machine_room.forget()
+                    held = (job.row.key, contender_sets(job.row, job.spec, track))
+                pipe.send(_timed(job, held[1], track))
+        except Exception as error:  # a kernel, or a compiler
+            pipe.send(words_of(error))
+
+
+def _timed(job: RaceJob, sets: Sequence[Any], track: Track) -> RaceTimes:
+    if job.entrant is not None:
+        return timed_entrant(job.entrant, job.row, sets, track)
+    try:
+        return timed_baseline(job.row.kernel, job.name, sets, track)
+    finally:
+        machine_room.full_precision()
