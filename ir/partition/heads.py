@@ -35,7 +35,7 @@ def with_split_heads(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict
     """A literal spec with the shared indices of its chains split, and its aliases."""
     aliases = dict(aliases)
     for chain in tuple(chains(spec, aliases)):
-        made = _Splitting(spec, aliases, chain).made()
+        made = _Splitting(spec, aliases, _targets(chain)).made()
         if made is not None:
             spec, aliases = made
     there = {e.target for e in spec.equations}
@@ -47,7 +47,19 @@ def split(
 ) -> tuple[Spec, dict[str, str]] | None:
     """A literal spec with the indices of one chain split where its positions need that, and its aliases; None
     where nothing changes, where splitting leaves a quotient, and where it would split one of `whole`."""
-    made = _Splitting(spec, dict(aliases), chain).made(whole)
+    made = _Splitting(spec, dict(aliases), _targets(chain)).made(whole)
+    if made is None:
+        return None
+    there = {e.target for e in made[0].equations}
+    return made[0], {name: source for name, source in made[1].items() if name in there}
+
+
+def split_apart(
+    spec: Spec, aliases: Mapping[str, str], own: tuple[str, ...]
+) -> tuple[Spec, dict[str, str]] | None:
+    """A literal spec with the indices of some equations split where their positions need that, and its aliases; None
+    where nothing changes, or splitting leaves a quotient. own: their targets, in the order of the spec."""
+    made = _Splitting(spec, aliases, own).made()
     if made is None:
         return None
     there = {e.target for e in made[0].equations}
@@ -64,13 +76,13 @@ class _Part:
 
 
 class _Splitting:
-    """The equations of one chain with their indices split."""
+    """The equations of one chain, or others, with their indices split."""
 
-    def __init__(self, spec: Spec, aliases: Mapping[str, str], chain: Chain):
+    def __init__(self, spec: Spec, aliases: Mapping[str, str], own: tuple[str, ...]):
         self.spec, self.aliases = spec, aliases
         self.known = facts(spec)
         self.equations = {e.target: e for e in spec.equations}
-        self.own = (*chain.members, *chain.after)
+        self.own = own
         self.inside = set(self.own)
         ranges = self.known.ranges
         self.extents = {i: number(r.high, {}) for i, r in ranges.items() if not r.jagged}
@@ -300,6 +312,10 @@ class _Splitting:
             Read(tensor, tuple(at)),
             sizes=tuple(Number(n) for n in flat),
         )
+
+
+def _targets(chain: Chain) -> tuple[str, ...]:
+    return (*chain.members, *chain.after)
 
 
 def _no_memory(e: Equation) -> bool:

@@ -46,6 +46,7 @@ from ir.partition.repeated import once
 from ir.partition.reshaped import with_flat_epilogues
 from ir.partition.reverse_scans import with_reverse_scans
 from ir.partition.row_sums import with_reductions_by_rows
+from ir.partition.seen_otherwise import without_views_between
 from ir.partition.shifted_scans import with_shifted_scans
 from ir.partition.side_by_side import side_by_side
 from ir.partition.squeezed import squeezed
@@ -100,6 +101,7 @@ def partition(
     flat, aliases = with_periods_apart(flat, aliases)
     flat = through_expansions(with_variances_in_parts(flat), aliases)
     flat = with_prologues(flat, aliases)
+    flat, aliases = without_views_between(flat, aliases)
     flat, aliases = with_flat_epilogues(flat, aliases)
     # What an alias shows may be the same as an earlier tensor, which is then shown instead.
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
