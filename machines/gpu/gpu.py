@@ -33,6 +33,7 @@ from machines.gpu.pass_seeds import with_passes
 from machines.gpu.point_seeds import with_vectors
 from machines.gpu.role_seeds import with_roles
 from machines.gpu.seed import seed
+from machines.gpu.tap_seeds import with_taps
 from machines.gpu.warpgroup_seeds import for_warpgroups
 from machines.gpu.window_seeds import of_packed_windows, of_windows_in_blocks
 
@@ -195,7 +196,9 @@ class Gpu:
         if sum(contraction(e) is not None for e in spec.equations) > 1:
             cost = None  # of fused matmuls the quick cost tells more: docs/benchmarks.md
         found = in_bulk(spec, machine, sizes, seed(spec, machine, sizes, rounded, cost))
-        return with_passes(spec, machine, sizes, with_vectors(spec, machine, sizes, found))
+        for more in (with_taps, with_vectors, with_passes):
+            found = more(spec, machine, sizes, found)
+        return found
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
         """Those with roles; of other algorithms the seed is the best, by an estimate that tells them apart."""
