@@ -345,8 +345,6 @@ def tapped_0(
                 6 * O * C + 2 * O * C + offs_o_1[o_i] * C + offs_c[c_i],
                 mask_o_1[o_i] & mask_c[c_i],
             )
-    cute.arch.cp_async_commit_group()
-    cute.arch.cp_async_wait_group(0)
     bias = cute.make_rmem_tensor(o_n, Float32)
     for o_i in cutlass.range(0, o_n, wide(2, ALIGNED_BIAS), unroll_full=True):
         load(vector(bias, o_i, wide(2, ALIGNED_BIAS)), bias_ptr, offs_o[o_i], mask_o[o_i], 0.0)
@@ -403,6 +401,8 @@ def tapped_0(
                 vector(part_2, (x_p_i, c_i), 8),
                 vector(x_tile, (x_p_axis_1((thread, x_p_i)), q_axis_1(thread), c_axis_2((thread, c_i))), 8),
             )
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
     part_3 = cute.make_rmem_tensor(
         cute.make_layout(((2, 4 // 2), (2, o_n // 2)), stride=((2, 2 * o_n), (1, 4))),
         Float32,

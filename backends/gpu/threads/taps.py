@@ -148,10 +148,21 @@ class Tapped(Staging):
 
     def statement(self, s: of.Statement) -> None:
         """Adds what one statement of the tile program becomes."""
+        kept = self.waiting and self._waits_later(s)
+        self.waiting = self.waiting and not kept
         if isinstance(s, of.Load) and s.name in self.taps:
             self._tap(s, self.taps[s.name])
         else:
             super().statement(s)
+        self.waiting = self.waiting or kept
+
+    def _waits_later(self, s: of.Statement) -> bool:
+        """Whether a statement waits for no copies that were started: beside a window the matmuls do, so that its
+        loads have begun. What blocks copy once for several tiles they wait for once."""
+        if not self.taps or self.launch.resident:
+            return False
+        plain = isinstance(s, of.Load | of.Positions | of.Bounds | of.StepOrigin)
+        return plain or isinstance(s, of.Assign) and id(s) not in self.facts.matmuls
 
     def free_region(self) -> str:
         """Shared memory for a tile that is stored: that of a window, which all taps have read."""
@@ -171,7 +182,9 @@ class Tapped(Staging):
         each axis is rounded up to whole repetitions."""
         known = {n.stem: e.size for n, e in self.launch.constants if isinstance(e, of.BlockWidth)}
         short = {}
-        for i in (i for i in order if self.taps and i in known and i not in parts):
+        for i in (i for i in order if self.taps and i in known):
+            if isinstance(parts.get(i), Number):
+                continue
             size = constant(known[i], self.sizes)
             short[i] = Number(min(self.owners.widths[i], max(LEAST, size & -size)))
         axes = super().distributed(order, along, element_bytes, {**parts, **short}, most)

@@ -22,7 +22,7 @@ from testing.samples.samples import WITH_INSTRUCTIONS, lowered, spec_of
 
 TABLES = {"warps": family("mma_sync"), "warpgroups": (*family("mma_sync"), *family("wgmma"))}
 MACHINE = replace(WITH_INSTRUCTIONS, rendering=Rendering(engines=(*ENGINES, WINDOW)))
-FITS = dict(B=4, C=32, H=28, W=28, P=28, Q=28, O=32)
+FITS = dict(B=4, C=96, H=28, W=28, P=28, Q=28, O=96)
 WINDOWS = {  # positions along p and q; whether they may lie outside
     "padded": ("p + i - 1", "q + j - 1", True),
     "inside": ("p + i", "q + j", False),
@@ -30,6 +30,7 @@ WINDOWS = {  # positions along p and q; whether they may lie outside
     "before": ("p + i - 2", "q + j - 2", True),
     "strided": ("2 * p + i", "2 * q + j", True),
 }
+ROWS = ("tile(p, size=4)", "place(p.outer, level=grid)")
 SIZES = {
     "one": dict(B=1, C=1, P=1, Q=1, O=1),
     "odd": dict(B=2, C=19, P=7, Q=5, O=11),
@@ -153,7 +154,7 @@ def test_windows_have_no_bank_conflicts(unit):
         (dict(tiles=(1, 64)), "a shift is along no tile"),
         (dict(dtype="f32", more=("precision(y, dtype=tf32)",)), "something else than a matmul"),
         (dict(dtype="f8e4m3"), "matrix instructions of 16 bits"),
-        (dict(drop=("tile(p, size=4)", "place(p.outer, level=grid)")), "`tile` its indices"),
+        (dict(drop=ROWS, more=("tile(c, size=16)", "tile(o, size=32)")), "`tile` its indices"),
         (dict(more=("pad(x, bytes=16)",)), "`tile` what it is summed over"),
     ],
 )
@@ -177,3 +178,17 @@ def test_a_tensor_that_is_loaded_at_one_place_has_no_window():
             sizes=dict(M=64, N=64, K=64),
             machine=MACHINE,
         )
+
+
+def test_a_block_waits_for_weights_when_its_windows_loads_have_begun():
+    (launch,) = program()[1].launches
+    kinds = [type(s) for s in to.statements(launch.body)]
+    assert any(isinstance(s, to.Copy) for s in to.statements(launch.once))
+    assert kinds.index(to.Load) < kinds.index(to.SharedStore) < kinds.index(to.Wait)
+
+
+def test_axes_are_rounded_up_no_further_than_their_sizes_are_covered():
+    """96 channels would be 128, as all threads copy weights."""
+    (launch,) = program("padded", "warps", *(f"swizzle({x}, bytes=64)" for x in "xw"))[1].launches
+    widths = {n.stem: e for n, e in launch.constants if n.sort == "width"}
+    assert {i: e.args[1] for i, e in widths.items()} == {"c": Number(32), "o": Number(32)}
