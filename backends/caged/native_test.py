@@ -13,7 +13,7 @@ import pytest
 from backends.caged.frames import Malformed
 from backends.caged.memory import Segment
 from backends.caged.native import Call, native
-from backends.caged.process import Died
+from backends.caged.process import Died, host
 
 _TEXT = r"""
 #include <cerrno>
@@ -67,6 +67,11 @@ extern "C" void pause_for(long long milliseconds) {
   end.tv_nsec += milliseconds * 1000000, end.tv_sec += end.tv_nsec / 1000000000, end.tv_nsec %= 1000000000;
   do clock_gettime(CLOCK_MONOTONIC, &now);
   while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+}
+EXPORT speak() {
+  for (int f = 1; f < 3; ++f)
+    if (write(f, "to a model", 10) < 0) continue;
+  return nullptr;
 }
 EXPORT stop() { std::abort(); }
 EXPORT leave() { _exit(3); }
@@ -138,6 +143,14 @@ def test_the_first_text_is_said_and_ends_the_calls(library):
     assert said(library, Call("words", ()), Call("many", ())) == "first"
     for _ in range(2):  # nothing stays from one process to the next
         assert said(library, Call("many", ())) == "run 1"
+
+
+def test_what_it_prints_goes_nowhere(library, capfd):
+    """Or its last words would be a part of why it failed, which a model reads."""
+    host.cache_clear()  # or the host has the outputs of an earlier test
+    said(library, Call("speak", ()))
+    out, err = capfd.readouterr()
+    assert "to a model" not in out + err
 
 
 def test_what_a_library_lacks_is_named(library, tmp_path):

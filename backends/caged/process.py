@@ -96,6 +96,8 @@ def host(program: Program, owner: int) -> tuple[socket.socket, subprocess.Popen]
             pass_fds=[there.fileno()],
             env=kept,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,  # what a kernel would say goes nowhere: not into a reason, nor to a model
+            stderr=subprocess.DEVNULL,
             cwd="/",
             start_new_session=True,  # Ctrl-C is for this process
         )
