@@ -101,7 +101,17 @@ def test_events_that_lie_by_more_than_a_host_adds_are_refused(timed):
 
     with pytest.raises(Refused, match="by the judge's clock"):
         timed(slow, lies=lambda us, sums: ([0.5] * len(us), sums))
-    assert timed(slow).time["us"] == pytest.approx(900.0)
+    assert (
+        timed(slow).time["us"] == pytest.approx(900.0) and timed(slow).time["by"] == judging.CLOCK
+    )
+
+
+def test_of_short_calls_the_report_says_whose_word_a_time_is(timed):
+    def short(fake, x):
+        fake.call(40.0)
+        return x * 2.0
+
+    assert timed(short).time["by"] == judging.WORD
 
 
 def test_work_that_events_do_not_span_is_refused(timed):
