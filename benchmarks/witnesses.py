@@ -7,7 +7,6 @@ processes. These are forked at once, before a device is opened, and open it then
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,9 +27,6 @@ class Witnesses:
 
     def __init__(self, count: int, opened: Callable[[], Track]):
         """opened: gives each its track, which opens the device."""
-        importlib.import_module(
-            "torch._dynamo"
-        )  # which takes each seconds, but for what is forked later
         fork = multiprocessing.get_context("fork")
         self._pipes: list[Any] = []
         self._processes = []
@@ -80,6 +76,7 @@ def _serve(pipe: Any, opened: Callable[[], Track]) -> None:
     torch.set_num_threads(1)  # PyTorch's own do not survive a fork
     try:
         track = opened()
+        machine_room.forget()  # which imports what takes seconds; in who forks it would open the device
         track.device.wait()
     except Exception as error:  # of a driver
         pipe.send(words_of(error))
