@@ -42,6 +42,18 @@ def evolved(tmp_path_factory):
     return folder, run
 
 
+def test_a_search_tells_where_its_seconds_went(evolved):
+    """Calls are timed here before it and after it."""
+    _, run = evolved
+    calls = {f"{when}: {what} calls" for when in ("before", "after") for what in ("build", "time")}
+    wanted = {"start", "import", "ways", "store", "open workers", "search", "choose", "build"}
+    assert wanted <= set(run.phases) and "before: time calls" in run.phases
+    assert set(run.phases) - wanted - calls <= {
+        *("other", "prepare", "close workers", "records", "report"),
+        *(f"{when}: wait for what times calls" for when in ("before", "after")),
+    }
+
+
 def test_a_search_can_be_on_a_cluster(tmp_path, monkeypatch):
     """What it finds is for `search/evolve_cluster_test.py`: times are measured here, and differ."""
     cluster = FakeCluster(node("n0"), making=lambda resources, without: ThreadSlot("n0"))

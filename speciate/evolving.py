@@ -94,7 +94,7 @@ def evolve(
     it again goes on. Raises KernelError for what cannot be imported, where a kernel has no
     correct candidate, and where a cluster cannot be used.
     """
-    with recorded() as phases, kept(), Nursery() as nursery:
+    with recorded() as phases, phase("other"), kept(), Nursery() as nursery:
         begun = partial(_begun, backend=backend, nursery=nursery if cluster is None else None)
         early = begun(target) if target is not None else None  # else tensors say which it is
         with phase("import"):
@@ -118,7 +118,8 @@ def evolve(
             _write(root, call, found, command)
         with phase("build"):
             run = by_records(found, name, backend, root, seed=0, reuse=False, graph=False)
-        made = _shown(run, _page(session.ended, command))
+        with phase("report"):
+            made = _shown(run, _page(session.ended, command))
     made.__dict__["phases"] = phases.rounded()
     return made
 
@@ -133,10 +134,11 @@ def _write(root: Path, call: FoundCall, found: Subject, command: str) -> None:
 def _begun(target: str, backend: str | None, nursery: Nursery | None) -> Served:
     """What serves a target. Processes that take seconds to begin do so. nursery: of workers on this machine;
     None: there are none."""
-    served = serving(machine_of(target), (backend,) if backend else ()).served[0]
-    if nursery is not None:
-        nursery.warm([served])
-    begin(served)
+    with phase("start"):
+        served = serving(machine_of(target), (backend,) if backend else ()).served[0]
+        if nursery is not None:
+            nursery.warm([served])
+        begin(served)
     return served
 
 

@@ -139,6 +139,7 @@ def test_a_problem_is_searched_for_after_its_race(options, tmp_path, capsys):
     assert row == before and found["correct"] and found["speedup"] == 1.0, found
     assert found["asked_s"] == 4.0 and found["baselines_us"] == {"eager": 100.0}
     assert found["whole_us"] is None and "stage" not in found  # nothing is measured here
+    assert {"import", "ways", "search"} <= set(found["phases_s"])
     assert table["summary"]["all"]["correct_after_search"] == 1
     assert table["command"].endswith("--rehearse --seconds-each=4")
     capsys.readouterr()

@@ -59,7 +59,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def _found(asked: argparse.Namespace) -> dict[str, object]:
-    with recorded() as phases, kept():
+    with recorded() as phases, phase("other"), kept():
         found = _searched(asked)
     return found | {"phases_s": phases.rounded()}
 

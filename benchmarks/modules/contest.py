@@ -268,6 +268,12 @@ def time_fields(
     }
 
 
+def alive() -> float:
+    """For how many seconds this process has been there: it imported what it needs."""
+    began = Path("/proc/self/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(began) / os.sysconf("SC_CLK_TCK")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The program; whatever goes wrong with the module is the reason of its row."""
     ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -275,6 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if os.getppid() != asked.parent:
         return 1
     notes = Notes(asked.notes, time.perf_counter)
+    notes.note(start_s=round(alive(), 1))
     machine_room.full_precision()
     lock = DeviceLock(asked.work / "device.lock", asked.ask, asked.answer)
     try:

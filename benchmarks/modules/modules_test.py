@@ -55,6 +55,7 @@ def test_a_module_is_searched_for_and_its_row_has_both_figures(options, tmp_path
     found = row["searched"]
     assert row["correct"] and found["correct"] and found["asked_s"] == 6.0
     assert (row["speedup"], found["speedup"]) == (1.0, 1.0) and found["us"] == row["us"]
+    assert {"import", "ways", "search", "build"} <= set(found["phases_s"]) and "start_s" in found
     assert table["summary"]["correct_after_search"] == 1
     capsys.readouterr()
     assert command.main(options) == 0  # there is nothing left to do

@@ -17,6 +17,7 @@ from search.cli.network import kernel_search, network_job
 from search.cli.promote import Destination
 from search.cli.session import Session, SessionPlan
 from search.cli.suite import kernel_problem
+from search.core.phases import phase
 from search.core.workload import WeightedShape
 from search.display.display import Display
 from search.evaluator.nursery import Nursery
@@ -62,8 +63,9 @@ def searched(
             from search.cli.clusters import reached
 
             on = stack.enter_context(reached(asked.cluster, asked.workers, job.problems))
-        kept = stack.enter_context(closing(keeper(asked, around, shown.say)))
-        rounds = JobInStore(asked, around.path, kept, job)
+        with phase("store"):
+            kept = stack.enter_context(closing(keeper(asked, around, shown.say)))
+            rounds = JobInStore(asked, around.path, kept, job)
         session_plan = SessionPlan(
             store=kept,
             workers=asked.workers or around.workers,

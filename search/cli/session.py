@@ -256,8 +256,14 @@ class Session:
     def search(self, asked: Problem, known: Sequence[tuple[Problem, Outcome]]) -> Ended:
         """Searches, until its limits are reached or an interrupt comes. known: other searches, whose
         winners for the same kernel a new one starts from."""
+        with phase("prepare"):
+            equipment = self._prepared(asked, known)
+        with closing(equipment):
+            return self._search(equipment)
+
+    def _prepared(self, asked: Problem, known: Sequence[tuple[Problem, Outcome]]) -> Prepared:
         plan = self.plan
-        equipment = prepared(
+        return prepared(
             asked,
             plan.sources,
             plan.store,
@@ -266,8 +272,6 @@ class Session:
             lessons=plan.lessons,
             say=self.display.say,
         )
-        with closing(equipment):
-            return self._search(equipment)
 
     def expect(self, asked: Problem) -> None:
         """What it needs may be made ready while another search goes on: it is probably next."""
