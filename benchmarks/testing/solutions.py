@@ -178,6 +178,42 @@ CHEATS = {
         [LISTED],
     ),
     "no kernel of its own": ("return right", "no own kernel", "PyTorch", [LISTED, "--own"]),
+    "a tensor that is nowhere": ("return right.to('meta')", "form", "on meta", [LISTED]),
+    "a frame of its own on the judge's line": (
+        "import gc\n        from benchmarks.foreign.frames import Line\n"
+        "        line = next(o for o in gc.get_objects() if isinstance(o, Line))\n"
+        "        line.send({'kind': 'result', 'own': [], 'operators': []}, [right, [x + 1]])\n"
+        "        return right",
+        "changes inputs",
+        "input 0",
+        [LISTED],
+    ),
+    "a copy that is patched": (
+        "torch.Tensor.detach = lambda t: right\n        return torch.zeros_like(x)",
+        "changes inputs",
+        "input 0",
+        [LISTED],
+    ),
+    "a signal that ends it": (
+        "import signal\n        signal.signal(signal.SIGALRM, lambda *a: os._exit(0))\n"
+        "        signal.setitimer(signal.ITIMER_REAL, 0.01)\n        time.sleep(0.5)\n        return right",
+        "exit",
+        "exit code 0 and no answer",
+        [LISTED],
+    ),
+    "the judge's command line": (
+        "found = [open(f'/proc/{p}/cmdline', 'rb').read() for p in os.listdir('/proc') if p.isdigit()]\n"
+        "        raise ValueError([f for f in found if b'words of a secret' in f])",
+        "raises",
+        "ValueError: []",
+        [LISTED, "--secret=words of a secret"],
+    ),
+    "one element by a thousandth": (
+        "right[3, 7] *= 1.001\n        return right",
+        "wrong",
+        "at [3, 7]",
+        [LISTED],
+    ),
     "a library that is not here": (
         "import a_library_that_nobody_has",
         "toolchain",
@@ -213,3 +249,16 @@ def judge(tmp_path):
 
 def cheat(lines):
     return SOLUTION.replace("CHEAT", lines)
+
+
+# What `forward` may do with the result that is right.
+HONEST = {
+    "a view that is expanded": "return right.unsqueeze(0).expand(1, -1, -1)[0]",
+    "strides of its own": "return right.t().contiguous().t()",
+    "a parameter": "return torch.nn.Parameter(right)",
+    "a result that wants gradients": "return right.requires_grad_()",
+    "a lazy negation": "return torch._neg_view(-right)",
+    "a copy that is changed in place": "y = x.clone()\n        y.mul_(self.scale)\n        return torch.softmax(y, -1)",
+    "another default dtype": "torch.set_default_dtype(torch.float64)\n        return right",
+    "a thread that stays": "import threading\n        threading.Thread(target=time.sleep, args=(7200,)).start()\n        return right",
+}
