@@ -27,7 +27,7 @@ from benchmarks.starter import asked_baselines, asked_rows
 from ir.errors import KernelError
 
 RUNS = 3
-PROCESSES = 16
+PROCESSES = 8
 DTYPES = "f16,bf16,i32"  # rows that a model in production has
 FIRST_SHARE = 0.5  # of the time
 EXAMPLES = """
