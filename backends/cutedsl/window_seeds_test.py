@@ -6,6 +6,7 @@ from backends.gpu.threads import thread as to
 from backends.registry import backend, served_by, target
 from ir.lower.lower import lower
 from ir.parse.parse import parse_spec
+from ir.schedule import Schedule
 
 CONV = '''def conv(x: {dtype}[B, C, H, W], w: {dtype}[O, C, 3, 3], bias: {dtype}[O]) -> {dtype}[B, O, H, W]:
     """Convolve images."""
@@ -46,3 +47,15 @@ def test_a_search_tries_windows_in_blocks():
 )
 def test_other_seeds_have_none(other):
     assert not seeds(**other)[2]
+
+
+def test_the_quick_cost_counts_a_window_once():
+    """By its nest each tap loads its own tile, for which there would be neither time nor registers."""
+    spec, machine, (one, *_) = seeds()
+    plain = Schedule(
+        one.kernel, tuple(d for d in one.decisions if d.verb not in ("copy", "swizzle"))
+    )
+    windows, tiles = (
+        machine.model.quick_us(lower(spec, s, machine, SIZES), machine, SIZES) for s in (one, plain)
+    )
+    assert windows < tiles / 4

@@ -36,6 +36,18 @@ def shared(s: Load, index: str) -> bool:
     return s.bulk and not any(depends(one, index) for one in s.region)
 
 
+def later_taps(launch: Launch) -> frozenset[str]:
+    """The values that read a window which the load of another value brings: taps but the first."""
+    seen: set[str] = set()
+    found: set[str] = set()
+    for s in (x for x in launch.statements() if isinstance(x, Load)):
+        rows = launch.value(s.value).rows
+        if rows is not None and rows.window:
+            found |= {s.value} if s.tensor in seen else set()
+            seen.add(s.tensor)
+    return frozenset(found)
+
+
 def depends(one: Slice, index: str) -> bool:
     """Whether positions are others for other tiles of an index."""
     named = (n for n in one.offset.walk() if isinstance(n, Index) and n.name == index)

@@ -7,6 +7,7 @@ from math import ceil, prod
 
 from ir.estimate.traffic import TYPICAL_SEGMENT, Counter
 from ir.machine import Machine
+from ir.nest.bulk import later_taps
 from ir.nest.neighbours import neighbours
 from ir.nest.nest import (
     Dot,
@@ -51,7 +52,8 @@ class ThreadsCounter(Counter):
         self.waiting_us = 2 * machine.step_us  # what it starts with, and its stores
         searched = {s.borders.value for s in launch.statements() if isinstance(s, Search)}
         taken = {s.table.value for s in launch.statements() if isinstance(s, Take)}
-        self.tables = searched | taken  # they stay in global memory
+        # They stay in global memory, or came with another load.
+        self.tables = searched | taken | later_taps(launch)
         self._sizes: dict[str, Expr | None] = {
             **{g.index: g.size for g in launch.grid},
             **dict(launch.whole),

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from math import prod
 
 from ir.machine import Machine
+from ir.nest.bulk import later_taps
 from ir.nest.footprint import tables, touched
 from ir.nest.nest import Dot, Launch, Load, Loop, Map, Scan, Statement, Store
 from ir.sizes import power_of_two
@@ -80,7 +81,7 @@ class _Live:
         self.sizes = sizes
         self.values = {v.name: v for v in launch.values}
         self.held = register_parts(launch, sizes)
-        self.tables = tables(launch)
+        self.tables = tables(launch) | later_taps(launch)  # what no load of its own brings
         tiles = dict(launch.tiles)
         dots = (s.over for s in launch.statements() if isinstance(s, Dot))
         deep = ([i for i in over if tiles.get(i) != 1] for over in dots)
@@ -154,7 +155,7 @@ class _Live:
             return 0.0
         value, last = self.values[s.value], s.region[-1]
         width = DTYPES[value.dtype]
-        if not value.axes:
+        if not value.axes or value.rows is not None and value.rows.window:
             return 0.0
         extents = {a.name: number(a.extent, self.sizes) for a in value.axes}
         run = width * extents.get(last.axis or "", 1)

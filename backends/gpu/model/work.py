@@ -12,6 +12,7 @@ from backends.gpu.model.extents import Extents
 from backends.gpu.model.transactions import VECTOR_BYTES, Move, move
 from ir.functions import POINTWISE
 from ir.machine import Machine
+from ir.nest.bulk import later_taps
 from ir.nest.nest import (
     Dot,
     Launch,
@@ -159,7 +160,7 @@ class _Counter:
         self.warps, self.stages, self.free = warps, stages, max(free, VECTOR_BYTES)
         self.threads = warps * table["warp"]
         self.values = {v.name: v for v in launch.values}
-        self.tables = _searched(launch)
+        self.tables = _searched(launch) | later_taps(launch)  # what no load of its own brings
         products = [s for s in launch.statements() if isinstance(s, Dot)]
         self.maps = [s for s in launch.statements() if isinstance(s, Map)]
         self.taken = {t.value for s in products for t in (s.a, s.b, *s.scales)}  # by products
