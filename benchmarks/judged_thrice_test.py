@@ -61,7 +61,7 @@ def test_all_rows_of_all_gpus_are_compared(thrice):
     assert code == 0 and "25 of 25 rows within 2%" in said.out
     assert made["rows"][0]["speedups"] == [2.01, 2.02, 2.03] and made["not_reached"] == []
     assert made["command"] == (
-        "python3 -m benchmarks.judged_thrice --target=h200 --gpus=4 --dtypes=f16,bf16,i32"
+        "python3 -m benchmarks.judged_thrice --target=h200 --gpus=4 --dtypes=f16,bf16,i32 --processes=8"
     )
 
 
@@ -88,8 +88,8 @@ def test_a_run_says_which_gpu_and_rows_it_has(monkeypatch, tmp_path):
     monkeypatch.setattr(
         judged_thrice.subprocess, "run", lambda command, **more: seen.append((command, more))
     )
-    asked = Namespace(target="h200", row_seconds=45, baselines="eager", schedules="")
+    asked = Namespace(target="h200", row_seconds=45, baselines="eager", schedules="", processes=4)
     judged_thrice._run(asked, 3, ["a", "b"], 100.0, tmp_path / "x" / "r.json")
     ((command, more),) = seen
-    assert "--rows=a,b" in command and "--baselines=eager" in command
+    assert {"--rows=a,b", "--baselines=eager", "--processes=4"} <= set(command)
     assert more["env"]["CUDA_VISIBLE_DEVICES"] == "3"
