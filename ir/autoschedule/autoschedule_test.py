@@ -34,7 +34,7 @@ def test_the_same_spec_has_the_same_schedule_each_time(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "most"), [("softmax", 30_000), ("pairwise_dot", 50_000), ("rmsnorm_matmul", 100_000)]
+    ("name", "most"), [("softmax", 32_000), ("pairwise_dot", 50_000), ("rmsnorm_matmul", 100_000)]
 )
 def test_a_first_schedule_takes_bounded_work(name, most, calls):
     w = workload(name)
