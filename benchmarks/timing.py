@@ -5,8 +5,8 @@ launching costs hidden for everyone alike (it is reported on its own, as `host_u
 for a tenth of a second before them, so that its clocks are steady. The result is of many runs, more of them
 than a search takes: the median on each set of inputs, and the mean of these, as sets differ in the work that
 they give. What is issued waits in the device's queue for as long as that of any other call does, however
-busy the host is: a chain of six short kernels took 26.8 us where the host needed 241 us to issue it, and so it
-waited long, and 28.3 us where the host needed 144 us (eager `map_id`, two runs on an H100).
+busy the host is. (A chain of six short kernels takes the same after waits of 120 to 1500 us on an H100; where its
+tensors lie makes 2% to 7%, which `benchmarks.witnesses` is for.)
 
 Events can be fooled by work on a side stream, so a call is also clocked by the host between two
 waits for the whole device: what that shows beyond the events and the host's own time must be
