@@ -19,7 +19,7 @@ ROWS = (
     "place(m.outer, level=grid)",
     "place(k.outer, level=loop)",
 )
-TURNED = "serpentine(k.outer)"
+SERPENTINE = "serpentine(k.outer)"
 LONG = {"M": 4096, "K": 1 << 17}
 SUMS = spec_of("s[m] = sum(x[m, k], k)", "y[m, k] = x[m, k] / s[m]")
 
@@ -36,14 +36,14 @@ def test_long_rows_turn_and_stay_until_they_were_read_last(name):
     spec = SUMS if name == "sums" else workload("softmax").spec
     first = autoschedule(spec, CHIP, LONG)
     told = ["cache(x, hint=evict_last, last=evict_first)", "cache(y, hint=evict_first)"]
-    assert [str(d) for d in first.decisions][-3:] == [TURNED, *told]
-    assert more(spec, *ROWS) == [TURNED, *told]
+    assert [str(d) for d in first.decisions][-3:] == [SERPENTINE, *told]
+    assert more(spec, *ROWS) == [SERPENTINE, *told]
     assert lower(spec, first, CHIP, LONG).schedule == first
 
 
 def test_what_is_decided_stays():
     line = "cache(x, hint=no_allocate)"
-    assert more(SUMS, *ROWS, line) == [TURNED, "cache(y, hint=evict_first)"]
+    assert more(SUMS, *ROWS, line) == [SERPENTINE, "cache(y, hint=evict_first)"]
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_edits_turn_loops_and_tell_the_last_load():
     told = {
         f"+ cache(x, {more})" for more in ("hint=evict_last, last=evict_first", "last=evict_first")
     }
-    assert told | {f"+ {TURNED}"} <= found
+    assert told | {f"+ {SERPENTINE}"} <= found
     assert not any("serpentine(m.outer)" in one for one in found)
-    schedule = decisions(spec, *ROWS, TURNED)
-    assert f"- {TURNED}" in {str(e) for e in neighbours(spec, schedule, CHIP, LONG)}
+    schedule = decisions(spec, *ROWS, SERPENTINE)
+    assert f"- {SERPENTINE}" in {str(e) for e in neighbours(spec, schedule, CHIP, LONG)}
     (tile,) = (d for d in schedule.of("tile") if d.subject == "k")
     assert not Edit(tile, None).apply(schedule).of("serpentine")
     flat = {str(e) for e in neighbours(spec, decisions(spec, ROWS[0], ROWS[2]), CHIP, LONG)}

@@ -70,8 +70,8 @@ def test_choices_that_are_settled_go():
 
 
 def test_of_a_loop_from_its_end_the_last_tiles_come_first():
-    turned = replace(loop(), backwards=True)
-    (last, none), (rest, true) = peeled(turned)
+    backwards = replace(loop(), backwards=True)
+    (last, none), (rest, true) = peeled(backwards)
     assert true == {CAUSAL} and not none
-    assert last.low == rest.high and last.high == turned.high and rest.low == turned.low
+    assert last.low == rest.high and last.high == backwards.high and rest.low == backwards.low
     assert last.backwards and rest.backwards

@@ -98,22 +98,22 @@ def test_a_kernel_of_the_library_is_right(kernel, plain, tmp_path):
 
 
 def test_loops_run_from_the_last_tile_to_the_first(plain, tmp_path):
-    """No machine of this class has a decision for it; the nest is turned here."""
+    """No machine of this class has a decision for it; the loops are made backwards here."""
     case = language_cases()["a maximum over ranges of data"]
     w = case.workload
     lines = ("tile(b, size=1)", "tile(l, size=8)", "place(b.outer, level=grid)")
     nest = lower(w.spec, decisions(w.spec, *lines), MACHINE, w.checks[0])
-    launches = tuple(replace(la, body=_turned(la.body)) for la in nest.launches)
-    turned = replace(nest, launches=launches)
-    source = plain.emit(turned, MACHINE)
+    launches = tuple(replace(la, body=_backwards(la.body)) for la in nest.launches)
+    back = replace(nest, launches=launches)
+    source = plain.emit(back, MACHINE)
     assert source != plain.emit(nest, MACHINE) and "l_at -= 8" in source
-    built = plain.build(source, turned, MACHINE, tmp_path)
-    check(plain, built, turned, MACHINE, w.spec, w.checks[0], seed=5)
+    built = plain.build(source, back, MACHINE, tmp_path)
+    check(plain, built, back, MACHINE, w.spec, w.checks[0], seed=5)
 
 
-def _turned(block):
+def _backwards(block):
     return tuple(
-        replace(s, backwards=True, body=_turned(s.body)) if isinstance(s, Loop) else s
+        replace(s, backwards=True, body=_backwards(s.body)) if isinstance(s, Loop) else s
         for s in block
     )
 

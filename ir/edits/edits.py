@@ -380,7 +380,7 @@ def _unrolled(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
             yield Edit(old, None)
 
 
-def _turned(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+def _serpentine(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     """Every second loop over the same tiles from its end."""
     if "serpentine" not in ground.machine.model.verbs:
         return
@@ -405,7 +405,7 @@ _LISTERS = (
     _launches,
     _matmuls,
     _unrolled,
-    _turned,
+    _serpentine,
 )
 
 

@@ -20,20 +20,20 @@ from ir.schedule import Decision, Schedule
 def in_passes(launch: Launch, schedule: Schedule) -> Launch:
     """The launch with every second loop over an index of a `serpentine` from its end, and with the hints of
     last passes. KernelError where such a loop has to run in order."""
-    turned = {d.subject.removesuffix(".outer"): d for d in schedule.of("serpentine")}
+    serpentine = {d.subject.removesuffix(".outer"): d for d in schedule.of("serpentine")}
     last = {d.subject: str(d.option("last")) for d in schedule.of("cache") if d.option("last")}
-    if not turned and not last:
+    if not serpentine and not last:
         return launch
     left = times_loaded(launch)
-    made = _Passes(turned, {t: hint for t, hint in last.items() if left[t] > 1}, left)
+    made = _Passes(serpentine, {t: hint for t, hint in last.items() if left[t] > 1}, left)
     return replace(launch, once=made.block(launch.once), body=made.block(launch.body))
 
 
 class _Passes:
     """Goes through the text of one launch."""
 
-    def __init__(self, turned: dict[str, Decision], last: dict[str, str], left: Counter[str]):
-        self.turned, self.last, self.left = turned, last, left
+    def __init__(self, serpentine: dict[str, Decision], last: dict[str, str], left: Counter[str]):
+        self.serpentine, self.last, self.left = serpentine, last, left
         self.loops: Counter[str] = Counter()  # of each index, so far
 
     def block(self, block: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -52,7 +52,7 @@ class _Passes:
             yield s
 
     def _loop(self, loop: Loop) -> Loop:
-        decision = self.turned.get(loop.index)
+        decision = self.serpentine.get(loop.index)
         self.loops[loop.index] += decision is not None
         back = decision is not None and self.loops[loop.index] % 2 == 0
         if back and any(isinstance(s, Scan) and s.along == loop.index for s in loop.body):

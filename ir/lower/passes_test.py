@@ -17,7 +17,7 @@ HINTS = {"gpu": {"cache_hints": ["evict_first", "evict_last"]}}
 CHIP = replace(WITH_THREADS, details=HINTS)
 ROWS = ("tile(m, size=2)", "tile(k, size=16)", "place(m.outer, level=grid)")
 SIZES = {"M": 5, "K": 37}
-TURNED = "serpentine(k.outer)"
+SERPENTINE = "serpentine(k.outer)"
 
 
 def made(*lines, spec=None, machine=CHIP):
@@ -36,8 +36,8 @@ def hints(nest, tensor="x"):
 
 def test_every_second_loop_runs_from_its_end():
     assert [s.backwards for s in loops(made())] == [False, False, False]
-    assert [s.backwards for s in loops(made(TURNED))] == [False, True, False]
-    assert [s.backwards for s in loops(made("online(mx, into=s)", TURNED))] == [False, True]
+    assert [s.backwards for s in loops(made(SERPENTINE))] == [False, True, False]
+    assert [s.backwards for s in loops(made("online(mx, into=s)", SERPENTINE))] == [False, True]
 
 
 def test_loops_inside_of_others_turn_in_the_order_of_the_text():
@@ -48,13 +48,13 @@ def test_loops_inside_of_others_turn_in_the_order_of_the_text():
         result="f32[M, K, 7]",
     )
     inner = ("tile(j, size=2)", "serpentine(j.outer)")
-    found = [(s.index, s.backwards) for s in loops(made(*inner, TURNED, spec=spec))]
+    found = [(s.index, s.backwards) for s in loops(made(*inner, SERPENTINE, spec=spec))]
     assert found == [("k", False), ("j", False), ("k", True), ("j", True)]
 
 
 @pytest.mark.parametrize("sizes", [SIZES, {"M": 1, "K": 1}, {"M": 4, "K": 32}])
 def test_results_are_the_same(sizes):
-    nest = made(TURNED)
+    nest = made(SERPENTINE)
     inputs = random_inputs(nest.spec, sizes, np.random.default_rng(1))
     (found,) = interpret(nest, inputs, sizes).values()
     (expected,) = evaluate(nest.spec, inputs, sizes).values()
@@ -64,10 +64,10 @@ def test_results_are_the_same(sizes):
 def test_a_loop_without_another_one_is_refused():
     spec = spec_of("y[m, k] = x[m, k] + 1.0")
     with pytest.raises(KernelError) as refused:
-        made(TURNED, "place(k.outer, level=loop)", spec=spec)
+        made(SERPENTINE, "place(k.outer, level=loop)", spec=spec)
     assert "would change nothing: no launch has a second loop over `k`" in refused.value.what
-    assert refused.value.hint == f"drop {TURNED}"
-    schedule = decisions(spec, *ROWS, TURNED, "place(k.outer, level=loop)")
+    assert refused.value.hint == f"drop {SERPENTINE}"
+    schedule = decisions(spec, *ROWS, SERPENTINE, "place(k.outer, level=loop)")
     assert not settled(spec, schedule, CHIP, SIZES).schedule.of("serpentine")
 
 
@@ -76,19 +76,19 @@ def test_a_running_reduction_runs_in_order():
         "s[m] = sum(x[m, k], k)", "t[m, k] = cumsum(x[m, k], k)", "y[m, k] = t[m, k] / s[m]"
     )
     with pytest.raises(KernelError, match="has a running reduction along it") as refused:
-        made(TURNED, spec=spec)
-    assert refused.value.place and refused.value.hint == f"drop {TURNED}"
+        made(SERPENTINE, spec=spec)
+    assert refused.value.place and refused.value.hint == f"drop {SERPENTINE}"
 
 
 def test_steps_of_a_recurrence_run_in_order():
     spec = spec_of("y[m, k] = 0.5 * pad(y[m, k - 1], 0.0) + x[m, k]")
     with pytest.raises(KernelError, match="counts the steps of a recurrence"):
-        made(TURNED, spec=spec)
+        made(SERPENTINE, spec=spec)
 
 
 def test_other_classes_of_machines_have_no_such_decision():
     with pytest.raises(KernelError, match="which has no `serpentine`"):
-        made(TURNED, machine=SMALL)
+        made(SERPENTINE, machine=SMALL)
 
 
 def test_the_last_load_has_a_hint_of_its_own():

@@ -1,7 +1,7 @@
 """Reverse scans: a scan that is only read from the end is one from the last term to the first.
 
 before: s[i, j] = cumsum(x[i, N - 1 - j], j)
-        y[i, j] = s[i, N - 1 - j]                     what was turned around is turned back
+        y[i, j] = s[i, N - 1 - j]                     the flipped scan is flipped back
 after:  y[i, j] = cumsum(x[i, j], j, reverse=True)
 
 So where a machine stores a scan from its end, it is stored once, and not read again.

@@ -1,4 +1,4 @@
-"""Reverse scans: the same running results, of a scan that is turned around and back."""
+"""Reverse scans: the same running results, of a scan that is flipped, and flipped back."""
 
 import numpy as np
 import pytest

@@ -136,9 +136,9 @@ class _Search:
         for made in (stepwise_plan(spec, machine), short_plan(spec, machine, self.bound)):
             if made is not None:
                 (self.narrow or self.plans).append(made)
-        turned = tuple(Decision("mirror", scan) for scan in reverse_scans(spec))
-        if turned:  # a launch that reads a scan from its end again moves twice as much
-            self.plans = [replace(p, base=(*turned, *p.base)) for p in self.plans] + self.plans
+        mirrors = tuple(Decision("mirror", scan) for scan in reverse_scans(spec))
+        if mirrors:  # a launch that reads a scan from its end again moves twice as much
+            self.plans = [replace(p, base=(*mirrors, *p.base)) for p in self.plans] + self.plans
         self.fault: KernelError | None = None
         self.least = inf  # microseconds by the estimate, of what fits registers, so far
         # Few launches of a kernel change with each tile: the others come again.

@@ -25,7 +25,7 @@ class Phases:
     _open: list[str] = field(default_factory=list)
     _since: float = 0.0
 
-    def _turned(self) -> None:
+    def _account(self) -> None:
         """What went by since something last changed goes to the innermost phase."""
         now = self.clock()
         if self._open:
@@ -33,17 +33,17 @@ class Phases:
         self._since = now
 
     def enter(self, name: str) -> None:
-        self._turned()
+        self._account()
         self._open.append(name)
         self.seconds.setdefault(name, 0.0)
 
     def leave(self) -> None:
-        self._turned()
+        self._account()
         self._open.pop()
 
     def moved(self, seconds: float, name: str) -> None:
         """So many of the seconds of the phase that is open went to another one."""
-        self._turned()
+        self._account()
         inside = self._open[-1]
         part = min(seconds, self.seconds[inside])
         self.seconds[inside] -= part

@@ -274,7 +274,7 @@ def _rows() -> Iterator[Case]:
         ("rows that are loaded whole", "load(x, at=grid)"),
     ):
         yield Case(title, softmax, ("staging", "reduction"), f"{tiles}{line}\n")
-    turned = f"{tiles}serpentine(k.outer)\n"
+    serpentine = f"{tiles}serpentine(k.outer)\n"
     for title, more in (
         ("rows from their ends", ""),
         ("rows from their ends, in stages", "pipeline(x, stages=3)"),
@@ -285,7 +285,7 @@ def _rows() -> Iterator[Case]:
         ),
         ("rows that go after the last loop", "cache(x, last=evict_first)"),
     ):
-        yield Case(title, softmax, ("mapping", "reduction"), f"{turned}{more}\n")
+        yield Case(title, softmax, ("mapping", "reduction"), f"{serpentine}{more}\n")
     for text, dtype in (("x[m, k] * 0.5", "f32"), ("f32(x[m, k])", "bf16")):
         for title, how in (("", "reverse=True"), (", exclusive", "reverse=True, exclusive=True")):
             body = f"y[m, k] = cumsum({text}, k, {how})"

@@ -204,8 +204,8 @@ def _ranges() -> Iterator[Case]:
         ({"B": 5, "L": 23},),
         f"most[b] = max(w[l], {bounds})",
     )
-    turned = "tile(b, size=1)\ntile(l, size=8)\nplace(b.outer, level=grid)\nserpentine(l.outer)"
-    yield Case("ranges of data from their ends", text, ("jagged", "mapping"), turned)
+    serpentine = "tile(b, size=1)\ntile(l, size=8)\nplace(b.outer, level=grid)\nserpentine(l.outer)"
+    yield Case("ranges of data from their ends", text, ("jagged", "mapping"), serpentine)
     for dtype, borders in SEARCHED:
         outputs = equations({"place": "bucketize(x[m, k], borders)"}, "i32", "m, k", "M, K")
         text = kernel(f"x: {dtype}[M, K], borders: {borders}[U]", outputs, ())

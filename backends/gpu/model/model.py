@@ -67,7 +67,7 @@ MEETING = 3  # latencies of the cache at a grid barrier: a fence, a flag, and wh
 KEPT = 0.6  # share of the cache that holds what is read again
 # Of what stays in the cache where passes over rows turn, the share that stays where they all begin at the same end and
 # it is told what is read again. By times on an H200, of a norm of rows of 65,535 and a softmax of rows of 393,216,
-# 0.20 and 0.06 stayed where passes turned (0.23 and 0.05 by `_kept`), 0.34 and 0.12 with hints (0.48 and 0.13), and
+# 0.20 and 0.06 stayed where every second pass ran backwards (0.23 and 0.05 by `_kept`), 0.34 and 0.12 with hints (0.48 and 0.13), and
 # 0.29 and 0.02 with hints alone.
 TOLD = 0.4
 START_CYCLES = 1500  # from one program's end to the next one's first load
@@ -426,7 +426,7 @@ def _kept(
     own = {id(move) for move, _ in passes[:1]}
     others = (wave[i] for i, m in enumerate(moves) if id(m) not in own and m.cache != "evict_first")
     share = room / (room + first[0] + sum(others))
-    if len({move.turned for move, _ in passes}) > 1:
+    if len({move.backwards for move, _ in passes}) > 1:
         return share
     told = any(move.cache == "evict_last" for move, _ in passes)
     return TOLD * share if told and passes[-1][0].cache == "evict_first" else 0.0

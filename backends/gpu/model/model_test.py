@@ -430,7 +430,7 @@ PASSES = (
     "place(m.outer, level=grid)",
     "threads(y, count=1024)",
 )
-TURNED, TOLD = "serpentine(k.outer)", "cache(x, hint=evict_last, last=evict_first)"
+SERPENTINE, TOLD = "serpentine(k.outer)", "cache(x, hint=evict_last, last=evict_first)"
 
 
 def fetched(*lines):
@@ -442,9 +442,9 @@ def fetched(*lines):
 
 def test_passes_that_turn_find_rows_in_the_cache():
     stored = "cache(y, hint=evict_first)"
-    plain, told, turned = fetched(), fetched(TOLD, stored), fetched(TURNED)
-    both, most = fetched(TURNED, TOLD), fetched(TURNED, TOLD, stored)
+    plain, told, back = fetched(), fetched(TOLD, stored), fetched(SERPENTINE)
+    both, most = fetched(SERPENTINE, TOLD), fetched(SERPENTINE, TOLD, stored)
     assert plain == pytest.approx(3, rel=0.01)
     assert fetched(stored) == plain and fetched("cache(x, hint=evict_last)") == plain
-    assert 2 < most < both < turned < plain
+    assert 2 < most < both < back < plain
     assert most < told < plain

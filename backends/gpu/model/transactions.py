@@ -33,7 +33,7 @@ class Move:
     bytes: float = 0.0  # in registers while it is in flight; 0 for a bulk copy
     sharing: int = 1  # blocks of a cluster for which the cache is asked once
     cache: str = ""  # the hint to the caches
-    turned: bool = False  # whether it is in a loop from the last tile to the first
+    backwards: bool = False  # whether it is in a loop from the last tile to the first
 
     @property
     def asked(self) -> float:

@@ -167,7 +167,7 @@ class _Counter:
         outside = OUTSIDE * warps / table["partitions"] / table["clock_hz"]
         self.work = Work(text=outside, run=outside)
         self.pipelined, self.together = False, 1.0  # iterations whose loads are in flight at once
-        self.turned = False  # whether the innermost loop runs from its end
+        self.backwards = False  # whether the innermost loop runs from its end
         self.copies: dict[str, float] = {}  # of each unrolled loop's body in the text
         self.ends: dict[str, str] = {}  # the index that values change along fastest in memory
         matrix = machine.units.get("matrix")
@@ -220,9 +220,9 @@ class _Counter:
         if unrolled:
             self.copies[s.index] = iterations
         self.pipelined, self.together = pipelined, iterations if unrolled else 1.0
-        outside, self.turned = self.turned, s.backwards
+        outside, self.backwards = self.backwards, s.backwards
         fetch, after, moving, alone = self.block(s.body, (*around, (s.index, iterations)))
-        self.pipelined, self.together, self.turned = False, 1.0, outside
+        self.pipelined, self.together, self.backwards = False, 1.0, outside
         if unrolled:
             return fetch + iterations * after, iterations * (moving + alone)
         if not pipelined:
@@ -286,7 +286,7 @@ class _Counter:
         if rows is not None and rows.direct:  # each thread asks for so many bytes at once
             most = self.table["lds_copy_bytes"]
             found = replace(found, requests=max(found.requests, found.bytes / most))
-        found = replace(found, turned=self.turned)
+        found = replace(found, backwards=self.backwards)
         self.work.moves.append(found)
         cycles = max(
             found.requests / self.table[self._asked_at(s, found)],
