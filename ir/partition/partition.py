@@ -37,6 +37,7 @@ from ir.partition.groups import (
     whole_chain,
 )
 from ir.partition.heads import with_split_heads
+from ir.partition.part_statistics import with_part_statistics
 from ir.partition.periods import with_periods_apart
 from ir.partition.phase_taps import with_whole_tiles
 from ir.partition.phases import with_phases_apart
@@ -99,7 +100,8 @@ def partition(
     flat, aliases = with_phases_apart(flat, aliases)
     flat = with_whole_tiles(flat)
     flat, aliases = with_periods_apart(flat, aliases)
-    flat = through_expansions(with_variances_in_parts(flat), aliases)
+    flat = with_part_statistics(with_variances_in_parts(flat), aliases)
+    flat = through_expansions(flat, aliases)
     flat = with_prologues(flat, aliases)
     flat, aliases = without_views_between(flat, aliases)
     flat, aliases = with_flat_epilogues(flat, aliases)

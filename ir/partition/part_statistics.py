@@ -1,0 +1,278 @@
+"""Statistics of concatenations, part by part: what is reduced of a concatenation at each place along it is put
+together of its parts' results, where all parts but one have theirs already.
+
+before: t[n, c, y] = where(c < C, pad(x[n, c, y], 0.0), pad(a[n, c - C, y], 0.0))
+        s[c] = sum(x[n, c, y], n, y)
+        u[c] = sum(t[n, c, y], n, y), m[c] = u[c] / N
+after:  s[c] = sum(x[n, c, y], n, y)
+        v[c] = sum(a[n, c, y], n, y)
+        u[c] = where(c < C, pad(s[c], 0.0), pad(v[c - C], 0.0)), m[c] likewise
+
+Each layer of a dense block normalises all that the layers before it made: so it reads what is new alone, and the
+kernel that computes that can reduce it too. A part may be a concatenation itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from ir.affine import affine
+from ir.partition.views import fresh, is_plain, is_pointwise
+from ir.recurrence import recurrences
+from ir.sizes import shape
+from ir.spec import DTYPES, Apply, Equation, Expr, Index, Number, Read, Reduce, Spec
+from ir.verify import facts
+from ir.visit import pruned, reindexed, rereading
+
+# Bytes of the parts that are not read again: putting vectors together takes a launch more, which by its time model takes
+# an H200 8 us, as long as it reads these bytes.
+LEAST = 1 << 25
+_IN_A_ROW = 16  # parts that are asked for one after the other; of more, halves
+
+
+def with_part_statistics(spec: Spec, aliases: Mapping[str, str], least: int = LEAST) -> Spec:
+    """A literal spec with such statistics. aliases: tensors that show another's memory, which stay.  least: bytes
+    of the parts that are then not read again."""
+    return _Statistics(spec, aliases, least).made()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A tensor that lies in a concatenation, whole."""
+
+    tensor: str
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Join:
+    """A concatenation, and what is computed of it alone at each place along it."""
+
+    target: str
+    parts: tuple[_Part, ...]
+    # By tensor: the dimension along which parts follow each other. The concatenation's first.
+    dims: dict[str, int]
+    members: list[Equation] = field(default_factory=list)
+
+
+class _Statistics:
+    """The rewriting of one spec."""
+
+    def __init__(self, spec: Spec, aliases: Mapping[str, str], least: int):
+        known = facts(spec)
+        self.spec, self.least = spec, least
+        self.ranges = known.ranges
+        self.dtypes = {name: t.dtype for name, t in known.tensors.items()}
+        self.shapes = {name: shape(t, {}) for name, t in known.tensors.items()}
+        self.outputs = {t.name for t in spec.outputs}
+        self.apart = {*self.outputs, *aliases, *aliases.values()}
+        self.apart |= {t for r in recurrences(spec) for t in r.targets}
+        self.taken = {*self.shapes, *self.ranges}
+        self.home: dict[str, _Join] = {}  # of a concatenation and its statistics
+        self.computed: dict[object, str] = {}  # tensors by what they are
+
+    def made(self) -> Spec:
+        """The spec with all of them; the same one where there are none."""
+        joins = self._joins()
+        if not joins:
+            return self.spec
+        instead: dict[str, list[Equation]] = {}
+        later: dict[str, Equation] = {}  # concatenations, by the last of their statistics
+        for e in self.spec.equations:
+            if e.target in joins and (found := self._replaced(joins[e.target])):
+                instead |= found
+                if self._after(joins[e.target]):
+                    # What reads both can then be computed with the concatenation.
+                    later[joins[e.target].members[-1].target] = e
+                    instead[e.target] = []
+            if not e.accumulate and is_plain(e) and e.target not in self.apart - self.outputs:
+                sizes = [self._size(i) for i in (*e.indices, *e.reduced)]
+                self.computed.setdefault(self._key(e, sizes, e.target), e.target)
+        if not instead:
+            return self.spec
+        for last, e in later.items():
+            instead[last].append(e)
+        equations = (one for e in self.spec.equations for one in instead.get(e.target, (e,)))
+        return pruned(replace(self.spec, equations=tuple(equations)))
+
+    def _joins(self) -> dict[str, _Join]:
+        """The concatenations of which something is reduced, by name."""
+        for e in self.spec.equations:
+            if e.target not in self.apart and (parts := self._parts(e)):
+                dim, found = parts
+                self.home[e.target] = _Join(e.target, found, {e.target: dim})
+                continue
+            joins = {id(j): j for s in e.sources() for j in [self.home.get(s)] if j}
+            if len(joins) == 1 and all(s in self.home for s in e.sources()):
+                (join,) = joins.values()
+                self._take(join, e)
+        for join in self.home.values():
+            join.members = _reductions(join.members)
+        return {j.target: j for j in self.home.values() if j.members}
+
+    def _after(self, join: _Join) -> bool:
+        """Whether a concatenation can be computed after its statistics: nothing else reads it before."""
+        own = {e.target for e in join.members}
+        for e in self.spec.equations:
+            if e.target == join.members[-1].target:
+                return True
+            if join.target in e.sources() and e.target not in own:
+                return False
+        raise AssertionError("its statistics are equations of the spec")
+
+    def _size(self, index: str) -> int | None:
+        """The number of values of an index; None where it depends on something."""
+        r = self.ranges[index]
+        plain = not r.jagged and not r.partial and r.low == Number(0)
+        return int(r.high.value) if plain and isinstance(r.high, Number) else None
+
+    def _parts(self, e: Equation) -> tuple[int, tuple[_Part, ...]] | None:
+        """The dimension along which an equation concatenates, and the parts; None where it does something else."""
+        match e.value:
+            case Apply("where", (Apply("lt", (Index(along), Number())), _, _)):
+                pass
+            case _:
+                return None
+        if e.accumulate or not is_plain(e) or along not in e.indices:
+            return None
+        dim = e.indices.index(along)
+        size = self.shapes[e.target][dim]
+        parts: list[_Part] = []
+        for start, end, piece in _pieces(e.value, along, 0, size):
+            if not isinstance(piece, Read) or not 0 <= start < end <= size:
+                return None
+            if self.dtypes[piece.tensor] != self.dtypes[e.target] or len(piece.at) != len(e.at):
+                return None
+            own = list(self.shapes[e.target])
+            own[dim] = end - start
+            others = all(
+                p == q for d, (p, q) in enumerate(zip(piece.at, e.at, strict=True)) if d != dim
+            )
+            if not others or self.shapes[piece.tensor] != tuple(own):
+                return None
+            if not _is_shifted(piece.at[dim], along, -start):
+                return None
+            parts.append(_Part(piece.tensor, start, end))
+        return dim, tuple(parts)
+
+    def _take(self, join: _Join, e: Equation) -> None:
+        """Adds an equation to what is computed of a concatenation alone, where it is."""
+        if e.target in self.apart or e.accumulate or not is_plain(e):
+            return
+        if isinstance(e.value, Reduce):
+            whole = all(self._size(i) is not None for i in e.reduced)
+            if e.value.reduction.startswith("arg") or not whole or not is_pointwise(e.value.body):
+                return
+        elif join.target in e.sources() or not is_pointwise(e.value):
+            return
+        reads = e.reads()
+        along = {r.at[join.dims[r.tensor]] for r in reads if r.pad is None}
+        (index,) = along if len(along) == 1 else (None,)
+        if not isinstance(index, Index) or any(r.pad is not None for r in reads):
+            return
+        # Once in each read, and nowhere else: what is computed depends on the place by what is read there alone.
+        if sum(n == index for n in e.value.walk()) != len(reads) or index.name not in e.indices:
+            return
+        join.members.append(e)
+        join.dims[e.target] = e.indices.index(index.name)
+        self.home[e.target] = join
+
+    def _replaced(self, join: _Join) -> dict[str, list[Equation]]:
+        """What stands instead of the statistics of a concatenation, by name; nothing where that is no gain."""
+        computed = dict(self.computed)
+        instead: dict[str, list[Equation]] = {e.target: [] for e in join.members}
+        of: dict[str, list[str]] = {join.target: [p.tensor for p in join.parts]}
+        new: set[str] = set()  # parts of which something is reduced that is not yet
+        for e in join.members:
+            of[e.target] = []
+            for n, part in enumerate(join.parts):
+                names = {name: own[n] for name, own in of.items() if name != e.target}
+                made, sizes = self._of_part(e, join, part, names)
+                key = self._key(made, sizes, e.target)
+                if key not in computed:
+                    computed[key] = made.target
+                    instead[e.target].append(made)
+                    new |= {part.tensor} if isinstance(e.value, Reduce) else set()
+                of[e.target].append(computed[key])
+            instead[e.target].append(self._joined(e, join, of[e.target]))
+        old = {p.tensor for p in join.parts} - new
+        spared = sum(DTYPES[self.dtypes[t]] * prod(self.shapes[t]) for t in old)
+        if len(new) > 1 or spared < self.least:
+            return {}
+        self.computed = computed
+        return instead
+
+    def _of_part(
+        self, e: Equation, join: _Join, part: _Part, names: Mapping[str, str]
+    ) -> tuple[Equation, list[int | None]]:
+        """A statistic of one part, and the sizes of its indices. names: what it reads instead."""
+        own = {i: fresh(f"{i}_part", self.taken) for i in (*e.indices, *e.reduced)}
+        dim, length = join.dims[e.target], part.end - part.start
+        sizes = [self._size(i) for i in (*e.indices, *e.reduced)]
+        sizes[dim] = length
+        made = Equation(
+            fresh(f"{e.target}_part", self.taken),
+            tuple(Index(own[i]) for i in e.indices),
+            reindexed(rereading(e.value, names), lambda i: own.get(i, i)),
+            sizes=tuple(
+                Number(length if d == dim else n) for d, n in enumerate(self.shapes[e.target])
+            ),
+        )
+        return made, sizes
+
+    def _key(self, e: Equation, sizes: Sequence[int | None], like: str) -> object:
+        """A key that is equal for equations equal up to the names of their indices. sizes: of these, the target's
+        first.  like: a tensor of the target's dtype."""
+        names = {i: f"#{n}" for n, i in enumerate((*e.indices, *e.reduced))}
+        value = e.value
+        if isinstance(value, Reduce) and None not in sizes:
+            value = replace(value, ranges=())
+        return tuple(sizes), self.dtypes[like], reindexed(value, lambda i: names.get(i, i))
+
+    def _joined(self, e: Equation, join: _Join, names: Sequence[str]) -> Equation:
+        """A statistic of a concatenation, put together of its parts'. names: those."""
+        dim = join.dims[e.target]
+        along = e.at[dim]
+
+        def chosen(parts: Sequence[tuple[_Part, str]]) -> Expr:
+            if len(parts) == 1:
+                ((part, name),) = parts
+                place = Apply("sub", (along, Number(part.start))) if part.start else along
+                return Read(name, (*e.at[:dim], place, *e.at[dim + 1 :]), pad=0.0)
+            first = len(parts) // 2 if len(parts) > _IN_A_ROW else 1
+            below = Apply("lt", (along, Number(parts[first - 1][0].end)))
+            return Apply("where", (below, chosen(parts[:first]), chosen(parts[first:])))
+
+        value = chosen(list(zip(join.parts, names, strict=True)))
+        return replace(e, value=value, sizes=tuple(map(Number, self.shapes[e.target])))
+
+
+def _reductions(members: Sequence[Equation]) -> list[Equation]:
+    """The reductions among some equations, and what these need of them, in order."""
+    needed: set[str] = set()
+    kept: list[Equation] = []
+    for e in reversed(members):
+        if isinstance(e.value, Reduce) or e.target in needed:
+            needed |= set(e.sources())
+            kept.insert(0, e)
+    return kept
+
+
+def _pieces(value: Expr, along: str, low: int, high: int) -> Iterator[tuple[int, int, Expr]]:
+    """What is chosen by an index, each with where it starts and ends."""
+    match value:
+        case Apply("where", (Apply("lt", (Index(name), Number(cut))), before, after)) if (
+            name == along
+        ):
+            yield from _pieces(before, along, low, int(cut))
+            yield from _pieces(after, along, int(cut), high)
+        case _:
+            yield low, high, value
+
+
+def _is_shifted(position: Expr, index: str, by: int) -> bool:
+    form = affine(position)
+    return form is not None and form.terms == ((index, 1),) and form.offset == Number(by)
