@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.foreign.judging import Options, Report, digests, judged_solution
+from benchmarks.foreign.judging import AT_MOST, Options, Report, digests, judged_solution
 from frontends.kernelbench.problem import Problem
 from ir.errors import KernelError
 
@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
         print(_told_bad(error, options.json))
         return BAD_INPUT
     table = report.table() | {"versions": _versions(), "sha256": dict(digests(problem, source))}
-    print(json.dumps(table, indent=1) if options.json else _told(report))
+    print(json.dumps(table, indent=1) if options.json else told(report))
     return ACCEPTED if report.accepted else REFUSED
 
 
@@ -97,7 +97,7 @@ def _told_bad(error: KernelError, as_json: bool) -> str:
     return json.dumps({"accepted": None, "kind": "bad input", "reason": str(error)}, indent=1)
 
 
-def _told(report: Report) -> str:
+def told(report: Report) -> str:
     """Lines for a person."""
     lines = [f"refused ({report.kind}): {report.reason}" if report.reason else "accepted"]
     if report.calls:
@@ -119,6 +119,13 @@ def _time(report: Report) -> str:
     found: dict[str, Any] = report.time
     if not found:
         return f"no time{': ' if report.no_time else ''}{report.no_time}"
+    if report.time_kind == AT_MOST:
+        return (
+            f"{found['us']:.1f} us at most by the judge's clock, within {found['within_us']:.1f} us "
+            f"(the reference {found['reference_us']:.1f}, a call of nothing {found['nothing_us']:.1f}); "
+            f"a speed-up of {found['speedup_at_least']:.2f} at least, {found['speedup']:.2f} if it serves "
+            "calls as it should"
+        )
     return f"{found['us']:.1f} us measured ({found['wall_us']:.1f} us by the judge's clock)"
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.foreign.judging import Report
+from benchmarks.judge import told
 from benchmarks.testing.solutions import CHEATS, LISTED, PROBLEM, TRITON, cheat, judge
 from testing.slow import slow
 
@@ -57,6 +59,16 @@ def test_what_it_starts_does_not_outlive_it(judge):
         return x"""
     assert judge(cheat(lines), LISTED)[1]["kind"] == "wrong"
     assert not [p for p in Path("/proc").glob("[0-9]*/cmdline") if mark in command(p)]
+
+
+def test_a_time_is_told_with_what_it_counts():
+    found = dict(us=52.34, within_us=1.5, reference_us=104.0, nothing_us=30.0)
+    found |= dict(speedup=1.987, speedup_at_least=1.3)
+    said = told(Report(time_kind="at most", time=found))
+    assert "52.3 us at most by the judge's clock, within 1.5 us" in said
+    assert "a speed-up of 1.30 at least, 1.99 if" in said
+    said = told(Report(time_kind="measured", time={"us": 2000.0, "wall_us": 2100.0}))
+    assert "2000.0 us measured (2100.0 us by the judge's clock)" in said
 
 
 def command(file):

@@ -11,20 +11,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from math import isnan
 from statistics import median
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_unflatten
 
 from backends.gpu.device.nodes import device_turns, first_seen, nodes
 from backends.gpu.device.nvml import utilization
+from benchmarks.foreign.counted import PerCall
 from benchmarks.foreign.draws import DRAWS, changed
 from benchmarks.foreign.process import Refused, SolutionProcess
 from benchmarks.foreign.shapes import Shaped, drawn_shapes
 from benchmarks.foreign.stopwatch import UNCHANGED, EventClock, Inputs, Plan
 from benchmarks.foreign.sums import Sums
 from benchmarks.foreign.truth import Truth, called, require_certain, still
+from benchmarks.foreign.whole import UNSTEADY, Counted, Counting, require_same
 from frontends.kernelbench.problem import Problem, ProblemRun
 from ir.errors import KernelError
 from search.evaluator.sandbox import Limits
@@ -42,9 +44,10 @@ MOST_SETS, SETS_BYTES = 26, 2 << 30  # of inputs that cannot be scaled
 # How far sums over results may be apart, in norms of what is added: so many times the usual error
 APART, LEAST_APART, MOST_APART = 30.0, 1e-5, 0.1
 AS_GIVEN = "as given"
-# A call that takes less has no time but by the word of its process: the judge's clock would not show a lie.
+# Of a call that takes less, a clock that is held over few calls would not show a lie: many are counted.
 LEAST_US = SLACK_US / SLACK
-TOO_SHORT = f"and a host may add {SLACK_US:.0f} us: the judge's clock bears out calls of {LEAST_US:.0f} us and more"
+MEASURED, AT_MOST = "measured", "at most"
+NOT_COUNTED = "and many of them cannot be counted: no floats are there to be drawn afresh for each, or results are no numbers"
 NO_KERNEL = "no own kernel: PyTorch's operators do all of the work"
 _MOVES = frozenset(
     """
@@ -231,7 +234,8 @@ class _Judge:
             raise Refused("no own kernel", NO_KERNEL)
 
     def _time(self, made: ProblemRun) -> None:
-        """The time of a call by the device's events, which the judge's own clock must bear out."""
+        """The time of a call by the device's events, which the judge's own clock must bear out; of a short one, what it
+        takes at most by that clock alone."""
         clock = EventClock.of(torch.device(self.options.place))
         if clock is None:
             self.report.no_time = "there is no GPU: a time by the clock of a busy machine is none"
@@ -245,6 +249,9 @@ class _Judge:
             sets += [self._timed_inputs(n) for n in range(COMPARED, _sets_within(truths[0].bytes))]
         warm, plan = self._plans(len(sets))
         weights = self._seed("weights of sums")
+        result = tree_unflatten(truths[0].plain[0], truths[0].structure)
+        counting = Counting(made.model, sets, result, self._seed("counted calls"), self._share())
+        counts, possible = None, counting.possible
         self.process.hold(sets)
         with device_turns().alone():
             if at_work():
@@ -253,23 +260,57 @@ class _Judge:
             idle_us = clock.idle(sets, truths[0].plain[0])
             self.process.times(warm, weights)
             timed = _clocked(partial(self.process.times, plan, weights))
+            events, told = timed.value
+            us, wall_us = median(events), 1e6 * timed.seconds / len(plan) - idle_us
+            if us < LEAST_US and possible:
+                counts = counting.asked(self.process, _clocked)
             disturbed = at_work()
-        events, told = timed.value
         results = self.process.results(len(sets), len(sets) * truths[0].bytes)
         for truth, got in zip(truths, results, strict=False):
             truth.errors(got, "in a timed call")
         with self._turn():
             self._require_sums(made, sets, plan, weights, told)
-        us, wall_us = median(events), 1e6 * timed.seconds / len(plan) - idle_us
+            if counts and all(a.finite for a in counts[1]):
+                counting.require_sums(counts[1])
         require_clocks_agree(us, wall_us)
         if disturbed:
             self.report.no_time = OTHERS
+        elif us >= LEAST_US:
+            self.report.time_kind = MEASURED
+            self.report.time = {"us": us, "wall_us": wall_us, "runs": len(plan)}
+        elif counts is None or not all(a.finite for a in counts[1]):
+            self.report.no_time = f"its process tells {us:.1f} us a call, {NOT_COUNTED}"
+        elif not self._unsteady("its", counts[0]):
+            self._compare(counting, counts, clock, us)
+
+    def _compare(
+        self, counting: Counting, counts: Counted, clock: EventClock, events_us: float
+    ) -> None:
+        """Has the reference counted as the solution was, whose process has ended by then."""
+        assert self.process is not None, "it was started"
+        self.process.end()
+        with device_turns().alone():
+            if at_work():
+                self.report.no_time = OTHERS
+                return
+            found = counting.whole(counts, _clocked, clock.wait)
+            if at_work():
+                self.report.no_time = OTHERS
+                return
+        if self._unsteady("the reference's", found.reference) or self._unsteady(
+            "empty", found.nothing
+        ):
             return
-        if us < LEAST_US:
-            self.report.no_time = f"its process tells {us:.1f} us a call, {TOO_SHORT}"
-            return
-        self.report.time_kind = "measured"
-        self.report.time = {"us": us, "wall_us": wall_us, "runs": len(plan)}
+        self.report.time_kind = AT_MOST
+        self.report.time = {**found.table(), "events_us": events_us}
+
+    def _unsteady(self, whose: str, per: PerCall) -> bool:
+        """Whether requests differ by too much; the report says so."""
+        if per.steady(UNSTEADY):
+            return False
+        told = f"{whose} requests take from {per.least_us:.1f} to {per.most_us:.1f} us a call"
+        self.report.no_time = told
+        return True
 
     def _timed_inputs(self, number: int) -> Sequence[Any]:
         return self._inputs(self.problem, f"timed {number}")
@@ -284,6 +325,14 @@ class _Judge:
     ) -> None:
         """Refused where the results of a timed call are not those of its inputs: their sums are apart by
         more than errors such as those of the calls that were right."""
+        share = self._share()
+        inputs, known = [Inputs(s) for s in sets], Sums(weights)
+        for n, ((at, draw), said) in enumerate(zip(plan, told, strict=True)):
+            right = called(made.model, inputs[at].filled(draw))
+            require_same(f"in a timed call, number {n}", said, right, known, draw, share)
+
+    def _share(self) -> float:
+        """How far sums may be apart, of their norm: by what the calls that were right err."""
         usual = max(
             (
                 max(c["rel_err"], c["reference_rel_err"])
@@ -292,21 +341,7 @@ class _Judge:
             ),
             default=0.0,
         )
-        share = min(MOST_APART, max(LEAST_APART, APART * usual))
-        inputs, known = [Inputs(s) for s in sets], Sums(weights)
-        for n, ((at, draw), said) in enumerate(zip(plan, told, strict=True)):
-            right = called(made.model, inputs[at].filled(draw))
-            expected, spread = [float(s) for s in known.of(right)], known.norms(right)
-            if len(said) == len(expected) and all(
-                abs(a - b) <= share * most or (isnan(a) and isnan(b)) or a == b
-                for a, b, most in zip(said, expected, spread, strict=True)
-            ):
-                continue
-            raise Refused(
-                "wrong",
-                f"in a timed call, number {n}: sums over its results are {said}, those of its inputs "
-                f"{expected}",
-            )
+        return min(MOST_APART, max(LEAST_APART, APART * usual))
 
     def _plans(self, sets: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """The calls before those that are timed, and these: no two have the same inputs. The last on each

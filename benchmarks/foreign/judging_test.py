@@ -1,17 +1,20 @@
 """How the judge times a solution, on a device that is a simulation: what calls take, and who is refused."""
 
 from contextlib import nullcontext
+from functools import partial
 
 import pytest
 import torch
 
 from backends.gpu.device.fake import Fake
 from backends.turns import Turns
-from benchmarks.foreign import judging
+from benchmarks.foreign import judging, whole
+from benchmarks.foreign.counted import Drawn
 from benchmarks.foreign.judging import Options, Report, _Clocked, _Judge
 from benchmarks.foreign.process import Refused
 from benchmarks.foreign.served import Served
 from benchmarks.foreign.stopwatch import EventClock
+from benchmarks.foreign.whole import Counting
 from frontends.kernelbench.problem import Problem
 
 PROBLEM = """
@@ -29,8 +32,16 @@ def get_init_inputs():
 """
 
 
+SERVED, REFERENCE = 30.0, 400.0  # microseconds of making inputs, and of the reference
+
+
 class Here:
     """A solution in this process, asked as one in its own is."""
+
+    ended = False
+
+    def end(self):
+        self.ended = True
 
     def __init__(self, model, clock):
         self.served = Served(torch.device("cpu"), clock)
@@ -46,17 +57,26 @@ class Here:
         said, _ = self.served.do_time({"plan": plan, "weights": weights}, None)
         return said["us"], said["sums"]
 
+    def draw(self):
+        self.served.do_draw({}, None)
+
+    def count(self, request, scales):
+        table = {"seed": request.seed, "calls": request.calls, "scales": scales}
+        return self.served.do_count(table, None)[0]["sums"]
+
     def results(self, sets, most):
         return self.served.do_results({}, None)[1]
 
 
 @pytest.fixture
 def timed(monkeypatch, tmp_path):
-    """What the report says of a solution's time. model: gets the device too; late: see `Fake`."""
+    """What the report says of a solution's time. model: gets the device too; late: see `Fake`. count: answers for the
+    solution, of the device and what an honest process does. skips: its process makes inputs in no time."""
+    monkeypatch.setattr(whole, "MOST_CALLS", 200)
     file = tmp_path / "problem.py"
     file.write_text(PROBLEM)
 
-    def judged(model, late=0.0, busy=False, problem=PROBLEM, lies=None):
+    def judged(model, late=0.0, busy=False, problem=PROBLEM, lies=None, count=None, skips=False):
         file.write_text(problem)
         fake = Fake(late=late)
         clock = EventClock(fake.flush, fake.mark, fake.us_between, fake.wait, fake.now)
@@ -66,6 +86,24 @@ def timed(monkeypatch, tmp_path):
             value = work()
             return _Clocked(value, fake.now() - before)
 
+        def filled(self, *given, _honest=Drawn.filled):
+            if not (skips and self in judge.process.served.drawn):
+                fake.spin(SERVED)
+            return _honest(self, *given)
+
+        made = Problem.made
+
+        def with_reference(self, *given, **named):
+            found = made(self, *given, **named)
+            found.model.register_forward_pre_hook(lambda *_: fake.spin(reference()))
+            return found
+
+        def reference():
+            """What else the device has to do makes it slow."""
+            return REFERENCE if judge.process is None or judge.process.ended else 9e9
+
+        monkeypatch.setattr(Drawn, "filled", filled)
+        monkeypatch.setattr(Problem, "made", with_reference)
         monkeypatch.setattr(judging, "_clocked", clocked)
         monkeypatch.setattr(judging, "device_turns", Turns)
         monkeypatch.setattr(judging, "at_work", lambda: busy)
@@ -76,6 +114,8 @@ def timed(monkeypatch, tmp_path):
         if lies is not None:
             honest_times = judge.process.times
             judge.process.times = lambda *given: lies(*honest_times(*given))
+        if count is not None:
+            judge.process.count = partial(count, fake, judge.process.count)
         judge._time(judge._made(judging.Shaped("listed", judge.problem, True)))
         return report
 
@@ -94,34 +134,182 @@ def test_an_honest_solution_has_the_time_that_its_calls_take(timed):
     assert report.time["wall_us"] == pytest.approx(3000.0, abs=100.0)
 
 
-@pytest.mark.parametrize("us", [900.0, 5000.0])
-@pytest.mark.parametrize("lie", [0.1, 0.5])
-def test_events_that_lie_make_no_time(timed, us, lie):
-    """By the judge's clock, or because that would not show it."""
+def short(us):
+    """An honest solution whose calls take so long."""
 
-    def slow(fake, x):
+    def model(fake, x):
+        fake.cold = True  # no call finds what it needs in a cache
         fake.call(us)
         return x * 2.0
 
-    try:
-        report = timed(slow, lies=lambda told, sums: ([lie * us] * len(told), sums))
-    except Refused as refused:
-        assert refused.kind == "clocks disagree"
-    else:
-        assert (report.time_kind, report.time) == ("no time", {})
-    report = timed(slow)
-    assert report.time_kind == ("measured" if us >= judging.LEAST_US else "no time")
+    return model
 
 
-def test_a_call_that_is_too_short_for_the_judges_clock_has_no_time(timed):
-    def short(fake, x):
-        fake.call(40.0)
-        return x * 2.0
+@pytest.mark.parametrize("lie", [0.1, 0.5])
+def test_events_that_lie_make_no_time_shorter(timed, lie):
+    """By the judge's clock: it refuses long calls, and times short ones itself."""
+    with pytest.raises(Refused, match="by the judge's clock") as seen:
+        timed(short(5000.0), lies=lambda us, sums: ([lie * 5000.0] * len(us), sums))
+    assert seen.value.kind == "clocks disagree"
+    assert timed(short(5000.0)).time_kind == "measured"
+    honest, lying = (
+        timed(short(240.0), lies=lies)
+        for lies in (None, lambda us, sums: ([lie * 240.0] * len(us), sums))
+    )
+    assert honest.time_kind == lying.time_kind == "at most"
+    assert lying.time["us"] == pytest.approx(honest.time["us"]) and lying.time["us"] > 240.0
 
-    report = timed(short)
+
+@pytest.mark.parametrize("us", [10.0, 50.0, 200.0, 900.0])
+def test_a_short_call_takes_at_most_what_it_takes_with_what_serves_it(timed, us):
+    report = timed(short(us))
+    found = report.time
+    assert (report.time_kind, found["events_us"]) == ("at most", pytest.approx(us, abs=20.0))
+    assert found["us"] == pytest.approx(us + SERVED, abs=1.0) and found["within_us"] < 1.0
+    assert found["nothing_us"] == pytest.approx(SERVED, abs=1.0)
+    assert found["reference_us"] == pytest.approx(REFERENCE + SERVED, abs=1.0)
+    assert found["speedup"] == pytest.approx((REFERENCE + SERVED) / (us + SERVED), rel=0.02)
+    assert found["speedup_at_least"] == pytest.approx(REFERENCE / (us + SERVED), rel=0.02)
+
+
+def test_a_solution_that_its_host_holds_up_takes_that_long(timed):
+    def model(fake, x):
+        fake.host += 300.0
+        return short(10.0)(fake, x)
+
+    assert timed(model).time["us"] > 300.0
+
+
+@pytest.mark.parametrize("us", [10.0, 50.0, 200.0])
+def test_who_serves_its_own_calls_in_no_time_gains_no_sure_speedup(timed, us):
+    found = timed(short(us), skips=True).time
+    assert found["us"] > us and found["speedup_at_least"] <= REFERENCE / us
+
+
+def sums_like(sums):
+    return [[s + 3.0 for s in each] for each in sums]
+
+
+@pytest.mark.parametrize("which", ["early", "made up", "skips", "kept"])
+def test_counted_calls_that_are_not_made_are_refused(timed, which):
+    kept = {}
+
+    def count(fake, honest, request, scales):
+        before = fake.host, fake.queue
+        sums = honest(request, scales)
+        if which == "early":  # it computes after its answer: what it tells is of other calls
+            fake.host, fake.queue = before
+            told = kept.get("last", sums)
+            kept["last"] = sums
+            return [told[n % len(told)] for n in range(len(sums))]
+        if which == "made up":
+            return sums_like(sums)
+        if which == "skips":  # a tenth of long requests, which nobody adds up
+            return [s if n % 10 or len(sums) < 50 else sums[n - 1] for n, s in enumerate(sums)]
+        return [sums[0]] * len(sums)
+
+    with pytest.raises(Refused, match="in a counted call, number") as seen:
+        timed(short(50.0), count=count)
+    assert seen.value.kind == "wrong"
+
+
+@pytest.mark.parametrize("every", [3, 10])
+def test_a_solution_that_skips_some_of_many_calls_is_refused(timed, every):
+    """Once more calls were made than are timed by events."""
+    calls, kept = [], []
+
+    def cheat(fake, x):
+        calls.append(x)
+        if len(calls) > 150 and len(calls) % every == 0:
+            return kept[0]
+        kept[:] = [short(50.0)(fake, x)]
+        return kept[0]
+
+    with pytest.raises(Refused, match="in a counted call, number") as seen:
+        timed(cheat)
+    assert seen.value.kind == "wrong"
+
+
+def test_a_solution_that_looks_ahead_sees_no_inputs_of_later_calls(timed):
+    """All inputs of a batch lie side by side; it computes them together at the first of them."""
+    kept = {}
+
+    def cheat(fake, x):
+        held = x._base if x._base is not None and x._base.ndim == 3 else x[None]
+        at = (x.data_ptr() - held.data_ptr()) // max(1, x.numel() * x.element_size())
+        if at == 0 or x._base is None:
+            short(50.0)(fake, x)
+            kept["all"] = held * 2.0
+        return kept["all"][at]
+
+    with pytest.raises(Refused, match="in a counted call, number") as seen:
+        timed(cheat)
+    assert seen.value.kind == "wrong"
+
+
+def test_who_is_fast_in_requests_of_one_length_has_no_time(timed):
+    seen = []
+
+    def count(fake, honest, request, scales):
+        seen.append(request.calls)
+        sums = honest(request, scales)
+        if request.calls != max(seen):
+            fake.host += 100.0 * request.calls
+        return sums
+
+    report = timed(short(50.0), count=count)
     assert (report.time_kind, report.time) == ("no time", {})
-    assert report.no_time.startswith("its process tells 40.0 us a call, and a host may add 250 us")
-    assert timed(short, lies=lambda us, sums: ([0.1] * len(us), sums)).time == {}
+    assert report.no_time.startswith("its requests take from ")
+
+
+def test_a_reference_whose_requests_differ_makes_no_time(timed, monkeypatch):
+    own = Counting.whole
+
+    def busy(self, counts, clocked, wait):
+        late = iter([0.0, 0.5] + [0.0] * 20)
+
+        def slow(work):
+            found = clocked(work)
+            return _Clocked(found.value, found.seconds + next(late))
+
+        return own(self, counts, slow, wait)
+
+    monkeypatch.setattr(Counting, "whole", busy)
+    report = timed(short(50.0))
+    assert (report.time_kind, report.time) == ("no time", {})
+    assert report.no_time.startswith("the reference's requests take from ")
+
+
+@pytest.mark.parametrize("least", [0.0, 500.0])
+def test_who_waits_in_short_requests_loses(timed, least):
+    """A slope over lengths would be lower."""
+
+    def count(fake, honest, request, scales):
+        sums = honest(request, scales)
+        fake.host += max(0.0, least + 5.0 * (whole.MOST_CALLS - request.calls))
+        return sums
+
+    assert timed(short(50.0), count=count).time["us"] > 50.0 + SERVED
+
+
+def test_sums_that_are_no_numbers_make_no_time(timed):
+    def count(fake, honest, request, scales):
+        return [[float("nan")] for _ in honest(request, scales)]
+
+    report = timed(short(50.0), count=count)
+    assert (report.time_kind, report.time) == ("no time", {})
+
+
+def test_no_requests_have_one_length_and_one_seed(timed):
+    seen = []
+
+    def count(fake, honest, request, scales):
+        seen.append(request)
+        return honest(request, scales)
+
+    timed(short(50.0), count=count)
+    assert len(seen) == 1 + whole.REQUESTS == len({r.seed for r in seen})
+    assert len({r.calls for r in seen}) > 3
 
 
 def test_work_that_events_do_not_span_is_refused(timed):
@@ -237,6 +425,13 @@ def test_inputs_that_cannot_be_scaled_are_of_many_sets(timed):
         return x + 1
 
     assert timed(cheat, problem=WHOLE).time["us"] > 2500.0, "two of many sets gain it little"
+
+
+def test_short_calls_on_integers_alone_have_no_time(timed):
+    """They could not be drawn afresh for thousands of calls."""
+    report = timed(lambda fake, x: (fake.call(50.0), x + 1)[1], problem=WHOLE)
+    assert (report.time_kind, report.time) == ("no time", {})
+    assert report.no_time == f"its process tells 50.0 us a call, {judging.NOT_COUNTED}"
 
 
 def test_a_device_that_others_use_gives_no_time(timed):

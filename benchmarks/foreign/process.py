@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.foreign.counted import Request
 from benchmarks.foreign.frames import BadFrame, Ended, Line
 from benchmarks.foreign.stopwatch import Plan
 from ir.errors import KernelError
@@ -104,13 +105,14 @@ class SolutionProcess:
         self.sandbox = said["sandbox"]
 
     def end(self) -> None:
-        """Ends it, and all that it started."""
+        """Ends it, and all that it started; once more does nothing."""
         if self.line is not None:
             self.line.socket.close()
         if self.process is not None and self.process.returncode is None:
             self.process.returncode = end_all(self.process.pid)[0]
         if self.group:
             self.group.remove()
+            self.group = None
         shutil.rmtree(self.home, ignore_errors=True)
 
     def load(self, source: str) -> None:
@@ -144,12 +146,21 @@ class SolutionProcess:
         said, _ = self._ask(asked)
         try:
             us = [float(one) for one in said["us"]]
-            sums = [[float(one) for one in each] for each in said["sums"]]
         except (KeyError, TypeError, ValueError):
-            us, sums = [], []
-        if len(us) != len(plan) or len(sums) != len(plan):
+            us = []
+        if len(us) != len(plan):
             raise Refused("forged", "its process sends what are no times")
-        return us, sums
+        return us, _sums(said, len(plan))
+
+    def draw(self) -> None:
+        """Makes room for the inputs of calls that are counted."""
+        self._ask({"do": "draw"})
+
+    def count(self, request: Request, scales: Sequence[float]) -> list[list[float]]:
+        """The sums over the results of each call of a request, see `counted`."""
+        asked = {"do": "count", "seed": request.seed, "calls": request.calls}
+        said, _ = self._ask(asked | {"scales": list(scales)})
+        return _sums(said, request.calls)
 
     def results(self, sets: int, most: int) -> list[Any]:
         """What the last timed call gave, of each set. most: bytes of all of these."""
@@ -214,6 +225,17 @@ def _pickled(arguments: Sequence[Any]) -> bytes:
             f"what `get_init_inputs` gives cannot be handed to another process: {error}",
             allowed="numbers, texts, tensors, and lists of them",
         ) from None
+
+
+def _sums(said: dict[str, Any], calls: int) -> list[list[float]]:
+    """The sums of so many calls, as a process tells them."""
+    try:
+        sums = [[float(one) for one in each] for each in said["sums"]]
+    except (KeyError, TypeError, ValueError):
+        sums = []
+    if len(sums) != calls:
+        raise Refused("forged", "its process sends what are no sums")
+    return sums
 
 
 def _doing(table: dict[str, Any]) -> str:

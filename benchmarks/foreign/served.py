@@ -23,6 +23,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from benchmarks.foreign.counted import Drawn, Request, counted
 from benchmarks.foreign.frames import Ended, Line
 from benchmarks.foreign.stopwatch import EventClock
 from search.evaluator import sandbox
@@ -64,7 +65,7 @@ def main(number: int, folder: str) -> None:
 
 
 class Served:
-    """What is asked of a solution, in this order: load, make, call, hold, time, results."""
+    """What is asked of a solution, in this order: load, make, call, hold, time, results, draw, count."""
 
     def __init__(self, place: torch.device, clock: EventClock | None):
         self.place = place
@@ -73,6 +74,7 @@ class Served:
         self.model: Any = None
         self.sets: list[Any] = []  # of inputs that are timed
         self.results: list[Any] = []  # of the last timed call on each
+        self.drawn: list[Drawn] = []  # the sets, for calls that are counted
         self.own: set[str] = set()  # kernels that were launched, as far as is seen here
 
     def do_load(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
@@ -128,6 +130,20 @@ class Served:
             found = self.clock.times(self.model, self.sets, table["plan"], table["weights"])
         self.results = found.results
         return {"kind": "times", "us": found.us, "sums": found.sums}, None
+
+    def do_draw(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
+        """Makes room for the inputs of calls that are counted."""
+        self.drawn = [Drawn(s) for s in self.sets]
+        return {"kind": "drawn"}, None
+
+    def do_count(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
+        """Calls as often as is asked. Nothing is sent but a few sums: the judge's clock runs."""
+        request = Request(table["seed"], table["calls"])
+        with torch.no_grad():
+            sums = counted(self.model, self.drawn, request, table["scales"])
+        if self.clock:
+            self.clock.wait()
+        return {"kind": "counted", "sums": sums}, None
 
     def do_results(self, table: dict[str, Any], _: Any) -> tuple[dict[str, Any], Any]:
         """What the last timed call on each set gave."""

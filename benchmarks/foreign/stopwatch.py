@@ -74,7 +74,7 @@ class EventClock:
             start = self.mark()
             result = call(*given)
             marks.append((start, self.mark()))
-            added.append(told.of(result))
+            added.append(told.of(result, draw))
             if draw == UNCHANGED:  # at once: each call may give the same memory
                 results[at] = tree_map(_own, result)
         self.wait()
@@ -88,7 +88,7 @@ class Inputs:
     def __init__(self, given: Sequence[Any]):
         self._given = list(given)
         self._own = tree_map(_own, list(given))
-        self._scaled = [_may_be_scaled(v) for v in tree_flatten(list(given))[0]]
+        self._scaled = [may_be_scaled(v) for v in tree_flatten(list(given))[0]]
 
     @property
     def vary(self) -> bool:
@@ -118,14 +118,14 @@ def _factors(value: torch.Tensor, seed: int) -> Iterator[torch.Tensor]:
     known: dict[int, torch.Tensor] = {}
     for axis, size in enumerate(value.shape):
         if size not in known:
-            drawn = torch.rand(size, generator=rng, device=value.device)
+            drawn = torch.rand(size, generator=rng, dtype=torch.float32, device=value.device)
             known[size] = torch.exp2(-drawn / value.ndim)
         yield known[size].view(-1, *[1] * (value.ndim - 1 - axis))
 
 
-def _may_be_scaled(value: Any) -> bool:
-    """Whether it is a tensor of floats; those that are whole numbers alone may stand for labels or masks."""
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+def may_be_scaled(value: Any) -> bool:
+    """Whether it is a tensor of floats with an axis; those that are whole numbers alone may stand for labels or masks."""
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point() or not value.ndim:
         return False
     return value.element_size() > 1 and not bool((value == value.round()).all())
 

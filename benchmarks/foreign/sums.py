@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_flatten
 from benchmarks.foreign.frames import is_sent
 
 MOST = 1 << 27  # weights of a tensor: a longer one has them over and over
+SHIFTS = 1 << 16  # by how many places the weights of two calls may be apart
 
 
 @dataclass(slots=True)
@@ -21,24 +22,28 @@ class Sums:
     seed: int
     _weights: dict[tuple[Any, ...], torch.Tensor] = field(default_factory=dict)
 
-    def of(self, result: Any) -> list[torch.Tensor]:
+    def of(self, result: Any, shift: int = 0) -> list[torch.Tensor]:
         """Of each tensor of a result the sum of its elements by weights, one number. Nothing waits for the
-        device."""
-        return [self._sum(n, t) for n, t in enumerate(_tensors(result))]
+        device.
+
+        shift: where the weights of this call begin. With the same ones in all calls a linear function's sums
+        would be products of its inputs and of weights that it was applied to once.
+        """
+        return [self._sum(n, t, shift % SHIFTS) for n, t in enumerate(_tensors(result))]
 
     def norms(self, result: Any) -> list[float]:
         """Of each tensor the norm of what is added, as the weights are spread."""
         return [float(t.detach().double().norm()) / math.sqrt(12.0) for t in _tensors(result)]
 
-    def _sum(self, place: int, tensor: torch.Tensor) -> torch.Tensor:
+    def _sum(self, place: int, tensor: torch.Tensor, shift: int) -> torch.Tensor:
         flat = tensor.detach().reshape(-1)
         if flat.dtype not in (torch.float32, torch.float64):
             flat = flat.float() if flat.is_floating_point() else flat.double()
         parts = flat.split(MOST)
         if not flat.numel():
             return torch.zeros((), device=flat.device)
-        weights = self._of(place, parts[0])
-        found = torch.dot(parts[0], weights)
+        weights = self._of(place, parts[0])[shift:]
+        found = torch.dot(parts[0], weights[: parts[0].numel()])
         for part in parts[1:]:
             found = found + torch.dot(part, weights[: part.numel()])
         return found
@@ -47,7 +52,8 @@ class Sums:
         key = (place, part.numel(), part.dtype, part.device)
         if key not in self._weights:
             rng = torch.Generator(part.device).manual_seed(self.seed + place)
-            drawn = torch.rand(part.numel(), generator=rng, device=part.device)
+            form = dict(dtype=torch.float32, device=part.device)  # whatever a solution's default is
+            drawn = torch.rand(part.numel() + SHIFTS, generator=rng, **form)
             self._weights[key] = drawn.sub_(0.5).to(part.dtype)
         return self._weights[key]
 
