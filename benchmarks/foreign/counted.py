@@ -20,10 +20,8 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from benchmarks.foreign.stopwatch import may_be_scaled
 from benchmarks.foreign.sums import Sums
 
-TOGETHER, TOGETHER_BYTES = (
-    256,
-    256 << 20,
-)  # inputs that lie side by side, so that caches do not hold them
+# Inputs that are made together, contiguous in memory, so that caches do not hold them
+TOGETHER, TOGETHER_BYTES = 256, 256 << 20
 SEEDS = 1 << 40
 
 

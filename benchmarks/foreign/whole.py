@@ -174,9 +174,7 @@ class Counting:
         )
         for each in answered:
             for n, total in enumerate(each.sums):
-                if not all(
-                    isfinite(one) for one in total
-                ):  # all that follow would be no numbers either
+                if not all(map(isfinite, total)):  # all that follow would be no numbers either
                     raise Refused("wrong", f"in a counted call, number {n}: a sum is no number")
             count = min(each.request.calls, CHECKED // REQUESTS)
             chosen = set(rng.sample(range(each.request.calls), count))
