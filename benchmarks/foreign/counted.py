@@ -57,7 +57,7 @@ def counted(
 ) -> list[list[float]]:
     """The sums over results of each call of a request.
 
-    call: a solution, or what stands for one. drawn: of each set of inputs. scales: what the sums of a call are
+    call: a solution, or its stand-in. drawn: of each set of inputs. scales: what the sums of a call are
     multiplied by where the next call's inputs follow from them. A result is added up before the next call,
     which may give the same memory.
     """

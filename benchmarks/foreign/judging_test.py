@@ -231,7 +231,7 @@ def test_a_solution_that_skips_some_of_many_calls_is_refused(timed, every):
 
 
 def test_a_solution_that_looks_ahead_sees_no_inputs_of_later_calls(timed):
-    """All inputs of a batch lie side by side; it computes them together at the first of them."""
+    """All inputs of a batch are contiguous in memory; it computes them together at the first of them."""
     kept = {}
 
     def cheat(fake, x):

@@ -67,14 +67,14 @@ def _of_caches(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
     """Those of `serpentine` and `cache`."""
-    turned = {
+    backwards = {
         s.index for la in launches for s in la.statements() if isinstance(s, Loop) and s.backwards
     }
     for decision in schedule.of("serpentine"):
         index = decision.subject.removesuffix(".outer")
-        if index not in turned:
+        if index not in backwards:
             why = f"no launch has a second loop over `{index}`"
-            yield decision, _nothing(decision, why, {f"{i}.outer" for i in turned})
+            yield decision, _nothing(decision, why, {f"{i}.outer" for i in backwards})
     hinted = {t for la in launches for t in _hinted(la, machine.rendering.hints_of)}
     again = {t for la in launches for t, n in times_loaded(la).items() if n > 1}
     for decision in schedule.of("cache"):

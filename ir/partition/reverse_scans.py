@@ -13,12 +13,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ir.affine import affine
-from ir.partition.shifted_scans import is_scan
+from ir.partition.shifted_scans import with_scans_instead
 from ir.partition.views import is_plain
 from ir.sizes import value as number
 from ir.spec import Apply, Equation, Expr, Index, Number, Read, Spec
-from ir.verify import Facts, facts
-from ir.visit import pruned, rebuilt
+from ir.verify import Facts
+from ir.visit import rebuilt
 
 
 def with_reverse_scans(spec: Spec, aliases: Collection[str] = ()) -> Spec:
@@ -26,24 +26,19 @@ def with_reverse_scans(spec: Spec, aliases: Collection[str] = ()) -> Spec:
 
     aliases: tensors that show memory under another shape; their equations stay.
     """
-    kept = {t.name for t in spec.outputs} | set(aliases)
-    scans = {e.target: e for e in spec.equations if is_scan(spec, e) and e.target not in kept}
-    if not scans:
-        return spec
-    known, made = facts(spec), []
-    for e in spec.equations:
-        plain = e.target not in aliases and isinstance(e.value, Read) and is_plain(e)
-        scan = scans.get(e.value.tensor) if plain and isinstance(e.value, Read) else None
-        alone = scan and [r for r in spec.equations if scan.target in r.sources()] == [e]
-        made.append((scan and alone and _reversed(e, scan, known)) or e)
-    return pruned(replace(spec, equations=tuple(made)))
+    return with_scans_instead(spec, aliases, _read, _reversed)
 
 
-def _reversed(e: Equation, scan: Equation, known: Facts) -> Equation | None:
+def _read(e: Equation) -> Read | None:
+    """The read that an equation is."""
+    return e.value if isinstance(e.value, Read) and is_plain(e) else None
+
+
+def _reversed(e: Equation, scan: Equation, read: Read, known: Facts) -> Equation | None:
     """The reverse scan in the place of an equation that reads one; None where it reads it otherwise."""
-    value, read = scan.scan, e.value
+    value = scan.scan
     shapes = [[number(n, {}) for n in known.tensors[t].shape] for t in (e.target, scan.target)]
-    if not isinstance(read, Read) or read.pad is not None or shapes[0] != shapes[1]:
+    if read.pad is not None or shapes[0] != shapes[1]:
         return None
     dim = scan.indices.index(value.along)
     index, last = e.indices[dim], shapes[0][dim] - 1

@@ -9,7 +9,7 @@ So an exclusive scan is stored once, and not read again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -27,16 +27,30 @@ def with_shifted_scans(spec: Spec, aliases: Collection[str] = ()) -> Spec:
 
     aliases: tensors that show memory under another shape; their equations stay.
     """
+    return with_scans_instead(spec, aliases, _later, _shifted)
+
+
+def with_scans_instead(
+    spec: Spec,
+    aliases: Collection[str],
+    read_of: Callable[[Equation], Read | None],
+    instead: Callable[[Equation, Equation, Read, Facts], Equation | None],
+) -> Spec:
+    """The spec with other scans in the place of equations that alone read one.
+
+    aliases: as above. read_of: what an equation reads, and nothing else; None of another one.
+    instead: the scan in the place of an equation, by the scan that it reads and how; None where it stays.
+    """
     kept = {t.name for t in spec.outputs} | set(aliases)
     scans = {e.target: e for e in spec.equations if is_scan(spec, e) and e.target not in kept}
     if not scans:
         return spec
     known, made = facts(spec), []
     for e in spec.equations:
-        read = None if e.target in aliases else _later(e)
+        read = None if e.target in aliases else read_of(e)
         scan = scans.get(read.tensor) if read is not None else None
         alone = scan and [r for r in spec.equations if scan.target in r.sources()] == [e]
-        made.append((scan and read and alone and _shifted(e, scan, read, known)) or e)
+        made.append((scan and read and alone and instead(e, scan, read, known)) or e)
     return pruned(replace(spec, equations=tuple(made)))
 
 

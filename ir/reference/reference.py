@@ -287,7 +287,7 @@ class _Run:
         return _reduced(expr.reduction, self.values.of(expr.body, inner), expr.over, serial)
 
     def _parts(self, expr: Reduce, inner: Spans) -> Labelled:
-        """A sum of products over parts of ranges: what lies in none of them is multiplied by 0."""
+        """A sum of products over parts of ranges: terms outside of all of them are multiplied by 0."""
         parts = [self.values.of(f, inner) for f in factors(expr.body)]
         for r in (r for r in expr.ranges if r.partial):
             place = self.values.of(Index(r.index), inner)

@@ -23,9 +23,8 @@ SUMMED = (64, 32, 128)  # by a product, at a time
 WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
 ROWS = (1, 2, 4, 8, 16)  # at a time, where each is reduced
-FEW = ROWS[
-    :3
-]  # the same, of a part of a sum: a hinge loss took 984 us on an H200 with 8 and 512 threads, and 940 us with 4
+# The same of a part of a sum: a hinge loss took 984 us on an H200 with 8 and 512 threads, and 940 us with 4
+FEW = ROWS[:3]
 # Phases of what is stored that are contiguous, and periods of a tile
 FEW_PHASES, PERIODS = 4, (128, 64, 32, 16)
 FEW_ROWS = (1, 4, 16)  # of several reduced indices
@@ -36,7 +35,7 @@ ACROSS = (256, 64, 32)  # of such a row at a time
 REDUCED = (4096, 2048, 1024)  # of a row that is too long to be held whole
 # The same of a long part of a sum, and of long rows that begin anywhere in a vector, of which each element is a load: the
 # largest that adds nothing to the end of a row. On an H200 two norms of rows of 65,535 took 8.0 ms in tiles of 2048, and
-# one of them 6.2 ms in tiles of 16384. With passes that turn, tiles of 16384 and 32768 took 5.42 and 5.34 ms there, and
+# one of them 6.2 ms in tiles of 16384. With serpentine passes, tiles of 16384 and 32768 took 5.42 and 5.34 ms there, and
 # 7.02 and 6.85 ms on an H100.
 LONG_PART, UNALIGNED = (1 << 16, (4096,)), (1 << 15, (32768, 16384))
 # The same of a scan. On an H100 rows of 32,768 took 3.00 ms in tiles of 1024, and 2.93 ms so.

@@ -20,7 +20,7 @@ SHARE = 0.4  # of later ones
 
 @dataclass(frozen=True, slots=True)
 class NearFirst:
-    """A policy whose first proposals are for what lies near their parent, where they name no other operator."""
+    """A policy whose first proposals are for schedules near their parent, where they name no other operator."""
 
     policy: Policy
 

@@ -65,7 +65,7 @@ SORTS = {  # what the figures `busy_<sort>` are of
 }
 MEETING = 3  # latencies of the cache at a grid barrier: a fence, a flag, and who sees it
 KEPT = 0.6  # share of the cache that holds what is read again
-# Of what stays in the cache where passes over rows turn, the share that stays where they all begin at the same end and
+# Of what stays in the cache of rows that a program reads again, the share that stays where they all begin at the same end and
 # it is told what is read again. By times on an H200, of a norm of rows of 65,535 and a softmax of rows of 393,216,
 # 0.20 and 0.06 stayed where every second pass ran backwards (0.23 and 0.05 by `_kept`), 0.34 and 0.12 with hints (0.48 and 0.13), and
 # 0.29 and 0.02 with hints alone.
@@ -417,7 +417,7 @@ def _kept(
 ) -> float:
     """The share of its rows that programs find in the cache where they read them again: where every second
     pass begins with what the one before left there, and where the cache is told to keep what is read again.
-    Programs are not in step, so the share of what lies between two passes is less than what there is room for.
+    Programs are not in step, so a smaller share of rows is still there than there is room for.
 
     passes: the loads of a tensor, each with the bytes of all programs that run together."""
     first = [bytes_ for move, bytes_ in passes if move.cache != "evict_first"]

@@ -440,7 +440,7 @@ def fetched(*lines):
     return terms_of(nest, LONG)["fetched_bytes"] / (4096 * 65536 * 4)
 
 
-def test_passes_that_turn_find_rows_in_the_cache():
+def test_serpentine_passes_find_rows_in_the_cache():
     stored = "cache(y, hint=evict_first)"
     plain, told, back = fetched(), fetched(TOLD, stored), fetched(SERPENTINE)
     both, most = fetched(SERPENTINE, TOLD), fetched(SERPENTINE, TOLD, stored)
