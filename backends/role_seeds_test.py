@@ -26,10 +26,11 @@ def words(schedule, verb):
 
 
 def test_attention_has_its_second_matmul_one_iteration_later():
-    boxes, later = seeds_of("attention", ATTENTION)
+    boxes, later, sooner = seeds_of("attention", ATTENTION)
     assert words(boxes, "copy") == ["copy(k, by=bulk)", "copy(v, by=bulk)"]
     assert words(later, "overlap") == ["overlap(o)"]
     assert "tile(n, size=128)" in words(later, "tile")
+    assert words(sooner, "overlap") == ["overlap(o, ahead=1)"]
 
 
 def test_a_matmul_has_wide_tiles_and_blocks_that_stay():

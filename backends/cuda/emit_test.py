@@ -28,6 +28,7 @@ BOXED = {
     "windowed": [dict(B=1, H=11, W=35, C=72, O=72, P=6, Q=18)],
     "fetched": [dict(H=2, M=96, N=96, D=64)],
     "overlapped": [dict(H=2, M=96, N=200, D=64)],
+    "ahead": [dict(H=2, M=96, N=200, D=64)],
 }
 
 

@@ -24,13 +24,15 @@ def shape_word(shape: tuple[int, int, int]) -> str:
 
 def matmul_of(
     schedule: Schedule, target: str
-) -> tuple[tuple[int, int] | None, tuple[int, int, int] | None, bool]:
+) -> tuple[tuple[int, int] | None, tuple[int, int, int] | None, bool, bool]:
     """The parts of M and N that warps compute, and the shape of the instruction, None where the schedule
-    leaves them to the backend; whether it is done one iteration later."""
+    leaves them to the backend; whether it is done one iteration later, and what comes before it one ahead."""
     subject = owner(schedule, target)
-    warps, instruction = (schedule.find(verb, subject) for verb in ("warps", "instruction"))
+    verbs = ("warps", "instruction", "overlap")
+    warps, instruction, overlap = (schedule.find(verb, subject) for verb in verbs)
     return (
         (warps.number("m"), warps.number("n")) if warps else None,
         shape_of(instruction.option("shape")) if instruction else None,
-        schedule.find("overlap", subject) is not None,
+        overlap is not None,
+        overlap is not None and overlap.option("ahead") is not None,
     )

@@ -294,10 +294,11 @@ _TABLE = (
     Verb(
         "overlap",
         "a matmul in the iteration that computes its operand -> in the next one, in flight with the matmul "
-        "before it and with what is computed from that (as FlashAttention-3 within a warpgroup)",
+        "before it and with what is computed from that (as FlashAttention-3 within a warpgroup); with "
+        "`ahead=1` the matmul before it is in the iteration before its own, too",
         "reduction",
         {},
-        {},
+        {"ahead": "positive"},
     ),
     Verb(
         "unroll_loop",

@@ -198,6 +198,8 @@ class Dot(Statement):
     instruction: tuple[int, int, int] | None = None
     # Whether an iteration of its loop multiplies what the one before computed.
     overlaps: bool = False
+    # And whether that one multiplies what comes before it for the next one.
+    ahead: bool = False
     # Of a and b, which are multiplied by them: of an element for each block of the last index of `over`.
     scales: tuple[Tile, ...] = ()
 

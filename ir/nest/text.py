@@ -109,9 +109,10 @@ def space_of(value: Value, launch: Launch, machine: Machine) -> str:
 
 def _matmul(s: Dot) -> str:
     """What is decided on a matmul."""
+    ahead = ", what comes before it one ahead" if s.ahead else ""
     shape = ", by m{}n{}k{}".format(*s.instruction) if s.instruction else ""
     warps = ", warps {} x {}".format(*s.warps) if s.warps else ""
-    return shape + warps + (", one iteration later" if s.overlaps else "")
+    return shape + warps + (", one iteration later" if s.overlaps else "") + ahead
 
 
 def _value(value: Value) -> str:

@@ -21,6 +21,7 @@ from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 
 MOST_WARPS = 16  # of a block, that edits share out
 FEWEST_COLUMNS = 64  # of the instructions that edits propose, where N varies
+AHEAD = (("ahead", 1),)  # of `overlap`
 Shape = tuple[int, int, int]
 Change = tuple[Decision | None, Decision | None]
 
@@ -42,7 +43,8 @@ def shapes(machine: Machine, dtype: str = "") -> tuple[Shape, ...]:
 
 
 def check_decision(decision: Decision, machine: Machine) -> None:
-    """KernelError where the chip has no such instruction, or parts are no powers of two."""
+    """KernelError where the chip has no such instruction, parts are no powers of two, or a matmul would be further
+    ahead than its loop can be."""
     if decision.verb == "instruction":
         known = shapes(machine)
         if shape_of(decision.option("shape")) not in known:
@@ -52,6 +54,12 @@ def check_decision(decision: Decision, machine: Machine) -> None:
                 allowed=_words(known) or f"none: the file of `{machine.name}` names no family",
                 hint=f"drop {decision}",
             )
+    if decision.verb == "overlap" and decision.number("ahead", 1) != 1:
+        raise KernelError(
+            "a matmul is at most one iteration ahead",
+            place=decision.place,
+            allowed="ahead=1",
+        )
     if decision.verb == "warps":
         for name in ("m", "n"):
             parts = decision.number(name)
@@ -187,7 +195,8 @@ def changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change
         yield from _options(schedule, "warps", subject, [(("m", m), ("n", n)) for m, n in parts])
     for subject in computed[1:] if "overlap" in verbs else ():
         old = schedule.find("overlap", subject)
-        yield old, None if old else Decision("overlap", subject)
+        kinds = (None, Decision("overlap", subject), Decision("overlap", subject, AHEAD))
+        yield from ((old, new) for new in kinds if new != old)
 
 
 def _options(

@@ -6,6 +6,7 @@ nor what is in flight with what. So a search tries these beside the seed:
     boxes    the seed; all that is prefetched is copied in bulk
     wide     and the result's tile has 256 columns; it is stored in bulk, by blocks that stay
     later    and of two matmuls in a loop, the second one is done one iteration later
+    sooner   and the first one is one iteration ahead
     rows     and two warpgroups have 64 rows each
     small    of a triangle: one warpgroup with 64 rows, and as many blocks as a multiprocessor holds
 
@@ -25,11 +26,13 @@ from ir.nest.nest import Load, Loop, LoopNest
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from machines.gpu.index_roles import roles
+from machines.gpu.matmuls import AHEAD
 
 COLUMNS = 256  # the most of one instruction of a warpgroup
 STEP = 128  # of the loop between two matmuls
 ROWS, WARPGROUP, WARP = 64, 128, 32  # rows of a warpgroup; its threads; those of a warp
 STAGES = (3, 2)
+AHEAD_STAGES = 3  # where a matmul is one iteration ahead
 GROUP = 16  # rows of tiles that blocks walk through together
 
 
@@ -47,6 +50,7 @@ def with_roles(
         [boxes],
         _wide(spec, boxes),
         later,
+        [_sooner(s) for s in later if _stages(s) >= AHEAD_STAGES],
         [_rows(spec, s, STEP) for s in later],
         _small(spec, boxes, machine),
     ]
@@ -108,6 +112,17 @@ def _later(schedule: Schedule, machine: Machine, size: int) -> Iterator[Schedule
     for stages in STAGES:
         deep = [pipeline(d.subject, stages) for d in schedule.of("pipeline")]
         yield changed(schedule, step, *deep, Decision("overlap", products[-1]))
+
+
+def _stages(schedule: Schedule) -> int:
+    return min(d.number("stages") for d in schedule.of("pipeline"))
+
+
+def _sooner(schedule: Schedule) -> Schedule:
+    """With the first of two matmuls one iteration ahead, where the second one is one later."""
+    return changed(
+        schedule, *(Decision("overlap", d.subject, AHEAD) for d in schedule.of("overlap"))
+    )
 
 
 def _rows(spec: Spec, schedule: Schedule, count: int) -> Schedule:

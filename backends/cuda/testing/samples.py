@@ -51,6 +51,7 @@ SPECS = {
     "pingpong": "staged",
     "fetched": "streamed",
     "overlapped": "streamed",
+    "ahead": "streamed",
 }  # whose file has another name
 BULK_CASES = {  # for machines with a DMA engine
     "produced": f"{CASES['staged']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)\n"
@@ -73,6 +74,7 @@ BULK_CASES = {  # for machines with a DMA engine
     "copy(k, by=bulk)\ncopy(v, by=bulk)\nfuse(l, into=o)\nonline(mx, into=o)\nprecision(o, dtype=bf16)\noverlap(o)\n"
     "threads(y, count=128)",
 }
+BULK_CASES["ahead"] = BULK_CASES["overlapped"].replace("overlap(o)", "overlap(o, ahead=1)")
 # What a machine without a case's instruction decides.
 WIDENED = {("eight", "a100"): "\nprecision(acc, dtype=bf16)"}
 

@@ -47,6 +47,7 @@ CASES = {  # decisions for the kernel of a case, which is in FOLDER
     "overlapped": f"{_STREAMED}\npipeline(k, stages=3)\npipeline(v, stages=3)\ncopy(k, by=bulk)\n"
     "copy(v, by=bulk)\nfuse(l, into=o)\nonline(mx, into=o)\nprecision(o, dtype=bf16)\noverlap(o)\nthreads(y, count=128)",
 }
+CASES["ahead"] = CASES["overlapped"].replace("overlap(o)", "overlap(o, ahead=1)")
 _EIGHT = (
     _MATMUL.replace("tile(k, size=32)", "tile(k, size=64)")
     + "pipeline(x, stages=2)\npipeline(w, stages=2)\nthreads(y, count=128)"
@@ -96,6 +97,7 @@ SPECS = {  # whose file has another name
     ),
     "fetched": "streamed",
     "overlapped": "streamed",
+    "ahead": "streamed",
     "whole_warps": "whole",
     "padded": "split",
     "tapped_warps": "tapped",
@@ -120,6 +122,7 @@ SIZES = {
     "produced": (dict(M=9, K=35, N=11), dict(M=9, K=40, N=24)),
     "fetched": (dict(H=1, M=9, N=70, D=13), dict(H=1, M=8, N=64, D=64)),
     "overlapped": (dict(H=1, M=9, N=150, D=16),),
+    "ahead": (dict(H=1, M=9, N=150, D=16), dict(H=1, M=3, N=40, D=13)),
     "clustered": (dict(M=70, K=40, N=64),),
     "pingpong": (dict(M=70, K=40, N=200),),
     "rounded": (dict(M=9, K=35, N=11), dict(M=9, K=40, N=24)),

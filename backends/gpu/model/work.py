@@ -180,7 +180,8 @@ class _Counter:
     ) -> tuple[float, float, float, float]:
         """Seconds of one execution: waiting for loads, for other results, moving, computing."""
         fetch = after = moving = alone = 0.0
-        later = beside = 0.0  # of matmuls one iteration later, and of what hides them
+        later = beside = 0.0  # of matmuls one iteration later or ahead, and of what hides them
+        ahead = any(isinstance(s, Dot) and s.ahead for s in block)
         asked = False
         for s in block:
             if isinstance(s, Loop):
@@ -196,9 +197,9 @@ class _Counter:
                 asked = True
             elif not isinstance(s, Load):
                 asked = False
-            after += wait
+            after += wait if not (ahead and isinstance(s, Dot)) else 0.0
             busy = self._busy(seconds, around)
-            if isinstance(s, Dot) and s.overlaps:
+            if isinstance(s, Dot) and (s.overlaps or ahead):
                 later += busy
                 continue
             if isinstance(s, Dot):

@@ -19,6 +19,7 @@ class Decided:
     shape: tuple[int, int, int] | None = None  # M, N and K of the instruction
     warps: tuple[int, int] | None = None  # parts of M and of N
     overlaps: bool = False  # whether it is done in the iteration after that of its operand
+    ahead: bool = False  # and the matmul before it in the iteration before
 
     def rows(self, table: Sequence[MatrixInstruction]) -> Sequence[MatrixInstruction]:
         """The instructions that are left."""
@@ -46,5 +47,5 @@ NONE: Mapping[str, Decided] = MappingProxyType({})
 def decided(launch: Launch) -> Mapping[str, Decided]:
     """The decisions on the matmuls of a launch, by the value that holds the result."""
     dots = (s for s in launch.statements() if isinstance(s, Dot))
-    own = {s.value: Decided(s.instruction, s.warps, s.overlaps) for s in dots}
+    own = {s.value: Decided(s.instruction, s.warps, s.overlaps, s.ahead) for s in dots}
     return {name: one for name, one in own.items() if one != Decided()}

@@ -37,11 +37,6 @@ class Overlap:
         """The first iteration, without `later`."""
         return (*self.before, self.first, *self.between, *self.updates)
 
-    def last(self) -> Name | None:
-        """What `between` computes in the end."""
-        made = [s.name for s in self.between if isinstance(s, to.Each | to.Reduce | to.Shuffle)]
-        return made[-1] if made else None
-
     def again(self, stage_before: Expr, freed: Sequence[to.Statement]) -> to.Block:
         """Each other iteration. freed: what gives back the stage of the iteration before."""
         return (
@@ -50,7 +45,7 @@ class Overlap:
             replace(self.later, b_stage=stage_before, pending=2),
             to.WarpgroupWait(self.first.to, pending=1),
             *self.between,
-            to.WarpgroupWait(self.later.to, after=self.last()),
+            to.WarpgroupWait(self.later.to, after=last_made(self.between)),
             *freed,
             *self.updates,
         )
@@ -67,30 +62,36 @@ def overlap(
     found = [n for n, s in enumerate(block) if isinstance(s, to.WarpgroupMultiply)]
     every = [s for s in to.statements(block) if isinstance(s, to.WarpgroupMultiply)]
     if len(found) != 2 or len(every) != 2 or block[found[1]].to != later:  # type: ignore[attr-defined]
-        raise _refused(later, "it is not the second of two matmuls of warpgroups in its loop")
+        raise refused(
+            later, "later", "it is not the second of two matmuls of warpgroups in its loop"
+        )
     first, second = (block[n] for n in found)
     assert isinstance(first, to.WarpgroupMultiply) and isinstance(second, to.WarpgroupMultiply)
     if second.a not in fragments or second.b not in set(tiles):
-        raise _refused(
-            later, "its operand A is not in registers, or B is not copied in bulk in the loop"
+        raise refused(
+            later,
+            "later",
+            "its operand A is not in registers, or B is not copied in bulk in the loop",
         )
     own = {second.to, second.a}
     between = block[found[0] + 1 : found[1]]
-    updates = [s for s in between if _written(s) & own]
+    updates = [s for s in between if written(s) & own]
     updates = [
         s for s in between if s in updates or _rounds(s, second.a, fragments, block, updates)
     ]
     others = [s for s in (*between, *block[found[1] + 1 :]) if s not in updates]
-    if any((_written(s) | reads([s])) & own for s in (*block[: found[0]], first, *others)):
-        raise _refused(later, "the loop uses its result or its operand elsewhere")
+    if any((written(s) | reads([s])) & own for s in (*block[: found[0]], first, *others)):
+        raise refused(later, "later", "the loop uses its result or its operand elsewhere")
     if second.to in reads(updates) or not all(
-        _written(s) & own or isinstance(s, to.Each) for s in updates
+        written(s) & own or isinstance(s, to.Each) for s in updates
     ):
-        raise _refused(later, "its operand is not computed by itself")
+        raise refused(later, "later", "its operand is not computed by itself")
     for s in updates:  # which move behind the others
         passed = block[block.index(s) + 1 :]
-        if any(_written(x) & reads([s]) for x in passed if x in others):
-            raise _refused(later, "what its operand is computed from changes in the same iteration")
+        if any(written(x) & reads([s]) for x in passed if x in others):
+            raise refused(
+                later, "later", "what its operand is computed from changes in the same iteration"
+            )
     return Overlap(block[: found[0]], first, tuple(others), tuple(updates), second)
 
 
@@ -114,7 +115,7 @@ def _rounds(
     return fragments[s.name].dtype == fragments[operand].dtype and s.name not in reads(elsewhere)
 
 
-def _written(s: to.Statement) -> frozenset[Name]:
+def written(s: to.Statement) -> frozenset[Name]:
     """The fragments that a statement gives a value to, with those inside it."""
     inner = list(to.statements((s,)))
     return frozenset(
@@ -122,5 +123,12 @@ def _written(s: to.Statement) -> frozenset[Name]:
     )
 
 
-def _refused(name: Name, why: str) -> BackendError:
-    return BackendError("emit", f"`{name.stem}` is not multiplied one iteration later: {why}")
+def last_made(block: to.Block) -> Name | None:
+    """What a block computes in the end."""
+    made = [s.name for s in block if isinstance(s, to.Each | to.Reduce | to.Shuffle)]
+    return made[-1] if made else None
+
+
+def refused(name: Name, when: str, why: str) -> BackendError:
+    """Why a matmul is not done one iteration `later` or `ahead`."""
+    return BackendError("emit", f"`{name.stem}` is not multiplied one iteration {when}: {why}")

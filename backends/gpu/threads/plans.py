@@ -44,6 +44,7 @@ class Plan:
     scales: tuple[tuple[Spread, Spread], ...] = ()
     k_major: bool = False  # whether it reads tiles that are contiguous along K alone
     overlaps: bool = False  # whether the schedule has it done one iteration later
+    ahead: bool = False  # and the one before it one iteration ahead
     tensor: bool = False  # whether it is added up in tensor memory
 
 
@@ -88,7 +89,7 @@ def plans(
             what = f"no instruction multiplies {rows} x {columns} elements over {depth} with scales"
             raise BackendError("emit", f"{what}, as `{one.name.stem}` is tiled")
         made = made or _by_threads(rows, columns, warps, warp_bits)
-        found[key] = replace(made, overlaps=own.overlaps)
+        found[key] = replace(made, overlaps=own.overlaps, ahead=own.ahead)
     return found
 
 

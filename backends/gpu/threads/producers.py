@@ -21,13 +21,15 @@ from typing import Any
 from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
+from backends.gpu.threads.ahead import STAGES, Ahead, parts_ahead
 from backends.gpu.threads.boxes import BOXES, Boxed, map_of, origins
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.overlaps import Overlap, above, overlap
 from backends.gpu.threads.prune import reads
+from backends.gpu.threads.rings import Ring
 from backends.gpu.threads.signals import Signal
-from backends.gpu.threads.staging import COPY_BYTES, advanced, in_flight
+from backends.gpu.threads.staging import COPY_BYTES, in_flight
 from backends.gpu.tile import Name
 from backends.gpu.values import scaled, times
 from ir.nest.nest import Roles
@@ -331,7 +333,12 @@ class Producers(Boxed):
         if late := next((x.to for x in multiplies if x.to in self.later), None):
             self.later.remove(late)
             parts = overlap(consumed, late, self.fragments, ring.tiles)
-            self._overlapped(s, ring, parts, some, over)
+            if late in self.sooner:
+                self.sooner.remove(late)
+                made = parts_ahead(parts, self.fragments, self.temporary)
+                self._sooner(s, ring, made, some, over)
+            else:
+                self._overlapped(s, ring, parts, some, over)
             return
         if any(x.a in self.fragments for x in multiplies):  # the next load would overwrite it
             flies = None
@@ -379,6 +386,32 @@ class Producers(Boxed):
         for x in made if certain else (to.Guard(of.Compute("gt", (high, low)), made),):
             self.put(x)
 
+    def _sooner(self, s: of.Loop, ring: Ring, parts: Ahead, certain: bool, over: to.Block) -> None:
+        """The consumers' side of a loop whose first matmul is done one iteration ahead. over: as above."""
+        if ring.stages < STAGES:
+            what = f"a matmul one iteration ahead needs {STAGES} stages"
+            raise BackendError("emit", f"{what}; there are {ring.stages}")
+        low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
+        stage, second = ring.stage("read"), above(low, s.tile)
+        past = Apply("add", (to.Element(name), Number(s.tile)))
+        made, after, parity = ring.after("read", of.Compute("ge", (past, high)))
+        for one in made:
+            self.fragment(one.name, "i32")
+        await_next = (*made, to.Await(ring.full, after, parity))
+        full = to.Await(ring.full, stage, ring.parity("read"))
+        once = (full, *parts.once(stage, await_next, after), *ring.next("read"))
+        again = (*parts.again(stage, await_next, after, over), *ring.next("read"))
+        done = (
+            *parts.begin,
+            to.Loop(name, low, second, s.tile, once, certain=True),
+            to.Loop(name, second, high, s.tile, again),
+            to.WarpgroupWait(parts.later.to),
+            *over,
+            *parts.end,
+        )
+        for x in done if certain else (to.Guard(of.Compute("gt", (high, low)), done),):
+            self.put(x)
+
     def _late(
         self, block: tuple[to.Statement, ...], ring: Ring, certain: bool
     ) -> tuple[int, int] | None:
@@ -415,64 +448,6 @@ class _Loop:
         for x in loop.body:
             if isinstance(x, of.StepOrigin) or isinstance(x, of.Assign) and x.name.sort == "origin":
                 self.own.add(x.name)
-
-
-class Ring:
-    """Stages of shared memory that producers fill, and where each role is in it."""
-
-    def __init__(
-        self,
-        stem: str,
-        number: int,
-        stages: int,
-        tiles: tuple[Name, ...],
-        divided: tuple[str, ...],
-    ):
-        self.stem = stem
-        self.number = number
-        self.stages = stages
-        self.tiles = tiles
-        self.divided = divided  # of each tile the axis that a cluster's blocks share; empty: none
-        self.shared = any(divided)
-        self.loop = (stages, self.shared)  # what loops of one ring have alike
-        self.full, self.empty = self._name("full"), self._name("empty")
-
-    def _name(self, sort: str) -> Name:
-        return Name(sort, self.stem, copy=self.number)
-
-    def stage(self, role: str) -> Expr:
-        """The stage that a role is at. role: "read" or "write"."""
-        return to.Element(self._name(f"{role}_stage")) if self.stages > 1 else Number(0)
-
-    def parity(self, role: str) -> to.Element:
-        """The parity of the phase that it waits for."""
-        return to.Element(self._name(f"{role}_parity"))
-
-    def freed(self, stage: Expr) -> to.Arrive:
-        """What gives a stage back, to the producers of all blocks that copy to it."""
-        return to.Arrive(self.empty, stage, warps=True, everywhere=self.shared)
-
-    def begun(self, role: str, parity: int) -> list[to.Each]:
-        """What it begins with."""
-        stage = [to.Each(self._name(f"{role}_stage"), Number(0))] if self.stages > 1 else []
-        return [*stage, to.Each(self._name(f"{role}_parity"), Number(parity))]
-
-    def next(self, role: str) -> list[to.Each]:
-        """What takes it to the next stage; the parity changes with each round."""
-        parity = self.parity(role)
-        other: Expr = Apply("sub", (Number(1), parity))
-        if self.stages == 1:
-            return [to.Each(parity.name, other)]
-        last = of.Compute("eq", (self.stage(role), Number(self.stages - 1)))
-        flipped = to.Each(parity.name, of.Compute("where", (last, other, parity)))
-        return [flipped, advanced(self._name(f"{role}_stage"), self.stages)]
-
-    def before(self, role: str) -> Expr:
-        """The stage before the one that it is at."""
-        stage = self.stage(role)
-        first = of.Compute("eq", (stage, Number(0)))
-        less = Apply("sub", (stage, Number(1)))
-        return of.Compute("where", (first, Number(self.stages - 1), less))
 
 
 def _in(tile: Name, tiles: Iterable[Name]) -> bool:

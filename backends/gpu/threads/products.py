@@ -50,6 +50,9 @@ class Matmuls(Lowering):
         self.depths: dict[Name, int] = {}  # stages of pipelined variables
         self.loops = 0
         self.later: set[Name] = set()  # results that are still to be multiplied one iteration later
+        self.sooner: set[Name] = (
+            set()
+        )  # of these, those before which another is multiplied one ahead
 
     def statement(self, s: of.Statement) -> None:
         """Adds what one statement of the tile program becomes."""
@@ -91,6 +94,8 @@ class Matmuls(Lowering):
         """The loop over K."""
         if plan.overlaps:
             self.later.add(to_name)
+        if plan.ahead:
+            self.sooner.add(to_name)
         inner = _name(m.k)
         registers = self.in_registers(m.a, plan)
         along = m.k[-1] if plan.k_major else ""

@@ -235,6 +235,10 @@ def _spelled(e: Expr) -> Expr | None:
             return Name("value", scalar_text(name) + (f"[{', '.join(axes)}]" if axes else ""))
         case to.Thread():
             return Name("value", "thread")
+        case to.Exponent(power):
+            return Name("value", f"exponent of {expression_text(power)}")
+        case to.PowerOfTwo(exponent):
+            return Name("value", f"exp2({expression_text(exponent)})")
         case to.All(conditions):
             return Name("value", " and ".join(map(expression_text, conditions)) or "True")
     return None

@@ -22,7 +22,7 @@ from backends.gpu.threads.multiplies import TensorMultiply as TensorMultiply
 from backends.gpu.threads.multiplies import WarpgroupMultiply as WarpgroupMultiply
 from backends.gpu.threads.multiplies import WarpgroupWait as WarpgroupWait
 from backends.gpu.threads.signals import Signal, TensorMap
-from backends.gpu.tile import Name, Place, Shares
+from backends.gpu.tile import Name, Place, Power, Shares
 from ir.nest.nest import Parameter, Repeat
 from ir.spec import Equation, Expr
 
@@ -40,6 +40,20 @@ class Element(Expr):
 @dataclass(frozen=True, slots=True)
 class Thread(Expr):
     """The number of the thread in its block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exponent(Expr):
+    """The exponent of 2 of a power."""
+
+    power: Power
+
+
+@dataclass(frozen=True, slots=True)
+class PowerOfTwo(Expr):
+    """2 to the power of an `Exponent`, which was computed before."""
+
+    exponent: Expr
 
 
 @dataclass(frozen=True, slots=True)

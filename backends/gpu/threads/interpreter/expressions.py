@@ -17,6 +17,8 @@ from backends.gpu.threads.interpreter.state import Block, Variable
 from backends.gpu.threads.interpreter.values import (
     common,
     converted,
+    exponent,
+    exponent_of_difference,
     function_of,
     held_as,
     joining,
@@ -24,7 +26,15 @@ from backends.gpu.threads.interpreter.values import (
     power_of_difference,
     result,
 )
-from backends.gpu.threads.thread import All, Axis, Element, Launch, Thread
+from backends.gpu.threads.thread import (
+    All,
+    Axis,
+    Element,
+    Exponent,
+    Launch,
+    PowerOfTwo,
+    Thread,
+)
 from backends.gpu.tile import Name
 from ir.dtypes import is_long
 from ir.spec import Apply, Expr, Index, Number, Size
@@ -114,10 +124,16 @@ class Compiler:
             case of.Power(value, less, _, True):
                 parts = [self.cast(part(e), "f32") for e in (value, less)]
                 return _made(power_of_difference, parts, "f32")
-            case of.Power(value, less, factor):
+            case of.Power(value, less, factor) | Exponent(of.Power(value, less, factor, False)):
                 parts = [part(value), part(less), *([part(factor)] if factor is not None else [])]
                 parts = [self.cast(p, "f32") for p in parts]
-                return _made(lambda v, s, f=None: power(v, s, f), parts, "f32")
+                made = exponent if isinstance(expr, Exponent) else power
+                return _made(lambda v, s, f=None: made(v, s, f), parts, "f32")
+            case Exponent(of.Power(value, less)):
+                parts = [self.cast(part(e), "f32") for e in (value, less)]
+                return _made(exponent_of_difference, parts, "f32")
+            case PowerOfTwo(value):
+                return _made(np.exp2, [part(value)], "f32")
             case of.Masked(mask, value, other):
                 return self._apply("where", [self.every(mask, axes), part(value), part(other)])
             case of.Joined(reduction, onto, value, nan):

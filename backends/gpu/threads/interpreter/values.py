@@ -72,15 +72,25 @@ def function_of(name: str) -> Callable[..., Any]:
     return _OF_TILES[name] if name in _OF_TILES else NUMPY[name]
 
 
+def exponent(value: Any, less: Any, factor: Any) -> Any:
+    """The exponent of 2 of exp(value * factor - less)."""
+    scale = _LOG2_E if factor is None else factor * _LOG2_E
+    return value * scale - less * _LOG2_E
+
+
 def power(value: Any, less: Any, factor: Any) -> Any:
     """exp(value * factor - less) as a power of two."""
-    scale = _LOG2_E if factor is None else factor * _LOG2_E
-    return np.exp2(value * scale - less * _LOG2_E)
+    return np.exp2(exponent(value, less, factor))
+
+
+def exponent_of_difference(value: Any, less: Any) -> Any:
+    """The exponent of 2 of exp(value - less), whose difference comes first."""
+    return (value - less) * _LOG2_E
 
 
 def power_of_difference(value: Any, less: Any) -> Any:
     """exp(value - less) as a power of two, whose difference comes first."""
-    return np.exp2((value - less) * _LOG2_E)
+    return np.exp2(exponent_of_difference(value, less))
 
 
 def joining(reduction: str, nan: bool) -> np.ufunc:
