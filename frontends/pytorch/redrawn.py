@@ -86,7 +86,8 @@ class _Draws(TorchDispatchMode):
         if self.builder.seeded and self.builder.seeded.name in needed:
             given[self.builder.seeded.name] = np.array([self.seed])
         (found,) = self.by(spec, given, {}).values()
-        return torch.from_numpy(np.ascontiguousarray(found)).to(TORCH[value.dtype])
+        made = torch.from_numpy(np.ascontiguousarray(found)).reshape(found.shape)
+        return made.to(TORCH[value.dtype])
 
 
 def _certain(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:

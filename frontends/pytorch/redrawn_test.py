@@ -37,6 +37,15 @@ def test_another_seed_draws_others():
     assert not torch.equal(first, second) and torch.equal(first, again)
 
 
+def test_a_drawn_scalar_has_no_axis():
+    class Noise(nn.Module):
+        def forward(self, x):
+            return torch.rand_like(x)
+
+    drawn, _ = redrawn(Noise(), (torch.tensor(2.0, dtype=torch.float64),))
+    assert drawn.shape == () and 0 <= drawn < 1
+
+
 def test_what_draws_nothing_is_pytorchs():
     module, x = nn.Linear(3, 4), torch.randn(2, 3)
     assert torch.equal(redrawn(module, (x,))[0], module(x))

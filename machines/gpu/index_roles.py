@@ -41,9 +41,9 @@ class Roles:
 
 
 def extents(spec: Spec, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The extent of each index at some sizes."""
+    """The extent of each index at some sizes, but of those whose range data bound."""
     bound = bind(spec, sizes)
-    return {i: number(r.high, bound) for i, r in facts_of(spec).ranges.items()}
+    return {i: number(r.high, bound) for i, r in facts_of(spec).ranges.items() if not r.jagged}
 
 
 def cut_once(schedule: Schedule, own: Roles) -> tuple[str, str, str] | None:

@@ -344,3 +344,11 @@ def test_large_tiles_without_a_loop_have_threads_as_others():
     )
     nest = lower(spec, decisions(spec, *lines), WITH_THREADS, {})
     assert not seed._is_large_part_of_rows(nest.launches[0], 8 * 2048)
+
+
+@pytest.mark.parametrize("kind", ["epilogue", "window", "turns"])
+def test_a_range_that_data_bound_has_no_seed_in_bulk(kind):
+    machine = read(tomllib.loads((TARGETS / "h200.toml").read_text(encoding="utf-8")))
+    spec, sizes = workload("embedding_bag").spec, SIZES["embedding_bag"]
+    first = autoschedule(spec, machine, sizes)
+    assert machine.model.seeds_like(kind, spec, machine, sizes, first) == ()

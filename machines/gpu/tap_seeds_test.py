@@ -35,3 +35,9 @@ def test_windows_in_two_dimensions_keep_their_loops():
     text = POOL.replace("x[b, i * 2 + l, ", "x[b, i * 2, ").replace("l=3, ", "")
     spec = parse_spec(text.format(taps=3, n=33))
     assert not autoschedule(spec, WITH_THREADS, {}).of("unroll")
+
+
+def test_a_scalar_among_what_windows_read_has_no_taps():
+    text = POOL.replace("f(x:", "f(s: f32[()], x:").replace("+ n], l=3", "+ n] * s[()], l=3")
+    spec = parse_spec(text.replace("max(", "sum(").format(taps=3, n=33))
+    assert [d.subject for d in autoschedule(spec, WITH_THREADS, {}).of("unroll")] == ["n"]

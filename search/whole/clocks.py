@@ -108,7 +108,8 @@ def _tensor(
         for name in names:
             if name in (*use.bounds, *use.ends.values(), *use.borders):
                 array = random_inputs(step.spec, {}, generator)[name]
-                return torch.from_numpy(np.ascontiguousarray(array)).to(place, dtype)
+                made = torch.from_numpy(np.ascontiguousarray(array)).reshape(buffer.shape)
+                return made.to(place, dtype)
             if name in use.within:
                 low, high = use.within[name]
     return torch.randint(low, max(high, low + 1), buffer.shape, dtype=dtype, device=place)

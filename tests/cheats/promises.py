@@ -45,7 +45,7 @@ def honest() -> list[Case]:
         ("twice", "triton", "places that do follow each other", _OFFS, _OFFS + "    offs_k = tl.max_contiguous(offs_k, 128)\n"),
         ("twice", "triton", "an input that is said to be aligned, and is", _OFFS, _OFFS + "    x_ptr = tl.multiple_of(x_ptr, 16)\n"),
         ("twice", "triton", "a size that is said to be positive", _OFFS, _OFFS + "    tl.assume(K > 0)\n"),
-        ("twice", "triton", "a load by the second cache", "other=0.0)", "other=0.0, cache_modifier='.cg', volatile=True)"),
+        ("twice", "triton", "a load by the second cache", "other=0.0)", "other=0.0, cache_modifier='.cg')"),
         ("twice", "triton", "a loop that counts to three", _Y, _Y + "    n = 0\n    while n < 3:\n        n += 1\n"),
         ("twice", "hip", "more blocks at a time", "__launch_bounds__(64, 1)", "__launch_bounds__(64, 4)"),
         ("matmul", "hip", "no barrier where none is needed", _BARRIER + "  int offs_k[4];", "  int offs_k[4];"),

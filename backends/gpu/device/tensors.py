@@ -36,7 +36,7 @@ def viewed(array: np.ndarray, dtype: str) -> torch.Tensor:
     held: np.ndarray = np.ascontiguousarray(array, HELD_AS[dtype])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-        return torch.from_numpy(held)
+        return torch.from_numpy(held).reshape(array.shape)  # of a scalar numpy makes a vector
 
 
 def placed(array: np.ndarray, dtype: str, device: str = "cpu") -> torch.Tensor:

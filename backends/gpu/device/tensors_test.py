@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from backends.gpu.device import tensors
-from backends.gpu.device.tensors import DTYPES, array, placed, poisoned, same_bits, unplaced
+from backends.gpu.device.tensors import DTYPES, array, placed, poisoned, same_bits, unplaced, viewed
 from ir.nest.nest import Parameter
 from ir.reference.rounding import HELD_AS, round_to
 from ir.spec import Number, Size
@@ -19,6 +19,11 @@ def test_what_goes_in_comes_out(dtype):
     got = array(tensor)
     assert got.dtype == HELD_AS[dtype]
     np.testing.assert_array_equal(got, given)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2, 1)])
+def test_a_view_has_the_shape_of_its_array(shape):
+    assert viewed(np.ones(shape, np.int32), "i32").shape == shape
 
 
 def test_the_array_is_copied():
