@@ -27,7 +27,13 @@ def with_taps(
     windows = [e for e in spec.equations if isinstance(e.value, Reduce) and taps & set(e.reduced)]
     if schedule.of("compute") or len(windows) != 1 or len(taps) < LEAST:
         return schedule
-    last = {i.name for r in windows[0].reads() for i in r.at[-1:] for i in i.walk() if isinstance(i, Index)}
+    last = {
+        i.name
+        for r in windows[0].reads()
+        for i in r.at[-1:]
+        for i in i.walk()
+        if isinstance(i, Index)
+    }
     inner = [i for i in windows[0].reduced if i in taps & last]
     if len(inner) != 1 or not 2 <= extents(spec, sizes)[inner[0]] <= MOST:
         return schedule
