@@ -2,7 +2,7 @@
 
 Winners are records in a folder for each contest below OUT, whose `record.toml` has the command. A row says what a
 search found, in which time of which kind, and what the fastest candidate written by hand takes where a result file
-of `benchmarks.contest` on the same device has it. Rows are written as searches end; contests that have a row are
+of `benchmarks.contest` on the same device has it; with `--before`, what such a search found before. Rows are written as searches end; contests that have a row are
 left out, so the same command goes on where one was stopped.
 """
 
@@ -108,14 +108,23 @@ def beside(contest: Contest, rows: Sequence[Mapping[str, object]]) -> Table:
     return {"by_hand_us": row["us"], "by_hand": row["candidate"], "baseline_us": min(times)}
 
 
+def found_before(name: str, rows: Sequence[Mapping[str, object]]) -> Table:
+    """What an earlier search for the same contest found, by its rows."""
+    known = (r for r in rows if r["contest"] == name and "reason" not in r)
+    row = next(known, None)
+    return {"before_us": row["best_us"]} if row else {}
+
+
 def line(row: Mapping[str, object]) -> str:
     """A row for a person who waits."""
     if "reason" in row:
         return f"{row['contest']}: FAILED, {row['reason']}"
     hand = f"; by hand {row['by_hand_us']:.1f} us" if "by_hand_us" in row else ""
+    before = f"; found before {row['before_us']:.1f} us" if "before_us" in row else ""
+    first = f"seed {row['first_us']:.1f} us" if row.get("first_us") else "its seed failed"
     return (
         f"{row['contest']}: {row['best_us']:.1f} us {row['time_kind']} of {row['evaluations']} "
-        f"evaluations, seed {row['first_us']:.1f} us{hand}"
+        f"evaluations, {first}{hand}{before}"
     )
 
 
@@ -135,6 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--seconds-each", type=float, default=90, help="of each search")
     made.add_argument("--seconds", type=float, default=1e9, help="begin no search after so many")
     made.add_argument("--contest-results", type=Path, help="what benchmarks.contest wrote")
+    made.add_argument("--before", type=Path, help="the rows of such searches, to compare with")
     return made
 
 
@@ -148,6 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if unknown := [b for b in backends if b not in served]:
             raise KernelError(f"there is no backend `{unknown[0]}`", allowed=", ".join(served))
         hand = read(given.contest_results)["rows"] if given.contest_results else []
+        earlier = read(given.before)["rows"] if given.before else []
     except KernelError as error:
         print(f"searches: {error}", file=sys.stderr)
         return 2
@@ -163,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         words = command(contest, name, given.target, backends, given.seconds_each, out)
         found = searched(words, given.seconds_each, out / f"{name}.log")
-        row = {"contest": name, **found, **beside(contest, hand)}
+        row = {"contest": name, **found, **beside(contest, hand), **found_before(name, earlier)}
         rows = [*(r for r in rows if r["contest"] != name), row]
         save(file, {**head, "date": date.today().isoformat(), "rows": rows})
         print(line(row), file=sys.stderr, flush=True)

@@ -8,7 +8,7 @@ import pytest
 from benchmarks import searches
 from benchmarks.candidates import CONTESTS
 from benchmarks.entrant import ROOT
-from benchmarks.searches import beside, command, main, searched
+from benchmarks.searches import beside, command, found_before, line, main, searched
 from ir.parse.parse import parse_workload
 from search.cli.arguments import arguments
 from search.cli.shapes import worded
@@ -61,6 +61,20 @@ def test_the_candidate_by_hand_and_the_fastest_baseline_stand_beside(tmp_path):
     rows = [row | {"candidate": "1", "baselines_us": {"eager": 341.0, "compile": 262.0, "x": None}}]
     assert beside(contest, rows) == {"by_hand_us": 160.0, "by_hand": "1", "baseline_us": 262.0}
     assert beside(CONTESTS["conv2d"], rows) == {}
+
+
+def test_what_a_search_found_before_stands_beside():
+    rows = [{"contest": "conv2d", "reason": "a fault"}, {"contest": "conv1d", "best_us": 104.0}]
+    assert found_before("conv1d", rows) == {"before_us": 104.0}
+    assert found_before("conv2d", rows) == found_before("matmul_f8", rows) == {}
+    said = line({"contest": "conv1d", **FOUND, **found_before("conv1d", rows)})
+    assert said.endswith("seed 200.0 us; found before 104.0 us")
+
+
+def test_a_line_says_where_the_seed_failed():
+    said = [line({"contest": "conv1d", **FOUND, "first_us": us}) for us in (200.0, None)]
+    assert said[0].endswith("7 evaluations, seed 200.0 us")
+    assert said[1].endswith("7 evaluations, its seed failed")
 
 
 def test_a_search_that_ends_without_a_result_has_a_reason(tmp_path):

@@ -18,6 +18,7 @@ _NUMBERS = (
     "PyTorch / found",
     "of roofline",
 )
+_BEFORE = ("found before, us", "before / found")  # where a file has any
 
 
 def searches(result: Mapping[str, Any]) -> list[str]:
@@ -28,15 +29,18 @@ def searches(result: Mapping[str, Any]) -> list[str]:
 
 
 def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = [line((*_HEAD, *_NUMBERS)), line(["---"] * len(_HEAD) + ["---:"] * len(_NUMBERS))]
+    again = any("before_us" in row for row in rows)
+    numbers = (*_NUMBERS, *(_BEFORE if again else ()))
+    lines = [line((*_HEAD, *numbers)), line(["---"] * len(_HEAD) + ["---:"] * len(numbers))]
     for row in rows:
         us, hand, theirs = row["best_us"], row.get("by_hand_us"), row.get("baseline_us")
+        first, before = row["first_us"], row.get("before_us")
         cells = [
             row["contest"],
             sizes_of(row["shape"]),
             row["backend"],
             str(row["evaluations"]),
-            f"{row['first_us']:.1f}",
+            f"{first:.1f}" if first else "-",
             f"{us:.1f}",
             f"{hand:.1f}" if hand else "-",
             cut(hand / us if hand else None),
@@ -44,6 +48,8 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
             cut(theirs / us if theirs else None),
             cut(row["roofline_us"] / us),
         ]
+        if again:
+            cells += [f"{before:.1f}" if before else "-", cut(before / us if before else None)]
         lines.append(line(cells))
     return "\n".join(lines)
 

@@ -37,5 +37,16 @@ def test_what_is_not_known_has_no_number():
     assert "| 20.0 | - | - | - | - | 0.75 |" in text and "What failed" not in text
 
 
+def test_what_was_found_before_has_columns_where_there_is_some():
+    before, failed = FOUND | {"before_us": 21.0}, FOUND | {"first_us": None}
+    text = searches({**RESULT, "rows": [before, failed]})[1]
+    assert "found before, us | before / found" in text
+    assert (
+        "| 0.75 | 21.0 | 1.05 |" in text
+        and "| 7 | - | 20.0 |" in text
+        and "| 0.75 | - | - |" in text
+    )
+
+
 def test_a_result_file_of_searches_is_told_by_its_rows():
     assert table(RESULT) == "\n\n".join(searches(RESULT)) + "\n"
