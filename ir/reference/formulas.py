@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from ir.reference.draws import INFINITE, LARGE, NAN, POSITIVE, SHIFT, TINY, changes, drawn
+from ir.reference.draws import MOST as MOST_SHIFT
 from ir.reference.inputs import LEAST, WHOLE, Use, drawn_alone, random_inputs, uses
 from ir.reference.rounding import HELD_AS, round_to
 from ir.reference.rows import Rows
 from ir.sizes import bind, shape
-from ir.spec import FLOATS, Spec, Tensor
+from ir.spec import EIGHT, FLOATS, Spec, Tensor
 
 MANY = (
     1 << 22
@@ -40,7 +41,7 @@ _PLANTED = {NAN: nan, INFINITE: -inf, POSITIVE: inf}
 # That formulas have
 DRAWS = ("", *_SCALED, "shifted", "zero_rows", "ties", *_PLANTED, "ends")
 _OF_FIRST = ("shifted", *_PLANTED)  # draws that change the first float input alone
-_FORMATS = ("f32", "f16", "bf16")
+_FORMATS = ("f32", "f16", "bf16", *EIGHT)
 _POSITIVE = 0x7FFFFFFF
 _LOW = 0xFFFF
 _QUANTILES = 1 << 16  # each of these bits of a hash stands for one
@@ -210,7 +211,7 @@ def formulas(spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = "") ->
             within=use.within.get(t.name),
             limits=use.limits.get(t.name),
             positive=kept,
-            shift=SHIFT if changed and draw == "shifted" else 0.0,
+            shift=MOST_SHIFT.get(t.dtype, SHIFT) if changed and draw == "shifted" else 0.0,
             planted=_PLANTED.get(draw) if changed and not kept else None,
         )
     rng = _generator(seed, draw)

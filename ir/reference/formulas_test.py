@@ -149,9 +149,9 @@ def test_positions_ranges_and_divisors_are_kept_in_every_draw():
 
 def test_what_has_no_formula_is_drawn_beside_what_has_one():
     spec = parse_spec(
-        "def h(x: f32[M], o: i32[S + 1], e: f8e4m3[M]) -> f32[S]:\n"
+        "def h(x: f32[M], o: i32[S + 1], e: f64[M]) -> f32[S]:\n"
         '    """Sums of segments."""\n'
-        "    y[s] = sum(x[k] * e[k], k=range(o[s], o[s + 1]))\n"
+        "    y[s] = sum(x[k] * f32(e[k]), k=range(o[s], o[s + 1]))\n"
         "    return y\n"
     )
     for draw in DRAWS:

@@ -47,7 +47,15 @@ def _parts(tensor: torch.Tensor, formula: Formula) -> Iterator[tuple[torch.Tenso
     for start in range(0, flat.numel(), PART):
         part = flat[start : start + PART]
         places = torch.arange(start, start + part.numel(), dtype=torch.int32, device=tensor.device)
-        yield part, formula.at(places, by).to(DTYPES[formula.dtype])
+        yield part, _held(formula.at(places, by), formula.dtype)
+
+
+def _held(made: torch.Tensor, dtype: str) -> torch.Tensor:
+    """Numbers in a dtype. What lies beyond the largest f8e4m3 is the largest; torch may say NaN."""
+    if dtype == "f8e4m3":
+        end = torch.finfo(DTYPES[dtype]).max
+        made = made.clip(-end, end)
+    return made.to(DTYPES[dtype])
 
 
 @cache

@@ -23,6 +23,7 @@ from ir.reference import formulas as module
 from ir.reference import rows
 from ir.reference.formulas import DRAWS, formulas
 from ir.schedule import Schedule
+from ir.spec import EIGHT
 from testing.samples.samples import spec_of
 
 SPEC = parse_spec(
@@ -65,6 +66,26 @@ def test_a_device_makes_the_bits_that_a_reference_has(draw):
         fill(tensor, formula)
         assert same_bits(array(tensor), found[name])
         assert not differs(tensor, formula)
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("dtype", EIGHT)
+def test_floats_of_8_bits_are_those_that_a_reference_has(dtype, draw):
+    spec = spec_of("y[m, n] = f32(x[m, n])", inputs=f"x: {dtype}[M, N]", result="f32[M, N]")
+    found = formulas(spec, SIZES, SEED, draw)
+    formula = found.formulas["x"]
+    tensor = torch.empty(formula.dims, dtype=DTYPES[dtype])
+    fill(tensor, formula)
+    assert np.array_equal(array(tensor), found["x"], equal_nan=True)
+    assert not differs(tensor, formula)
+    assert np.isnan(found["x"]).any() == (draw == "nan")
+    assert draw == "shifted" or len(np.unique(found["x"])) > 2
+
+
+def test_what_lies_beyond_the_largest_of_8_bits_is_the_largest():
+    far = torch.tensor([1e4, -torch.inf, 3.0, torch.nan])
+    held = on_device._held(far, "f8e4m3").float()
+    assert held[:3].tolist() == [448.0, -448.0, 3.0] and held[3].isnan()
 
 
 @pytest.mark.parametrize("name, at", [("x", 59_999), ("h", 0), ("w", 7), ("i", 299), ("c", 1)])
