@@ -7,11 +7,13 @@ takes at most.
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import sqrt
-from statistics import stdev
+from statistics import median, quantiles
 from typing import Any
 
 import torch
@@ -23,6 +25,8 @@ from benchmarks.foreign.sums import Sums
 # Inputs that are made together, contiguous in memory, so that caches do not hold them
 TOGETHER, TOGETHER_BYTES = 256, 256 << 20
 SEEDS = 1 << 40
+# The standard error of a median of n normal values is so many times the distance of their quartiles over sqrt(n).
+_OF_QUARTILES = 0.929
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +66,29 @@ def counted(
     which may give the same memory.
     """
     added: list[list[torch.Tensor]] = []
-    for batch in batches(request, len(drawn), drawn[0].together):
-        inputs, sums = drawn[batch.set], Sums(batch.seed)
-        draws = inputs.draws(batch.seed)
-        for at, shift in enumerate(batch.shifts):
-            given = inputs.filled(at, draws[at], added[-1] if added else [], scales)
-            added.append(sums.of(call(*given), shift))
-    # One copy to the host for each tensor of a result, not for each call.
-    columns = [torch.stack(column).tolist() for column in zip(*added, strict=True)]
+    with _uncollected():
+        for batch in batches(request, len(drawn), drawn[0].together):
+            inputs, sums = drawn[batch.set], Sums(batch.seed)
+            draws = inputs.draws(batch.seed)
+            for at, shift in enumerate(batch.shifts):
+                given = inputs.filled(at, draws[at], added[-1] if added else [], scales)
+                added.append(sums.of(call(*given), shift))
+        # One copy to the host for each tensor of a result, not for each call.
+        columns = [torch.stack(column).tolist() for column in zip(*added, strict=True)]
     return [list(each) for each in zip(*columns, strict=True)] if columns else [[] for _ in added]
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without collections of garbage: thousands of sums are kept, and a collection that looks through all that
+    PyTorch has would take a good part of a request."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class Drawn:
@@ -149,8 +167,8 @@ def _spans(value: Any) -> list[tuple[int, list[int]]]:
 class PerCall:
     """What a call takes by the judge's clock, of several requests. All in microseconds."""
 
-    us: float  # all time over all calls
-    within_us: float  # twice its standard error, as requests differ
+    us: float  # the median of requests, each its time over its calls
+    within_us: float  # twice its standard error, by the middle half of the requests
     least_us: float  # of a request
     most_us: float
 
@@ -162,10 +180,13 @@ class PerCall:
         by whatever a process does beside its work.
         """
         each = [1e6 * s / r.calls for r, s in zip(requests, seconds, strict=True)]
-        us = 1e6 * sum(seconds) / sum(r.calls for r in requests)
-        within = 2 * stdev(each) / sqrt(len(each)) if len(each) > 1 else float("inf")
-        return PerCall(us, within, min(each), max(each))
+        if len(each) == 1:
+            return PerCall(each[0], float("inf"), each[0], each[0])
+        first, _, third = quantiles(each, method="inclusive")
+        within = 2 * _OF_QUARTILES * (third - first) / sqrt(len(each))
+        return PerCall(median(each), within, min(each), max(each))
 
     def steady(self, share: float) -> bool:
-        """Whether no request took longer a call than another by more than a share."""
-        return self.most_us <= (1 + share) * self.least_us
+        """Whether the median is no longer than the fastest request by more than a share. The host delays some
+        requests, and none takes less than its calls; where half of them differ, nothing is known."""
+        return self.us <= (1 + share) * self.least_us

@@ -305,10 +305,11 @@ class _Judge:
         self.report.time = {**found.table(), "events_us": events_us}
 
     def _unsteady(self, whose: str, per: PerCall) -> bool:
-        """Whether requests differ by too much; the report says so."""
+        """Whether too many requests differ by too much; the report says so."""
         if per.steady(UNSTEADY):
             return False
-        told = f"{whose} requests take from {per.least_us:.1f} to {per.most_us:.1f} us a call"
+        took = f"{per.least_us:.1f} to {per.most_us:.1f} us a call, half of them over {per.us:.1f}"
+        told = f"{whose} requests take from {took}"
         self.report.no_time = told
         return True
 

@@ -266,7 +266,7 @@ def test_a_reference_whose_requests_differ_makes_no_time(timed, monkeypatch):
     own = Counting.whole
 
     def busy(self, counts, clocked, wait):
-        late = iter([0.0, 0.5] + [0.0] * 20)
+        late = iter([0.0, 0.0] + [0.5] * 8 + [0.0] * 20)
 
         def slow(work):
             found = clocked(work)

@@ -18,13 +18,13 @@ from benchmarks.foreign.stopwatch import Inputs
 from benchmarks.foreign.sums import Sums
 from benchmarks.foreign.truth import called
 
-REQUESTS, SECONDS = 6, 0.25  # of each, and what the longest of them should take
+REQUESTS, SECONDS = 9, 0.2  # of each, and what the longest of them should take
 LEAST_CALLS, MOST_CALLS, MOST_SUMS = 32, 4096, 16384
 CHECKED = 384  # calls whose sums are compared
 # How far a result moves the next inputs, in periods of their factors for its norm: far enough that who does not have it
 # cannot guess them, and so little that the errors which it may have (a share of its norm) leave no choice of them.
 MOST_MOVED, MOVED_BY_ERRORS = 64.0, 0.25
-UNSTEADY = 0.5  # share by which requests of one length and another may differ
+UNSTEADY = 0.5  # share by which the median of requests may take longer than the fastest
 _Ask = Callable[[Request], list[list[float]]]
 
 
