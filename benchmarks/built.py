@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.backend import Built
+from backends.registry import target
 from ir.errors import KernelError
 
 INDEX = "built.json"
@@ -62,8 +63,8 @@ def place(kernel: str, language: str) -> str:
     return f"{kernel}-{language}"
 
 
-def read_built(folder: Path, target: str) -> BuiltFolder:
-    """A folder for a target; KernelError where it is none."""
+def read_built(folder: Path, name: str) -> BuiltFolder:
+    """A folder for a target of a name, or for one with the same code; KernelError where it is none."""
     try:
         table = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         found = BuiltFolder(
@@ -73,11 +74,16 @@ def read_built(folder: Path, target: str) -> BuiltFolder:
         raise KernelError(
             f"this is no folder of built kernels: {error}", where=str(folder), hint=MAKE
         ) from None
-    if found.target != target:
-        raise KernelError(
-            f"its kernels are for `{found.target}`", where=str(folder), allowed=target
-        )
+    if found.target != name and not _same_code(found, name):
+        raise KernelError(f"its kernels are for `{found.target}`", where=str(folder), allowed=name)
     return found
+
+
+def _same_code(built: BuiltFolder, name: str) -> bool:
+    """Whether code for the folder's target is code for another one: that of one architecture. Whether it is built from
+    the source that is emitted for the other one, `BuiltFolder.built` looks."""
+    here, there = (target(one).details for one in (name, built.target))
+    return all(here.get(x) == there.get(x) is not None for x in built.toolchains)
 
 
 def sha256(file: Path) -> str:

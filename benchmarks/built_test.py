@@ -53,6 +53,12 @@ def test_a_race_takes_the_very_files(folder, tmp_path):
     assert set(folder.rglob("*")) == before
 
 
+def test_a_target_with_the_same_code_takes_the_very_files_too(folder, tmp_path):
+    built = read_built(folder, "h200")
+    row = languages.job("map_id", "cuda", Race("h200", "h200", built), tmp_path, "build")
+    assert row["sha256"] == built.kernels["map_id-cuda"]["sha256"]
+
+
 def test_what_the_folder_lacks_is_built_here(folder, tmp_path):
     row = languages.job(
         "softmax", "cuda", Race("h100", "h200", read_built(folder, "h100")), tmp_path, "build"
@@ -76,7 +82,7 @@ def test_another_file_another_source_and_another_target_are_refused(folder, tmp_
     with pytest.raises(KernelError, match="another source"):
         job(read_built(copy, "h100"), tmp_path, "cumsum")
     with pytest.raises(KernelError, match="for `h100`"):
-        read_built(folder, "h200")
+        read_built(folder, "a100")
     with pytest.raises(KernelError, match="no folder of built kernels"):
         read_built(tmp_path, "h100")
 
