@@ -253,8 +253,9 @@ TABLE = {
     ),
     "tests/device": (
         (
-            *("ir", "backends/registry", "benchmarks", "frontends/kernelbench"),
-            *("frontends/compiled", "search/store", "search/core/evaluation"),
+            *("ir", "backends/registry", "benchmarks", "benchmarks/kernelbench/judged"),
+            *("frontends/kernelbench", "frontends/compiled"),
+            *("search/store", "search/core/evaluation"),
         ),
         None,
     ),

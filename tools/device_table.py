@@ -66,7 +66,14 @@ def _verdict(said: Mapping[str, Any] | None) -> list[str]:
     if said is None:
         return ["-"] * 3
     verdict = f"correct {said['trials']}" if said["correct"] else "not correct"
-    return [verdict, *(f"{said[name]:.3g}" for name in ("mean_ms", "reference_mean_ms"))]
+    return [verdict, *(_times(said, side) for side in ("", "reference_"))]
+
+
+def _times(said: Mapping[str, Any], side: str) -> str:
+    """The mean, and where the judge tells them the least and the largest."""
+    spread = said.get(f"{side}times_ms")
+    more = f" ({spread['min']:.3g} to {spread['max']:.3g})" if spread else ""
+    return f"{said[f'{side}mean_ms']:.3g}{more}"
 
 
 def _others(rows: Sequence[Mapping[str, Any]]) -> str:

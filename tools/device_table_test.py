@@ -32,6 +32,12 @@ def test_a_problem_is_one_row_with_what_its_judge_says():
     assert "| it (one) | failed | `python3 -m m` |" in made
 
 
+def test_a_mean_has_its_least_and_largest_beside_it():
+    judge = {**JUDGED["judge"], "times_ms": {"min": 0.02, "max": 0.05}}
+    made = table(result(SEARCHED, {**JUDGED, "judge": judge}))
+    assert "| correct (5 / 5) | 0.0234 (0.02 to 0.05) | 2.7 |" in made
+
+
 def test_what_failed_has_no_figures():
     failed = {"test": SEARCHED["test"], "outcome": "failed"}
     wrong = {**JUDGED, "judge": {**JUDGED["judge"], "correct": False}}

@@ -59,13 +59,20 @@ def _problems(rows: Sequence[Row]) -> str:
 
 
 def _times(verdict: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Our time, the reference's, and their quotient; the word `wrong` where the harness says so."""
+    """Our mean time, the reference's, each with the least and the largest, and their quotient; the word `wrong` where
+    the harness says so."""
     if not verdict:
         return "-", "-", "-"
     if not verdict["correctness"]:
         return "wrong", "-", "-"
     ours, theirs = verdict["runtime"], verdict["ref_runtime"]
-    return f"{ours:.4g}", f"{theirs:.4g}", cut(theirs / ours)
+    spread = (_spread(verdict.get(side)) for side in ("times", "ref_times"))
+    said = [f"{mean:.4g}{more}" for mean, more in zip((ours, theirs), spread, strict=True)]
+    return said[0], said[1], cut(theirs / ours)
+
+
+def _spread(times: Mapping[str, float] | None) -> str:
+    return f" ({times['min']:.4g} to {times['max']:.4g})" if times else ""
 
 
 def _failures(rows: Sequence[Row]) -> str:

@@ -24,6 +24,12 @@ def test_a_problem_is_a_line_and_its_speed_up_is_cut():
     assert "| level 1: 1 | as is | 1 | 1 | 1.29 | 1.29 | 1.29 | 100% |" in text
 
 
+def test_a_mean_is_not_alone():
+    times = {"mean": 2.0, "std": 0.1, "min": 1.9, "max": 2.4, "num_trials": 100}
+    text = table(result(row(1, as_is={**RIGHT, "times": times, "ref_times": {}})))
+    assert "| 1 | 1_P | - | 2 (1.9 to 2.4) | 2.599 | 1.29 |" in text
+
+
 def test_what_is_wrong_or_was_not_judged_is_named():
     text = table(result(row(1, as_is=WRONG), row(2, reason="no file: why")))
     assert "| 1 | 1_P | - | wrong | - | - | - | - | - |" in text

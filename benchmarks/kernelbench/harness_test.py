@@ -60,7 +60,9 @@ class KernelExecResult(BaseModel):
     correctness: bool = False
     metadata: dict = {}
     runtime: float = -1.0
+    runtime_stats: dict = {}
     ref_runtime: float = -1.0
+    ref_runtime_stats: dict = {}
 
 def loaded(text):
     with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
@@ -83,7 +85,9 @@ def eval_kernel_against_ref(original_model_src, custom_model_src, num_correct_tr
         a, b = (model(*inputs) for model in made)
     right = torch.allclose(a, b, rtol=1e-4, atol=1e-4)
     said = {"tf32": torch.backends.cudnn.allow_tf32, "trials": num_correct_trials}
-    return KernelExecResult(compiled=True, correctness=right, metadata=said, runtime=2.0, ref_runtime=3.0)
+    stats = {"mean": 2.0, "std": 0.1, "min": 1.9, "max": 2.4, "num_trials": num_perf_trials, "device": "x"}
+    return KernelExecResult(compiled=True, correctness=right, metadata=said, runtime=2.0,
+                            runtime_stats=stats, ref_runtime=3.0)
 """
 
 
@@ -142,6 +146,8 @@ def test_why_a_solution_is_wrong_is_what_the_harness_says():
         correctness=False,
         runtime=-1.0,
         ref_runtime=-1.0,
+        runtime_stats={},
+        ref_runtime_stats={},
         metadata={"hardware": "x", "correctness_issue": "off by 3"},
     )
     found = verdict(lambda **_: said, "", "")

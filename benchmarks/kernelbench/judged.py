@@ -15,7 +15,7 @@ import importlib
 import json
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ AS_IS, TF32_OFF = "as_is", "tf32_off"  # PyTorch's flags as they are; no roundin
 MODES = (AS_IS, TF32_OFF)
 CORRECT_TRIALS, PERF_TRIALS = 5, 100  # as KernelBench's own scripts have them
 UNIT = "ms"  # of the harness's times
+SPREAD = ("mean", "std", "min", "max", "num_trials")  # what it tells of them
 # What `kernelbench.utils` and `kernelbench.eval` import of packages that judge nothing
 UNUSED = {
     "dotenv": ("load_dotenv",),
@@ -58,13 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def verdict(judge: Any, theirs: str, ours: str) -> dict[str, Any]:
-    """What the harness says of a solution. theirs, ours: the texts of the problem and of it."""
+def verdict(judge: Any, theirs: str, ours: str, timed: int = PERF_TRIALS) -> dict[str, Any]:
+    """What the harness says of a solution. theirs, ours: the texts of the problem and of it. timed: calls."""
     said = judge(
         original_model_src=theirs,
         custom_model_src=ours,
         num_correct_trials=CORRECT_TRIALS,
-        num_perf_trials=PERF_TRIALS,
+        num_perf_trials=timed,
         measure_performance=True,
         backend="triton",
     )
@@ -77,10 +78,16 @@ def verdict(judge: Any, theirs: str, ours: str) -> dict[str, Any]:
         "correctness": bool(said.correctness),
         "runtime": float(said.runtime),
         "ref_runtime": float(said.ref_runtime),
+        "times": _spread(said.runtime_stats),
+        "ref_times": _spread(said.ref_runtime_stats),
         "unit": UNIT,
         "metadata": metadata,
         **({"why": "; ".join(why)[:400]} if why and not said.correctness else {}),
     }
+
+
+def _spread(stats: Mapping[str, Any]) -> dict[str, float]:
+    return {name: stats[name] for name in SPREAD if name in stats}
 
 
 def replaced() -> list[str]:

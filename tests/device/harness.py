@@ -2,76 +2,51 @@
 
     python3 -m tests.device.harness PAIRS.json
 
-PAIRS.json is {"suite": its checkout, "language": the suite's word for that of the kernels, "pairs":
-{name: [problem file, solution file]}}; the answer, on stdout, is what the judge says of each. PyTorch
-computes in f32, not TF32, as our kernels do.
+PAIRS.json is {"suite": its checkout, "pairs": {name: [problem file, solution file]}}; the answer, on
+stdout, is what the judge says of each. PyTorch computes in f32, not TF32, as our kernels do.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
-import types
 from contextlib import redirect_stdout
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 
-TRIALS = 5  # draws of inputs that results are compared on, as the suite has them
+from benchmarks.kernelbench.judged import replaced, verdict
+
 TIMED = 20
-# Clients of language models and a reader of `.env` files, which the suite imports beside its judge.
-_UNUSED = {"dotenv": "load_dotenv", "openai": "OpenAI", "litellm": "completion"}
 
 
 def main(words: list[str]) -> int:
     """Judges, and prints the verdicts as one JSON object."""
     asked = json.loads(Path(words[0]).read_text(encoding="utf-8"))
     with redirect_stdout(sys.stderr):
-        judge = _judge(Path(asked["suite"]))
-        found = {
-            name: _verdict(judge, asked["language"], *map(Path, pair))
-            for name, pair in asked["pairs"].items()
-        }
+        sys.path.insert(0, str(Path(asked["suite"]) / "src"))
+        replaced()
+        judge = import_module("kernelbench.eval").eval_kernel_against_ref
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        found = {name: _verdict(judge, *pair) for name, pair in asked["pairs"].items()}
     print(json.dumps(found))
     return 0
 
 
-def _judge(suite: Path) -> Any:
-    """The suite's function, imported from a checkout."""
-    for name, attribute in _UNUSED.items():
-        if importlib.util.find_spec(name) is None:
-            module = types.ModuleType(name)
-            setattr(module, attribute, lambda *args, **kwargs: None)
-            sys.modules[name] = module
-    sys.path.insert(0, str(suite / "src"))
-    from kernelbench.eval import eval_kernel_against_ref
-
-    return eval_kernel_against_ref
-
-
-def _verdict(judge: Any, language: str, problem: Path, solution: Path) -> dict[str, Any]:
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    result = judge(
-        problem.read_text(encoding="utf-8"),
-        solution.read_text(encoding="utf-8"),
-        num_correct_trials=TRIALS,
-        num_perf_trials=TIMED,
-        measure_performance=True,
-        device=torch.device("cuda:0"),
-        backend=language,
-        precision=torch.float32,
-    )
-    said = {name: str(value)[:300] for name, value in result.metadata.items()}
+def _verdict(judge: Any, problem: str, solution: str) -> dict[str, Any]:
+    theirs, ours = (Path(file).read_text(encoding="utf-8") for file in (problem, solution))
+    said = verdict(judge, theirs, ours, timed=TIMED)
     return {
-        "compiled": result.compiled,
-        "correct": result.correctness,
-        "trials": said.get("correctness_trials"),
-        "mean_ms": result.runtime,
-        "reference_mean_ms": getattr(result, "ref_runtime", None),
-        "metadata": said,
+        "compiled": said["compiled"],
+        "correct": said["correctness"],
+        "trials": said.get("metadata", {}).get("correctness_trials"),
+        "mean_ms": said.get("runtime"),
+        "reference_mean_ms": said.get("ref_runtime"),
+        "times_ms": said.get("times"),
+        "reference_times_ms": said.get("ref_times"),
+        "metadata": said.get("metadata"),
     }
 
 

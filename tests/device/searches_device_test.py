@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from benchmarks.kernelbench.judged import CORRECT_TRIALS
 from tests.device.commands import Launched, Ran, run
-from tests.device.harness import TRIALS
 from tests.device.searches import EVALUATIONS, failures, problem_names
 
 pytestmark = pytest.mark.device
@@ -114,7 +114,7 @@ def verdicts(searched: Launched, idle, suite, home) -> dict:
         for name in problem_names()
         if (searched[name].folder / "new.py").is_file()
     }
-    asked = {"suite": str(suite), "language": "triton", "pairs": pairs}
+    asked = {"suite": str(suite), "pairs": pairs}
     home.joinpath("pairs.json").write_text(json.dumps(asked))
     return run(home / "judge", "-m", "tests.device.harness", str(home / "pairs.json")).json
 
@@ -124,4 +124,4 @@ def test_a_solution_passes_the_suites_own_judge(verdicts, name, note):
     found = verdicts[name]
     note(judge=found)
     assert found["compiled"] and found["correct"], found
-    assert found["trials"] == f"({TRIALS} / {TRIALS})"
+    assert found["trials"] == f"({CORRECT_TRIALS} / {CORRECT_TRIALS})"
