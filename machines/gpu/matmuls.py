@@ -9,7 +9,7 @@ from ir.errors import KernelError
 from ir.lower.launches import segments
 from ir.lower.matmuls import shape_of, shape_word
 from ir.machine import Machine
-from ir.nest.nest import Dot, Launch, Loop
+from ir.nest.nest import Dot, Launch, Load, Loop
 from ir.nest.steps import tile_axes
 from ir.schedule import Decision, Schedule
 from ir.sizes import value as number
@@ -22,6 +22,7 @@ from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 MOST_WARPS = 16  # of a block, that edits share out
 FEWEST_COLUMNS = 64  # of the instructions that edits propose, where N varies
 AHEAD = (("ahead", 1),)  # of `overlap`
+AHEAD_STAGES = 3  # one is read by each matmul in flight, and the next iteration's is filled
 Shape = tuple[int, int, int]
 Change = tuple[Decision | None, Decision | None]
 
@@ -86,7 +87,7 @@ def require_decided(
 
 def _require_before(launch: Launch, s: Dot, schedule: Schedule) -> None:
     """KernelError where the loop of a matmul that is done one iteration later multiplies nothing else before
-    it, so that nothing would be in flight with it."""
+    it, so that nothing would be in flight with it; or has too few stages for that to be ahead."""
     loops = [x for x in launch.statements() if isinstance(x, Loop)]
     ahead = {
         late.value for loop in loops for late in [x for x in loop.body if isinstance(x, Dot)][1:]
@@ -99,6 +100,17 @@ def _require_before(launch: Launch, s: Dot, schedule: Schedule) -> None:
             place=decision.place if decision else None,
             allowed=", ".join(sorted(ahead)) or "none",
             hint=f"drop {decision}",
+        )
+    around = (x for x in loops if s in x.body)
+    loads = [x for loop in around for x in loop.body if isinstance(x, Load)]
+    stages = max((launch.value(x.value).stages for x in loads), default=AHEAD_STAGES)
+    if s.ahead and stages < AHEAD_STAGES:
+        subject = owner(schedule, launch.value(s.value).tensor)
+        decision = schedule.find("overlap", subject)
+        raise KernelError(
+            f"`{subject}` needs {AHEAD_STAGES} stages of its loop, so that the one before it is ahead; there are {stages}",
+            place=decision.place if decision else None,
+            hint=f"pipeline(..., stages={AHEAD_STAGES}), or overlap({subject})",
         )
 
 

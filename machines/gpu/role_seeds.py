@@ -26,13 +26,12 @@ from ir.nest.nest import Load, Loop, LoopNest
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from machines.gpu.index_roles import roles
-from machines.gpu.matmuls import AHEAD
+from machines.gpu.matmuls import AHEAD, AHEAD_STAGES
 
 COLUMNS = 256  # the most of one instruction of a warpgroup
 STEP = 128  # of the loop between two matmuls
 ROWS, WARPGROUP, WARP = 64, 128, 32  # rows of a warpgroup; its threads; those of a warp
 STAGES = (3, 2)
-AHEAD_STAGES = 3  # where a matmul is one iteration ahead
 GROUP = 16  # rows of tiles that blocks walk through together
 
 

@@ -24,8 +24,6 @@ from backends.gpu.threads.prune import reads
 from backends.gpu.tile import Name
 from ir.spec import Expr, Number
 
-STAGES = 3  # at least: one is read by each matmul in flight, and the next iteration's is filled
-
 
 @dataclass(frozen=True, slots=True)
 class Ahead:

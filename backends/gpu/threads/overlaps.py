@@ -131,4 +131,5 @@ def last_made(block: to.Block) -> Name | None:
 
 def refused(name: Name, when: str, why: str) -> BackendError:
     """Why a matmul is not done one iteration `later` or `ahead`."""
-    return BackendError("emit", f"`{name.stem}` is not multiplied one iteration {when}: {why}")
+    what = f"`{name.stem}`" if name.stem else "a matmul"
+    return BackendError("emit", f"{what} is not multiplied one iteration {when}: {why}")

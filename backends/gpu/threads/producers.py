@@ -21,7 +21,7 @@ from typing import Any
 from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
-from backends.gpu.threads.ahead import STAGES, Ahead, parts_ahead
+from backends.gpu.threads.ahead import Ahead, parts_ahead
 from backends.gpu.threads.boxes import BOXES, Boxed, map_of, origins
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
@@ -34,6 +34,7 @@ from backends.gpu.tile import Name
 from backends.gpu.values import scaled, times
 from ir.nest.nest import Roles
 from ir.spec import Apply, Expr, Number, Size
+from machines.gpu.matmuls import AHEAD_STAGES
 
 PRODUCERS = WARPGROUP = 128  # threads: registers move between roles of whole warpgroups
 BOX_REGISTERS, COPY_REGISTERS = 40, 88  # of a producer: to start boxes, or to copy by itself
@@ -388,8 +389,8 @@ class Producers(Boxed):
 
     def _sooner(self, s: of.Loop, ring: Ring, parts: Ahead, certain: bool, over: to.Block) -> None:
         """The consumers' side of a loop whose first matmul is done one iteration ahead. over: as above."""
-        if ring.stages < STAGES:
-            what = f"a matmul one iteration ahead needs {STAGES} stages"
+        if ring.stages < AHEAD_STAGES:
+            what = f"a matmul one iteration ahead needs {AHEAD_STAGES} stages"
             raise BackendError("emit", f"{what}; there are {ring.stages}")
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
         stage, second = ring.stage("read"), above(low, s.tile)

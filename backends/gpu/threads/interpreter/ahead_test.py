@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from backends.backend import BackendError
 from backends.gpu.plain_rules import RULES
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.interpreter import faults
@@ -146,7 +145,7 @@ def test_a_wrong_order_is_a_fault(change, kind):
 
 
 def test_two_stages_are_too_few():
-    with pytest.raises(BackendError, match="needs 3 stages; there are 2"):
+    with pytest.raises(KernelError, match="needs 3 stages of its loop"):
         program("overlap(o, ahead=1)", stages=2)
 
 
