@@ -22,6 +22,8 @@ from backends.gpu.products import Operand, flat_sum, matmul, summed_in
 from backends.gpu.rules import Rules
 from backends.gpu.shapes import permuted, spread
 from backends.gpu.tile import Assign, Name
+from backends.gpu.turned import turned_products
+from backends.gpu.unrolled import is_unrolled
 from backends.gpu.uses import hands_on, idle, late_loads, transposed
 from backends.gpu.values import ZERO, typed
 from ir.functions import IDENTITY_ELEMENTS
@@ -74,6 +76,7 @@ class BodyBuilder:
         )
         self.loads = {s.value: s for s in launch.statements() if isinstance(s, Load)}
         self.products = Counter(s.value for s in launch.statements() if isinstance(s, Dot))
+        self.turned = turned_products(launch, self.blocks)
         self.late = late_loads(launch)
         self.transposed = transposed(launch, self.late)
         self.idle = idle(launch)
@@ -239,11 +242,13 @@ class BodyBuilder:
             raise BackendError("emit", f"{what}, `{s.value}` is {value.dtype}")
         # What is out of bounds is no number that a mask has to replace: a and b are 0 there.
         scales = tuple(Operand(*self.tile(t)) for t in s.scales)
-        if self.rules.flat_sums and (flat := flat_sum(self.blocks, axes, a, b)):
+        turned = s in self.turned
+        if self.rules.flat_sums and (flat := flat_sum(self.blocks, axes, a, b, turned)):
             self.sums[name] = flat
         # Several that are added up would each be brought into the layout of their sum.
         last = self.rules.k_last and self.products[s.value] == 1
-        self._assign(s.value, matmul(self.blocks, name, axes, a, b, s.accumulate, scales, last))
+        found = matmul(self.blocks, name, axes, a, b, s.accumulate, scales, last, turned)
+        self._assign(s.value, found)
 
     def _operand(self, tile: Tile, over: tuple[str, ...]) -> Operand:
         name, axes, dtype = self.tile(tile)
@@ -312,9 +317,8 @@ class BodyBuilder:
             header, low = [Assign(at, origin), *header], ZERO
         inner = any(isinstance(x, Loop) for x in s.body)
         own = self._stages(s)
-        short = block.scalar and _length(low, high) <= self.rules.unrolled
         # Unrolled, all loads of a loop would be in buffers at once.
-        unrolled = short and not inner and own < 2
+        unrolled = not inner and own < 2 and is_unrolled(s, block, low, high, self.rules)
         flat = self.launch.resident and self.rules.persistent_is_one_loop
         stages = 0 if inner or flat or unrolled else own
         body = self.block(s.body, header)
@@ -477,13 +481,6 @@ def _bits(count: Expr) -> Expr:
         case Number(int() as known):
             return Number(known.bit_length())
     return to.Bits(count)
-
-
-def _length(low: Expr, high: Expr) -> float:
-    """How many positions a range has; infinite where only the launch knows."""
-    if isinstance(low, Number) and isinstance(high, Number):
-        return high.value - low.value
-    return float("inf")
 
 
 def _plain(expr: Expr) -> bool:

@@ -68,7 +68,7 @@ def _with_flat_sum(
             s = replace(s, body=_added(s.body, name))
         made.append(s)
         if n == loops[-1]:
-            apart = Reshaped(name, found.shape)
+            apart: Expr = name if found.shape == found.matrix else Reshaped(name, found.shape)
             made.append(Assign(name, permuted(apart, found.natural, found.axes)))
     return tuple(made)
 
@@ -113,5 +113,5 @@ def _product(s: Statement, name: Name) -> Product | None:
         return None
     value = s.value.value
     value = value.value if isinstance(value, Permuted) else value
-    inner = value.value if isinstance(value, Reshaped) else None
+    inner = value.value if isinstance(value, Reshaped) else value
     return inner if isinstance(inner, Product) and inner.onto is None else None

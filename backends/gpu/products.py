@@ -40,13 +40,16 @@ def matmul(
     onto: bool,
     scales: tuple[Operand, ...] = (),
     k_last: bool = False,
+    turned: bool = False,
 ) -> Expr:
     """a times b over the axes of a value, plus `out` where `onto`. scales: of blocks of the last of the
-    axes that are summed. k_last: see `Rules`."""
+    axes that are summed. k_last: see `Rules`.  turned: see `turned_products`."""
     batch, rows, columns = _groups(axes, a, b)
     if not set(rows) <= {*a.axes}:
         a, b, scales = b, a, scales[::-1]
     if k_last and not onto and not scales and _faster_transposed(blocks, a, b, rows, columns):
+        a, b, rows, columns = b, a, columns, rows
+    if turned:
         a, b, rows, columns = b, a, columns, rows
     over = tuple(i for i in a.axes if i not in batch and i not in rows)
     left = _shaped(blocks, a, (batch, rows, over))
@@ -62,9 +65,13 @@ def matmul(
     return Joined("sum", out, transposed, False) if onto else transposed
 
 
-def flat_sum(blocks: Blocks, axes: tuple[str, ...], a: Operand, b: Operand) -> FlatSum | None:
-    """How a sum of such matmuls is a matrix; None where it is one as it is."""
+def flat_sum(
+    blocks: Blocks, axes: tuple[str, ...], a: Operand, b: Operand, turned: bool = False
+) -> FlatSum | None:
+    """How a sum of such matmuls is a matrix; None where it is one as it is. turned: as of `matmul`."""
     batch, rows, columns = _groups(axes, a, b)
+    if turned:
+        rows, columns = columns, rows
     if _is_straight(axes, batch, rows, columns):
         return None
     groups = (*((batch,) if batch else ()), rows, columns)

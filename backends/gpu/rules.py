@@ -22,6 +22,7 @@ class Rules:
     # Whether the compiler takes the loop over the tiles of a persistent block and those in it as one
     # loop, which it pipelines as the launch says; else each has stages of its own.
     persistent_is_one_loop: bool = False
+    unrolled_divisions: int = 0  # the same of a loop that divides its index
     flat_sums: bool = False  # whether sums of matmuls are matrices in their loops
     box_dimensions: int = 0  # that a box has at most, as the machine says; 0: any number
     box_steps: int = 1  # how far apart positions of a box may be along a dimension

@@ -7,6 +7,7 @@ RULES = Rules(
     least_side=16,
     least_depth=32,
     unrolled=8,
+    unrolled_divisions=4,
     box_aligned=16,
     box_most=256,
     repeated=frozenset({"silu", "square", "gelu", "sign", "isnan"}),

@@ -1,0 +1,117 @@
+"""Matmuls whose sides change places, so that the operand that the matrix unit cannot read as it lies comes from registers.
+
+The large instruction reads its right operand in shared memory, of elements of four bytes only with what is summed last.
+Images with their channels first have it the other way around. Threads then put each element into shared memory anew, where
+sixteen of a warp meet in one bank; as the left operand, they read it in place. A tile that threads copy is laid out in
+shared memory for its use, four bytes at a time where memory has another order, so only tiles that are moved in bulk gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from backends.gpu.blocks import Blocks, sides
+from backends.gpu.uses import tiles
+from ir.nest.nest import Dot, Fill, Launch, Load, Loop, Map, Statement, Tile, Value
+from ir.nest.steps import tile_axes
+from ir.spec import DTYPES, Cast, Number
+
+WIDE = 4  # bytes of elements that the large instruction takes along K alone
+LARGE_SIDE = 64  # rows of the large instruction
+
+
+def turned_products(launch: Launch, blocks: Blocks) -> frozenset[Dot]:
+    """The products of a launch whose sum is computed as its transpose; none in a language without flat sums, or that
+    brings operands into their order by itself."""
+    if not (blocks.rules.k_last and blocks.rules.flat_sums):
+        return frozenset()
+    values = {v.name: v for v in launch.values}
+    bulk, ends = _in_bulk(launch), _ends(launch)
+    dots = [s for s in launch.statements() if isinstance(s, Dot)]
+    summed = {*_summed_in_loops(launch.once), *_summed_in_loops(launch.body)}
+    return frozenset(
+        s
+        for s in dots
+        if s.value in summed
+        and sum(d.value == s.value for d in dots) == 1
+        and right_operand(s, values, blocks).value in bulk
+        and _gains(s, values, blocks, ends)
+    )
+
+
+def right_operand(s: Dot, values: dict[str, Value], blocks: Blocks) -> Tile:
+    """What is the right operand where sides do not change places: rows are what the sum has first."""
+    rows, columns, _ = sides(s, values)
+    kept = [i for i in values[s.value].names if i in (*rows, *columns) and not blocks[i].scalar]
+    return s.a if kept and kept[0] in columns else s.b
+
+
+def _gains(s: Dot, values: dict[str, Value], blocks: Blocks, ends: dict[str, str]) -> bool:
+    right = right_operand(s, values, blocks)
+    left = s.b if right is s.a else s.a
+    wide = all(DTYPES[values[t.value].dtype] == WIDE for t in (s.a, s.b))
+    batch = set(tile_axes(s.a, values)) & set(tile_axes(s.b, values)) - set(s.over)
+    if not wide or not s.accumulate or s.scales or batch:
+        return False
+    if ends.get(right.value, s.over[-1]) in s.over or ends.get(left.value, "") not in s.over:
+        return False
+    rows, columns, _ = sides(s, values)
+    known = [blocks[i].wide for i in (rows if right is s.a else columns)]
+    sizes = [w.value for w in known if isinstance(w, Number)]
+    return len(sizes) == len(known) and prod(sizes) >= LARGE_SIDE
+
+
+def _in_bulk(launch: Launch) -> set[str]:
+    """Values that are moved in bulk, and their conversions."""
+    found = {s.value for s in launch.statements() if isinstance(s, Load) and s.bulk}
+    for s in launch.statements():
+        held = s.expression.value if isinstance(s, Map) and isinstance(s.expression, Cast) else None
+        if isinstance(s, Map) and isinstance(held, Tile) and held.value in found:
+            found.add(s.value)
+    return found
+
+
+def _ends(launch: Launch) -> dict[str, str]:
+    """Of values that are loaded, and of those that maps make of them, the index that they change along fastest in memory."""
+    found: dict[str, str] = {}
+    for s in launch.statements():
+        if isinstance(s, Load) and s.region and s.region[-1].axis:
+            found[s.value] = s.region[-1].axis
+        elif isinstance(s, Map):
+            known = [found[t.value] for t in tiles(s) if t.value in found]
+            found |= {s.value: known[-1]} if known else {}
+    return found
+
+
+def _summed_in_loops(block: tuple[Statement, ...]) -> Iterator[str]:
+    """Values that are filled in a block, and that a loop of it only adds products to before anything else reads them."""
+    for n, s in enumerate(block):
+        if isinstance(s, Loop):
+            yield from _summed_in_loops(s.body)
+        if not isinstance(s, Fill):
+            continue
+        later = next((x for x in block[n + 1 :] if _mentions(x, s.value)), None)
+        if isinstance(later, Loop) and _only_adds(later.body, s.value):
+            yield s.value
+
+
+def _only_adds(block: tuple[Statement, ...], value: str) -> bool:
+    """Whether all that a block has of a sum are products that are added to it."""
+    for s in block:
+        if isinstance(s, Loop):
+            if not _only_adds(s.body, value):
+                return False
+        elif _mentions(s, value) and not (isinstance(s, Dot) and value not in _read(s)):
+            return False
+    return True
+
+
+def _mentions(s: Statement, value: str) -> bool:
+    if isinstance(s, Loop):
+        return any(_mentions(x, value) for x in s.body)
+    return value in {getattr(s, "value", ""), getattr(s, "carry", "")} | _read(s)
+
+
+def _read(s: Statement) -> set[str]:
+    return {t.value for t in tiles(s)}

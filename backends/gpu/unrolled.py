@@ -1,0 +1,33 @@
+"""Loops that are written out: of scalars, and short ones that divide their index to find what they load.
+
+The compiler knows the index then, and computes where the taps of a merged sum lie while it compiles. The kernel of a
+convolution of three channels in 3xTF32 had 1013 arithmetic instructions for each of the three steps of its loop; written
+out it has 1253 for all three.
+"""
+
+from __future__ import annotations
+
+from backends.gpu.blocks import IndexBlock
+from backends.gpu.rules import Rules
+from ir.nest.nest import Loop, Map
+from ir.spec import Apply, Expr, Index, Number
+
+DIVISIONS = ("floordiv", "mod")
+
+
+def is_unrolled(loop: Loop, block: IndexBlock, low: Expr, high: Expr, rules: Rules) -> bool:
+    """Whether a loop without others in it, and without stages, is written out. block: of its index.  low, high: its
+    bounds."""
+    if not isinstance(low, Number) or not isinstance(high, Number):
+        return False
+    steps = -(-(high.value - low.value) // loop.tile)
+    if block.scalar and steps <= rules.unrolled:
+        return True
+    return steps <= rules.unrolled_divisions and any(
+        isinstance(part, Apply)
+        and part.function in DIVISIONS
+        and any(e == Index(loop.index) for e in part.walk())
+        for s in loop.body
+        if isinstance(s, Map)
+        for part in s.expression.walk()
+    )
