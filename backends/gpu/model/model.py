@@ -72,8 +72,10 @@ KEPT = 0.6  # share of the cache that holds what is read again
 TOLD = 0.4
 START_CYCLES = 1500  # from one program's end to the next one's first load
 MOST_GUESSED = 1024  # launches of a machine whose terms are kept
-REGISTERS_BESIDE = 24  # of a thread, for addresses and the like, where no build tells
-ADDRESS_REGISTERS = 2  # that hold an address
+REGISTERS_BESIDE = 25  # of a thread, for addresses and the like, where no build tells
+# That hold the address of an element that a thread moves by itself, and of those that are stored apart, some of which
+# the compiler computes where it needs them
+ADDRESS_REGISTERS, STORED_REGISTERS = 2.0, 0.75
 
 
 _GUESSED: Recent[Machine, dict[Launch, dict[str, float]]] = Recent()
@@ -303,11 +305,13 @@ def _with_addresses(
     done = work(launch, ext, machine, table, build.warps, build.stages, 0, known)
     threads = build.warps * table["warp"]
     scattered = [m for m in done.moves if m.bytes <= 4 * m.requests]
-    each = sum(m.requests / threads for m in scattered)
+    looped = any(m.times > 1 for m in scattered if not m.store)
+    held = [m for m in scattered if m.store or m.times > 1 or not looped]
+    each = ADDRESS_REGISTERS * sum(m.requests / threads for m in held)
     if rules.holds_addresses:
-        each += _stored_apart(launch, ext) / threads
+        each += STORED_REGISTERS * _stored_apart(launch, ext) / threads
     most = _most_registers(launch, table, build.warps)
-    wanted = build.registers + build.spills / 4 + ADDRESS_REGISTERS * each
+    wanted = build.registers + build.spills / 4 + each
     # Loads of several iterations begin before the first is used, as far as there are registers.
     wanted = max(wanted, min(most, wanted + done.ahead))
     return replace(build, registers=int(min(wanted, most)), spills=4 * max(0.0, wanted - most))

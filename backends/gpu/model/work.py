@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, log2, prod
 from typing import Any
 
 from backends.gpu.blocks import sides
 from backends.gpu.model.extents import Extents
+from backends.gpu.model.instructions import instructions
 from backends.gpu.model.transactions import VECTOR_BYTES, Move, move
+from backends.gpu.turned import right_operand, turned_products
 from ir.functions import POINTWISE
 from ir.machine import Machine
 from ir.nest.bulk import later_taps
@@ -27,45 +29,10 @@ from ir.nest.nest import (
     Take,
     Tile,
 )
-from ir.nest.steps import Temporary, steps, tile_axes
+from ir.nest.steps import Step, Temporary, steps, tile_axes
 from ir.sizes import value as number
-from ir.spec import DTYPES, Number
+from ir.spec import DTYPES, Index, Number
 
-# Instructions a thread and element, where it is not one. A special one is counted apart.
-OPERATIONS = {
-    "div": 6,
-    "floordiv": 20,
-    "mod": 20,
-    "pow": 40,
-    "sqrt": 6,
-    "exp": 2,
-    "log": 4,
-    "tanh": 20,
-    "sigmoid": 8,
-    "erf": 22,
-    "sin": 24,
-    "cos": 24,
-    "silu": 9,
-    "gelu": 26,
-    "fmod": 20,
-    "uniform": 90,
-    "exp2": 2,
-    "log2": 4,
-    "log10": 5,
-    "log1p": 20,
-    "expm1": 20,
-    "erfc": 30,
-    "tan": 30,
-    "asin": 18,
-    "acos": 18,
-    "atan": 18,
-    "atan2": 30,
-    "sinh": 24,
-    "cosh": 16,
-    "asinh": 28,
-    "acosh": 26,
-    "atanh": 26,
-}
 ADDRESS = 3  # instructions beside each load or store of a thread: its address and mask
 REDUCTION_CYCLES = 120  # from the last element of a reduction to its result
 SCAN_CYCLES = 240
@@ -162,12 +129,15 @@ class _Counter:
         self.values = {v.name: v for v in launch.values}
         self.tables = _searched(launch) | later_taps(launch)  # what no load of its own brings
         products = [s for s in launch.statements() if isinstance(s, Dot)]
+        self.turned = turned_products(launch, ext.blocks)
         self.maps = [s for s in launch.statements() if isinstance(s, Map)]
         self.taken = {t.value for s in products for t in (s.a, s.b, *s.scales)}  # by products
         outside = OUTSIDE * warps / table["partitions"] / table["clock_hz"]
         self.work = Work(text=outside, run=outside)
         self.pipelined, self.together = False, 1.0  # iterations whose loads are in flight at once
         self.backwards = False  # whether the innermost loop runs from its end
+        # Of values that maps made, the loops in whose iterations they are others
+        self.moves: dict[str, frozenset[str]] = {}
         self.copies: dict[str, float] = {}  # of each unrolled loop's body in the text
         self.ends: dict[str, str] = {}  # the index that values change along fastest in memory
         matrix = machine.units.get("matrix")
@@ -257,6 +227,8 @@ class _Counter:
     ) -> tuple[dict[str, float], float]:
         match s:
             case Load() | Store():
+                if isinstance(s, Load):
+                    self.moves[s.value] = frozenset(index for index, _ in around)
                 if isinstance(s, Load) and s.region and s.region[-1].axis:
                     self.ends[s.value] = s.region[-1].axis
                 return ({}, 0.0) if s.value in self.tables else (self._moved(s, around), 0.0)
@@ -268,7 +240,7 @@ class _Counter:
                 of = (n.value for n in s.expression.walk() if isinstance(n, Tile))
                 for known in (n for n in of if n in self.ends):
                     self.ends[s.value] = self.ends[known]
-                return self._map(s), 0.0
+                return self._map(s, around), 0.0
             case Reduction():
                 return self._reduction(s, REDUCTION_CYCLES, 1)
             case Scan():
@@ -341,13 +313,15 @@ class _Counter:
         rows, columns, depth = (
             prod(self.ext.width(i) for i in side) for side in sides(s, self.values)
         )
-        both = tile_axes(s.b, self.values)
+        right, both = self._right(s), tile_axes(s.b, self.values)
         batch = prod(
             self.ext.width(i)
             for i in self.values[s.value].names
             if i in both and i in tile_axes(s.a, self.values)
         )
         a, b = (self.values[t.value].dtype for t in (s.a, s.b))
+        if right is not s.b:
+            rows, columns, a, b = columns, rows, b, a
         flops = 2 * batch * rows * columns * depth
         fast = a in self.table["matrix_dtypes"]
         full = rows >= self.table["matrix_rows"] and self.warps >= self.table["matrix_warps"]
@@ -363,8 +337,10 @@ class _Counter:
         down = rows // self.table["matrix_rows"] if full else min(self.warps, max(1, rows // 16))
         across = 1 if full else max(1, self.warps // down)
         read = batch * depth * (rows * across * DTYPES[a] + columns * down * DTYPES[b])
-        transposed = self._transposed(s, batch * columns * depth) if fast else 0.0
-        if self.from_shared and not self.values[s.b.value].loaded:
+        # Compilers that keep operands in registers read them for a smaller instruction as they lie.
+        there = full or not self.ext.blocks.rules.flat_sums
+        transposed = self._transposed(s, right, batch * columns * depth) if fast and there else 0.0
+        if self.from_shared and not self.values[right.value].loaded:
             read += 2 * batch * depth * columns * DTYPES[b]  # laid out for the unit, there and back
         return {
             "matrix": flops / (self._rate("matrix", a) * part),
@@ -392,23 +368,38 @@ class _Counter:
     def _held_up(self, s: Dot, seconds: float) -> float:
         """Seconds that what follows a product waits for it: where its right operand was put into
         shared memory by the program, the next one has to wait for the place."""
-        made = self.from_shared and not self.values[s.b.value].loaded
+        made = self.from_shared and not self.values[self._right(s).value].loaded
         return seconds if made else 0.0
 
-    def _transposed(self, s: Dot, elements: float) -> float:
+    def _right(self, s: Dot) -> Tile:
+        """The operand that the unit has on the right, and reads in shared memory."""
+        if not self.ext.blocks.rules.flat_sums:
+            return s.b
+        right = right_operand(s, self.values, self.ext.blocks)
+        if s not in self.turned:
+            return right
+        return s.a if right is s.b else s.b
+
+    def _transposed(self, s: Dot, right: Tile, elements: float) -> float:
         """Cycles to put a right operand into shared memory with what is summed in parallel, as
         the unit wants it in dtypes of four bytes, where memory has it otherwise."""
-        wide = self.from_shared and DTYPES[self.values[s.b.value].dtype] >= 4
-        if not wide or self.ends.get(s.b.value, s.over[-1]) in s.over:
+        wide = self.from_shared and DTYPES[self.values[right.value].dtype] >= 4
+        if not wide or self.ends.get(right.value, s.over[-1]) in s.over:
             return 0.0
         return elements / TRANSPOSED
 
-    def _map(self, s: Map) -> dict[str, float]:
+    def _map(self, s: Map, around: tuple[tuple[str, float], ...]) -> dict[str, float]:
         vector = special = 0.0
+        own: dict[str, frozenset[str]] = {}
         for step in steps(s, self.values):
             to = step.to.axes if isinstance(step.to, Temporary) else self._axes(step.to)
-            count = max(self._elements(to), self.threads)
-            vector += count * OPERATIONS.get(step.function, 1)
+            moves = self._moves(step, own, around)
+            if isinstance(step.to, Temporary):
+                own[step.to.name] = moves
+            else:
+                self.moves[s.value] = moves
+            count = max(self._elements(to), self.threads) / self._kept(moves, around)
+            vector += count * instructions(step)
             known = POINTWISE.get(step.function)
             special += count if known and known.unit == "special" else 0
         return {
@@ -416,12 +407,42 @@ class _Counter:
             "special": special / self._rate("special", "f32"),
         }
 
+    def _moves(
+        self, step: Step, own: Mapping[str, frozenset[str]], around: tuple[tuple[str, float], ...]
+    ) -> frozenset[str]:
+        """The loops around a step in whose iterations its result is another one. own: the same of what
+        other steps of its map leave."""
+        every = frozenset(index for index, _ in around)
+        found: set[str] = set()
+        for one in (n for arg in step.args for n in arg.walk()):
+            if isinstance(one, Index):
+                found |= every & {one.name}
+            elif isinstance(one, Temporary):
+                found |= own.get(one.name, every)
+            elif isinstance(one, Tile):
+                found |= self.moves.get(one.value, every)
+        return frozenset(found)
+
+    def _kept(self, moves: Collection[str], around: tuple[tuple[str, float], ...]) -> float:
+        """Iterations of the innermost loops, before which the compiler computes what does not change in them."""
+        kept = 1.0
+        for index, iterations in reversed(around):
+            if index in moves:
+                break
+            kept *= max(1.0, iterations)
+        return kept
+
     def _reduction(
         self, s: Reduction | Scan, cycles: int, each: int
     ) -> tuple[dict[str, float], float]:
         source = tile_axes(s.source, self.values)
         count = max(self._elements(source), self.threads)
         kept = max(1, self._elements(self.values[s.value].names))
+        if (
+            isinstance(s, Reduction)
+            and self._elements(tuple(i for i in source if i in s.over)) == 1
+        ):
+            return {"vector": count / self._rate("vector", "i32")}, 0.0
         # Threads that hold parts of one result: more where there are fewer results than threads.
         along = min(self.table["warp"], max(LEAST_ALONG, self.threads / kept))
         shuffles = SHUFFLE * log2(along) * min(kept * along, count)
