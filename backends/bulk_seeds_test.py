@@ -69,6 +69,22 @@ def test_a_strided_window_is_no_box_whatever_a_better_judge_says():
     assert "tf32" in str(nest.schedule) and not nest.schedule.of("copy")
 
 
+@pytest.mark.parametrize(("chip", "boxes"), [("h200", ["w", "x"]), ("a100", [])])
+def test_an_image_with_channels_first_is_read_in_boxes(chip, boxes):
+    """A convolution of one pixel, rounded behind its loads."""
+    spec = parse_spec(
+        '''def mixed(x: f32[8, 480, 50176], w: f32[128, 480]) -> f32[8, 128, 50176]:
+    """A convolution."""
+    y[n, o, p] = sum(x[n, c, p] * w[o, c], c)
+    return y
+'''
+    )
+    made = Kernels(target(chip), backend("triton"), ("y",), guessed=True)
+    nest, source = made.emit(spec)
+    assert sorted(d.subject for d in nest.schedule.of("copy")) == boxes
+    assert ("y = tl.trans(y)" in source) == bool(boxes)
+
+
 def test_steps_of_a_recurrence_on_the_threads_have_the_most_of_equally_good_tiles():
     """On an H200 512 steps of this take 39 ms in tiles of 2 x 4, and 62 ms in tiles of 2 x 2."""
     spec = parse_spec(

@@ -38,6 +38,24 @@ def test_the_least_of_several_counts():
     assert share_inside(nest, set(), {}) == 1.0
 
 
+def test_of_windows_alone_where_that_is_asked():
+    nest = nest_of(16, 16)
+    assert share_inside(nest, {"x", "w"}, {}, windows=True) == 1.0
+    spec = spec_of(
+        "y[m, n] = sum(x[m + r, k] * w[r, k, n], r, k)",
+        inputs="x: f16[66, 64], w: f16[3, 64, 16]",
+        result="f32[64, 16]",
+    )
+    tiles = (
+        "tile(m, size=48)",
+        "tile(r, size=1)",
+        "tile(k, size=16)",
+        "place(m.outer, level=grid)",
+    )
+    slides = lower(spec, decisions(spec, *tiles), WITH_THREADS, {})
+    assert share_inside(slides, {"x", "w"}, {}, windows=True) == pytest.approx(64 / 128)
+
+
 def test_steps_of_a_box():
     assert in_steps_of_one(nest_of(16, 16), {"w"})
     assert not in_steps_of_one(nest_of(16, 16), {"x"})

@@ -92,7 +92,7 @@ def narrow_plans(
     parts = two_pass(spec, machine, sizes)
     return [
         *narrow,
-        *(replace(n, ahead=True) for n in narrow),
+        *(replace(n, ahead=True, apart=_read_once_rounded(n)) for n in narrow),
         *apart,
         *once,
         *(_copied(spec, machine, made, more) for made in copies for more in _several(parts)),
@@ -135,6 +135,14 @@ def _apart(plan: Plan) -> Plan | None:
     ends = [Decision("kernel", f"{d.subject}_{part}") for d in triple for part in ("al", "bl")]
     parts = frozenset(part for d in triple for part in names(d))
     return replace(plan, base=(*ends, *plan.base), apart=parts) if ends else None
+
+
+def _read_once_rounded(plan: Plan) -> frozenset[str]:
+    """What products read that round their operands once, behind the loads: boxes of it may be moved in bulk."""
+    single = {d.subject for d in plan.base if d.verb == "precision" and d.option("dtype") == NARROW}
+    found = (contraction(plan.formed.equation(t)) for t in single)
+    sides = (side for c in found if c is not None for side in (c.a, c.b))
+    return frozenset(n.tensor for side in sides for n in side.walk() if isinstance(n, Read))
 
 
 def _filter_apart(

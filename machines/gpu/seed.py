@@ -256,7 +256,9 @@ class _Search:
             found = min(found, self._with_half(found, nest), key=lambda f: f.us)
         if not plan.apart or not in_steps_of_one(nest, plan.apart):
             return found
-        return self._in_bulk(found, plan, us, share_inside(nest, plan.apart, self.bound))
+        # What is rounded behind its load is a box at the edge of a tensor, and no window of a copy.
+        inside = share_inside(nest, plan.apart, self.bound, windows=plan.ahead)
+        return self._in_bulk(found, plan, us, inside)
 
     def _with_half(self, found: _Found, nest: LoopNest) -> _Found:
         """The same with half as many threads in the last launch."""
