@@ -308,10 +308,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       part_4[m_i] += part_2[m_i];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
-      keep_order(part_4[m_i]);
-    wait_warpgroup<0>();
-    #pragma unroll
-    for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int d_i = 0; d_i < d_n; ++d_i)
         o[m_i][d_i] = o[m_i][d_i] * mx_scale[m_i];
@@ -325,6 +321,13 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         part_3[m_i][n_i] = (mask_n[n_i] ? o_a[m_i][n_i] : bf16(0.0f));
+    wait_warpgroup<0>();
+    n_read_parity_1 = ((n_read_1 == 2) ? 1 - n_read_parity_1 : n_read_parity_1);
+    n_read_1 = ((n_read_1 == 2) ? 0 : n_read_1 + 1);
+    n_at += 64;
+    if (n_at >= 64) break;
+  }
+  for (int n_at = 64; n_at < N; n_at += 64) {
     {
       u32 words[2 / 2][64 / 16][4];
       #pragma unroll
@@ -346,17 +349,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
           for (int n_from = 0; n_from < 64; n_from += 16)
             wgmma<64, 1>(
                 &o[m_i][d_i], &o[m_i + 1][d_i],
-                matrix<64>(v_tile + n_read_1 * 64 * D_WIDTH, 64, n_from, d_i % 2 + d_i / 2 * 8),
+                matrix<64>(v_tile + (((n_read_1 == 0) ? 2 : n_read_1 - 1)) * 64 * D_WIDTH, 64,
+                n_from, d_i % 2 + d_i / 2 * 8),
                 words[m_i / 2][n_from / 16]);
       commit_warpgroup();
       wait_warpgroup<1>();
     }
-    n_read_parity_1 = ((n_read_1 == 2) ? 1 - n_read_parity_1 : n_read_parity_1);
-    n_read_1 = ((n_read_1 == 2) ? 0 : n_read_1 + 1);
-    n_at += 64;
-    if (n_at >= 64) break;
-  }
-  for (int n_at = 64; n_at < N; n_at += 64) {
     #pragma unroll
     for (int n_i = 0; n_i < 16; ++n_i)
       offs_n[n_i] = n_at + thread % 4 * 2 + n_i % 2 + n_i / 2 * 8;
@@ -434,7 +432,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       keep_order(part_4[m_i]);
-    wait_warpgroup<0>();
+    wait_warpgroup<1>();
     arrive_warp(n_empty_1 + ((n_read_1 == 0) ? 2 : n_read_1 - 1));
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
@@ -451,36 +449,37 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         part_3[m_i][n_i] = (mask_n[n_i] ? o_a[m_i][n_i] : bf16(0.0f));
-    {
-      u32 words[2 / 2][64 / 16][4];
-      #pragma unroll
-      for (int m_i = 0; m_i < 2; m_i += 2)
-        #pragma unroll
-        for (int n_from = 0; n_from < 64; n_from += 16)
-          pack_words(
-              words[m_i / 2][n_from / 16],
-              part_3[m_i][n_from / 16 * 4], part_3[m_i][n_from / 16 * 4 + 1],
-              part_3[m_i + 1][n_from / 16 * 4], part_3[m_i + 1][n_from / 16 * 4 + 1],
-              part_3[m_i][n_from / 16 * 4 + 2], part_3[m_i][n_from / 16 * 4 + 3],
-              part_3[m_i + 1][n_from / 16 * 4 + 2], part_3[m_i + 1][n_from / 16 * 4 + 3]);
-      arrive_warpgroup();
-      #pragma unroll
-      for (int m_i = 0; m_i < 2; m_i += 2)
-        #pragma unroll
-        for (int d_i = 0; d_i < d_n; d_i += 16)
-          #pragma unroll
-          for (int n_from = 0; n_from < 64; n_from += 16)
-            wgmma<64, 1>(
-                &o[m_i][d_i], &o[m_i + 1][d_i],
-                matrix<64>(v_tile + n_read_1 * 64 * D_WIDTH, 64, n_from, d_i % 2 + d_i / 2 * 8),
-                words[m_i / 2][n_from / 16]);
-      commit_warpgroup();
-      wait_warpgroup<1>();
-    }
+    wait_warpgroup<0>();
     n_read_parity_1 = ((n_read_1 == 2) ? 1 - n_read_parity_1 : n_read_parity_1);
     n_read_1 = ((n_read_1 == 2) ? 0 : n_read_1 + 1);
   }
-  wait_warpgroup<0>();
+  {
+    u32 words[2 / 2][64 / 16][4];
+    #pragma unroll
+    for (int m_i = 0; m_i < 2; m_i += 2)
+      #pragma unroll
+      for (int n_from = 0; n_from < 64; n_from += 16)
+        pack_words(
+            words[m_i / 2][n_from / 16],
+            part_3[m_i][n_from / 16 * 4], part_3[m_i][n_from / 16 * 4 + 1],
+            part_3[m_i + 1][n_from / 16 * 4], part_3[m_i + 1][n_from / 16 * 4 + 1],
+            part_3[m_i][n_from / 16 * 4 + 2], part_3[m_i][n_from / 16 * 4 + 3],
+            part_3[m_i + 1][n_from / 16 * 4 + 2], part_3[m_i + 1][n_from / 16 * 4 + 3]);
+    arrive_warpgroup();
+    #pragma unroll
+    for (int m_i = 0; m_i < 2; m_i += 2)
+      #pragma unroll
+      for (int d_i = 0; d_i < d_n; d_i += 16)
+        #pragma unroll
+        for (int n_from = 0; n_from < 64; n_from += 16)
+          wgmma<64, 1>(
+              &o[m_i][d_i], &o[m_i + 1][d_i],
+              matrix<64>(v_tile + (((n_read_1 == 0) ? 2 : n_read_1 - 1)) * 64 * D_WIDTH, 64,
+              n_from, d_i % 2 + d_i / 2 * 8),
+              words[m_i / 2][n_from / 16]);
+    commit_warpgroup();
+    wait_warpgroup<0>();
+  }
   arrive_warp(n_empty_1 + ((n_read_1 == 0) ? 2 : n_read_1 - 1));
   #pragma unroll
   for (int distance = 1; distance <= 2; distance *= 2)

@@ -295,8 +295,6 @@ def causal_0(
                     part_2[m_i] = Float32(part_2[m_i] + where(mask_n[n_i], x_p[m_i, n_i], 0.0))
             for m_i in cutlass.range(2, unroll_full=True):
                 part_4[m_i] = Float32(part_4[m_i] + part_2[m_i])
-            keep_order(part_4)
-            warpgroup.wait_group(0)
             for m_i in cutlass.range(2, unroll_full=True):
                 for d_i in cutlass.range(d_n, unroll_full=True):
                     o[m_i, d_i] = Float32(o[m_i, d_i] * mx_scale[m_i])
@@ -306,6 +304,10 @@ def causal_0(
             for m_i in cutlass.range(2, unroll_full=True):
                 for n_i in cutlass.range(16, unroll_full=True):
                     part_3[m_i, n_i] = BFloat16(where(mask_n[n_i], Float32(o_a[m_i, n_i]), 0.0))
+            warpgroup.wait_group(0)
+            n_read_parity_1 = Int32(where(n_read_1 == 2, 1 - n_read_parity_1, n_read_parity_1))
+            n_read_1 = Int32(where(n_read_1 == 2, 0, n_read_1 + 1))
+        for n_at in range(64, N, 64):
             warpgroup.fence()
             for m_i in cutlass.range_constexpr(0, 2, 2):
                 for d_i in cutlass.range_constexpr(0, d_n, 16):
@@ -313,14 +315,11 @@ def causal_0(
                         warpgroup_mma(
                             result(o, (m_i, d_i), 64),
                             operand(part_3, (m_i, n_from // 16 * 4), [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3), (1, 2), (1, 3)]),
-                            matrix(v_tile, (n_read_1, n_from, d_i % 2 + d_i // 2 * 8), (64, 16), False, 64, 64),
+                            matrix(v_tile, (where(n_read_1 == 0, 2, n_read_1 - 1), n_from, d_i % 2 + d_i // 2 * 8), (64, 16), False, 64, 64),
                             (64, 64, 16),
                         )
             warpgroup.commit_group()
             warpgroup.wait_group(1)
-            n_read_parity_1 = Int32(where(n_read_1 == 2, 1 - n_read_parity_1, n_read_parity_1))
-            n_read_1 = Int32(where(n_read_1 == 2, 0, n_read_1 + 1))
-        for n_at in range(64, N, 64):
             for n_i in cutlass.range(16, unroll_full=True):
                 offs_n[n_i] = Int32(n_at + n_axis((thread, n_i)))
             for n_i in cutlass.range(16, unroll_full=True):
@@ -385,7 +384,7 @@ def causal_0(
             for m_i in cutlass.range(2, unroll_full=True):
                 part_4[m_i] = Float32(part_4[m_i] + part_2[m_i])
             keep_order(part_4)
-            warpgroup.wait_group(0)
+            warpgroup.wait_group(1)
             arrive_warp(n_empty_1 + where(n_read_1 == 0, 2, n_read_1 - 1))
             for m_i in cutlass.range(2, unroll_full=True):
                 for d_i in cutlass.range(d_n, unroll_full=True):
@@ -396,20 +395,20 @@ def causal_0(
             for m_i in cutlass.range(2, unroll_full=True):
                 for n_i in cutlass.range(16, unroll_full=True):
                     part_3[m_i, n_i] = BFloat16(where(mask_n[n_i], Float32(o_a[m_i, n_i]), 0.0))
-            warpgroup.fence()
-            for m_i in cutlass.range_constexpr(0, 2, 2):
-                for d_i in cutlass.range_constexpr(0, d_n, 16):
-                    for n_from in cutlass.range_constexpr(0, 64, 16):
-                        warpgroup_mma(
-                            result(o, (m_i, d_i), 64),
-                            operand(part_3, (m_i, n_from // 16 * 4), [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3), (1, 2), (1, 3)]),
-                            matrix(v_tile, (n_read_1, n_from, d_i % 2 + d_i // 2 * 8), (64, 16), False, 64, 64),
-                            (64, 64, 16),
-                        )
-            warpgroup.commit_group()
-            warpgroup.wait_group(1)
+            warpgroup.wait_group(0)
             n_read_parity_1 = Int32(where(n_read_1 == 2, 1 - n_read_parity_1, n_read_parity_1))
             n_read_1 = Int32(where(n_read_1 == 2, 0, n_read_1 + 1))
+        warpgroup.fence()
+        for m_i in cutlass.range_constexpr(0, 2, 2):
+            for d_i in cutlass.range_constexpr(0, d_n, 16):
+                for n_from in cutlass.range_constexpr(0, 64, 16):
+                    warpgroup_mma(
+                        result(o, (m_i, d_i), 64),
+                        operand(part_3, (m_i, n_from // 16 * 4), [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3), (1, 2), (1, 3)]),
+                        matrix(v_tile, (where(n_read_1 == 0, 2, n_read_1 - 1), n_from, d_i % 2 + d_i // 2 * 8), (64, 16), False, 64, 64),
+                        (64, 64, 16),
+                    )
+        warpgroup.commit_group()
         warpgroup.wait_group(0)
         arrive_warp(n_empty_1 + where(n_read_1 == 0, 2, n_read_1 - 1))
         for distance in cutlass.range_constexpr(2):

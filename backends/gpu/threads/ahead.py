@@ -1,11 +1,12 @@
 """The first of two matmuls of a loop one iteration ahead, as well as the second one later.
 
-    s = q @ k[0];  p = f(s);  o = p @ v[0]                   f in two parts: g needs s, h does not
-    for n:  t = g(s);  s = q @ k[n + 1]                      in flight with o += p @ v[n - 1]
-            p' = h(t);  wait for both;  o *= scale;  p = p'
-            o += p @ v[n]                                    in flight until the next iteration's wait
+    s = q @ k[0];  t = g(s);  s = q @ k[1];  p = h(t)        f = h of g, where g alone reads s
+    for n from 1 on:  o += p @ v[n - 1]                      in flight beside g and h
+                      t = g(s);  s = q @ k[n + 1]            in flight beside h and what follows
+                      p' = h(t);  wait for o;  o *= scale;  p = p';  wait for s
+    o += p @ v[last]
 
-The tensor cores compute both matmuls beside `g` and `h`: no iteration waits for its own. The last iteration
+The tensor cores compute both matmuls beside the other units: no iteration waits for its own. The last iteration
 multiplies its own stage again, and nothing reads that: so no matmul is under a condition.
 
 What is left of an iteration is the chain of its own values, so two things leave it: threads add up their own
@@ -50,26 +51,31 @@ class Ahead:
             *self.clear,
             replace(self._of_next(stage, next_stage), pending=1),
             *self.beside,
-            to.WarpgroupWait(self.first.to, after=last_made(self.beside)),
             *self.updates,
-            replace(self.later, pending=1),
+            to.WarpgroupWait(self.first.to),
         )
 
     def again(
-        self, stage: Expr, await_next: to.Block, next_stage: Expr, freed: to.Block
+        self,
+        stage: Expr,
+        await_next: to.Block,
+        next_stage: Expr,
+        stage_before: Expr,
+        freed: to.Block,
     ) -> to.Block:
         """Each other iteration. freed: what gives back the stage of the one before."""
         return (
+            replace(self.later, b_stage=stage_before, pending=1),
             *self.own,
             *self.reading,
             *await_next,
             *self.clear,
             replace(self._of_next(stage, next_stage), pending=2),
             *self.beside,
-            to.WarpgroupWait(self.later.to, after=last_made(self.beside)),
+            to.WarpgroupWait(self.later.to, pending=1, after=last_made(self.beside)),
             *freed,
             *self.updates,
-            replace(self.later, pending=1),
+            to.WarpgroupWait(self.first.to),
         )
 
     def _of_next(self, stage: Expr, next_stage: Expr) -> to.WarpgroupMultiply:

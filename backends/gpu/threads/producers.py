@@ -401,12 +401,13 @@ class Producers(Boxed):
         await_next = (*made, to.Await(ring.full, after, parity))
         full = to.Await(ring.full, stage, ring.parity("read"))
         once = (full, *parts.once(stage, await_next, after), *ring.next("read"))
-        again = (*parts.again(stage, await_next, after, over), *ring.next("read"))
+        before = ring.before("read")
+        again = (*parts.again(stage, await_next, after, before, over), *ring.next("read"))
         done = (
             *parts.begin,
             to.Loop(name, low, second, s.tile, once, certain=True),
             to.Loop(name, second, high, s.tile, again),
-            to.WarpgroupWait(parts.later.to),
+            replace(parts.later, b_stage=before),
             *over,
             *parts.end,
         )

@@ -94,11 +94,11 @@ def changed(change):
 
 def test_the_next_matmul_is_issued_between_the_maximum_and_the_exponentials():
     body = loops(AHEAD)[-1].body
-    first, later = places(body, to.WarpgroupMultiply)
-    (wait,) = places(body, to.WarpgroupWait)
+    later, first = places(body, to.WarpgroupMultiply)
+    wait, last = places(body, to.WarpgroupWait)
     reduced = {body[n].reduction: n for n in places(body, to.Reduce)}
-    assert reduced["max"] < first < reduced["sum"] < wait < later
-    assert (body[first].pending, body[wait].pending, body[later].pending) == (2, 0, 1)
+    assert later < reduced["max"] < first < reduced["sum"] < wait < last
+    assert [body[n].pending for n in (later, first, wait, last)] == [1, 2, 1, 0]
 
 
 def test_threads_join_their_sums_behind_the_loop():
@@ -117,22 +117,30 @@ def without(kind, which=0):
     return change
 
 
+def never_waited_for(body):
+    """The next matmul, neither at the end nor by the one that the next iteration begins with."""
+    first = places(body, to.WarpgroupMultiply)[0]
+    body[first] = replace(body[first], pending=2)
+    return without(to.WarpgroupWait, 1)(body)
+
+
 def given_back_early(body):
-    (wait,) = places(body, to.WarpgroupWait)
+    wait = places(body, to.WarpgroupWait)[0]
     body[wait], body[wait + 1] = body[wait + 1], body[wait]
     return body
 
 
 def read_late(body):
     """The maximum behind the next matmul, whose result replaces what it reads."""
-    body.insert(places(body, to.WarpgroupMultiply)[0] + 1, body[places(body, to.Reduce)[0]])
+    body.insert(places(body, to.WarpgroupMultiply)[1] + 1, body[places(body, to.Reduce)[0]])
     return body
 
 
 @pytest.mark.parametrize(
     "change, kind",
     [
-        (without(to.WarpgroupWait), faults.STAGE_IN_USE),
+        (without(to.WarpgroupWait, 0), faults.STAGE_IN_USE),
+        (never_waited_for, faults.MATMUL_IN_FLIGHT),
         (without(to.Await), faults.READ_AFTER_WRITE),
         (given_back_early, faults.STAGE_IN_USE),
         (read_late, faults.MATMUL_IN_FLIGHT),
