@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 import torch
-from torch.utils._pytree import TreeSpec, tree_flatten
+from torch.utils._pytree import TreeSpec
 
 from backends.compiled import constant_inputs
 from backends.program.graph import ProgramGraph
@@ -19,10 +19,12 @@ from backends.program.tensors import require_no_gradients
 from frontends.compiled.source import ModuleSource
 from frontends.pytorch.call import (
     given,
+    leaves_of,
     left_behind,
     require_same_call,
     returned,
     state_of,
+    tensors_by_position,
 )
 from frontends.pytorch.external import calls, names_of
 from frontends.pytorch.imported import Imported
@@ -65,6 +67,7 @@ class ModuleCall:
         self.constants = {n: known(t).to(linked.place) for n, t in made.constants.items()}
         self.changed = frozenset(label(made, m.target) for m in made.mutations)
         self.held_paths = list(state)
+        self.by_position = tensors_by_position(made)
         self.sized = not made.counts  # the shapes of all results are known before they are computed
         self._apart: ModuleCall | None = None
         self._bind(state)
@@ -110,19 +113,27 @@ class ModuleCall:
         if self.source.replaced() or not self._own:
             self._bind(state_of(made, self.source.module))
             self.source.keep()
-        tensors = given(made, self.state, args, kwargs, self.seed)
+        leaves = self._leaves(args, kwargs)
+        tensors = given(made, self.state, leaves, self.seed)
         require_no_gradients(tensors, self.paths)
-        leaves = tree_flatten((args, kwargs))[0]
         self._require_apart(leaves)
         with torch.no_grad():
             outputs = self._outputs({a.name: tensors[a.name] for a in made.arguments if a.name})
             for name, (count, dim) in made.counts.items():
                 outputs[name] = outputs[name].narrow(dim, 0, int(outputs[count]))
-            for target, value in left_behind(made, outputs, self.state, args, kwargs).items():
+            for target, value in left_behind(made, outputs, self.state, leaves).items():
                 place = self.state[target] if isinstance(target, str) else leaves[target]
                 if target not in self.left_in_place:
                     place.copy_(value)
-        return returned(made, outputs, self.state, args, kwargs)
+        return returned(made, outputs, self.state, leaves)
+
+    def _leaves(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+        """The leaves of the arguments; KernelError for others than those that were imported."""
+        # What most calls have. To flatten it takes several times as long as a launch.
+        flat = not kwargs and len(args) == self.by_position
+        if flat and all(isinstance(leaf, torch.Tensor) for leaf in args):
+            return args
+        return leaves_of(self.made, args, kwargs)
 
     def _outputs(self, arguments: Tensors) -> dict[str, torch.Tensor]:
         """The outputs of the spec by name. arguments: by name."""

@@ -235,6 +235,17 @@ def test_plain_arguments_keep_their_type(tmp_path):
             run(torch.ones(3), other)
 
 
+def test_arguments_by_position_are_as_many_tensors(tmp_path):
+    x, y = torch.rand(3), torch.rand(3)
+    run = compile_module(lambda x, y: x - y, (x, y), target="npu", folder=tmp_path)
+    assert torch.equal(run(x, y), x - y)
+    for args, kwargs in (((x,), {}), ((x, y, y), {}), ((x,), {"y": y}), ((x, [y]), {})):
+        with pytest.raises(KernelError, match="call it as it was imported"):
+            run(*args, **kwargs)
+    with pytest.raises(KernelError, match="`y` is float"):
+        run(x, 1.5)
+
+
 class Cache:
     """Keys and values of layers, as a model of text keeps them between calls."""
 

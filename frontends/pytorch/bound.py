@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils._pytree import tree_flatten
 
 from frontends.dtypes import NAMES, TORCH
-from frontends.pytorch.call import given, left_behind, returned
+from frontends.pytorch.call import given, leaves_of, left_behind, returned
 from frontends.pytorch.external import ExternalCall, calls, operands
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.reference import sizes_of
@@ -48,7 +47,8 @@ class BoundCall:
         """What the module's call returns, in its structure; arguments that the module changes are
         changed. KernelError where arguments are not as the module was imported with, and in grad
         mode where one or a parameter requires gradients, which no array carries."""
-        tensors = given(self.made, self.state, args, kwargs, self.seed)
+        leaves = leaves_of(self.made, args, kwargs)
+        tensors = given(self.made, self.state, leaves, self.seed)
         arrays = self._arrays(tensors)
         found = self.run(arrays, self.calls) if self.calls else self.run(arrays)
         outputs = {
@@ -56,9 +56,8 @@ class BoundCall:
         }
         for name, (count, dim) in self.made.counts.items():
             outputs[name] = outputs[name].narrow(dim, 0, int(outputs[count]))
-        result = returned(self.made, outputs, self.state, args, kwargs)
-        left = left_behind(self.made, outputs, self.state, args, kwargs)
-        self._leave(left, tree_flatten((args, kwargs))[0])
+        result = returned(self.made, outputs, self.state, leaves)
+        self._leave(left_behind(self.made, outputs, self.state, leaves), leaves)
         self.seed += self.made.seed is not None
         return result
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_structure, tree_unflatten
 
 from frontends.pytorch.imported import Imported, ResultLeaf
 from ir.errors import KernelError
@@ -14,20 +14,34 @@ from ir.errors import KernelError
 ModuleState = Mapping[str, torch.Tensor]  # parameters and buffers by path
 
 
-def given(
-    made: Imported,
-    state: ModuleState,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None = None,
-    seed: int = 0,
-) -> dict[str, torch.Tensor]:
-    """The spec's inputs by name, but for the results of external calls.
+def leaves_of(
+    made: Imported, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+) -> list[Any]:
+    """The leaves of a call's arguments, in order.
 
     KernelError where the arguments have another structure, or another plain value, than in the call
     that was traced.
     """
+    leaves, structure = tree_flatten((tuple(args), dict(kwargs or {})))
+    require_same_call(made, leaves, structure)
+    return leaves
+
+
+def tensors_by_position(made: Imported) -> int | None:
+    """How many arguments a call has that takes tensors alone, each by position, so that they are its
+    leaves; None for another call."""
+    count = len(made.arguments)
+    flat = tree_structure(((0,) * count, {}))
+    alone = all(a.tensor for a in made.arguments) and made.argument_structure == flat
+    return count if alone else None
+
+
+def given(
+    made: Imported, state: ModuleState, leaves: Sequence[Any], seed: int = 0
+) -> dict[str, torch.Tensor]:
+    """The spec's inputs by name, but for the results of external calls."""
     found = dict(made.constants)
-    for argument, leaf in zip(made.arguments, _leaves(made, args, kwargs), strict=True):
+    for argument, leaf in zip(made.arguments, leaves, strict=True):
         if argument.name is not None:
             found[argument.name] = leaf
     for held in made.held:
@@ -41,11 +55,9 @@ def returned(
     made: Imported,
     outputs: Mapping[str, torch.Tensor],
     state: ModuleState,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None = None,
+    leaves: Sequence[Any],
 ) -> Any:
     """What the module's call returns, from the spec's outputs."""
-    leaves = _leaves(made, args, kwargs)
     whole = [_result(r, outputs, state, leaves) for r in made.results]
     return tree_unflatten(whole, made.structure)
 
@@ -54,11 +66,9 @@ def left_behind(
     made: Imported,
     outputs: Mapping[str, torch.Tensor],
     state: ModuleState,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None = None,
+    leaves: Sequence[Any],
 ) -> dict[str | int, torch.Tensor]:
     """The new values of buffers, by path, and of arguments, by place."""
-    leaves = _leaves(made, args, kwargs)
     return {m.target: _result(m.result, outputs, state, leaves) for m in made.mutations}
 
 
@@ -107,12 +117,6 @@ def require_same_call(made: Imported, leaves: Sequence[Any], structure: TreeSpec
             raise KernelError(
                 f"an argument is {leaf!r}", allowed=f"{argument.value!r}, as it was imported with"
             )
-
-
-def _leaves(made: Imported, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> list[Any]:
-    leaves, structure = tree_flatten((tuple(args), dict(kwargs or {})))
-    require_same_call(made, leaves, structure)
-    return leaves
 
 
 def _result(

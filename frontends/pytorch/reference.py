@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from frontends.dtypes import TORCH
-from frontends.pytorch.call import given, left_behind, returned, state_of
+from frontends.pytorch.call import given, leaves_of, left_behind, returned, state_of
 from frontends.pytorch.imported import Imported
 from ir.errors import KernelError
 from ir.reference.reference import evaluate
@@ -37,7 +37,8 @@ def answer(
     if made.external:
         raise KernelError(f"`{made.external[0].operator}` is left to PyTorch and has no equations")
     state = state_of(made, module)
-    tensors = given(made, state, args, kwargs, seed)
+    leaves = leaves_of(made, args, kwargs)
+    tensors = given(made, state, leaves, seed)
     arrays = {name: _array(t) for name, t in tensors.items()}
     found = evaluate(made.spec, arrays, sizes_of(made, tensors))
     dtypes = {t.name: t.dtype for t in made.spec.outputs}
@@ -45,8 +46,8 @@ def answer(
     for name, (count, dim) in made.counts.items():
         outputs[name] = outputs[name].narrow(dim, 0, int(outputs[count]))
     return CallResult(
-        returned(made, outputs, state, args, kwargs),
-        left_behind(made, outputs, state, args, kwargs),
+        returned(made, outputs, state, leaves),
+        left_behind(made, outputs, state, leaves),
     )
 
 
