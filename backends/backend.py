@@ -204,6 +204,18 @@ class Opens(Protocol):
 
 
 @runtime_checkable
+class CompilesAhead(Protocol):
+    """A backend that compiles a kernel anew at sizes other than those of its build: a run there does so by
+    itself, one after another."""
+
+    def compile_at(
+        self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
+    ) -> None:
+        """Compiles what runs at some sizes need, several at a time; nothing where runs need no compiler
+        here. BackendError("build") as of `build`."""
+
+
+@runtime_checkable
 class LeavesInputs(Protocol):
     """A backend some of whose kernels cannot change the arrays that they are run on."""
 

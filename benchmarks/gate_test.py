@@ -4,6 +4,7 @@ import json
 
 from benchmarks.gate import EDITED, EMITTED, main, subjects, summary
 from ir.reference.formulas import MANY
+from search.evaluator.worker import TO_CHECK, WAITED
 
 
 def test_kernels_have_rows_with_the_seconds_of_each_stage(tmp_path):
@@ -32,16 +33,21 @@ def test_kernels_of_fixed_sizes_are_of_gpus_alone():
     assert any(s.numbers < MANY for s in fixed) and any(s.numbers > 100 * MANY for s in fixed)
 
 
-def test_what_was_refused_counts_in_no_sum():
+def test_what_was_refused_or_waited_for_counts_in_no_sum():
     rows = [
         {"source": EMITTED, "accepted": True, "seconds": {"check": 1.0}},
         {"source": EMITTED, "accepted": True, "seconds": {"check": 3.0}},
+        {
+            "source": EMITTED,
+            "accepted": True,
+            "seconds": {"check": 9.0, WAITED: 7.0, TO_CHECK: 4.0},
+        },
         {"source": EDITED, "accepted": False, "seconds": {"check": 9.0}},
     ]
     found = summary(rows)
     assert found == {
-        "accepted": 2,
-        "rows": 3,
-        EMITTED: {"median_s": 2.0, "most_s": 3.0},
+        "accepted": 3,
+        "rows": 4,
+        EMITTED: {"median_s": 2.0, "most_s": 3.0, "most_waited_s": 7.0, "most_built_s": 4.0},
         EDITED: None,
     }

@@ -7,6 +7,8 @@ from typing import Any
 
 from tools.markdown import line
 
+LEAST = 0.05  # seconds that are worth a word
+
 
 def gate(result: Mapping[str, Any]) -> list[str]:
     """Where the file is from, the seconds of a check by kernel, backend and kind of source, its summary."""
@@ -24,17 +26,28 @@ def gate(result: Mapping[str, Any]) -> list[str]:
 
 def _origin(result: Mapping[str, Any]) -> str:
     versions = result.get("versions", {"python": result["python"]})
+    apart = any("waiting to check" in row["seconds"] for row in result["rows"])
+    told = (
+        " Beside: to build code for its sizes, and to wait for others on the device."
+        if apart
+        else ""
+    )
     said = [result["machine"], *(f"{name} {number}" for name, number in versions.items() if number)]
     return (
         f"`{result['command']}`, {result['date']}, {', '.join(said)}, secret `{result['secret']}`. Seconds that "
-        f"the check takes, runs included, the median of {result['rounds'] - 1}; {result['at_once']} at a time."
+        f"the check takes, runs included, the median of {result['rounds'] - 1}; {result['at_once']} at a time.{told}"
     )
 
 
 def _seconds(row: Mapping[str, Any] | None) -> str:
     if row is None:
         return "-"
-    return f"{row['seconds']['check']:.2f}" if row["accepted"] else "refused"
+    if not row["accepted"]:
+        return "refused"
+    waited = row["seconds"].get("waiting to check", 0.0)
+    built = row["seconds"].get("build to check", 0.0)
+    aside = [f"{s:.2f} {what}" for s, what in ((built, "built"), (waited, "waited")) if s >= LEAST]
+    return f"{row['seconds']['check'] - waited:.2f}" + (f" ({', '.join(aside)})" if aside else "")
 
 
 def _summary(found: Mapping[str, Any]) -> str:

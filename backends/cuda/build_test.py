@@ -95,6 +95,31 @@ def test_each_set_of_constants_has_its_code(tmp_path, monkeypatch):
     assert Cuda.language.image(made.file, H200, {"M": 16, "K": 1000}) == first
 
 
+def test_code_for_several_sizes_is_made_at_once(tmp_path, monkeypatch):
+    made = built(emitted("rows"), tmp_path)
+    every = [{"M": m, "K": k} for m in (8, 12) for k in (1000, 1001, 1002)]
+    children = []
+    asked = building.apart
+    monkeypatch.setattr(building, "apart", lambda *a, **k: children.append(a) or asked(*a, **k))
+    images = Cuda.language.images(made.file, H200, every)
+    assert len(children) == 1 and images[:3] == images[3:] and len(set(images)) == 3 - 1
+    alone = [Cuda.language.image(made.file, H200, sizes) for sizes in every]
+    assert alone == images and len(children) == 1
+    (tmp_path / "again").mkdir()
+    again = built(emitted("rows"), tmp_path / "again")
+    for image, sizes in zip(images, every, strict=True):  # as one after another
+        assert Cuda.language.image(again.file, H200, sizes).read_bytes() == image.read_bytes()
+
+
+def test_code_that_is_not_made_at_one_size_says_why(tmp_path):
+    made = built(emitted("rows"), tmp_path)
+    text, first = made.file.read_text(), "  constexpr int k_n"
+    made.file.write_text(text.replace(first, f"  static_assert(ALIGNED_X);\n{first}", 1))
+    with pytest.raises(BackendError, match="static assert") as seen:
+        Cuda.language.images(made.file, H200, [{"M": 8, "K": 1000}, {"M": 8, "K": 1001}])
+    assert seen.value.stage == "build"
+
+
 def test_figures_are_those_of_each_launch(tmp_path):
     figures = built(emitted("staged"), tmp_path, "staged").figures
     name = nest_of("staged").launches[0].name

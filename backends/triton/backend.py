@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -60,6 +60,13 @@ class Triton:
         their launches is refused."""
         self.admit(source)
         return _compiler().build(source, nest, machine, folder)
+
+    def compile_at(
+        self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
+    ) -> None:
+        """Compiles the launches for some sizes, where the target's GPU runs them."""
+        if not present(machine):
+            _compiler().compile_at(built.file, nest, machine, every)
 
     def draft(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """As `build` where the target's GPU runs it; elsewhere a file is all that is interpreted."""

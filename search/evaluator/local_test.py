@@ -57,7 +57,7 @@ def test_a_good_candidate_is_evaluated_with_all_its_figures(local):
     assert found.figures["launches"] == 1.0
     assert found.figures["least_bytes"] == 3 * 64 * 4
     assert found.engines == {"vector": 0.5}
-    turns = ["waiting turns", "alone turns"]
+    turns = ["waiting turns", "alone turns", "waiting to check"]
     assert list(found.seconds) == ["verify", "emit", "build", "check", "time", *turns]
     assert found.source_digest and found.code_sha256 == "ab12"
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from backends.backend import (
     Admits,
     Backend,
     BackendError,
     Built,
+    CompilesAhead,
     CountsSource,
     Glances,
     Hosted,
@@ -51,7 +51,7 @@ from search.evaluator.glance import Fastest, Glanced, TooSlow, require_fast, tim
 from search.evaluator.sandbox import Limits
 from search.evaluator.shapes import TimedShape, compared, sampled, slowly
 from search.evaluator.tuned import SLOW_RUNS, TUNED_SECONDS, tuning_shape
-from search.evaluator.turns import ByTurns, machine_turns
+from search.evaluator.turns import ByTurns, turns_of
 
 CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
 SAID = ("correct_by", "time_kind", "device", "driver", "clocks", "toolchain")
@@ -194,7 +194,7 @@ class Stages:
             slow=slow,
             timed=timed,
             setup=Setup(bench.limits.suited(can).times(len(timed)), here),
-            turns=_turns(can),
+            turns=turns_of(can),
             own_cores=bool(can.get("own_cores")),
             lasting=bool(can.get("lasting")),
             apart=bool(can.get("apart")),
@@ -278,9 +278,13 @@ class Stages:
         fitting = self._each_built(source, built, fitting, folder)
         if beaten is not None:
             self._glance(fitting, beaten.us, begin)
-        begin("check")
         fits = [fit.where.shape.sizes for fit in fitting]
         lacking = [t.shape.sizes for t in self.timed if t.shape.sizes not in fits]
+        if isinstance(self.backend, CompilesAhead):
+            begin("build")
+            every = [*(s for s in (*self.shapes, *self.once) if s not in lacking), *fits]
+            self.backend.compile_at(built, nest, machine, every)
+        begin("check")
         errors = [self._check(built, nest, s) for s in self.shapes if s not in lacking]
         self._check_draws(built, nest, lacking)
         errors += [self._check_once(built, nest, s) for s in self.once if s not in lacking]
@@ -476,13 +480,6 @@ def _warm(backend: Backend, spec: Spec, bench: Bench) -> None:
         backend.emit(nest, bench.machine)
     except (KernelError, BackendError):
         return
-
-
-def _turns(can: Mapping[str, Any]) -> Turns:
-    """Turns where what others do on the device disturbs a measured time, and the backend takes none
-    itself, which would be shorter."""
-    measured = can["time_kind"] == "measured" and not can.get("own_turns")
-    return machine_turns() if measured else Turns()
 
 
 def _require_possible(timing: Timing, least_us: float) -> None:

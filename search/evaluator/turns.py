@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,13 @@ def machine_turns() -> Turns:
     """Turns of all processes of this user on the devices of this machine. The locks are on files of
     ours: on a device's own a backend may have a lock too."""
     return Turns(__file__, evaluator.__file__)
+
+
+def turns_of(can: Mapping[str, Any]) -> Turns:
+    """Turns where what others do on the device disturbs a measured time, and the backend takes none
+    itself, which would be shorter."""
+    measured = can["time_kind"] == "measured" and not can.get("own_turns")
+    return machine_turns() if measured else Turns()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from pathlib import Path
 from backends.backend import Opens
 from backends.busy import in_line, starved
 from backends.gpu.apart import join
-from backends.turns import spent
+from backends.turns import WAITING, spent
 from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Failure, from_json, to_json
@@ -45,6 +45,8 @@ MOSTOUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it ne
 CPU_SHARE = 0.5  # of its processor time, after which a child takes no further candidate
 OPENING = 60.0  # seconds that a child may take to open a device before it has a candidate
 GRACE = 1.0  # seconds between the end of a child's output and its own
+# Keys of seconds beside the stages: of a build at further sizes, and of waiting within a check.
+TO_CHECK, WAITED = "build to check", "waiting to check"
 TAIL = 400  # characters of a dead child's last words
 _SET_SUBREAPER = 36
 
@@ -289,23 +291,34 @@ class _Child:
                 Failure(rest, "crash", "")  # refuses what is no stage
                 self.stages.append((rest, time.monotonic()))
             elif kind == "spent":
-                self.turns = {f"{name} turns": float(s) for name, s in json.loads(rest).items()}
+                self._spend(json.loads(rest))
             elif kind == "ready":
                 self.ready = True
             elif kind == "last":
                 self.last = True
             elif kind == "outcome":
                 self.outcome = from_json(rest)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             self.outcome = Failure(self.stage, "crash", f"it sent what is no result: {error}")
+
+    def _spend(self, told: Mapping[str, float]) -> None:
+        """Adds what it has spent on turns since it said so last, in the stage that it is in."""
+        for name, seconds in told.items():
+            keys = [
+                f"{name} turns",
+                *([WAITED] if (name, self.stage) == (WAITING, "check") else []),
+            ]
+            for key in keys:
+                self.turns[key] = self.turns.get(key, 0.0) + float(seconds)
 
     def seconds(self) -> dict[str, float]:
         """How long each stage took, by the clock of this process; and of that, by its own, how long it
-        waited for turns on the device and had it alone."""
+        waited for turns on the device and had it alone. A second build is one at the sizes of the check."""
         ends = [*(at for _, at in self.stages), time.monotonic()][1:]
         taken: dict[str, float] = {}
         for (name, at), end in zip(self.stages, ends, strict=True):
-            taken[name] = taken.get(name, 0.0) + end - at
+            key = TO_CHECK if name == "build" and name in taken else name
+            taken[key] = taken.get(key, 0.0) + end - at
         return taken | self.turns
 
 
@@ -429,7 +442,7 @@ def _child(
         sandbox.enter(folder, limits, group)
 
         def enter(stage: str) -> None:
-            os.write(pipe, f"stage {stage}\n".encode())
+            os.write(pipe, f"spent {json.dumps(spent())}\nstage {stage}\n".encode())
 
         if stages.lasting and isinstance(stages.backend, Opens):
             stages.backend.open(stages.bench.machine)

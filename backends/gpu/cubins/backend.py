@@ -107,8 +107,15 @@ class CubinBackend(DeviceBackend):
     ) -> Mapping[str, str]:
         """Makes the code for some sizes beside what was built; sha256 of each code object by its
         file's name."""
-        images = {self.calls(built, nest, machine, sizes)[0] for sizes in every}
-        return {image.name: sha256(image) for image in sorted(images)}
+        images = self._images(built, nest, machine, every)
+        return {image.name: sha256(image) for image in sorted(set(images))}
+
+    def compile_at(
+        self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
+    ) -> None:
+        """Makes the code for some sizes, where the target's GPU runs it."""
+        if not self.present(machine):
+            self._images(built, nest, machine, every)
 
     def exported(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
@@ -162,6 +169,14 @@ class CubinBackend(DeviceBackend):
         known = known_sizes(nest, self.spelled(nest), sizes)
         image = self.language.image(built.file, machine, known)
         return image, tuple(calls(launches(built.file), known))
+
+    def _images(
+        self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
+    ) -> list[Path]:
+        """The code for each of some sizes."""
+        own = self.spelled(nest)
+        known = [known_sizes(nest, own, sizes) for sizes in every]
+        return self.language.images(built.file, machine, known)
 
     def lowered(self, nest: LoopNest, machine: Machine) -> Lowered:
         """A nest as a thread program."""

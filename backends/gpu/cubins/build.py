@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,10 @@ from backends.gpu.launched.builds import compiled_launches
 from backends.gpu.model.builds import check_limits, figures
 from backends.gpu.source.launches import calls, constants, metadata
 from backends.gpu.threads.thread import ThreadProgram
+from backends.parallel import on_all_cores
 from ir.digest import text_digest
 from ir.machine import Machine
+from ir.workload import Sizes
 from machines.gpu.facts import facts
 
 LAUNCHES = "launches.json"
@@ -87,41 +89,55 @@ class Language:
         return Built(file, figures(done, table), sha256(image))
 
     def image(self, file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
-        """The cubin of a built source for the constants at some sizes, made in a child where there
-        is none yet. BackendError("build") where it is another file than the one that was made."""
-        given, arch = launches(file), self.arch(machine)
-        source, set_to = file.read_text(encoding="utf-8"), constants(given, sizes)
-        told = json.dumps(given, sort_keys=True)
-        parts = (arch, source, told, *(f"{name}={number}" for name, number in set_to.items()))
-        image = file.parent / f"{text_digest(chr(0).join(parts))}.cubin"
-        if not image.exists():
-            self._make(image, source, given, sizes, arch)
-        made = json.loads(image.with_suffix(".json").read_text(encoding="utf-8"))
-        if sha256(image) != made["sha256"]:
-            raise BackendError(
-                "build", f"{image.name} has sha256 {sha256(image)}; {made['sha256']} was built"
-            )
-        return image
+        """As `images`, at one set of sizes."""
+        return self.images(file, machine, [sizes])[0]
 
-    def _make(
-        self, image: Path, source: str, given: Launches, sizes: Mapping[str, int], arch: str
-    ) -> None:
+    def images(
+        self, file: Path, machine: Machine, every: Sequence[Mapping[str, int]]
+    ) -> list[Path]:
+        """The cubins of a built source for the constants at each of some sizes. Those that there are not yet
+        are made in a child, on all cores. BackendError("build") where one is another file than the one that
+        was made."""
+        given, arch = launches(file), self.arch(machine)
+        source, told = file.read_text(encoding="utf-8"), json.dumps(given, sort_keys=True)
+        found = []
+        for sizes in every:
+            numbers = (f"{name}={number}" for name, number in constants(given, sizes).items())
+            parts = (arch, source, told, *numbers)
+            found.append(file.parent / f"{text_digest(chr(0).join(parts))}.cubin")
+        named = dict(zip(found, every, strict=True))
+        if lacking := {image: dict(at) for image, at in named.items() if not image.exists()}:
+            self._make(lacking, source, given, arch)
+        for image in named:
+            made = json.loads(image.with_suffix(".json").read_text(encoding="utf-8"))
+            if sha256(image) != made["sha256"]:
+                raise BackendError(
+                    "build", f"{image.name} has sha256 {sha256(image)}; {made['sha256']} was built"
+                )
+        return found
+
+    def _make(self, lacking: Mapping[Path, Sizes], source: str, given: Launches, arch: str) -> None:
+        """Makes cubins of one folder, each for the constants at some sizes."""
         if not self.version():
             raise BackendError("build", self.missing)
         self.load(arch)  # here, so that no child loads it again
-
-        code = apart(
+        codes = apart(
             _compiled,
-            *(self.compile, self.memory, source, given, dict(sizes), arch),
-            seconds=self.seconds,
+            *(self.compile, self.memory, source, given, list(lacking.values()), arch),
+            seconds=self.seconds * len(lacking),
             stage="build",
-            folder=image.parent,
+            folder=next(iter(lacking)).parent,
         )
+        for (image, sizes), code in zip(lacking.items(), codes, strict=True):
+            self._keep(image, code, constants(given, sizes), arch)
+
+    def _keep(self, image: Path, code: bytes, set_to: Mapping[str, int], arch: str) -> None:
+        """Writes a cubin, and what is said of it."""
         made = {
             "sha256": hashlib.sha256(code).hexdigest(),
             "toolchain": self.version(),
             "arch": arch,
-            "constants": constants(given, sizes),
+            "constants": set_to,
         }
         # The cubin last: where it is, what is said of it is there too.
         text = json.dumps(made, indent=1).encode()
@@ -137,12 +153,12 @@ def _compiled(
     memory: int,
     source: str,
     given: Launches,
-    sizes: Mapping[str, int],
+    every: Sequence[Sizes],
     arch: str,
-) -> bytes:
-    """A cubin, compiled with so many bytes more than the process has."""
+) -> list[bytes]:
+    """The cubin at each of some sizes, compiled with so many bytes more than the process has."""
     limit_memory(memory)
-    return compile(source, given, sizes, arch)
+    return list(on_all_cores(lambda sizes: compile(source, given, sizes, arch), every))
 
 
 def launches(file: Path) -> Launches:

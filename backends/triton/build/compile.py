@@ -9,7 +9,7 @@ the arguments of a real launch.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -24,13 +24,14 @@ from triton.compiler import make_backend
 from triton.runtime import driver
 from triton.runtime.jit import JITFunction, mangle_type
 
-from backends.backend import BackendError, Built
+from backends.backend import BackendError, Built, Sizes
 from backends.gpu.apart import apart
 from backends.gpu.assembly import amdgcn, cubin, sass
 from backends.gpu.assembly.mix import Code
 from backends.gpu.device.tensors import unplaced
 from backends.gpu.model.builds import CompiledLaunch, check_limits, figures
-from backends.triton.build.module import launcher
+from backends.parallel import on_all_cores
+from backends.triton.build.module import Launcher, launcher
 from backends.triton.signature import parameters
 from backends.triton.table import table as table_of
 from ir.machine import Machine
@@ -71,23 +72,91 @@ def _compiled_text(
     place: Path, source: str, nest: LoopNest, table: Mapping[str, Any]
 ) -> list[CompiledLaunch]:
     """As `compiled`, of a text."""
-    file = place / FILE
-    if not file.exists():
-        file.write_text(source, encoding="utf-8")
-    return compiled(file, nest, table)
+    return compiled(_written(place, source), nest, table)
 
 
 def compiled(file: Path, nest: LoopNest, table: Mapping[str, Any]) -> list[CompiledLaunch]:
     """All launches of a source file, in order. To be called in a child: it leaves Triton
     unusable."""
-    target = GPUTarget(table["backend"], table["arch"], table["warp"])
-    driver.set_active(_Nowhere(target))
-    knobs.cache.dir = str(file.parent / CACHE)
-    launch = launcher(file, "build")
+    launch = _launcher(file, table)
     sizes = bind(nest.spec, dict(nest.sizes))
     with _recorded() as kernels:
         launch(*(unplaced(p, sizes) for p in parameters(nest)))
     return _disassembled(_each_once(kernels, nest), file.parent / CACHE, table["arch"])
+
+
+def compile_at(file: Path, nest: LoopNest, machine: Machine, every: Sequence[Sizes]) -> None:
+    """Compiles the launches of a built source for some sizes into the cache beside it, on all cores. Of
+    sizes that Triton compiles alike one is compiled, and none that are like the nest's own."""
+    warm(machine)
+    apart(
+        _compiled_at,
+        *(
+            file.read_text(encoding="utf-8"),
+            nest,
+            dict(table_of(machine)),
+            [dict(s) for s in every],
+        ),
+        seconds=SECONDS * max(1, len(every)),
+        stage="build",
+        folder=file.parent,
+        keep=(CACHE,),
+    )
+
+
+def _compiled_at(
+    place: Path, source: str, nest: LoopNest, table: Mapping[str, Any], every: Sequence[Sizes]
+) -> None:
+    """As `compile_at`, of a text; to be called in a child."""
+    launch = _launcher(_written(place, source), table)
+    own, *others = (
+        [unplaced(p, bind(nest.spec, sizes)) for p in parameters(nest)]
+        for sizes in (dict(nest.sizes), *every)
+    )
+    known = _keys(launch, own)
+    lacking = []
+    for tensors in others:
+        keys = _keys(launch, tensors)
+        if not keys <= known:
+            lacking.append(tensors)
+        known |= keys
+
+    def made(tensors: list[torch.Tensor]) -> None:
+        launch.compile(*tensors)
+
+    for _ in on_all_cores(made, lacking):
+        pass
+
+
+def _keys(launch: Launcher, tensors: list[torch.Tensor]) -> set[tuple[str, str]]:
+    """The kernels that a launch on some tensors compiles, each with what Triton tells its code by."""
+    found: set[tuple[str, str]] = set()
+
+    def note(*, key: str, fn: Any, **_: Any) -> bool:
+        found.add((fn.name, key))
+        return True  # it is not compiled
+
+    before, knobs.runtime.jit_cache_hook = knobs.runtime.jit_cache_hook, note
+    try:
+        launch.compile(*tensors)
+    finally:
+        knobs.runtime.jit_cache_hook = before
+    return found
+
+
+def _written(place: Path, source: str) -> Path:
+    """The file of a text in a folder."""
+    file = place / FILE
+    if not file.exists():
+        file.write_text(source, encoding="utf-8")
+    return file
+
+
+def _launcher(file: Path, table: Mapping[str, Any]) -> Launcher:
+    """What launches the kernels of a file, for a target and with the cache beside it."""
+    driver.set_active(_Nowhere(GPUTarget(table["backend"], table["arch"], table["warp"])))
+    knobs.cache.dir = str(file.parent / CACHE)
+    return launcher(file, "build")
 
 
 def _each_once(kernels: list[_Kernel], nest: LoopNest) -> list[_Kernel]:

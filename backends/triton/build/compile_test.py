@@ -9,6 +9,7 @@ from backends.triton.build import compile
 
 SHAPE = dict(M=64, N=100)
 PRODUCT = dict(M=512, N=256, K=512)
+ODD = (dict(K=511), dict(K=509), dict(N=255))
 
 
 @pytest.fixture
@@ -83,18 +84,47 @@ def test_divisibility_is_that_of_the_launch(built):
     assert odd["matmul_0.mix.copy_async"] == 0
 
 
-def test_equal_launches_are_compiled_once(built, monkeypatch, tmp_path):
-    note = tmp_path / "compiled"  # by the child, of which only files are seen here
+@pytest.fixture
+def note(monkeypatch, tmp_path):
+    """A file with a line for each kernel that a child compiles; of one, only files are seen here."""
+    noted = tmp_path / "compiled"
 
     def told(**_):
-        with note.open("a") as file:
+        with noted.open("a") as file:
             file.write("one\n")
 
     monkeypatch.setattr(triton.knobs.runtime, "jit_post_compile_hook", told)
+    return noted
+
+
+def test_equal_launches_are_compiled_once(built, note):
     once = "    scale_0[(triton.cdiv(M * N, 256),)](x, y, M, N, BLOCK=256, num_warps=4)\n"
     other = once.replace("BLOCK=256", "BLOCK=512")
     built("scale", launches=4, change=(once, once * 3 + other))
     assert note.read_text().count("one") == 2
+
+
+def test_what_other_sizes_need_is_compiled_ahead(built, nest_of, machine_of, note):
+    file = built("matmul", "matmul", **PRODUCT).file
+    nest, machine = nest_of("matmul", **PRODUCT), machine_of("h200")
+    every = [PRODUCT, *(PRODUCT | changed for changed in ODD)]
+    assert note.read_text().count("one") == 1
+    compile.compile_at(file, nest, machine, every)
+    assert note.read_text().count("one") == 3  # two of three are odd in the same size
+    code = {f: f.stat().st_mtime_ns for f in (file.parent / compile.CACHE).rglob("*.cubin")}
+    assert len(code) == 3
+    compile.compile_at(file, nest, machine, every)  # what is in the cache is not compiled again
+    assert code == {f: f.stat().st_mtime_ns for f in (file.parent / compile.CACHE).rglob("*.cubin")}
+
+
+def test_what_is_not_compiled_ahead_says_why(source_of, nest_of, machine_of, tmp_path):
+    text = source_of("scale").replace("BLOCK=256", "BLOCK=triton.next_power_of_2(N)")
+    text = text.replace("    inside", "    tl.static_assert(BLOCK <= 128)\n    inside", 1)
+    nest, machine = nest_of("scale", **SHAPE), machine_of("h200")
+    file = compile.build(text, nest, machine, tmp_path).file
+    with pytest.raises(BackendError, match="static_assert|BLOCK <= 128") as seen:
+        compile.compile_at(file, nest, machine, [dict(M=3, N=90), dict(M=3, N=200)])
+    assert seen.value.stage == "build"
 
 
 @pytest.mark.parametrize(
