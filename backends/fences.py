@@ -27,3 +27,10 @@ def require_untouched(buffers: Mapping[str, Buffer], inputs: Iterable[tuple[str,
     for name, given in inputs:
         if not buffers[name].holds(given):
             raise BackendError("check", f"the kernel changed its input `{name}`")
+
+
+def require_beside(name: str, same: bool) -> None:
+    """BackendError("check") where a kernel wrote beside an output that is a part of a larger tensor. same:
+    whether what is beside it is as it was."""
+    if not same:
+        raise BackendError("check", f"the kernel writes beside `{name}`, a part of a larger tensor")

@@ -32,6 +32,7 @@ FEATURES = (  # of the language, that a backend may refuse; the conformance suit
         "mapping",
         "staging",
         "names",
+        "part",
     ),
 )
 _WORDS = (
@@ -125,8 +126,8 @@ class Manifest:
     @property
     def rendering(self) -> Rendering:
         """What it renders of a schedule."""
-        moves = (self.stages_of, self.hints_of, self.engines)
-        return Rendering(self.name, self.verbs, *moves, self.scales, self.hoists)
+        moves, parts = (self.stages_of, self.hints_of, self.engines), "part" not in self.refuses
+        return Rendering(self.name, self.verbs, *moves, self.scales, self.hoists, parts)
 
     def require_dtypes(self, nest: LoopNest, others: tuple[str, ...] = ()) -> None:
         """BackendError("emit") at a dtype of a nest's tensors that the backend's kernels cannot hold.

@@ -72,6 +72,7 @@ class Rendering:
     scales: bool = False  # whether it has matmuls whose instructions take scales of blocks
     # Whether an operand that a loop does not change is computed, or converted, once before the loop.
     hoists: bool = False
+    parts: bool = True  # whether kernels can store parts of larger tensors
 
 
 Nest = Any  # an `ir.nest` LoopNest, and one of its Launches: `ir.nest` imports this module

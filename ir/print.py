@@ -73,8 +73,17 @@ def workload_text(workload: Workload) -> str:
 
 
 def tensor_type(tensor: Tensor) -> str:
-    """A tensor's type: `f32[M, K]`."""
-    return f"{tensor.dtype}[{_positions(tensor.shape)}]"
+    """A tensor's type: `f32[M, K]`, `f32[M, part(16, first=0, of=48)]`."""
+    return f"{tensor.dtype}[{_dimensions(tensor)}]"
+
+
+def _dimensions(tensor: Tensor) -> str:
+    if tensor.part is None:
+        return _positions(tensor.shape)
+    axis, first, whole = tensor.part.axis, tensor.part.first, tensor.part.whole
+    sizes = list(map(expression_text, tensor.shape))
+    sizes[axis] = f"part({sizes[axis]}, first={first}, of={whole})"
+    return ", ".join(sizes)
 
 
 def _range_text(tensor: Tensor) -> str:

@@ -253,6 +253,15 @@ class Scan(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Where an output lies in a larger tensor: from position `first` on, of `whole` along `axis`."""
+
+    axis: int
+    first: int
+    whole: int
+
+
+@dataclass(frozen=True, slots=True)
 class Tensor:
     """A named array."""
 
@@ -262,6 +271,28 @@ class Tensor:
     place: SourceRange | None = field(default=None, compare=False, repr=False)
     # Bounds of an integer input's entries, first and end; empty: none declared.
     range: tuple[Expr, ...] = field(default=(), kw_only=True)
+    # Of an output that a kernel stores into a part of a larger tensor: which; what is beside it stays as it is.
+    part: Part | None = field(default=None, kw_only=True)
+
+    @property
+    def memory(self) -> tuple[Expr, ...]:
+        """The shape of what it lies in: its own, or that of the larger tensor."""
+        if self.part is None:
+            return self.shape
+        return _with(self.shape, self.part.axis, Number(self.part.whole))
+
+    @property
+    def window(self) -> tuple[slice, ...]:
+        """Where it lies in an array of the shape `memory`, as an index of that."""
+        if self.part is None:
+            return (slice(None),) * len(self.shape)
+        axis, first = self.part.axis, self.part.first
+        size = cast(Number, self.shape[axis]).value
+        return (slice(None),) * axis + (slice(first, first + int(size)),)
+
+
+def _with(shape: tuple[Expr, ...], axis: int, size: Expr) -> tuple[Expr, ...]:
+    return (*shape[:axis], size, *shape[axis + 1 :])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import cast
 
 from ir.affine import affine
 from ir.dtypes import Dtypes, is_bool, is_float, strong
@@ -24,6 +25,8 @@ from ir.spec import (
     Expr,
     Facts,
     Index,
+    Number,
+    Part,
     Read,
     Size,
     Spec,
@@ -272,4 +275,40 @@ def _stored(spec: Spec) -> None:
             )
 
 
-_RULES = (_stored, _sizes_known, _names_apart, _defined, indices_agree, _returned_once)
+def _parts_fit(spec: Spec) -> None:
+    """Raises KernelError where a part does not lie in its whole, or is not of an output that is plainly
+    stored."""
+    for t in spec.inputs:
+        if t.part is not None:
+            raise KernelError(
+                f"the input `{t.name}` is a part of a larger tensor",
+                place=t.place,
+                allowed="outputs",
+                hint="take the larger tensor, and read it from that position on",
+            )
+    for t in (t for t in spec.outputs if t.part is not None):
+        part = cast(Part, t.part)
+        size = t.shape[part.axis] if part.axis < len(t.shape) else None
+        if not isinstance(size, Number) or not 0 <= part.first <= part.whole - size.value:
+            raise KernelError(
+                f"`{t.name}` is no part of its whole",
+                place=t.place,
+                allowed="sizes that are numbers, and first + size of at most the whole size",
+            )
+        if any(e.accumulate for e in spec.equations if e.target == t.name):
+            raise KernelError(
+                f"`{t.name}`, a part of a larger tensor, is scattered into",
+                place=t.place,
+                hint="scatter into a tensor of its own",
+            )
+
+
+_RULES = (
+    _stored,
+    _sizes_known,
+    _names_apart,
+    _defined,
+    indices_agree,
+    _returned_once,
+    _parts_fit,
+)

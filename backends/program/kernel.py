@@ -42,7 +42,7 @@ class KernelCall:
             given[p.name] if p.role == "input" else made[p.name] for p in self.launcher.tensors
         )
         self.launcher.launch(*tensors)
-        return [made[t.name] for t in self.spec.outputs]
+        return [made[t.name][t.window].contiguous() for t in self.spec.outputs]
 
     def shapes(self, inputs: Sequence[torch.Tensor]) -> list[tuple[str, tuple[int, ...]]]:
         """Dtype and shape of each output of a call on tensors, which may have no values; their

@@ -101,7 +101,7 @@ def _through_arrays(
         made = backend.run(built, nest, machine, {}, given)
         for t, x in zip(spec.outputs, tensors[count:], strict=True):
             found = torch.from_numpy(np.ascontiguousarray(made[t.name]))
-            x.copy_(found.reshape(shape(t, {})).to(TORCH[t.dtype]))
+            x[t.window].copy_(found.reshape(shape(t, {})).to(TORCH[t.dtype]))
 
     return launch
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.compiled import Compiled, Kernel
-from backends.parameters import parameters
+from backends.parameters import as_rows, of_rows, parameters
 from backends.program.launcher import Launcher, launcher, takes_tensors
 from backends.program.linked import Contents, Linked, OwnFolder
 from backends.program.sealed import Sealed
@@ -23,8 +23,7 @@ from ir.nest.nest import Parameter
 from ir.network import Buffer, Network, Pause, Step
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import spec_text
-from ir.sizes import value
-from ir.spec import Number, Spec
+from ir.spec import Spec
 
 Finds = Callable[[Spec], Launcher | None]
 NETWORK = "network.json"
@@ -91,7 +90,7 @@ def saved_network(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
         network, before = _network(table, specs), table.get("constants")
         constants = None if before is None else _network(before, specs)
         every = (*network.kernels(), *(constants.kernels() if constants else ()))
-        wanted = {s: _tensors(table["kernels"][s.name]) for s in every}
+        wanted = {s: of_rows(table["kernels"][s.name]) for s in every}
     except (KeyError, TypeError, ValueError) as error:
         raise KernelError(
             f"it holds no network: {type(error).__name__} {error}",
@@ -144,13 +143,7 @@ def _launcher(
 
 
 def _parameters(kernels: Mapping[Spec, Kernel]) -> dict[str, Any]:
-    return {
-        spec.name: [
-            [p.name, p.dtype, [value(e, {}) for e in p.shape], p.role]
-            for p in parameters(kernel.nest)
-        ]
-        for spec, kernel in kernels.items()
-    }
+    return {s.name: as_rows(parameters(kernel.nest), {}) for s, kernel in kernels.items()}
 
 
 def _table(network: Network) -> dict[str, Any]:
@@ -180,9 +173,3 @@ def _network(table: Mapping[str, Any], specs: Mapping[str, Spec]) -> Network:
     if unknown := sorted(used - known):
         raise ValueError(f"no buffer is called {unknown[0]}")
     return Network(table["name"], buffers, steps, outputs, pauses)
-
-
-def _tensors(rows: list[Any]) -> tuple[Parameter, ...]:
-    return tuple(
-        Parameter(name, dtype, tuple(map(Number, sizes)), role) for name, dtype, sizes, role in rows
-    )

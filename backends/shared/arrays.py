@@ -9,11 +9,11 @@ from functools import cache
 import numpy as np
 
 from backends.backend import Arrays, Sizes
-from backends.fences import require_untouched
+from backends.fences import require_beside, require_untouched
 from backends.shared.launches import tensors
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind, value
-from ir.spec import EIGHT, SCALE, SMALL
+from ir.spec import EIGHT, SCALE, SMALL, Tensor
 
 _DTYPES = {
     "f64": np.float64,
@@ -85,19 +85,33 @@ def _values(dtype: str) -> np.ndarray:
 
 def poisoned(parameter: Parameter, sizes: Mapping[str, int]) -> np.ndarray:
     """A buffer that no kernel has written: NaN, or a number that no test gives."""
-    shape = tuple(value(e, sizes) for e in parameter.shape)
-    if parameter.dtype == "bf16":
+    return _blank(parameter.dtype, tuple(value(e, sizes) for e in parameter.shape))
+
+
+def _blank(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    if dtype == "bf16":
         return np.full(shape, _BAD_BF16, np.uint16)
-    if parameter.dtype in EIGHT:
+    if dtype in EIGHT:
         return np.full(shape, _BAD_EIGHT, np.uint8)
-    if parameter.dtype == SCALE:
+    if dtype == SCALE:
         return np.full(shape, _BAD_SCALE, np.uint8)
-    if parameter.dtype == "b8":
+    if dtype == "b8":
         return np.full(shape, 0xA5, np.uint8)
-    dtype = _DTYPES[parameter.dtype]
-    if np.issubdtype(dtype, np.floating):
-        return np.full(shape, np.nan, dtype)
-    return np.full(shape, _BAD_INTEGER).astype(dtype)  # which wraps
+    held = _DTYPES[dtype]
+    if np.issubdtype(held, np.floating):
+        return np.full(shape, np.nan, held)
+    return np.full(shape, _BAD_INTEGER).astype(held)  # which wraps
+
+
+def output(tensor: Tensor, memory: np.ndarray) -> np.ndarray:
+    """An output in the dtype of the spec, of memory that was poisoned before the run. Of one that is a part of a
+    larger tensor, the part; BackendError("check") where the kernel wrote beside it."""
+    if tensor.part is None:
+        return from_device(memory, tensor.dtype)
+    blank, beside = _blank(tensor.dtype, memory.shape), memory.copy()
+    beside[tensor.window] = blank[tensor.window]
+    require_beside(tensor.name, beside.tobytes() == blank.tobytes())
+    return from_device(np.ascontiguousarray(memory[tensor.window]), tensor.dtype)
 
 
 def _new(count: int) -> np.ndarray:
@@ -166,4 +180,4 @@ def results(nest: LoopNest, buffers: Mapping[str, Fenced], inputs: Arrays) -> di
     """The outputs after a run, in the dtypes of the spec, where nothing else was written."""
     given = ((t.name, to_device(inputs[t.name], t.dtype)) for t in nest.spec.inputs)
     require_untouched(buffers, ((name, x) for name, x in given if name in buffers))
-    return {t.name: from_device(buffers[t.name].array, t.dtype) for t in nest.spec.outputs}
+    return {t.name: output(t, buffers[t.name].array) for t in nest.spec.outputs}

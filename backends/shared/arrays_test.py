@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from backends.shared.arrays import ALIGNED, Fenced, from_device, poisoned, to_device
-from ir.nest.nest import Parameter
+from backends.backend import BackendError
+from backends.shared.arrays import ALIGNED, Fenced, from_device, output, poisoned, to_device
+from ir.nest.nest import Parameter, parameter
 from ir.reference.rounding import round_to
-from ir.spec import Number, Size
+from ir.spec import Number, Part, Size, Tensor
 
 VALUES = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
 
@@ -29,6 +30,20 @@ def test_all_codes_of_a_scale_are_those_of_pytorch():
     np.testing.assert_array_equal(values, scales.float().numpy())
     assert np.isnan(values[255]) and values[127] == 1 and values[0] == 2.0**-127
     assert np.array_equal(to_device(values, "f8e8m0"), codes)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f16", "f8e4m3", "i32", "b8"])
+def test_an_output_is_its_part_of_what_was_stored(dtype):
+    tensor = Tensor("y", dtype, (Number(3), Number(4)), part=Part(1, 2, 9))
+    memory, values = poisoned(parameter(tensor, "output"), {}), np.arange(12).reshape(3, 4) % 2
+    memory[:, 2:6] = to_device(values, dtype)
+    assert np.array_equal(output(tensor, memory), from_device(to_device(values, dtype), dtype))
+    for beside in (1, 6):
+        wrong = memory.copy()
+        wrong[1, beside] = 0
+        with pytest.raises(BackendError, match="beside `y`, a part of a larger tensor") as caught:
+            output(tensor, wrong)
+        assert caught.value.stage == "check"
 
 
 def test_a_copy_is_sent_so_that_inputs_stay():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.backend import BackendError, Built
-from backends.parameters import parameters
+from backends.parameters import as_rows, of_rows, parameters
 from backends.program.launcher import Launcher, launcher, takes_tensors
 from backends.program.saved import NETWORK
 from backends.program.sealed import Sealed
@@ -24,10 +24,9 @@ from ir.digest import text_digest
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.nest.nest import LoopNest, Parameter
+from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_schedule, parse_spec
-from ir.sizes import value
-from ir.spec import Number, Spec
+from ir.spec import Spec
 
 NOTE = "built.json"
 AHEAD = ("pipeline", "copy")  # verbs of copies that run ahead
@@ -109,9 +108,7 @@ def _built(job: KernelBuild, nest: LoopNest, by: Served, folder: Path) -> dict[s
     built = backend.build(source, nest, machine, folder)
     return {
         "file": str(built.file.relative_to(job.folder)),
-        "tensors": [
-            [p.name, p.dtype, [value(e, {}) for e in p.shape], p.role] for p in parameters(nest)
-        ],
+        "tensors": as_rows(parameters(nest), {}),
         "figures": {k: v for k, v in built.figures.items() if "." not in k},
         "functions": [launch.name for launch in nest.launches],
     }
@@ -141,8 +138,7 @@ class BuiltKernel:
         """What launches it."""
         by = self.job.served
         if takes_tensors(by.backend):
-            rows = self.table["tensors"]
-            tensors = tuple(Parameter(n, d, tuple(map(Number, s)), role) for n, d, s, role in rows)
+            tensors = of_rows(self.table["tensors"])
             return Launcher(tensors, by.backend.launcher(self.file, tensors, by.machine))
         nest = dict(_tries(self.job, by.machine))[self.table["how"]]()
         return launcher(by.backend, Built(self.file), nest, by.machine)

@@ -108,7 +108,7 @@ class _Walk(Counter):
         """Microseconds of memory or of its cache in one launch, whichever is longer."""
         cache = self.machine.spaces.get("cache", self.machine.spaces["global"])
         whole = sum(
-            DTYPES[p.dtype] * prod(number(e, self.sizes) for e in p.shape)
+            DTYPES[p.dtype] * prod(number(e, self.sizes) for e in p.extent)
             for p in self.launch.parameters
         )
         rate = cache.bytes_per_second or self.machine.bandwidth

@@ -48,7 +48,7 @@ def traffic(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Traff
     counter.block(launch.body, 1)
     moved = counter.bytes * tiles
     compulsory = sum(
-        DTYPES[p.dtype] * prod(number(e, sizes) for e in p.shape) for p in launch.parameters
+        DTYPES[p.dtype] * prod(number(e, sizes) for e in p.extent) for p in launch.parameters
     )
     # The prologue runs once per thread block, not once per tile; `moved` leaves it out.
     counter.block(launch.once, min(tiles, machine.parallel) / tiles)

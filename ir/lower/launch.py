@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ir.errors import KernelError
 from ir.lower.launches import Segment, Tiling
 from ir.lower.program import Program
 from ir.lower.tile_sizes import OpenLaunch, OpenTile, told_apart
 from ir.lower.verb_table import OF_LAUNCH
 from ir.machine import Machine
 from ir.memo import Recent
-from ir.nest.nest import GridAxis, Launch, Parameter, Repeat
+from ir.nest.nest import GridAxis, Launch, Load, Parameter, Repeat, parameter
 from ir.recurrence import Recurrence
 from ir.schedule import Schedule
 from ir.sizes import free_sizes
@@ -83,7 +84,19 @@ def _built(
         whole=tuple((c.index, c.range.high) for c in cut.values() if not c.tile),
         repeat=_repeat(segment.recurrence, facts),
     )
+    _require_unread(made, spec)
     return OpenLaunch(made, tiles)
+
+
+def _require_unread(launch: Launch, spec: Spec) -> None:
+    """KernelError where a launch loads a part of a larger tensor, which is only stored."""
+    parts = {t.name for t in spec.outputs if t.part is not None}
+    for s in launch.statements() if parts else ():
+        if isinstance(s, Load) and s.tensor in parts:
+            raise KernelError(
+                f"`{launch.name}` reads `{s.tensor}` from memory, a part of a larger tensor",
+                allowed="what one launch computes, or an output that is a tensor of its own",
+            )
 
 
 def _repeat(step: Recurrence | None, facts: Facts) -> Repeat | None:
@@ -100,7 +113,7 @@ def _parameters(
     declared: dict[str, Tensor] = {t.name: t for t in (*spec.inputs, *spec.outputs)}
     made = []
     for name in dict.fromkeys((*touched, *segment.stored)):
-        tensor = declared.get(name, facts.tensors[name])
-        made.append(Parameter(name, tensor.dtype, tensor.shape, roles.get(name, "workspace")))
+        tensor, role = declared.get(name, facts.tensors[name]), roles.get(name, "workspace")
+        made.append(parameter(tensor, role))
     rank = ("input", "workspace", "output")
     return tuple(sorted(made, key=lambda p: rank.index(p.role)))

@@ -151,7 +151,7 @@ def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int], steps: 
             return fault
     if isinstance(move, Load) and move.pad:
         return f"what lies out of bounds is {move.pad}"
-    return _unaligned(launch, move, sizes) or _shifted(launch, move)
+    return _unaligned(launch, move, sizes) or _shifted(launch, move) or _beyond(launch, move, sizes)
 
 
 def _window(launch: Launch, one: Slice, steps: int, last: bool) -> str:
@@ -245,6 +245,17 @@ def _unaligned(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> 
     for what, count in (("a row of it has", row), ("a row of its tile has", box)):
         if count % ALIGNED:
             return f"{what} {count} bytes, which is no multiple of {ALIGNED}"
+    return ""
+
+
+def _beyond(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
+    """Why a box may reach beyond the part of a tensor that it is stored to: the engine clips it at the end of
+    the whole tensor only."""
+    own = next(p for p in launch.parameters if p.name == move.tensor)
+    for one, size, whole in zip(move.region, own.extent, own.shape, strict=True):
+        box = power_of_two(_extent(launch, move, one, sizes))
+        if size != whole and number(size, sizes) % box:
+            return f"its box has {box} elements along {one.axis}, no divisor of its part's {number(size, sizes)}"
     return ""
 
 

@@ -17,7 +17,7 @@ from typing import cast
 from ir.memo import Keeping, kept
 from ir.schedule import Schedule
 from ir.sizes import value
-from ir.spec import FLOATS, Expr, Spec
+from ir.spec import FLOATS, Expr, Spec, Tensor
 
 WAYS = ("registers", "shared")  # in which a tile leaves a thread block
 
@@ -350,6 +350,19 @@ class Parameter:
     dtype: str
     shape: tuple[Expr, ...]
     role: str  # input, output or workspace
+    # Of an output that is a part of it: its shape. Empty: all of it is the kernel's.
+    own: tuple[Expr, ...] = ()
+
+    @property
+    def extent(self) -> tuple[Expr, ...]:
+        """The shape of what of it is the kernel's."""
+        return self.own or self.shape
+
+
+def parameter(tensor: Tensor, role: str) -> Parameter:
+    """A tensor of a spec in memory."""
+    own = tensor.shape if tensor.part is not None else ()
+    return Parameter(tensor.name, tensor.dtype, tensor.memory, role, own)
 
 
 @dataclass(frozen=True, slots=True)

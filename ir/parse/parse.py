@@ -14,7 +14,7 @@ from ir.parse.reduction import RightSides
 from ir.parse.schedule import parse_schedule as parse_schedule
 from ir.sizes import bind
 from ir.source import Source, near
-from ir.spec import DTYPES, Equation, Expr, Index, Number, Spec, Tensor
+from ir.spec import DTYPES, Equation, Expr, Index, Number, Part, Spec, Tensor
 from ir.verify import facts
 from ir.workload import Workload
 
@@ -86,9 +86,13 @@ def _spec(source: Source, node: ast.stmt | None) -> Spec:
 
 def _range_call(line: ast.stmt) -> ast.Call | None:
     """The call of a line `range(...)`; None for other lines."""
-    call = line.value if isinstance(line, ast.Expr) else None
-    found = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range"
-    return cast(ast.Call, call) if found else None
+    return _call_of(line.value, "range") if isinstance(line, ast.Expr) else None
+
+
+def _call_of(node: ast.expr, name: str) -> ast.Call | None:
+    """A node that is a call of a function; None where it is something else."""
+    found = isinstance(node, ast.Call) and getattr(node.func, "id", "") == name
+    return cast(ast.Call, node) if found else None
 
 
 class _Reader:
@@ -178,8 +182,32 @@ class _Reader:
                 hint=near(dtype, DTYPES, "choose one of those allowed"),
             )
         items = type_.slice.elts if isinstance(type_.slice, ast.Tuple) else [type_.slice]
-        shape = tuple(self._dimension(item) for item in items)
-        return Tensor(name, dtype, shape, place=self.source.place(node))
+        parts = {n: call for n, item in enumerate(items) if (call := _call_of(item, "part"))}
+        if len(parts) > 1:
+            raise self.source.fault(
+                items[list(parts)[1]],
+                f"`{name}` is a part along two dimensions",
+                allowed="`part(size, first=0, of=size)` along one dimension",
+                hint="write the plain size in the others",
+            )
+        part = next((self._part(n, call) for n, call in parts.items()), None)
+        sizes = (parts[n].args[0] if n in parts else item for n, item in enumerate(items))
+        shape = tuple(map(self._dimension, sizes))
+        return Tensor(name, dtype, shape, place=self.source.place(node), part=part)
+
+    def _part(self, axis: int, call: ast.Call) -> Part:
+        """What `part(64, first=128, of=512)` says, written as the size along an axis."""
+        given = [k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)]
+        numbers = [n for n in given if type(n) is int]
+        named = [k.arg for k in call.keywords] == ["first", "of"]
+        if len(call.args) != 1 or not named or len(numbers) != 2:
+            raise self.source.fault(
+                call,
+                f"`{self.source.written(call)}` is no part of a larger tensor",
+                allowed="`part(64, first=128, of=512)`: the own size, where it begins, the whole size",
+                hint="write all three as integers",
+            )
+        return Part(axis, *numbers)
 
     def _dimension(self, node: ast.expr) -> Expr:
         expr = self.expressions.size(node)

@@ -39,7 +39,7 @@ from ir.reference.product_sum import product_sum
 from ir.reference.rounding import round_to
 from ir.sizes import bind, shape
 from ir.sizes import value as number
-from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
+from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size, Tensor
 from ir.visit import renamed
 
 _REDUCTIONS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -77,7 +77,7 @@ def interpret(
             for step in repeat.steps(scalars) if repeat else (0,):
                 for launch in launches:
                     _Program(launch, tensors, scalars, rounded, step).run(rng)
-    return {t.name: tensors[t.name].read(...).reshape(shape(t, scalars)) for t in nest.spec.outputs}
+    return {t.name: tensors[t.name].stored(t, scalars) for t in nest.spec.outputs}
 
 
 @dataclass(slots=True)
@@ -113,6 +113,17 @@ class _Array:
         if not (self.written[at] | unread).all():
             raise NestFault(f"`{self.name}` is read where nothing was written")
         return self.data[at]
+
+    def stored(self, t: Tensor, sizes: Mapping[str, float]) -> np.ndarray:
+        """An output, of its part where it is one of a larger tensor; NestFault where an element was never
+        written, or one beside it was."""
+        whole = tuple(number(e, sizes) for e in t.memory)
+        own, written = self.data.reshape(whole)[t.window], self.written.reshape(whole)
+        if not written[t.window].all():
+            raise NestFault(f"`{self.name}` is read where nothing was written")
+        if written.sum() > own.size:
+            raise NestFault(f"`{self.name}` is a part of a larger tensor, and written beside it")
+        return own
 
     def write(self, at: Any, data: np.ndarray, rounded: bool = False) -> None:
         """Writes elements, wrapped or rounded to the dtype where asked; NestFault for floats into

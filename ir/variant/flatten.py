@@ -16,6 +16,7 @@ from ir.spec import (
     Facts,
     Index,
     Number,
+    Part,
     Range,
     Read,
     Reduce,
@@ -76,7 +77,21 @@ class _Pair:
             return t
         at = self.flat[t.name]
         both = fold_constants("mul", t.shape[at], t.shape[at + 1])
-        return replace(t, shape=(*t.shape[:at], both, *t.shape[at + 2 :]))
+        flat = (*t.shape[:at], both, *t.shape[at + 2 :])
+        return replace(t, shape=flat, part=t.part and self.part(t, t.part))
+
+    def part(self, t: Tensor, own: Part) -> Part:
+        """Where an output lies in a larger tensor, in its flattened shape: the rows of its part follow one
+        another only along the outermost dimension of the part."""
+        at = self.flat[t.name]
+        if own.axis == at + 1 or own.axis == at and not isinstance(self.length, Number):
+            raise _refused(
+                self.decision, f"`{t.name}` is a part of a larger tensor along one of them"
+            )
+        if own.axis == at:
+            length = int(self.length.value)  # type: ignore[attr-defined]
+            return Part(at, own.first * length, own.whole * length)
+        return replace(own, axis=own.axis - (own.axis > at))
 
     def equation(self, e: Equation) -> Equation:
         """An equation with one index in place of the pair on its left side."""

@@ -65,7 +65,9 @@ class ThreadsCounter(Counter):
         """Bytes of a global tensor."""
         if tensor not in self._bytes:
             one = next(p for p in self.launch.parameters if p.name == tensor)
-            self._bytes[tensor] = DTYPES[one.dtype] * prod(number(e, self.sizes) for e in one.shape)
+            self._bytes[tensor] = DTYPES[one.dtype] * prod(
+                number(e, self.sizes) for e in one.extent
+            )
         return self._bytes[tensor]
 
     def block(self, block: tuple[Statement, ...], times: float) -> None:

@@ -49,7 +49,8 @@ def _decisions(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> It
         return
     room = machine.spaces["cache"].bytes
     bytes_of = {
-        p.name: DTYPES[p.dtype] * prod(number(e, sizes) for e in p.shape) for p in launch.parameters
+        p.name: DTYPES[p.dtype] * prod(number(e, sizes) for e in p.extent)
+        for p in launch.parameters
     }
     many = {g.index for g in launch.grid if number(g.size, sizes) > g.tile}
     loops = [s for s in launch.body if isinstance(s, Loop)]

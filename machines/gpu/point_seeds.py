@@ -46,7 +46,7 @@ def _decisions(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> It
     if len(stores) != 1 or not _is_pointwise(launch, stores[0]):
         return
     value, tensor = launch.value(stores[0].value), stores[0].tensor
-    whole = next(p.shape for p in launch.parameters if p.name == tensor)
+    whole = next(p.extent for p in launch.parameters if p.name == tensor)
     width, counts = DTYPES[value.dtype], thread_counts(machine)
     if width * prod(number(e, sizes) for e in whole) <= machine.spaces["cache"].bytes:
         return

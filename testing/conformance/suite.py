@@ -13,6 +13,7 @@ from testing.conformance.case import Case
 from testing.conformance.decisions import decision_cases
 from testing.conformance.equations import equation_cases
 from testing.conformance.functions import function_cases, special_cases
+from testing.conformance.parts import part_cases
 
 # Families of cases that differ in a dtype or in the schedule alone. Each is lowered alike for several
 # backends, and the interpreter of thread programs runs all cases each time.
@@ -28,7 +29,10 @@ OWN_SHARE = 4  # and any other case
 @cache
 def language_cases() -> dict[str, Case]:
     """Every case that does not depend on the backend, by its name."""
-    cases = (*function_cases(), *special_cases(), *equation_cases(), *decision_cases())
+    cases = (
+        *(*function_cases(), *special_cases(), *equation_cases()),
+        *(*decision_cases(), *part_cases()),
+    )
     named = {case.name: case for case in cases}
     assert len(named) == len(cases), "two cases have one name"
     return named

@@ -16,7 +16,7 @@ from backends.gpu.source.launches import Map, calls, constants, metadata
 from backends.gpu.source.names import known_sizes
 from backends.parameters import parameters
 from backends.registry import REGISTRY
-from backends.shared.arrays import Fenced, from_device, poisoned, to_device
+from backends.shared.arrays import Fenced, output, poisoned, to_device
 from backends.shared.precompiled import precompiled
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
@@ -63,7 +63,7 @@ def emulated(
     for name, fenced in tensors.items():
         if not fenced.whole():
             raise BackendError("check", f"the kernel writes outside `{name}`")
-    return {t.name: from_device(tensors[t.name].array, t.dtype) for t in nest.spec.outputs}
+    return {t.name: output(t, tensors[t.name].array) for t in nest.spec.outputs}
 
 
 def _map(given: Map | None, held: Sequence[Fenced]) -> Any:

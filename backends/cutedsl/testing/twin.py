@@ -21,7 +21,7 @@ from backends.gpu.source.launches import Call, calls, constants, metadata
 from backends.gpu.source.names import known_sizes
 from backends.measure import compare, reference
 from backends.parameters import parameters
-from backends.shared.arrays import from_device, poisoned, to_device
+from backends.shared.arrays import output, poisoned, to_device
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
@@ -52,7 +52,7 @@ def run(
             _launch(kernels[call.name], call, pointers, call.name in waiting)
     for (name, array), memory in zip(list(held.items()), memories, strict=True):
         held[name] = memory.view(array.dtype).reshape(array.shape)
-    return {t.name: from_device(held[t.name], t.dtype) for t in nest.spec.outputs}
+    return {t.name: output(t, held[t.name]) for t in nest.spec.outputs}
 
 
 def _launch(kernel: Any, call: Call, pointers: list[Pointer], waiting: bool) -> None:
@@ -75,5 +75,5 @@ def require_right(name: str, sizes: Sizes, source: str = "") -> None:
     nest = samples.nest_of(name, own, samples.FEW)
     known = reference(nest.spec, sizes, 7)
     source = source or backend.emit(nest, machine)
-    for output, array in run(backend, source, nest, machine, sizes, known.inputs).items():
-        compare(nest.spec, sizes, output, array, known)
+    for tensor, array in run(backend, source, nest, machine, sizes, known.inputs).items():
+        compare(nest.spec, sizes, tensor, array, known)

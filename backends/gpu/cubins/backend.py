@@ -29,7 +29,7 @@ from backends.gpu.threads.text import program_text as thread_text
 from backends.gpu.threads.thread import ThreadProgram
 from backends.manifest import Manifest
 from backends.parameters import parameters
-from backends.shared.arrays import from_device, poisoned, to_device
+from backends.shared.arrays import output, poisoned, to_device
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind, value
@@ -202,4 +202,4 @@ class CubinBackend(DeviceBackend):
             interpret(one.program, known, held, self.rows(machine), limit, order)
         except ThreadFault as fault:
             raise BackendError("check", str(fault)) from None
-        return {t.name: from_device(tensors[t.name], t.dtype) for t in nest.spec.outputs}
+        return {t.name: output(t, tensors[t.name]) for t in nest.spec.outputs}

@@ -24,7 +24,7 @@ from backends.gpu.device.formulas import HeldTensor
 from backends.gpu.device.gpu import CudaDevice, lack
 from backends.gpu.device.nodes import device_turns
 from backends.gpu.device.nvml import clocks
-from backends.gpu.device.tensors import array, poison, same_bits
+from backends.gpu.device.tensors import array, output, poison, same_bits
 from backends.parameters import parameters
 from backends.timeline import Bar
 from ir.nest.nest import LoopNest
@@ -76,7 +76,9 @@ def run(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[st
             if stays:
                 _give_back()
         found = taken.outputs()
-        return {t.name: _result(found[t.name], t.dtype, stays) for t in nest.spec.outputs}
+        return {
+            t.name: _result(output(t, found[t.name]), t.dtype, stays) for t in nest.spec.outputs
+        }
 
 
 def _result(tensor: torch.Tensor, dtype: str, stays: bool) -> np.ndarray:
@@ -162,7 +164,7 @@ def _clear_of(nest: LoopNest) -> Callable[[Sequence[torch.Tensor]], None]:
 def _outputs(nest: LoopNest, tensors: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
     """The outputs among all tensors of a launch."""
     held = dict(zip((p.name for p in parameters(nest)), tensors, strict=True))
-    return {t.name: held[t.name] for t in nest.spec.outputs}
+    return {t.name: output(t, held[t.name]) for t in nest.spec.outputs}
 
 
 def _require_same(

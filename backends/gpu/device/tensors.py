@@ -8,10 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
+from backends.fences import require_beside
 from ir.dtypes import TORCH_NAMES
 from ir.nest.nest import Parameter
 from ir.reference.rounding import HELD_AS
 from ir.sizes import value
+from ir.spec import Tensor
 
 DTYPES = {name: getattr(torch, said) for name, said in TORCH_NAMES.items()}
 # numpy lacks them
@@ -56,6 +58,17 @@ def poison(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.dtype.is_floating_point or tensor.dtype == torch.bool:
         return tensor.fill_(float("nan") if tensor.dtype.is_floating_point else True)
     return tensor.fill_(int(torch.tensor(_BAD_INTEGER).to(tensor.dtype)))
+
+
+def output(tensor: Tensor, memory: torch.Tensor) -> torch.Tensor:
+    """An output in memory that was poisoned before a run. Of one that is a part of a larger tensor, the part;
+    BackendError("check") where the kernel wrote beside it."""
+    if tensor.part is None:
+        return memory
+    beside = memory.clone()
+    poison(beside[tensor.window])
+    require_beside(tensor.name, same_bits(beside, poison(torch.empty_like(memory))))
+    return memory[tensor.window].contiguous()
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:

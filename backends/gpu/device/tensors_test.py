@@ -4,11 +4,21 @@ import numpy as np
 import pytest
 import torch
 
+from backends.backend import BackendError
 from backends.gpu.device import tensors
-from backends.gpu.device.tensors import DTYPES, array, placed, poisoned, same_bits, unplaced, viewed
-from ir.nest.nest import Parameter
+from backends.gpu.device.tensors import (
+    DTYPES,
+    array,
+    output,
+    placed,
+    poisoned,
+    same_bits,
+    unplaced,
+    viewed,
+)
+from ir.nest.nest import Parameter, parameter
 from ir.reference.rounding import HELD_AS, round_to
-from ir.spec import Number, Size
+from ir.spec import Number, Part, Size, Tensor
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -39,6 +49,21 @@ def test_a_poisoned_tensor_is_what_no_test_expects(dtype):
     got = array(tensor)
     bad = np.isnan(got) if np.issubdtype(got.dtype, np.floating) else got != 0
     assert bad.all()
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "i32", "b8"])
+def test_an_output_is_its_part_of_what_was_stored(dtype):
+    tensor = Tensor("y", dtype, (Number(3), Number(4)), part=Part(1, 2, 9))
+    memory = poisoned(parameter(tensor, "output"), {})
+    memory[:, 2:6] = 0
+    found = output(tensor, memory)
+    assert found.shape == (3, 4) and found.is_contiguous() and not array(found).any()
+    for beside in (1, 6):
+        wrong = memory.clone()
+        wrong[1, beside] = 0
+        with pytest.raises(BackendError, match="beside `y`, a part of a larger tensor") as caught:
+            output(tensor, wrong)
+        assert caught.value.stage == "check"
 
 
 def test_a_tensor_on_no_device_has_shape_and_dtype():

@@ -38,9 +38,10 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
         "inputs": inputs,
         "asked": tuple(n for n, tensor, *_ in size_sources(nest) if tensor not in inputs),
         "made": made,
+        "parts": tuple(p.name for p in made if p.own),
         "launch_sizes": size_lines(nest, _launched(program)),
         "register_limit": partial(register_limit, machine),
-        "wrapper": wrapper_lines(nest, sizes_of(*(p.shape for p in made))),
+        "wrapper": wrapper_lines(nest, sizes_of(*(p.shape for p in made if not p.own))),
     }
 
 

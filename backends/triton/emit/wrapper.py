@@ -67,7 +67,8 @@ def size_lines(nest: LoopNest, used: Collection[str]) -> tuple[LauncherLine, ...
 
 
 def wrapper_lines(nest: LoopNest, made: Collection[str]) -> tuple[LauncherLine, ...]:
-    """What checks each input, and reads the sizes of what is made off shapes.
+    """What checks each input and each tensor that a part is stored to, and reads the sizes of what is made
+    off shapes.
 
     A dimension is compared as soon as its sizes are known. An input is checked again at the end
     where other inputs tell a size of it, or a size is derived, or stands in two of its dimensions.
@@ -89,6 +90,9 @@ def wrapper_lines(nest: LoopNest, made: Collection[str]) -> tuple[LauncherLine, 
         used |= sizes_of(*(one.size for one in dims if one.known))
     last = [_require(nest.spec, t, tuple(Dimension(e, True) for e in t.shape)) for t in again]
     used |= sizes_of(*(t.shape for t in again))
+    parts = [t for t in nest.spec.outputs if t.part is not None]
+    last += [_require(nest.spec, t, tuple(Dimension(e, True) for e in t.memory)) for t in parts]
+    used |= sizes_of(*(t.memory for t in parts))
     derived, used = _derived(nest.spec, used)
     first = [
         line
@@ -99,7 +103,7 @@ def wrapper_lines(nest: LoopNest, made: Collection[str]) -> tuple[LauncherLine, 
 
 
 def _require(spec: Spec, t: Tensor, shape: tuple[Dimension, ...]) -> Require:
-    return Require(t.name, t.dtype, shape, spec.inputs[0].name)
+    return Require(t.name, t.dtype, shape, (*spec.inputs, t)[0].name)
 
 
 def _told(source: SizeSource, used: bool) -> Iterator[LauncherLine]:

@@ -296,3 +296,25 @@ def test_emitted_files_alone_compute_and_refuse_by_tritons_interpreter(tmp_path)
         text=True,
     )
     assert done.returncode == 0, done.stderr
+
+
+PART = parse_spec(
+    'def f(x: f32[M, 24]) -> (f32[M, part(24, first=16, of=48)], f32[M]):\n    """Twice, and sums."""\n'
+    "    y[m, n] = x[m, n] * 2.0\n    s[m] = sum(x[m, n], n)\n    return y, s\n"
+)
+
+
+def test_what_a_part_is_stored_to_is_given_and_checked(module_of, monkeypatch):
+    monkeypatch.setitem(SPECS, "part", PART)
+    module = module_of("part")
+    x, whole = torch.zeros(5, 24), torch.zeros(5, 48)
+    y, s = module.f(x, whole)
+    assert y is whole and s.shape == (5,) and len(module.launched) == 1
+    for wrong in (
+        whole[:, :47].contiguous(),
+        whole[1:],
+        whole.double(),
+        whole.t().contiguous().t(),
+    ):
+        with pytest.raises(ValueError, match="`y` .*; allowed: "):
+            module.f(x, wrong)

@@ -26,7 +26,7 @@ from triton.runtime.jit import JITFunction, mangle_type
 
 from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.gpu.apart import apart
-from backends.gpu.device.tensors import array, placed, poisoned
+from backends.gpu.device.tensors import array, output, placed, poisoned
 from backends.triton.build.module import launcher
 from backends.triton.interpret import hints, libdevice, reductions, repairs
 from backends.triton.interpret.guard import MemoryGuard, Region, Stray
@@ -104,7 +104,8 @@ def interpreted(
         for p in parameters(nest)
     ]
     start(built.file, pairs, machine, order)
-    return {p.name: array(t) for p, t in pairs if p.role == "output"}
+    held = {p.name: t for p, t in pairs}
+    return {t.name: array(output(t, held[t.name])) for t in nest.spec.outputs}
 
 
 def start(

@@ -16,21 +16,21 @@ from ir.nest.nest import Parameter
 
 
 def launcher(file: Path, tensors: tuple[Parameter, ...], machine: Machine) -> Callable[..., None]:
-    """A function on the tensors of a source's `launch`. What it writes is poisoned first, in memory
+    """A function on the tensors of a source's `launch`. What it writes whole is poisoned first, in memory
     apart from its inputs. BackendError("check") for a fault of the kernel."""
 
     def launch(*given: torch.Tensor) -> None:
         named = list(zip(tensors, given, strict=True))
         read = {t.data_ptr() for p, t in named if p.role == "input"}
         pairs = [
-            (p, torch.empty_like(t) if p.role != "input" and t.data_ptr() in read else t)
+            (p, torch.empty_like(t) if t.data_ptr() in read and _is_whole(p) else t)
             for p, t in named
         ]
 
         def work() -> list[np.ndarray]:
             torch.set_num_threads(1)  # torch's worker threads did not survive the fork
             for p, tensor in pairs:
-                if p.role != "input":
+                if _is_whole(p):
                     poison(tensor)
             start(file, pairs, machine)
             return [_bytes(t).numpy() for p, t in pairs if p.role == "output"]
@@ -42,6 +42,11 @@ def launcher(file: Path, tensors: tuple[Parameter, ...], machine: Machine) -> Ca
             _bytes(tensor).copy_(torch.from_numpy(found.copy()))
 
     return launch
+
+
+def _is_whole(p: Parameter) -> bool:
+    """Whether a launch writes all of a tensor. What is beside a part is of others, and may be its input."""
+    return p.role != "input" and not p.own
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
