@@ -10,7 +10,7 @@ import numpy as np
 
 from backends.backend import Arrays, Backend, Built, Sizes, Warms
 from backends.parallel import on_all_cores
-from backends.served import Served
+from backends.served import Served, require_parts
 from backends.shares import Share, shared
 from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
@@ -29,7 +29,7 @@ from ir.partition.early_sums import with_early_sums
 from ir.partition.joined_taps import with_joined_taps
 from ir.partition.partition import partition
 from ir.partition.whole_vectors import with_whole_vectors
-from ir.reference.stepwise import Calls, empty_outputs, outside, require_calls, seen
+from ir.reference.stepwise import Calls, empty_outputs, hold, outside, require_calls, seen
 from ir.schedule import Schedule
 from ir.sizes import shape
 from ir.spec import Spec
@@ -96,8 +96,7 @@ class Compiled:
                 for t, name in zip(step.spec.inputs, step.inputs, strict=True)
             }
             made = by.backend.run(kernel.built, kernel.nest, by.machine, kernel.sizes, given)
-            for t, name in zip(step.spec.outputs, step.outputs, strict=True):
-                held[name] = made[t.name]
+            hold(step, made, held)
         return [seen(held[name], sizes) for name, sizes in self.network.outputs]
 
     def served(self, kernel: Kernel) -> Served:
@@ -149,6 +148,7 @@ class Kernels:
     def emit(self, spec: Spec) -> tuple[LoopNest, str]:
         """The nest and the source of a kernel; KernelError where there is none."""
         if spec not in self.emitted:
+            require_parts(spec, self.machine)
             known, by = self._known(spec), Served(self.backend, self.machine)
             if known is None:
                 made = shared(Share(by, self._lowered(spec)), self.others)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backends.backend import Backend
+from ir.errors import KernelError
 from ir.machine import Machine
+from ir.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +21,17 @@ class Served:
     def name(self) -> str:
         """The backend's."""
         return self.backend.manifest.name
+
+
+def require_parts(spec: Spec, machine: Machine) -> None:
+    """KernelError where the backend that serves a machine refuses outputs that are parts of larger tensors, and a spec
+    has one."""
+    if machine.rendering.parts:
+        return
+    for t in spec.outputs:
+        if t.part is not None:
+            raise KernelError(
+                f"`{t.name}` is a part of a larger tensor, which backend `{machine.rendering.backend}` of "
+                f"`{machine.name}` does not store",
+                allowed="outputs that are tensors of their own",
+            )

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from backends.registry import REGISTRY, served_by
-from backends.served import Served
+from backends.served import Served, require_parts
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.machine import Machine
@@ -69,6 +69,7 @@ def _made_by(other: Served, first: Share) -> Iterator[Share]:
 
 def _lowered(spec: Spec, schedule: Schedule, other: Served) -> LoopNest | None:
     try:
+        require_parts(spec, other.machine)
         return lower(spec, schedule, other.machine, {})
     except KernelError:
         return None

@@ -1,8 +1,8 @@
 """A network: specs that run one after another over buffers. A model becomes one.
 
 Each step is a kernel's spec and says which buffer holds which of its tensors. Sizes are numbers. A
-buffer's elements are in row-major order; a step may see them in another shape. Where a model makes
-a call that no kernel does, the network pauses for it.
+buffer's elements are in row-major order; a step may see them in another shape, and several steps may
+each store a part of it (`ir.spec.Part`). Where a model makes a call that no kernel does, the network pauses for it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 It may where each element is read, if at all, once, by the program that writes it and before that
 does: the step's results all have one index set, a chain of equations at the same indices leads from
-the input to the result alone, and no later step reads the input.
+the input to the result alone, no later step reads the input, and one step stores all of the result.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ def overwrites(network: Network, output: str, over: str) -> bool:
     at = next((n for n, s in enumerate(network.steps) if output in s.outputs), None)
     if at is None or any(over in s.inputs for s in network.steps[at + 1 :]):
         return False
+    if network.steps[at].spec.outputs[network.steps[at].outputs.index(output)].part is not None:
+        return False  # later steps store other parts of it
     if any(name == over for name, _ in network.outputs):
         return False
     step = network.steps[at]

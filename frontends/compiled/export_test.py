@@ -32,17 +32,21 @@ print(json.dumps(faults))
 
 
 class Net(nn.Module):
-    """With a parameter that is the constant of a result, results in a mapping, and an argument."""
+    """With a parameter that is the constant of a result, results in a mapping, an argument, and a result of
+    which kernels store parts."""
 
     def __init__(self):
         super().__init__()
         self.first = nn.Conv2d(3, 4, 3)
         self.norm = nn.BatchNorm2d(4)
         self.last = nn.Linear(16, 5)
+        self.beside = nn.Conv2d(3, 8, 3)
 
     def forward(self, x, y, scale=2.0):
         h = torch.relu(self.norm(self.first(x)))
-        return {"y": self.last(h.flatten(2)) * scale + y, "x": x, "w": self.last.bias + 1.0}
+        both = torch.cat([self.beside(x), self.first(x)], 1)
+        z = self.last(h.flatten(2)) * scale + y
+        return {"y": z, "x": x, "w": self.last.bias + 1.0, "both": both}
 
 
 @pytest.fixture(scope="module")

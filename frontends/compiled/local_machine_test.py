@@ -23,6 +23,19 @@ class ResidualBlock(nn.Module):
         return torch.relu(x + self.norms[1](self.second(inner)))
 
 
+class Inception(nn.Module):
+    """Convolutions side by side, and the input."""
+
+    def __init__(self, channels: int, *widths: int):
+        super().__init__()
+        self.branches = nn.ModuleList(
+            nn.Conv2d(channels, width, 2 * n + 1, padding=n) for n, width in enumerate(widths)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([branch(x) for branch in self.branches] + [x], 1)
+
+
 MODULES = {
     "mlp": (
         lambda: nn.Sequential(nn.Linear(24, 40), nn.GELU(), nn.Linear(40, 9)),
@@ -35,6 +48,8 @@ MODULES = {
         (2, 7, 32),
     ),
     "resnet_block": (lambda: ResidualBlock(6), (2, 6, 9, 9)),
+    "inception": (lambda: Inception(6, 4, 5, 3), (2, 6, 8, 6)),
+    "inception_unaligned": (lambda: Inception(5, 3, 5), (3, 5, 7, 9)),
 }
 
 

@@ -318,3 +318,64 @@ def test_a_result_without_elements_is_refused():
     problem = Problem("p", PROBLEM, "p.py")
     with pytest.raises(KernelError, match="result `mul` has no elements"):
         solution(problem, imported(lambda x: (x * 2, x.sum() + 1), [torch.zeros(0, 3)]))
+
+
+JOINED = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.cat([x + 1, x * 2], 1) - 3
+
+def get_inputs():
+    return [torch.rand(6, 4)]
+
+def get_init_inputs():
+    return []
+"""
+FIRST = '''
+import torch
+
+def first(x, y):
+    """Stores a part of `y`."""
+    assert y.shape == (6, 8)
+    y[:, :4] = x + 1
+    return y
+'''
+SECOND = FIRST.replace("def first", "def second").replace("y[:, :4] = x + 1", "y[:, 4:] = x * 2")
+LAST = """
+import torch
+
+def last(y):
+    return y - 3
+"""
+
+
+def test_parts_are_stored_to_a_buffer_that_is_made_before_the_first():
+    def kernel(name, value, size, held):
+        return parse_spec(
+            f'def {name}(x: f32[6, {size}]) -> f32[6, {held}]:\n    """k"""\n'
+            f"    y[m, n] = x[m, n] {value}\n    return y\n"
+        )
+
+    problem = Problem("p", JOINED, "p.py")
+    given = problem.made()
+    made = imported(given.model, given.inputs)
+    (result,) = (t.name for t in made.spec.outputs)
+    buffers = (
+        Buffer("x", "f32", (6, 4), "input"),
+        Buffer("t", "f32", (48,), "between"),
+        Buffer(result, "f32", (6, 8), "output"),
+    )
+    steps = (
+        Step(kernel("first", "+ 1.0", 4, "part(4, first=0, of=8)"), ("x",), ("t",)),
+        Step(kernel("second", "* 2.0", 4, "part(4, first=4, of=8)"), ("x",), ("t",)),
+        Step(kernel("last", "- 3.0", 8, 8), ("t",), (result,)),
+    )
+    network = Network("p", buffers, steps, ((result, (6, 8)),))
+    text = solution(problem, made).text(network, {"first": FIRST, "second": SECOND, "last": LAST})
+    names = {}
+    exec(compile(text, "new.py", "exec"), names)
+    x = torch.rand(6, 4)
+    assert torch.equal(names["ModelNew"]()(x), given.model(x))
+    assert text.count("= torch.empty((48,), dtype=torch.float32, device=") == 1

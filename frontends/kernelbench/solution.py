@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ir.dtypes import TORCH_NAMES
 from ir.errors import KernelError
-from ir.network import Network, Step
-from ir.sizes import shape
+from ir.network import Buffer, Network, Step
+from ir.sizes import value
+from ir.spec import Tensor
 
 LEAVES = "_leaves"  # the call's arguments, flat, in the code that is written
 CHECK = "_model_new_input"  # the function there that refuses what the kernels are not built for
@@ -140,7 +142,12 @@ def _calls(network: Network) -> Iterator[str]:
     """The steps; memory between them is given back after it was last read."""
     last = {name: n for n, s in enumerate(network.steps) for name in (*s.outputs, *s.inputs)}
     given_back = {name for name, _ in network.outputs}
+    made: set[str] = set()  # of buffers that steps store parts of
     for n, step in enumerate(network.steps):
+        for t, name in zip(step.spec.outputs, step.outputs, strict=True):
+            if t.part is not None and name not in made:
+                made.add(name)
+                yield _empty(network.buffer(name), local(step.inputs[0]))
         yield from _call(network, step)
         done = [b.name for b in network.buffers if b.role == "between" and last.get(b.name) == n]
         if free := [local(name) for name in done if name not in given_back]:
@@ -149,14 +156,27 @@ def _calls(network: Network) -> Iterator[str]:
 
 def _call(network: Network, step: Step) -> Iterator[str]:
     """The lines of a step. Its kernel may see its tensors in other shapes than their buffers have."""
+    made = tuple(zip(step.spec.outputs, step.outputs, strict=True))
+    parts = ((t, name) for t, name in made if t.part is not None)
     given = ", ".join(
-        _seen(name, network.buffer(name).shape, shape(t, {}))
-        for t, name in zip(step.spec.inputs, step.inputs, strict=True)
+        _seen(name, network.buffer(name).shape, _memory(t))
+        for t, name in (*zip(step.spec.inputs, step.inputs, strict=True), *parts)
     )
     yield f"{', '.join(map(local, step.outputs))} = {step.spec.name}({given})"
-    for t, name in zip(step.spec.outputs, step.outputs, strict=True):
-        if (value := _seen(name, shape(t, {}), network.buffer(name).shape)) != local(name):
+    for t, name in made:
+        if (value := _seen(name, _memory(t), network.buffer(name).shape)) != local(name):
             yield f"{local(name)} = {value}"
+
+
+def _memory(t: Tensor) -> tuple[int, ...]:
+    """The shape of what a kernel takes or gives for a tensor."""
+    return tuple(value(e, {}) for e in t.memory)
+
+
+def _empty(b: Buffer, like: str) -> str:
+    """The line that makes a buffer. like: a tensor of its device."""
+    dtype = f"torch.{TORCH_NAMES[b.dtype]}"
+    return f"{local(b.name)} = torch.empty({b.shape}, dtype={dtype}, device={like}.device)"
 
 
 def _seen(name: str, held: Sequence[Any], wanted: tuple[int, ...]) -> str:

@@ -1,4 +1,4 @@
-"""A key for kernels that differ only in which slice of a tensor they read."""
+"""A key for kernels that differ only in which slice of a tensor they read or write."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ def first_parts(spec: Spec) -> Spec:
     after:  def kernel(w: f32[6, 8, 8], ...):     y[i, j] = w[0, i, j]
 
     Kernels that differ only in constant positions and names become equal, such as the layers of a
-    recurrent network. A good schedule for one is good for the others.
+    recurrent network; so do those that store a whole tensor, or a part of a larger one. A good schedule
+    for one is good for the others.
     """
     equations = tuple(replace(e, value=_first(e.value)) for e in spec.equations)
-    return replace(spec, name="kernel", doc="", equations=equations)
+    outputs = tuple(replace(t, part=None) for t in spec.outputs)
+    return replace(spec, name="kernel", doc="", equations=equations, outputs=outputs)
 
 
 def _first(expr: Expr) -> Expr:

@@ -1,7 +1,10 @@
 """Kernels are alike if only constant positions and names differ."""
 
+from dataclasses import replace
+
 from ir.parse.parse import parse_spec
 from ir.partition.alike import first_parts
+from ir.spec import Part
 from ir.verify import facts
 
 LAYER = '''
@@ -18,6 +21,12 @@ def layer(name="one", part="1", shift="2", term="3.0"):
 
 def test_other_parts_of_the_same_tensors_are_alike():
     assert first_parts(layer()) == first_parts(layer("two", part="4", shift="0"))
+
+
+def test_a_part_of_a_larger_tensor_is_like_a_whole_one():
+    whole = layer().outputs[0]
+    part = replace(layer(), outputs=(replace(whole, part=Part(0, 8, 32)),))
+    assert first_parts(part) == first_parts(layer()) and part != layer()
 
 
 def test_other_terms_and_other_indices_are_not():

@@ -39,12 +39,17 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
     spec = with_padded_starts(unrounded(spec))
     names = _lettered(spec.equations, taken)
     spec = replace(spec, equations=tuple(_reindexed(e, names) for e in spec.equations))
-    spec = _plain(spec)
-    name = f"{title[:40]}_{spec_digest(spec)[:8]}"
-    return replace(spec, name=name, doc=f"{title}.")
+    spec = without_sizes(spec)
+    return named(spec, title)
 
 
-def _plain(spec: Spec) -> Spec:
+def named(spec: Spec, title: str) -> Spec:
+    """A spec under a name that depends on a title and on its equations alone."""
+    bare = replace(spec, name="kernel", doc="kernel")
+    return replace(spec, name=f"{title[:40]}_{spec_digest(bare)[:8]}", doc=f"{title}.")
+
+
+def without_sizes(spec: Spec) -> Spec:
     """The spec without the sizes and ranges that can be inferred from the rest."""
     bare = replace(
         spec,

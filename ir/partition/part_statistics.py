@@ -14,22 +14,21 @@ kernel that computes that can reduce it too. A part may be a concatenation itsel
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from ir.affine import affine
+from ir.partition.joins import JoinPart, joined, joined_parts
 from ir.partition.views import fresh, is_plain, is_pointwise
 from ir.recurrence import recurrences
 from ir.sizes import shape
-from ir.spec import DTYPES, Apply, Equation, Expr, Index, Number, Read, Reduce, Spec
+from ir.spec import DTYPES, Equation, Index, Number, Reduce, Spec
 from ir.verify import facts
 from ir.visit import pruned, reindexed, rereading
 
 # Bytes of the parts that are not read again: putting vectors together takes a launch more, which by its time model takes
 # an H200 8 us, as long as it reads these bytes.
 LEAST = 1 << 25
-_IN_A_ROW = 16  # parts that are asked for one after the other; of more, halves
 
 
 def with_part_statistics(spec: Spec, aliases: Mapping[str, str], least: int = LEAST) -> Spec:
@@ -38,21 +37,12 @@ def with_part_statistics(spec: Spec, aliases: Mapping[str, str], least: int = LE
     return _Statistics(spec, aliases, least).made()
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A tensor that lies in a concatenation, whole."""
-
-    tensor: str
-    start: int
-    end: int
-
-
 @dataclass(slots=True)
 class _Join:
     """A concatenation, and what is computed of it alone at each place along it."""
 
     target: str
-    parts: tuple[_Part, ...]
+    parts: tuple[JoinPart, ...]
     # By tensor: the dimension along which parts follow each other. The concatenation's first.
     dims: dict[str, int]
     members: list[Equation] = field(default_factory=list)
@@ -64,7 +54,7 @@ class _Statistics:
     def __init__(self, spec: Spec, aliases: Mapping[str, str], least: int):
         known = facts(spec)
         self.spec, self.least = spec, least
-        self.ranges = known.ranges
+        self.ranges, self.tensors = known.ranges, known.tensors
         self.dtypes = {name: t.dtype for name, t in known.tensors.items()}
         self.shapes = {name: shape(t, {}) for name, t in known.tensors.items()}
         self.outputs = {t.name for t in spec.outputs}
@@ -101,7 +91,7 @@ class _Statistics:
     def _joins(self) -> dict[str, _Join]:
         """The concatenations of which something is reduced, by name."""
         for e in self.spec.equations:
-            if e.target not in self.apart and (parts := self._parts(e)):
+            if e.target not in self.apart and (parts := joined_parts(e, self.tensors)):
                 dim, found = parts
                 self.home[e.target] = _Join(e.target, found, {e.target: dim})
                 continue
@@ -128,35 +118,6 @@ class _Statistics:
         r = self.ranges[index]
         plain = not r.jagged and not r.partial and r.low == Number(0)
         return int(r.high.value) if plain and isinstance(r.high, Number) else None
-
-    def _parts(self, e: Equation) -> tuple[int, tuple[_Part, ...]] | None:
-        """The dimension along which an equation concatenates, and the parts; None where it does something else."""
-        match e.value:
-            case Apply("where", (Apply("lt", (Index(along), Number())), _, _)):
-                pass
-            case _:
-                return None
-        if e.accumulate or not is_plain(e) or along not in e.indices:
-            return None
-        dim = e.indices.index(along)
-        size = self.shapes[e.target][dim]
-        parts: list[_Part] = []
-        for start, end, piece in _pieces(e.value, along, 0, size):
-            if not isinstance(piece, Read) or not 0 <= start < end <= size:
-                return None
-            if self.dtypes[piece.tensor] != self.dtypes[e.target] or len(piece.at) != len(e.at):
-                return None
-            own = list(self.shapes[e.target])
-            own[dim] = end - start
-            others = all(
-                p == q for d, (p, q) in enumerate(zip(piece.at, e.at, strict=True)) if d != dim
-            )
-            if not others or self.shapes[piece.tensor] != tuple(own):
-                return None
-            if not _is_shifted(piece.at[dim], along, -start):
-                return None
-            parts.append(_Part(piece.tensor, start, end))
-        return dim, tuple(parts)
 
     def _take(self, join: _Join, e: Equation) -> None:
         """Adds an equation to what is computed of a concatenation alone, where it is."""
@@ -206,7 +167,7 @@ class _Statistics:
         return instead
 
     def _of_part(
-        self, e: Equation, join: _Join, part: _Part, names: Mapping[str, str]
+        self, e: Equation, join: _Join, part: JoinPart, names: Mapping[str, str]
     ) -> tuple[Equation, list[int | None]]:
         """A statistic of one part, and the sizes of its indices. names: what it reads instead."""
         own = {i: fresh(f"{i}_part", self.taken) for i in (*e.indices, *e.reduced)}
@@ -235,18 +196,8 @@ class _Statistics:
     def _joined(self, e: Equation, join: _Join, names: Sequence[str]) -> Equation:
         """A statistic of a concatenation, put together of its parts'. names: those."""
         dim = join.dims[e.target]
-        along = e.at[dim]
-
-        def chosen(parts: Sequence[tuple[_Part, str]]) -> Expr:
-            if len(parts) == 1:
-                ((part, name),) = parts
-                place = Apply("sub", (along, Number(part.start))) if part.start else along
-                return Read(name, (*e.at[:dim], place, *e.at[dim + 1 :]), pad=0.0)
-            first = len(parts) // 2 if len(parts) > _IN_A_ROW else 1
-            below = Apply("lt", (along, Number(parts[first - 1][0].end)))
-            return Apply("where", (below, chosen(parts[:first]), chosen(parts[first:])))
-
-        value = chosen(list(zip(join.parts, names, strict=True)))
+        parts = [replace(p, tensor=name) for p, name in zip(join.parts, names, strict=True)]
+        value = joined(e.at, dim, parts)
         return replace(e, value=value, sizes=tuple(map(Number, self.shapes[e.target])))
 
 
@@ -259,20 +210,3 @@ def _reductions(members: Sequence[Equation]) -> list[Equation]:
             needed |= set(e.sources())
             kept.insert(0, e)
     return kept
-
-
-def _pieces(value: Expr, along: str, low: int, high: int) -> Iterator[tuple[int, int, Expr]]:
-    """What is chosen by an index, each with where it starts and ends."""
-    match value:
-        case Apply("where", (Apply("lt", (Index(name), Number(cut))), before, after)) if (
-            name == along
-        ):
-            yield from _pieces(before, along, low, int(cut))
-            yield from _pieces(after, along, int(cut), high)
-        case _:
-            yield low, high, value
-
-
-def _is_shifted(position: Expr, index: str, by: int) -> bool:
-    form = affine(position)
-    return form is not None and form.terms == ((index, 1),) and form.offset == Number(by)

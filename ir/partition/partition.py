@@ -38,6 +38,7 @@ from ir.partition.groups import (
 )
 from ir.partition.heads import with_split_heads
 from ir.partition.part_statistics import with_part_statistics
+from ir.partition.parts_in_place import with_parts_in_place
 from ir.partition.periods import with_periods_apart
 from ir.partition.phase_taps import with_whole_tiles
 from ir.partition.phases import with_phases_apart
@@ -188,7 +189,18 @@ class _Partition:
                     wanted[members[-1]] = group
         for group in (g for g in wanted if g.equations):
             groups += self.chosen(group, choices) if self.had(group) else self.parts(group)
-        return self.assembled(sorted(groups, key=self.stage))
+        return self.in_place(self.assembled(sorted(groups, key=self.stage)), ahead)
+
+    def in_place(self, network: Network, ahead: Callable[[Sequence[Spec]], object]) -> Network:
+        """The network whose concatenations move no data; where some kernel is refused that would do so, as far as
+        that is possible."""
+        wanted = with_parts_in_place(network, lambda _: True)
+        new = tuple(k for k in wanted.kernels() if k not in self.seen)
+        if not new:
+            return wanted
+        ahead(new)
+        done = all(map(self.lowered, new))
+        return wanted if done else with_parts_in_place(network, self.lowered)
 
     def whole_chains(self, groups: Sequence[Group]) -> list[tuple[list[int], Group]]:
         """For each chain of which a kernel can be made: the places of the groups that compute it, and
@@ -356,8 +368,11 @@ class _Partition:
         return copy if reads and self.join(copy, e) and self.had(copy) else None
 
     def had(self, group: Group) -> bool:
-        """Whether the kernel of a group lowers; each kernel is tried once."""
-        spec = self.kernel(group).spec
+        """Whether the kernel of a group lowers."""
+        return self.lowered(self.kernel(group).spec)
+
+    def lowered(self, spec: Spec) -> bool:
+        """Whether a kernel lowers; each is tried once."""
         if spec not in self.seen:
             try:
                 self.lowers(spec)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ir.errors import KernelError
-from ir.network import Network, Pause
+from ir.network import Network, Pause, Step
 from ir.reference.reference import evaluate as evaluate_spec
 from ir.reference.rounding import HELD_AS
-from ir.sizes import shape
+from ir.sizes import shape, value
 from ir.spec import Spec
 
 Arrays = Mapping[str, np.ndarray]
@@ -41,9 +41,21 @@ def evaluate(
             for t, name in zip(step.spec.inputs, step.inputs, strict=True)
         }
         made = by(step.spec, given, {})
-        for t, name in zip(step.spec.outputs, step.outputs, strict=True):
-            held[name] = made[t.name]
+        hold(step, made, held)
     return [seen(held[name], sizes) for name, sizes in network.outputs]
+
+
+def hold(step: Step, made: Arrays, held: dict[str, Any]) -> None:
+    """Adds a step's results to `held`, the arrays by buffer: one that is a part to the array that other steps
+    store the other parts to."""
+    for t, name in zip(step.spec.outputs, step.outputs, strict=True):
+        if t.part is None:
+            held[name] = made[t.name]
+            continue
+        whole = tuple(value(e, {}) for e in t.memory)
+        if name not in held:
+            held[name] = np.empty(whole, made[t.name].dtype)
+        held[name].reshape(whole)[t.window] = made[t.name]
 
 
 def empty_outputs(network: Network) -> dict[str, np.ndarray]:
