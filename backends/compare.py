@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from backends.backend import Arrays, BackendError, Held, Sizes
 from backends.expected import note
-from backends.tolerance import FEW, FINITE, LARGEST, allowance, norm_ratio, rms, spacing, tolerance
+from backends.tolerance import (
+    FEW,
+    FINITE,
+    LARGEST,
+    Allowance,
+    Tolerance,
+    allowance,
+    norm_ratio,
+    ratio,
+    rms,
+    spacing,
+    tolerance,
+)
 from ir.reference.draws import INFINITE, NAN, POSITIVE
 from ir.reference.formulas import arrays_of
-from ir.reference.rounding import round_to
+from ir.reference.rounding import HELD_AS, round_to
 from ir.reference.rows import WHOLE, Rows
 from ir.spec import FLOATS
+
+_OWN = ("f64", "f32", "f16")  # which arrays have themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +41,36 @@ class Form:
     # numbers.
     selects: bool = False
     times: float = 1.0  # of what `tolerance.py` allows
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """What an output is held to that is finite by float64 and by all runs of plain arithmetic: `compare_output`
+    then needs nothing of these runs but what is here."""
+
+    exact: np.ndarray  # float64, not a copy where it was that
+    size: float  # root mean square
+    limits: Tolerance
+    error: float  # root mean square of plain arithmetic's
+    rel_err: float  # of plain arithmetic, see `Check`
+    allowance: Allowance | None  # None of few elements
+
+    @staticmethod
+    def of(form: Form, exact: np.ndarray, plain: Sequence[np.ndarray]) -> Usual | None:
+        """None where something is not finite, or more than the format holds."""
+        exact = np.asarray(exact, np.float64)
+        runs = [p.astype(np.float64) for p in plain]
+        if not all(np.isfinite(a).all() for a in (exact, *runs)):
+            return None
+        if np.max(np.abs(exact), initial=0.0) > LARGEST[form.dtype]:
+            return None
+        errors = [p - exact for p in runs]
+        error = np.max(np.abs(errors), axis=0)
+        asked = form.dtype, form.precision, exact
+        allowed = None if exact.size < FEW else Allowance.of(*asked, errors, form.times)
+        limits = tolerance(*asked, exact + error, form.times)
+        over = rms(error)
+        return Usual(exact, rms(exact), limits, over, norm_ratio(error, exact), allowed)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -42,6 +86,10 @@ class Reference:
     draw: str = ""  # one of `draws`; empty: the normal one
     rows: Rows = WHOLE  # which the arrays hold of outputs that are too expensive to compute whole
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of these, all of them
+    # What follows from it, by form and output, once it was asked for
+    _usual: dict[tuple[Form, str], Usual | None] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         note(self)
@@ -58,6 +106,21 @@ class Reference:
         """Where in the whole output a position of that part lies."""
         places = self.rows.outputs.get(name, {})
         return tuple(int(places[axis][n]) if axis in places else n for axis, n in enumerate(at))
+
+    def usual(self, form: Form, name: str) -> Usual | None:
+        """What an output of floats is held to where all of the reference is finite; else None. It is the same for
+        all candidates: made once, and by `prepare` before processes are forked."""
+        if (form, name) not in self._usual:
+            plain = [self.storage[name], *(n[name] for n in self.noisy)]
+            self._usual[form, name] = Usual.of(form, self.exact[name], plain)
+        return self._usual[form, name]
+
+    @property
+    def derived(self) -> Iterator[np.ndarray]:
+        """Arrays that follow from results, beside these."""
+        for one in self._usual.values():
+            if one is not None and one.allowance is not None:
+                yield one.allowance.sizes
 
     @property
     def bytes(self) -> int:
@@ -87,6 +150,9 @@ def compare_output(
         _require_at(sizes, name, got, exact, (got == exact) | free, "they must be equal", known)
         return Errors()
     _require_format(sizes, name, got, dtype, known)
+    usual = known.usual(form, name)
+    if usual is not None and np.isfinite(got).all():
+        return _compared(form, sizes, name, got.astype(np.float64), usual, known)
     got, exact, *plain = (a.astype(np.float64) for a in (got, exact, *plain))
     most = LARGEST[dtype]
     beyond = most if dtype in FINITE else np.inf
@@ -110,23 +176,57 @@ def compare_output(
     got, exact = (np.where(finite, a, 0.0) for a in (got, exact))
     off = np.abs(got - exact)
     least = spacing(dtype)
-    limit = limits.element + limits.relative * np.abs(exact) + least
-    rule = f"{limits.element:.3g} + {limits.relative:.3g} of its size is allowed"
-    _require_at(sizes, name, got, exact, off <= limit, rule, known)
+    _require_near(sizes, name, got, exact, off, limits, least, known)
     few = off.size < FEW  # of which the mean says no more than one element does
     if rms(off) > limits.rmse + least and not few:
-        raise fault(
-            sizes,
-            f"output `{name}` has a root mean square error of {rms(off):.4g}; "
-            f"{limits.rmse:.4g} is allowed (plain {precision} arithmetic gives "
-            f"{rms(error):.4g})",
-        )
+        raise fault(sizes, _far(name, rms(off), limits, precision, rms(error)))
     if not overflows.any():  # else what is finite is small only as large terms cancel
         kept = [np.where(finite, e, 0.0) for e in errors]
         for why in allowance(dtype, precision, got, exact, kept, form.times):
             raise fault(sizes, f"output `{name}` {why}")
     largest = float(np.max(off, initial=0.0)) / (rms(exact) or 1.0)
     return Errors(norm_ratio(off, exact), norm_ratio(error * finite, exact), largest)
+
+
+def _compared(
+    form: Form, sizes: Sizes, name: str, got: np.ndarray, usual: Usual, known: Reference
+) -> Errors:
+    """As `compare_output`, of finite numbers that are compared with such."""
+    limits, exact, least = usual.limits, usual.exact, spacing(form.dtype)
+    signed = got - exact
+    off = np.abs(signed)
+    largest = float(np.max(off, initial=0.0))
+    if largest > limits.element + least:
+        _require_near(sizes, name, got, exact, off, limits, least, known)
+    mean = rms(off)
+    if mean > limits.rmse + least and off.size >= FEW:
+        raise fault(sizes, _far(name, mean, limits, form.precision, usual.error))
+    for why in usual.allowance.faults(signed, exact) if usual.allowance else ():
+        raise fault(sizes, f"output `{name}` {why}")
+    return Errors(ratio(mean, usual.size), usual.rel_err, largest / (usual.size or 1.0))
+
+
+def _require_near(
+    sizes: Sizes,
+    name: str,
+    got: np.ndarray,
+    exact: np.ndarray,
+    off: np.ndarray,
+    limits: Tolerance,
+    least: float,
+    known: Reference,
+) -> None:
+    """Each element is within its limit. off: how far it is from what is right."""
+    limit = limits.element + limits.relative * np.abs(exact) + least
+    rule = f"{limits.element:.3g} + {limits.relative:.3g} of its size is allowed"
+    _require_at(sizes, name, got, exact, off <= limit, rule, known)
+
+
+def _far(name: str, mean: float, limits: Tolerance, precision: str, plain: float) -> str:
+    return (
+        f"output `{name}` has a root mean square error of {mean:.4g}; {limits.rmse:.4g} is allowed "
+        f"(plain {precision} arithmetic gives {plain:.4g})"
+    )
 
 
 def _lost(
@@ -163,6 +263,8 @@ def _require_kept(
 
 def _require_format(sizes: Sizes, name: str, got: np.ndarray, dtype: str, known: Reference) -> None:
     """A format that is held in a wider one has no bits that it should not have."""
+    if dtype in _OWN and got.dtype == HELD_AS[dtype]:
+        return
     held = round_to(got, dtype)
     good = (held == got) | (np.isnan(held) & np.isnan(got))
     _require_at(sizes, name, got, held, good, f"it must be a number of {dtype}", known)

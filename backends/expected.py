@@ -31,6 +31,8 @@ class Known(Protocol):
     def storage(self) -> _Arrays: ...
     @property
     def noisy(self) -> Sequence[_Arrays]: ...
+    @property
+    def derived(self) -> Iterator[np.ndarray]: ...
 
 
 _known: WeakValueDictionary[int, Known] = WeakValueDictionary()
@@ -56,6 +58,7 @@ def wipe() -> None:
 def _results(known: Known) -> Iterator[np.ndarray]:
     for group in (known.exact, known.storage, *known.noisy):
         yield from group.values()
+    yield from known.derived
 
 
 def _whole(array: np.ndarray) -> np.ndarray:

@@ -7,7 +7,8 @@ import pytest
 
 from backends import measure
 from backends.backend import BackendError
-from backends.measure import References, check, reference
+from backends.compare import Usual
+from backends.measure import References, check, compare, reference
 from ir.parse.parse import parse_spec
 from ir.reference import rows
 from ir.reference.reference import evaluate_storage
@@ -330,3 +331,17 @@ def test_references_that_are_made_several_at_a_time_are_those_made_one_by_one(mo
     for key, known in one.items():
         for name, array in known.exact.items():
             np.testing.assert_array_equal(array, other[key].exact[name])
+
+
+def test_what_follows_from_references_is_made_beforehand(monkeypatch):
+    """So that processes that are forked afterwards share it."""
+    spec, sizes, asked = MATMUL, SIZES, []
+    monkeypatch.setattr(measure, "_REFERENCES", measure.References(measure.CACHED_BYTES))
+    made = Usual.of
+    monkeypatch.setattr(Usual, "of", lambda *a: asked.append(a) or made(*a))
+    measure.prepare(spec, [sizes], sizes, 3)
+    count = len(asked)
+    assert count == len(measure._REFERENCES.kept) > 2
+    for known in measure._REFERENCES.kept.values():
+        compare(spec, sizes, "y", known.storage["y"], known)
+    assert len(asked) == count

@@ -118,6 +118,55 @@ def spacing(dtype: str) -> float:
     return LEAST[dtype]
 
 
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What an output may be off as a whole though its elements are not. All of it follows from the reference, so
+    that it is made once for all candidates."""
+
+    top: float  # of the largest element
+    square: float  # of the norm of the elements over `top`
+    factor: float  # how far a common factor may be from 1; infinite where it is not looked at
+    sizes: np.ndarray  # root mean square of each row; none where rows are not looked at
+    some: np.ndarray  # of which rows that is large enough to say something
+    rows: tuple[tuple[float, float], ...]  # share of these, and the relative error at that quantile
+
+    @staticmethod
+    def of(
+        dtype: str,
+        precision: str,
+        exact: np.ndarray,
+        errors: Sequence[np.ndarray],
+        times: float = 1.0,
+    ) -> Allowance:
+        """dtype, precision, times: as in `tolerance`.  exact: finite float64.  errors: of runs of plain
+        arithmetic."""
+        unit = times * FLOOR_ULPS[dtype] * EPSILON[dtype]
+        factor = times * FACTOR[precision]
+        common = _common(BIAS[dtype] * unit, unit, factor, exact, errors)
+        rows = _rows(spacing(dtype) / EPSILON[dtype], unit, factor, exact, errors)
+        return Allowance(*common, *rows)
+
+    def faults(self, off: np.ndarray, exact: np.ndarray) -> Iterator[str]:
+        """Why an output is off, in words; nothing where it is not. off: its errors, signed."""
+        if self.factor < np.inf:
+            found = _factor(off, exact, self.top, self.square)
+            if abs(found) > self.factor:
+                yield (
+                    f"is {1 + found:.6f} times what is right, in the mean of its elements; "
+                    f"a factor within {self.factor:.2g} of 1 is allowed"
+                )
+        if not self.rows:
+            return
+        relative = _row_rms(off)[self.some] / self.sizes[self.some]
+        for share, most in self.rows:
+            found = float(np.quantile(relative, share))
+            if found > most:
+                yield (
+                    f"has rows whose root mean square error is {found:.3g} of their size at the "
+                    f"{share:.0%} quantile; {most:.3g} is allowed"
+                )
+
+
 def allowance(
     dtype: str,
     precision: str,
@@ -126,50 +175,39 @@ def allowance(
     errors: Sequence[np.ndarray],
     times: float = 1.0,
 ) -> Iterator[str]:
-    """Why an output is off as a whole though its elements are not: in words, nothing where it is not.
-
-    dtype, precision, times: as in `tolerance`.  got, exact: finite float64.  errors: of runs of plain
-    arithmetic.
-    """
+    """Why an output is off as a whole though its elements are not: as of `Allowance`, at once. got: finite float64."""
     if got.size >= FEW:
-        unit = times * FLOOR_ULPS[dtype] * EPSILON[dtype]
-        factor = times * FACTOR[precision]
-        yield from _biased(BIAS[dtype] * unit, unit, factor, got, exact, errors)
-        yield from _uneven(spacing(dtype) / EPSILON[dtype], unit, factor, got, exact, errors)
+        yield from Allowance.of(dtype, precision, exact, errors, times).faults(got - exact, exact)
 
 
-def _biased(
+def _common(
     floor: float,
     unit: float,
     times: float,
-    got: np.ndarray,
     exact: np.ndarray,
     errors: Sequence[np.ndarray],
-) -> Iterator[str]:
-    """A common factor. Independent errors of n elements average out to 1/sqrt(n)."""
+) -> tuple[float, float, float]:
+    """Of a common factor: `Allowance.top`, `square` and `factor`. Independent errors of n elements average out
+    to 1/sqrt(n)."""
     top = float(np.max(np.abs(exact), initial=0.0))
     if top == 0 or not np.isfinite(top):
-        return
+        return top, 0.0, np.inf
     scaled = (exact / top).ravel()
     square = float(scaled @ scaled)
     # How many elements the factor is of: those that are small, or equal others, say nothing new.
     fourth = float(np.square(scaled) @ np.square(scaled))
     count = min(square**2 / fourth, _distinct(scaled))
-
-    def factor(error: np.ndarray) -> float:
-        if LEAST_SCALE < top < MOST_SCALE:
-            return float(error.ravel() @ scaled) / top / square
-        return float((error / top).ravel() @ scaled) / square
-
     relative = times * max(rms(e) for e in errors) / top / rms(scaled) + unit
-    plain = max(abs(factor(e)) for e in errors)
-    most = times * plain + floor + SPREAD * relative / np.sqrt(count)
-    found = factor(got - exact)
-    if abs(found) > most:
-        yield (
-            f"is {1 + found:.6f} times what is right, in the mean of its elements; "
-            f"a factor within {most:.2g} of 1 is allowed"
-        )
+    plain = max(abs(_factor(e, exact, top, square)) for e in errors)
+    return top, square, times * plain + floor + SPREAD * relative / float(np.sqrt(count))
+
+
+def _factor(error: np.ndarray, exact: np.ndarray, top: float, square: float) -> float:
+    """Of which common factor an error is: its projection on what is right."""
+    scaled = (exact / top).ravel()
+    if LEAST_SCALE < top < MOST_SCALE:
+        return float(error.ravel() @ scaled) / top / square
+    return float((error / top).ravel() @ scaled) / square
 
 
 def _distinct(values: np.ndarray) -> int:
@@ -177,32 +215,20 @@ def _distinct(values: np.ndarray) -> int:
     return len(np.unique(some)) * values.size // some.size
 
 
-def _uneven(
-    least: float,
-    unit: float,
-    times: float,
-    got: np.ndarray,
-    exact: np.ndarray,
-    errors: Sequence[np.ndarray],
-) -> Iterator[str]:
-    """Rows, along the last axis, that are less exact than the rows of plain arithmetic are: by
-    quantiles, so that small rows beside large ones count."""
+def _rows(
+    least: float, unit: float, times: float, exact: np.ndarray, errors: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, tuple[tuple[float, float], ...]]:
+    """Of rows, along the last axis, that are less exact than the rows of plain arithmetic are: `Allowance.sizes`,
+    `some` and `rows`. By quantiles, so that small rows beside large ones count."""
     if exact.ndim < 2 or exact.shape[-1] < FEW:
-        return
+        return np.zeros(0), np.zeros(0, bool), ()
     size = _row_rms(exact)
     some = size > least
     if not some.any():
-        return
-    off = _row_rms(got - exact)[some] / size[some]
+        return size, some, ()
     plain = np.max([_row_rms(e)[some] / size[some] for e in errors], axis=0)
-    for share, more in QUANTILES:
-        most = more * (times * float(np.quantile(plain, share)) + unit)
-        found = float(np.quantile(off, share))
-        if found > most:
-            yield (
-                f"has rows whose root mean square error is {found:.3g} of their size at the "
-                f"{share:.0%} quantile; {most:.3g} is allowed"
-            )
+    quantiles = [(share, float(np.quantile(plain, share)), more) for share, more in QUANTILES]
+    return size, some, tuple((share, more * (times * at + unit)) for share, at, more in quantiles)
 
 
 def _row_rms(values: np.ndarray) -> np.ndarray:
@@ -238,7 +264,11 @@ def rms(values: np.ndarray) -> float:
 def norm_ratio(error: np.ndarray, of: np.ndarray) -> float:
     """The 2-norm of an error over that of a result: 0 where both vanish, else infinite where
     the result does."""
-    over, under = rms(error), rms(of)
+    return ratio(rms(error), rms(of))
+
+
+def ratio(over: float, under: float) -> float:
+    """As `norm_ratio`, of root mean squares."""
     if under:
         return over / under
     return float("inf") if over else 0.0

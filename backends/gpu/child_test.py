@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from backends.backend import BackendError
-from backends.compare import Reference
+from backends.compare import Form, Reference
 from backends.gpu.child import ChildEnded, fault, in_child, limit_memory
 from backends.patience import patience
 
@@ -50,6 +50,19 @@ def test_a_child_has_nothing_of_the_expected_results(tmp_path):
     results, given = in_child(work, GUARD, "check", tmp_path)
     assert results == [0, 0, 0, 0, 0, 33] and given == 36  # the last is part of an input
     assert work() == ([9, 3 << 17, 8, 3 << 17, 9, 33], 36)
+
+
+def test_a_child_has_nothing_that_follows_from_expected_results(tmp_path):
+    exact = np.arange(1, 4097, dtype=np.float64).reshape(64, 64)
+    known = Reference({}, {"y": exact}, {"y": exact.astype(np.float32)})
+    usual = known.usual(Form("f32", "f32"), "y")
+    assert usual is not None and [a.size for a in known.derived] == [64]
+
+    def work():
+        return [float(np.abs(a).sum()) for a in (*known.derived, usual.exact)]
+
+    assert in_child(work, GUARD, "check", tmp_path) == [0, 0]
+    assert min(work()) > 0
 
 
 class Forged:
