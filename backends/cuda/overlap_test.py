@@ -54,6 +54,16 @@ def test_exponentials_are_computed_while_it_is_in_flight(tmp_path):
     assert between.count("MUFU.EX2") >= 64 and "HGMMA" not in between
 
 
+def test_no_matmul_is_serialized_where_one_is_ahead(tmp_path):
+    nest, machine = nest_of("overlap(o, ahead=1)"), machine_of("h200")
+    backend().build(backend().emit(nest, machine), nest, machine, tmp_path)
+    (image,) = tmp_path.glob("*.cubin")
+    words = [str(cuobjdump()), "-sass", str(image)]
+    sass = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    # The compiler waits behind each instruction, where it serializes them.
+    assert sass.count("WARPGROUP.DEPBAR.LE gsb0, 0x0") < sass.count("HGMMA") // 4
+
+
 def test_a_matmul_that_is_alone_in_its_loop_is_refused():
     with pytest.raises(KernelError, match="no loop multiplies something before `s`") as seen:
         nest_of("overlap(s)")
