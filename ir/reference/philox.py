@@ -11,6 +11,9 @@ import numpy as np
 ROUNDS = 10
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)  # added to the two key words after each round
+AT_ONCE = (
+    1 << 14
+)  # numbers that are computed in one go, so that what is between stays in a core's cache
 FRACTION = 24  # bits of a uniform number: as many as f32 represents in [0, 1)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -37,6 +40,18 @@ def uniform(seed: np.ndarray, counter: np.ndarray) -> np.ndarray:
     lower two words of the block's counter. The number is the upper 24 bits of the block's first
     word.
     """
+    seed, counter = np.asarray(seed), np.asarray(counter)
+    if seed.size != 1 or counter.size <= AT_ONCE:
+        return _uniform(seed, counter)
+    key, flat = seed.reshape(()), np.ascontiguousarray(counter).reshape(-1)
+    found = np.empty(flat.size)
+
+    for start in range(0, flat.size, AT_ONCE):
+        found[start : start + AT_ONCE] = _uniform(key, flat[start : start + AT_ONCE])
+    return found.reshape(np.broadcast_shapes(seed.shape, counter.shape))
+
+
+def _uniform(seed: np.ndarray, counter: np.ndarray) -> np.ndarray:
     zero = np.zeros((), np.uint64)
     word, *_ = philox((*_halves(counter), zero, zero), _halves(seed))
     return (word >> np.uint64(32 - FRACTION)).astype(np.float64) * 2.0**-FRACTION

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir.reference.philox import philox, uniform
+from ir.reference.philox import AT_ONCE, philox, uniform
 
 # kat_vectors of Random123: counter, key, block.
 KNOWN = (
@@ -50,6 +50,16 @@ def test_numbers_lie_in_the_unit_interval_and_are_exact_in_f32(seed, counter):
     found = uniform(np.int64(seed), np.int64(counter))
     assert 0 <= found < 1
     assert np.float32(found) == found
+
+
+def test_many_numbers_are_those_of_their_counters():
+    counters = np.arange(3 * AT_ONCE + 6, dtype=np.int64).reshape(3, -1).T * 7
+    found = uniform(np.full((1, 1), 11, np.int64), counters)
+    assert found.shape == counters.shape
+    for place in ((0, 0), (5, 1), (counters.shape[0] - 1, 2)):
+        assert found[place] == uniform(np.int64(11), counters[place])
+    rows = uniform(np.arange(3, dtype=np.int64), counters)  # a seed for each column
+    assert rows[5, 1] == uniform(np.int64(1), counters[5, 1])
 
 
 def test_numbers_are_spread_evenly():
