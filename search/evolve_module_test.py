@@ -225,7 +225,8 @@ def test_what_cannot_be_a_kernel_is_told_in_a_message(written, body, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--problem=none.py",), "cannot read the problem"),
+        (("--problem=none.py",), "cannot read the problem: No such file"),
+        (("--problem=none.py",), "hint: give the path of a file that exists"),
         (("--problem=model.py", "--kernel=softmax"), "do not go together"),
         (("--problem=model.py", "--shape=M=3"), "do not go together"),
         (("--reduced",), "--reduced is of a --problem"),

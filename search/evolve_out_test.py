@@ -2,12 +2,15 @@
 
 import json
 import tomllib
+from pathlib import Path
 
 import pytest
 
+import backends
 from testing.cli.place import Place
 
 WORDS = ("--kernel=rows.kir", "--evaluations=6", "--no-store")
+TARGETS = Path(backends.__file__).parent / "targets"
 TARGET = ("--target=h200", "--backend=triton")
 NAMES = {"record.toml", "schedule.sched", "kernel.txt"}
 
@@ -66,6 +69,7 @@ def test_a_checkout_takes_kernels_of_the_library_and_others_on_request_only(plac
     words = (*TARGET, "--workers=1", "--evaluations=1", "--store=runs.db")
     code, _, err = place.run_here(*words, "--kernel=scale.kir", **tree)
     assert code == 0 and "scale on h200: written nowhere; --out=DIR" in err
+    assert "--promote to kernels_generated/" in err
     assert not (place.work / "kernels_generated").exists()
     code, out, err = place.run_here(
         *words, "--kernel=pairwise_dot", "--shape=B=2", "--json", **tree
@@ -74,6 +78,18 @@ def test_a_checkout_takes_kernels_of_the_library_and_others_on_request_only(plac
     assert run["record"] == "kernels_generated/pairwise_dot/h200.triton" and run["out"] is None, err
     assert (place.work / run["record"] / "record.toml").is_file()
     assert not (place.work / "speciate_out").exists()
+
+
+def test_a_checkout_is_not_offered_what_it_refuses(place):
+    """A target of one's own cannot be promoted, so the last line names --out alone."""
+    (place.work / "WORKSPACE").touch()
+    text = (TARGETS / "h200.toml").read_text().replace('name = "h200"', 'name = "own"', 1)
+    (place.work / "own.toml").write_text(text)
+    words = ("--backend=triton", "--kernel=scale.kir", "--workers=1", "--evaluations=1")
+    tree = {"BUILD_WORKSPACE_DIRECTORY": str(place.work)}
+    code, _, err = place.run_here("--target=own.toml", *words, "--store=runs.db", **tree)
+    assert code == 0 and "scale on own: written nowhere; --out=DIR" in err
+    assert "--show=RUN" in err and "--promote" not in err
 
 
 def test_outside_a_checkout_winners_go_to_a_folder(place):

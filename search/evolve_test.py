@@ -228,6 +228,17 @@ def test_a_target_of_ones_own_is_a_file(place):
     assert [r["target"] for r in found["runs"]] == ["null", "own"]
 
 
+def test_a_run_for_a_target_of_ones_own_is_shown_with_its_file(place):
+    machine_file(place, lambda text: text.replace('name = "null"', 'name = "own"'))
+    words = ("--target=own.toml", "--kernel=scale.kir", "--evaluations=1", "--store=runs.db")
+    assert place.run_here(*words)[0] == 0
+    code, out, err = place.run_here("--show=scale-own-1", "--store=runs.db")
+    assert (code, out) == (2, "") and "--target: run `scale-own-1` is for target `own`" in err
+    assert "--target=FILE.toml" in err
+    code, out, err = place.run_here("--show=scale-own-1", "--store=runs.db", "--target=own.toml")
+    assert code == 0 and "scale-own-1" in out, err
+
+
 GOOD = ("--target=null", "--kernel=scale.kir", "--evaluations=2")
 BAD = {
     "no target": (("--kernel=scale.kir",), ["--target", "--list-targets"]),

@@ -101,7 +101,13 @@ def text_of(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise KernelError(f"cannot read the problem: {error}", where=str(path)) from error
+        why = getattr(error, "strerror", "") or str(error)
+        raise KernelError(
+            f"cannot read the problem: {why}",
+            where=str(path),
+            allowed="a text file of Python in UTF-8",
+            hint="give the path of a file that exists",
+        ) from error
 
 
 def executed(source: str, path: str, work: Callable[[dict[str, Any]], T]) -> T:

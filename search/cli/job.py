@@ -17,7 +17,8 @@ from search.cli.arguments import Arguments
 from search.cli.job_file import REFUSED, Job
 from search.cli.job_stored import JobPlan, job_plan, job_table, job_text
 from search.cli.session import Ended, Session, secret_of
-from search.cli.suite import Problem, machine, resumed
+from search.cli.suite import Problem, resumed
+from search.cli.targets import machine
 from search.core import quantity
 from search.core.evaluation import Evaluation
 from search.core.lowered import spec_of

@@ -134,19 +134,22 @@ def _job_text(job: Mapping[str, Any], around: Invocation) -> str:
 def _unwritten(asked: Arguments, session: Session) -> Iterator[str]:
     """In a checkout, how to have the source of a kernel of one's own, as it goes nowhere."""
     wanted = session.plan.destination
-    names = [
-        e.problem.title
+    nowhere = [
+        e.problem
         for e in session.ended
         if e.outcome.best is not None
         and not e.interrupted
         and not e.problem.for_tests
         and not (wanted.promotes(e.problem) or wanted.writes(e.problem))
     ]
-    if names and asked.promote is None and not asked.json and asked.model_new is None:
+    if nowhere and asked.promote is None and not asked.json and asked.model_new is None:
+        names = ", ".join(problem.title for problem in nowhere)
+        # A record is tested for targets of the project alone, so others are refused there.
+        promoted = ", --promote to kernels_generated/" if all(p.ours for p in nowhere) else ""
         stored = "" if asked.no_store else ", --show=RUN prints one that is stored"
         yield (
-            f"evolve: {', '.join(names)}: written nowhere; --out=DIR writes winners to a folder, "
-            f"--promote to kernels_generated/{stored}"
+            f"evolve: {names}: written nowhere; --out=DIR writes winners to a folder"
+            f"{promoted}{stored}"
         )
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from backends.manifest import Manifest
-from backends.registry import target
 from backends.served import Served
 from backends.shares import others
 from ir.autoschedule.autoschedule import plain
@@ -40,6 +39,7 @@ from search.cli.modules import (
 from search.cli.serving import Serving, serving, usable
 from search.cli.shapes import in_order
 from search.cli.shapes import workload as shapes_of
+from search.cli.targets import machine, machine_of
 from search.core.lowered import spec_of
 from search.core.settings import (
     ANSWER_TOKENS,
@@ -292,7 +292,7 @@ def resumed(
     """
     if len(asked.targets) > 1:
         raise KernelError("a run has one target", where="--target", hint="leave it out")
-    found, ours = machine(asked.targets[0] if asked.targets else stored.target, path)
+    found, ours = machine_of(run, stored.target, asked.targets, path)
     if found.name != stored.target:
         raise KernelError(
             f"run `{run}` is for target `{stored.target}`, not `{found.name}`",
@@ -322,15 +322,6 @@ def resumed(
 def library() -> tuple[str, ...]:
     """The names of the starter kernels."""
     return tuple(sorted(file.stem for file in LIBRARY.glob("*" + ENDING)))
-
-
-def machine(name: str, path: Callable[[str], Path]) -> tuple[Machine, bool]:
-    """A target by name or by file, and whether it is one of the project's own."""
-    by_file = name.endswith(".toml") or "/" in name
-    try:
-        return target(str(path(name)) if by_file else name), not by_file
-    except KernelError as error:
-        raise (error if error.where else error.within("--target")) from None
 
 
 def _workload(name: str, path: Callable[[str], Path]) -> Workload:

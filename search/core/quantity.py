@@ -33,7 +33,7 @@ def time(us: float | None) -> str:
 
 
 def mark(us: float) -> str:
-    """As `time`, for the round numbers beside an axis: `50 us`."""
+    """As `time`, with four digits and no zeros after them: `50 us` beside an axis, `41.05 us`."""
     value, unit = _in_unit(us)
     return f"{value:.4g} {unit}"
 

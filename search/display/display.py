@@ -85,7 +85,9 @@ class Lines:
 
     def _failed(self, candidate: Candidate, outcome: Failure) -> str:
         if outcome.partly is not None:
-            return wrapped(f"works at {len(outcome.partly.times)} shapes only: {outcome.reason}")
+            count = len(outcome.partly.times)
+            shapes = f"{count} shape{'' if count == 1 else 's'}"
+            return wrapped(f"works at {shapes} only: {outcome.reason}")
         stage = self.board.verdict(outcome, candidate.backend)
         who = f"{candidate.backend} " if self.board.races else ""
         return wrapped(f"{who}failed at {stage}: {outcome.reason.strip()}")

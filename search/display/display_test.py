@@ -2,11 +2,12 @@
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 
 from search.core.candidate import Candidate, Origin
-from search.core.evaluation import Evaluation, Failure
+from search.core.evaluation import Evaluation, Failure, Timed
 from search.core.events import Asked, Improved, Started, Stopped, Told
 from search.core.settings import Settings
 from search.display.display import Lines, display, short, wrapped
@@ -61,6 +62,17 @@ def test_lines_say_starts_gains_failures_and_ends():
         "  stopped after 2 s: 3 evaluations were asked for and made; 3 evaluations, "
         "failures: 1 at check",
     ]
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, "1 shape only"), (2, "2 shapes only")])
+def test_a_line_says_at_how_many_shapes_a_candidate_works(count, told):
+    partly = replace(SLOW, times=tuple(Timed({"M": 64 << i}, 1.0, 9.0) for i in range(count)))
+    failed = Failure("verify", "refused", "at M=9: too large", partly=partly)
+    stream = io.StringIO()
+    happened = [*events()[:1], Asked(1, 1, CHILD), Told(1, 1, CHILD, failed, SLOW, 0.2, False)]
+    assert f"  #1 works at {told}: at M=9: too large" in said(
+        display(stream, quiet=False), stream, happened
+    )
 
 
 def test_lines_do_not_repeat_what_an_earlier_session_said():

@@ -15,6 +15,7 @@ from ir.parse.parse import parse_workload
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
 from ir.workload import Sizes
+from search.core import quantity
 from search.core.evaluation import same_kind
 from search.core.toml_text import toml_text
 from search.record.placing import place, recover
@@ -331,8 +332,8 @@ def _why_kept(new: Record, old: Record) -> str:
     if new.time_kind != old.time_kind:
         return f"the time kept is {old.time_kind}, the new one {new.time_kind}"
     if new.tuned != old.tuned:
-        return f"the one kept is tuned for {'; '.join(str(shape) for shape, _ in old.tuned)}"
-    return "" if new.better_than(old) else f"the one kept takes {old.us:.4g} us"
+        return f"the one kept is tuned for {' | '.join(quantity.shape(s) for s, _ in old.tuned)}"
+    return "" if new.better_than(old) else f"the one kept takes {quantity.mark(old.us)}"
 
 
 def require_same_spec(folder: Path, workload: str) -> None:

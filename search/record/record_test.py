@@ -181,7 +181,7 @@ def test_a_faster_one_replaces_and_a_slower_or_equal_one_does_not(tmp_path):
     for us in (10.0, 11.0):
         kept = write_record(tmp_path, stored(us=us))
         assert not kept.written
-        assert kept.why == "the one kept takes 10 us"
+        assert kept.why == "the one kept takes 10 µs"
     assert write_record(tmp_path, stored(us=9.0)).written
     assert read_record(tmp_path / "scale" / "chip").record.us == 9.0
 
@@ -189,7 +189,7 @@ def test_a_faster_one_replaces_and_a_slower_or_equal_one_does_not(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"shape": {"M": 8, "K": 8}}, "the one kept is tuned for {'M': 64, 'K': 32}"),
+        ({"shape": {"M": 8, "K": 8}}, "the one kept is tuned for M=64, K=32"),
         ({"time_kind": "modelled"}, "the time kept is simulated, the new one modelled"),
     ],
 )
