@@ -193,9 +193,9 @@ def _common(
     if top == 0 or not np.isfinite(top):
         return top, 0.0, np.inf
     scaled = (exact / top).ravel()
-    square = float(scaled @ scaled)
+    square = _dot(scaled, scaled)
     # How many elements the factor is of: those that are small, or equal others, say nothing new.
-    fourth = float(np.square(scaled) @ np.square(scaled))
+    fourth = _dot(np.square(scaled), np.square(scaled))
     count = min(square**2 / fourth, _distinct(scaled))
     relative = times * max(rms(e) for e in errors) / top / rms(scaled) + unit
     plain = max(abs(_factor(e, exact, top, square)) for e in errors)
@@ -206,8 +206,8 @@ def _factor(error: np.ndarray, exact: np.ndarray, top: float, square: float) -> 
     """Of which common factor an error is: its projection on what is right."""
     scaled = (exact / top).ravel()
     if LEAST_SCALE < top < MOST_SCALE:
-        return float(error.ravel() @ scaled) / top / square
-    return float((error / top).ravel() @ scaled) / square
+        return _dot(error.ravel(), scaled) / top / square
+    return _dot((error / top).ravel(), scaled) / square
 
 
 def _distinct(values: np.ndarray) -> int:
@@ -252,13 +252,19 @@ def rms(values: np.ndarray) -> float:
     """Root mean square, scaled where large values would overflow or small ones vanish; 0 of nothing."""
     flat = values.ravel()
     with np.errstate(over="ignore"):
-        square = float(flat @ flat)
+        square = _dot(flat, flat)
     if LEAST_SCALE < square < MOST_SCALE:
         return float(np.sqrt(square / flat.size))
     top = float(np.max(np.abs(flat), initial=0.0))
     if top == 0 or not np.isfinite(top):
         return top
     return top * float(np.sqrt(np.mean(np.square(flat / top))))
+
+
+def _dot(one: np.ndarray, other: np.ndarray) -> float:
+    """The scalar product of vectors. Not by BLAS, whose threads wait for each other where candidates are
+    compared side by side."""
+    return float(np.einsum("i,i->", one, other))
 
 
 def norm_ratio(error: np.ndarray, of: np.ndarray) -> float:

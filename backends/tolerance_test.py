@@ -104,3 +104,18 @@ def test_small_rows_beside_large_ones_are_as_exact():
     assert rms(got - exact) < tolerance("f32", "f32", exact, exact + error).rmse
     assert "rows whose" in whys("f32", exact, got, error)
     assert whys("f32", exact, exact - error, error) == ""
+
+
+def test_scales_are_had_without_threads(monkeypatch):
+    """A matrix product of numpy is BLAS's, whose threads wait for each other on a busy machine."""
+
+    class Counted(np.ndarray):
+        def __matmul__(self, other):
+            raise AssertionError("a product by BLAS")
+
+    exact = np.linspace(-1, 1, 4096).reshape(64, 64)
+    error = 1e-7 * np.cos(np.arange(4096.0)).reshape(64, 64)
+    held, off = exact.view(Counted), error.view(Counted)
+    assert rms(off) == pytest.approx(float(np.sqrt(np.mean(error**2))), rel=1e-12)
+    tolerance("f32", "f32", held, (exact + error).view(Counted))
+    assert not list(allowance("f32", "f32", held + off, held, [off]))
