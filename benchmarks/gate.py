@@ -47,7 +47,7 @@ from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench
-from search.evaluator.worker import TO_CHECK, WAITED
+from search.evaluator.worker import START, TO_CHECK, WAITED
 
 ROUNDS = 4  # of each source; the first opens the device
 CPU_SECONDS = 240
@@ -152,7 +152,7 @@ def check_seconds(row: Mapping[str, Any]) -> tuple[float, float]:
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> Row:
     """By kind of source, of the rows that were accepted: the median and the largest of the check's own seconds,
-    the largest that one waited, and the largest of the builds for a check."""
+    the largest that one waited, of the builds for a check, and until a process was ready."""
     made: Row = {"accepted": sum(r["accepted"] for r in rows), "rows": len(rows)}
     for kind in (EMITTED, EDITED):
         some = [r for r in rows if r["accepted"] and r["source"] == kind]
@@ -167,6 +167,7 @@ def _summed(rows: Sequence[Mapping[str, Any]]) -> Row:
         "most_s": round(max(own), 3),
         "most_waited_s": max(waited),
         "most_built_s": max(r["seconds"].get(TO_CHECK, 0.0) for r in rows),
+        "most_start_s": max(r["seconds"].get(START, 0.0) for r in rows),
     }
 
 

@@ -4,7 +4,7 @@ import json
 
 from benchmarks.gate import EDITED, EMITTED, main, subjects, summary
 from ir.reference.formulas import MANY
-from search.evaluator.worker import TO_CHECK, WAITED
+from search.evaluator.worker import START, TO_CHECK, WAITED
 
 
 def test_kernels_have_rows_with_the_seconds_of_each_stage(tmp_path):
@@ -40,7 +40,7 @@ def test_what_was_refused_or_waited_for_counts_in_no_sum():
         {
             "source": EMITTED,
             "accepted": True,
-            "seconds": {"check": 9.0, WAITED: 7.0, TO_CHECK: 4.0},
+            "seconds": {"check": 9.0, WAITED: 7.0, TO_CHECK: 4.0, START: 0.5},
         },
         {"source": EDITED, "accepted": False, "seconds": {"check": 9.0}},
     ]
@@ -48,6 +48,12 @@ def test_what_was_refused_or_waited_for_counts_in_no_sum():
     assert found == {
         "accepted": 3,
         "rows": 4,
-        EMITTED: {"median_s": 2.0, "most_s": 3.0, "most_waited_s": 7.0, "most_built_s": 4.0},
+        EMITTED: {
+            "median_s": 2.0,
+            "most_s": 3.0,
+            "most_waited_s": 7.0,
+            "most_built_s": 4.0,
+            "most_start_s": 0.5,
+        },
         EDITED: None,
     }

@@ -57,7 +57,7 @@ def test_a_good_candidate_is_evaluated_with_all_its_figures(local):
     assert found.figures["launches"] == 1.0
     assert found.figures["least_bytes"] == 3 * 64 * 4
     assert found.engines == {"vector": 0.5}
-    turns = ["waiting turns", "alone turns", "waiting to check"]
+    turns = ["waiting turns", "alone turns", "waiting to check", "start"]
     assert list(found.seconds) == ["verify", "emit", "build", "check", "time", *turns]
     assert found.source_digest and found.code_sha256 == "ab12"
 
@@ -116,6 +116,8 @@ def test_a_process_opens_its_device_once_before_the_first_candidate_comes():
     figures = [o.figures if isinstance(o, Evaluation) else {} for o in found]
     pairs = [(f.get("built"), f.get("opened")) for f in figures]
     assert pairs == [(1, 1), (2, 1), (None, None), (3, 1)]
+    # That of the third is its own; the others have one that was ready before they came.
+    assert ["start" in o.seconds for o in found] == [False, False, True, False]
 
 
 def test_a_device_that_cannot_be_opened_is_a_fault_of_the_candidate_that_comes():

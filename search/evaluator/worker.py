@@ -45,8 +45,9 @@ MOSTOUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it ne
 CPU_SHARE = 0.5  # of its processor time, after which a child takes no further candidate
 OPENING = 60.0  # seconds that a child may take to open a device before it has a candidate
 GRACE = 1.0  # seconds between the end of a child's output and its own
-# Keys of seconds beside the stages: of a build at further sizes, and of waiting within a check.
-TO_CHECK, WAITED = "build to check", "waiting to check"
+# Keys of seconds beside the stages: of a build at further sizes, of waiting within a check, and until a process was
+# ready that was made for the candidate, with the device open.
+TO_CHECK, WAITED, START = "build to check", "waiting to check", "start"
 TAIL = 400  # characters of a dead child's last words
 _SET_SUBREAPER = 36
 
@@ -235,10 +236,14 @@ class _Child:
     waited: float | None = None
     last: bool = False  # it takes no further candidate
     ready: bool = False  # it has opened what it needs
+    made: float = field(default_factory=time.monotonic)
+    start: dict[str, float] = field(
+        default_factory=dict
+    )  # seconds until it was ready, for the first candidate
 
     def ask(self, asked: Candidate, fastest: Fastest | None, others: Iterable[_Child]) -> bool:
         """Gives it a candidate; False where it has ended. others: see `end`."""
-        self.began, self.stages, self.turns = time.monotonic(), [], {}
+        self.began, self.stages, self.turns, self.start = time.monotonic(), [], {}, {}
         self.buffer, self.received, self.outcome, self.in_time = b"", 0, None, True
         self.waited = None
         data = memoryview(to_ask(asked, fastest) + b"\n")
@@ -293,7 +298,7 @@ class _Child:
             elif kind == "spent":
                 self._spend(json.loads(rest))
             elif kind == "ready":
-                self.ready = True
+                self.ready, self.start = True, {START: time.monotonic() - self.made}
             elif kind == "last":
                 self.last = True
             elif kind == "outcome":
@@ -313,13 +318,13 @@ class _Child:
 
     def seconds(self) -> dict[str, float]:
         """How long each stage took, by the clock of this process; and of that, by its own, how long it
-        waited for turns on the device and had it alone. A second build is one at the sizes of the check."""
+        waited for turns on the device and had it alone; of a new process, until it was ready. A second build is one at the sizes of the check."""
         ends = [*(at for _, at in self.stages), time.monotonic()][1:]
         taken: dict[str, float] = {}
         for (name, at), end in zip(self.stages, ends, strict=True):
             key = TO_CHECK if name == "build" and name in taken else name
             taken[key] = taken.get(key, 0.0) + end - at
-        return taken | self.turns
+        return taken | self.turns | self.start
 
 
 def _watch(child: _Child, wanted: Connection) -> Evaluated | None:
