@@ -10,19 +10,21 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from backends.backend import BackendError, Exports
-from backends.registry import target_names
+from backends.registry import backend, target_names
 from ir.errors import KernelError
+from ir.machine import Machine
+from search.cli.files import require_folder
 from search.cli.shapes import worded, workload
 from tools.show import ask_for, asked_for
 
 NAME = "export_c"
 EXAMPLES = """
 examples:
-  export_c --kernel=softmax --target={target} --shape=M=4096,K=4096 --out=kernels
+  export_c --kernel=softmax --target={target} --backend=BACKEND --shape=M=4096,K=4096 --out=kernels
       the sizes that it is tuned for and launched at
   export_c --kernel=my_kernel.kir --target={target} --schedule=my_kernel.sched --backend=BACKEND --out=.
       by a schedule of a search's results
@@ -38,28 +40,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     ask_for(parser, "the sizes")
-    parser.add_argument("--out", required=True, help="a folder")
+    parser.add_argument("--out", required=True, help="a folder; it is made where it is not there")
+    parser.add_argument("--overwrite", action="store_true", help="replace files that say otherwise")
     asked = parser.parse_args(arguments)
     folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
     try:
+        require_folder("--out", folder / asked.out)
         one = asked_for(asked, folder)
         serving, nest, machine = one.backend, one.nest, one.machine
         if not isinstance(serving, Exports):
-            raise KernelError(
-                f"backend `{serving.manifest.name}` exports no C",
-                where="--backend",
-                hint="another of the target's may",
-            )
+            raise _exports_none(serving.manifest.name, machine)
         shapes = (worded(asked.shape),) if asked.shape else ()
         sizes = workload(nest.spec, one.workload.tune, shapes)[0].sizes
         with tempfile.TemporaryDirectory() as name:
             built = serving.build(serving.emit(nest, machine), nest, machine, Path(name))
             texts = serving.exported(built, nest, machine, sizes)
-        out = folder / asked.out
-        out.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            (out / name).write_text(text, encoding="utf-8")
-            print(out / name)
+        _write(folder / asked.out, texts, asked.overwrite)
     except KernelError as error:
         print(f"{NAME}: {error}", file=sys.stderr)
         return 2
@@ -67,6 +63,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{NAME}: {error.stage}: {error.reason}", file=sys.stderr)
         return 2
     return 0
+
+
+def _exports_none(name: str, machine: Machine) -> KernelError:
+    """What to tell of a backend that does not export: those of the target that do."""
+    able = [other for other in machine.backends if isinstance(backend(other), Exports)]
+    return KernelError(
+        f"backend `{name}` exports no C",
+        where="--backend",
+        allowed=", ".join(able) or f"none of target `{machine.name}`",
+        hint="add --backend=NAME" if able else "name another target",
+    )
+
+
+def _write(out: Path, texts: Mapping[str, str], overwrite: bool) -> None:
+    """Writes all files or none. Kernels of one language may share a folder: their headers are equal."""
+    for name, text in texts.items():
+        file = out / name
+        if not overwrite and file.exists() and file.read_bytes() != text.encode():
+            raise KernelError(
+                f"`{file}` is there already, with another text",
+                where="--out",
+                hint="name another folder, or add --overwrite",
+            )
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (out / name).write_text(text, encoding="utf-8")
+        print(out / name)
 
 
 if __name__ == "__main__":

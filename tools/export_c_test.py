@@ -52,10 +52,33 @@ def test_where_kernels_are_sources_the_program_is_one(tmp_path, monkeypatch, cap
     assert set(re.findall(r'#include "(.*?)"', text)) <= written
 
 
+def test_another_kernel_of_the_name_is_not_overwritten_unless_it_is_asked_for(
+    tmp_path, monkeypatch, capsys
+):
+    asked = ("kernel=softmax", "target=mi300", "backend=hip", "shape=M=24,K=100")
+    head = tmp_path / "made" / "softmax.h"
+    head.parent.mkdir()
+    head.write_text("of another language")
+    code, out, error = run(tmp_path, monkeypatch, capsys, *asked)
+    assert (code, out) == (2, "") and "--out: " in error and "--overwrite" in error
+    assert list(head.parent.iterdir()) == [head] and head.read_text() == "of another language"
+    assert run(tmp_path, monkeypatch, capsys, *asked, "overwrite")[0] == 0
+    assert "softmax_run" in head.read_text()
+    assert run(tmp_path, monkeypatch, capsys, *asked)[0] == 0  # the same again
+
+
+def test_a_file_in_place_of_the_folder_is_told(tmp_path, monkeypatch, capsys):
+    (tmp_path / "made").write_text("")
+    code, out, error = run(tmp_path, monkeypatch, capsys, "kernel=softmax", "target=mi300")
+    assert (code, out) == (2, "") and "`" in error and "is a file" in error
+
+
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
         (("kernel=softmax", "target=npu"), "exports no C"),
+        (("kernel=softmax", "target=npu"), "allowed: none of target `npu`"),
+        (("kernel=softmax", "target=h100"), "allowed: cuda, cutedsl"),
         (("kernel=softmax", "target=h100", "backend=cuda", "shape=Q=3"), "no size `Q`"),
         (("kernel=soft", "target=h100", "backend=cuda"), "soft"),
     ],
