@@ -50,17 +50,35 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="judge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--problem", required=True, help="a file with Model")
-    parser.add_argument("--solution", required=True, help="a file with ModelNew")
+    parser.add_argument("--problem", required=True, metavar="FILE.py", help="a file with Model")
+    parser.add_argument("--solution", required=True, metavar="FILE.py", help="a file with ModelNew")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
-    parser.add_argument("--secret", default="", help="repeat the draws of an earlier run")
+    parser.add_argument(
+        "--secret", default="", metavar="TEXT", help="repeat the draws of the run that told it"
+    )
     parser.add_argument("--own", action="store_true", help="refuse what launches no own kernel")
     parser.add_argument(
         "--listed-shape", action="store_true", help="compare at the problem's own sizes alone"
     )
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each answer")
-    parser.add_argument("--memory", type=float, default=8.0, help="GiB, without a GPU")
-    parser.add_argument("--device", choices=("cpu", "cuda"), help="the GPU, where there is one")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="limit of each answer of the solution (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--memory",
+        type=float,
+        default=8.0,
+        metavar="GIB",
+        help="limit of the solution's process, where no GPU is used (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--device",
+        choices=("cpu", "cuda"),
+        help="where the solution runs (default: the GPU, where there is one)",
+    )
     return parser
 
 

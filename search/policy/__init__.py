@@ -40,7 +40,10 @@ def policy(wording: str) -> Policy:
     name, *settings = wording.split(",")
     if name not in NAMES:
         raise KernelError(
-            f"no policy `{name}`", where=OPTION, allowed=", ".join(NAMES), hint=near(name, NAMES)
+            f"no policy `{name}`",
+            where=OPTION,
+            allowed=", ".join(NAMES),
+            hint=near(name, NAMES, "docs/search.md says what each does"),
         )
     kind = POLICIES[name.partition(":")[0]]
     return (VARIANTS.get(name) or kind)(**values(name, kind, settings))

@@ -57,7 +57,9 @@ def test_a_wrong_wording_is_refused_with_what_is_allowed(wording, what, allowed)
     assert caught.value.where == "--policy"
 
 
-def test_a_near_miss_is_named():
+def test_a_near_miss_is_named_and_for_another_name_the_page():
+    with pytest.raises(KernelError, match="docs/search.md"):
+        policy("lucky")
     with pytest.raises(KernelError, match="did you mean `islands`"):
         policy("island")
     with pytest.raises(KernelError, match="did you mean `every`"):
