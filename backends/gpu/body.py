@@ -22,7 +22,7 @@ from backends.gpu.products import Operand, flat_sum, matmul, summed_in
 from backends.gpu.rules import Rules
 from backends.gpu.shapes import permuted, spread
 from backends.gpu.tile import Assign, Name
-from backends.gpu.turned import turned_products
+from backends.gpu.transposed import transposed_products
 from backends.gpu.unrolled import is_unrolled
 from backends.gpu.uses import hands_on, idle, late_loads, transposed
 from backends.gpu.values import ZERO, typed
@@ -76,7 +76,7 @@ class BodyBuilder:
         )
         self.loads = {s.value: s for s in launch.statements() if isinstance(s, Load)}
         self.products = Counter(s.value for s in launch.statements() if isinstance(s, Dot))
-        self.turned = turned_products(launch, self.blocks)
+        self.transposed_products = transposed_products(launch, self.blocks)
         self.late = late_loads(launch)
         self.transposed = transposed(launch, self.late)
         self.idle = idle(launch)
@@ -242,12 +242,12 @@ class BodyBuilder:
             raise BackendError("emit", f"{what}, `{s.value}` is {value.dtype}")
         # What is out of bounds is no number that a mask has to replace: a and b are 0 there.
         scales = tuple(Operand(*self.tile(t)) for t in s.scales)
-        turned = s in self.turned
-        if self.rules.flat_sums and (flat := flat_sum(self.blocks, axes, a, b, turned)):
+        transposed = s in self.transposed_products
+        if self.rules.flat_sums and (flat := flat_sum(self.blocks, axes, a, b, transposed)):
             self.sums[name] = flat
         # Several that are added up would each be brought into the layout of their sum.
         last = self.rules.k_last and self.products[s.value] == 1
-        found = matmul(self.blocks, name, axes, a, b, s.accumulate, scales, last, turned)
+        found = matmul(self.blocks, name, axes, a, b, s.accumulate, scales, last, transposed)
         self._assign(s.value, found)
 
     def _operand(self, tile: Tile, over: tuple[str, ...]) -> Operand:

@@ -40,16 +40,16 @@ def matmul(
     onto: bool,
     scales: tuple[Operand, ...] = (),
     k_last: bool = False,
-    turned: bool = False,
+    transposed: bool = False,
 ) -> Expr:
     """a times b over the axes of a value, plus `out` where `onto`. scales: of blocks of the last of the
-    axes that are summed. k_last: see `Rules`.  turned: see `turned_products`."""
+    axes that are summed. k_last: see `Rules`.  transposed: see `transposed_products`."""
     batch, rows, columns = _groups(axes, a, b)
     if not set(rows) <= {*a.axes}:
         a, b, scales = b, a, scales[::-1]
     if k_last and not onto and not scales and _faster_transposed(blocks, a, b, rows, columns):
         a, b, rows, columns = b, a, columns, rows
-    if turned:
+    if transposed:
         a, b, rows, columns = b, a, columns, rows
     over = tuple(i for i in a.axes if i not in batch and i not in rows)
     left = _shaped(blocks, a, (batch, rows, over))
@@ -61,16 +61,16 @@ def matmul(
         return Product(left, right, out if onto else None, a.dtype, parts)
     found: Expr = Product(left, right, None, a.dtype, parts)
     found = found if alone else Reshaped(found, blocks.shape(natural))
-    transposed = permuted(found, natural, axes)
-    return Joined("sum", out, transposed, False) if onto else transposed
+    whole = permuted(found, natural, axes)
+    return Joined("sum", out, whole, False) if onto else whole
 
 
 def flat_sum(
-    blocks: Blocks, axes: tuple[str, ...], a: Operand, b: Operand, turned: bool = False
+    blocks: Blocks, axes: tuple[str, ...], a: Operand, b: Operand, transposed: bool = False
 ) -> FlatSum | None:
-    """How a sum of such matmuls is a matrix; None where it is one as it is. turned: as of `matmul`."""
+    """How a sum of such matmuls is a matrix; None where it is one as it is. transposed: as of `matmul`."""
     batch, rows, columns = _groups(axes, a, b)
-    if turned:
+    if transposed:
         rows, columns = columns, rows
     if _is_straight(axes, batch, rows, columns):
         return None

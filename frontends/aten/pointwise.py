@@ -51,10 +51,10 @@ def atan2(b: Builder, out: Meta, self: Value, other: Value) -> Value:
 def angle(b: Builder, out: Meta, self: Value) -> Value:
     """Of real numbers: pi for those below 0."""
 
-    def turned(x: Expr) -> Expr:
+    def phase(x: Expr) -> Expr:
         return where(call("isnan", x), x, where(x < 0.0, math.pi, 0.0))
 
-    return b.pointwise(out, turned, self)
+    return b.pointwise(out, phase, self)
 
 
 @rule("polar")

@@ -157,11 +157,11 @@ def narrow(
 
 @rule("flip", "fliplr", "flipud")
 def flip(b: Builder, out: Meta, self: Value, dims: Sequence[int]) -> Value:
-    turned = {axis(d, self.rank) for d in dims}
+    flipped = {axis(d, self.rank) for d in dims}
 
     def mirrored(*at: Index) -> Expr:
         return self.at(
-            *(counted(-1, self.shape[d]) - i if d in turned else i for d, i in enumerate(at))
+            *(counted(-1, self.shape[d]) - i if d in flipped else i for d, i in enumerate(at))
         )
 
     return b.define(out, mirrored)

@@ -127,7 +127,7 @@ _NORMS = (
     ),
 )
 _PRODUCTS = (
-    ("operands turned", "matmul", "y[m, n] = sum(w[k, n] * x[m, k], k)", "the same"),
+    ("operands exchanged", "matmul", "y[m, n] = sum(w[k, n] * x[m, k], k)", "the same"),
     (
         "a sum of two halves",
         "matmul",

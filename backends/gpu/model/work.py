@@ -11,7 +11,7 @@ from backends.gpu.blocks import sides
 from backends.gpu.model.extents import Extents
 from backends.gpu.model.instructions import instructions
 from backends.gpu.model.transactions import VECTOR_BYTES, Move, move
-from backends.gpu.turned import right_operand, turned_products
+from backends.gpu.transposed import right_operand, transposed_products
 from ir.functions import POINTWISE
 from ir.machine import Machine
 from ir.nest.bulk import later_taps
@@ -129,7 +129,7 @@ class _Counter:
         self.values = {v.name: v for v in launch.values}
         self.tables = _searched(launch) | later_taps(launch)  # what no load of its own brings
         products = [s for s in launch.statements() if isinstance(s, Dot)]
-        self.turned = turned_products(launch, ext.blocks)
+        self.transposed_products = transposed_products(launch, ext.blocks)
         self.maps = [s for s in launch.statements() if isinstance(s, Map)]
         self.taken = {t.value for s in products for t in (s.a, s.b, *s.scales)}  # by products
         outside = OUTSIDE * warps / table["partitions"] / table["clock_hz"]
@@ -376,7 +376,7 @@ class _Counter:
         if not self.ext.blocks.rules.flat_sums:
             return s.b
         right = right_operand(s, self.values, self.ext.blocks)
-        if s not in self.turned:
+        if s not in self.transposed_products:
             return right
         return s.a if right is s.b else s.b
 

@@ -12,12 +12,14 @@ _made: dict[tuple[str, str], bytes] = {}  # by Triton's key of the source, and t
 
 
 class StubCache(FileCacheManager):
-    """A cache of files that lacks no extension which this process has compiled for another cache."""
+    """A cache of files that lacks no extension which this process has compiled for another cache, and has no
+    other: what somebody put into a folder is never loaded as native code."""
 
     def get_file(self, filename: str) -> str | None:
-        found = super().get_file(filename)
+        if not filename.endswith(_SUFFIX):
+            return super().get_file(filename)
         made = _made.get((self.key, filename))
-        return self.put(made, filename) if found is None and made is not None else found
+        return None if made is None else self.put(made, filename)
 
     def put(self, data: bytes | str, filename: str, binary: bool = True) -> str:
         if filename.endswith(_SUFFIX) and isinstance(data, bytes):

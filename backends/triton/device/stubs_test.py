@@ -41,3 +41,15 @@ def test_a_stub_of_one_cache_is_there_in_another(cache, tmp_path):
 def test_what_a_kernel_is_made_of_belongs_to_one_cache(cache, name, data):
     cache(KEY, "one").put(data, name)
     assert cache(KEY, "one").get_file(name) and cache(KEY, "two").get_file(name) is None
+
+
+def test_an_extension_that_another_process_put_into_a_folder_is_compiled_anew(cache):
+    first = cache(KEY, "one")
+    planted = first.put(b"code", STUB)
+    stubs._made.clear()
+    assert first.get_file(STUB) is None
+    first.put(b"ours", STUB)
+    with open(planted, "wb") as file:
+        file.write(b"another")
+    with open(first.get_file(STUB), "rb") as file:
+        assert file.read() == b"ours"

@@ -1,4 +1,4 @@
-"""Matmuls whose sides change places, so that the operand that the matrix unit cannot read as it lies comes from registers.
+"""Matmuls that are computed as their transpose, so that the operand which the matrix unit cannot read in place comes from registers.
 
 The large instruction reads its right operand in shared memory, of elements of four bytes only with what is summed last.
 Images with their channels first have it the other way around. Threads then put each element into shared memory anew, where
@@ -21,7 +21,7 @@ WIDE = 4  # bytes of elements that the large instruction takes along K alone
 LARGE_SIDE = 64  # rows of the large instruction
 
 
-def turned_products(launch: Launch, blocks: Blocks) -> frozenset[Dot]:
+def transposed_products(launch: Launch, blocks: Blocks) -> frozenset[Dot]:
     """The products of a launch whose sum is computed as its transpose; none in a language without flat sums, or that
     brings operands into their order by itself."""
     if not (blocks.rules.k_last and blocks.rules.flat_sums):
