@@ -13,7 +13,7 @@ from backends.gpu.threads.interpreter.interpret import interpret
 from backends.gpu.threads.program import thread_program
 from backends.gpu.threads.thread import Multiply, WarpgroupMultiply, statements
 from backends.measure import compare, reference
-from backends.shared.arrays import from_device, poisoned, to_device
+from backends.shared.arrays import output, poisoned, to_device
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from ir.sizes import bind, shape
@@ -47,12 +47,8 @@ def results(nest, program, sizes, inputs, table):
         for p in program.tensors
     }
     counts = interpret(program, bound, arrays, TABLES[table], LIMIT, SEED)
-    dtypes = {p.name: p.dtype for p in program.tensors}
-    found = {
-        t.name: from_device(arrays[t.name], dtypes[t.name]).reshape(shape(t, bound))
-        for t in nest.spec.outputs
-    }
-    return found, counts
+    outputs = nest.spec.outputs
+    return {t.name: output(t, arrays[t.name]).reshape(shape(t, bound)) for t in outputs}, counts
 
 
 @pytest.mark.parametrize(("name", "table"), in_turn(KERNELS, TABLES))
