@@ -294,13 +294,14 @@ class BodyBuilder:
         constant = Name("steps", table)
         self.steps[constant] = _bits(s.count)
         found = to.Ranked(source, Name("pointer", table), s.count, constant)
-        self._assign(s.value, found)
+        self._assign(s.value, permuted(found, axes, self.axes_of(s.value)))
 
     def _take(self, s: Take) -> None:
         at, axes, _ = self.tile(s.at)
         table = Name("pointer", self.values[s.table.value].tensor)
         place = to.Place(table, (to.Term(at),), self.masks.bounds(axes, axes))
-        self._assign(s.value, to.Entry(place, ZERO if place.mask else None))
+        found = to.Entry(place, ZERO if place.mask else None)
+        self._assign(s.value, permuted(found, axes, self.axes_of(s.value)))
 
     def _loop(self, s: Loop) -> None:
         loops = nested(s)

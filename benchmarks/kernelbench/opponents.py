@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -28,11 +28,11 @@ def opponents(
     venue: Venue,
     modes: Sequence[str],
     seconds: float,
-    sharing: Callable[[], AbstractContextManager[None]],
+    sharing: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> tuple[dict[str, TimedCall], dict[str, str]]:
     """Eager, and what could be compiled in so many seconds, by name; and why another could not.
     After one that takes long, no further one is tried. sharing: a turn on the device beside others, which
-    each mode takes, as a compiler that tunes runs kernels there."""
+    each mode takes, as a compiler that tunes runs kernels there; without it nobody else uses the device."""
     made: dict[str, TimedCall] = {"eager": module}
     failures: dict[str, str] = {}
     for name in modes:

@@ -66,6 +66,10 @@ def _reductions() -> Iterator[Case]:
     sizes = ({"M": 4, "K": 9, "N": 21}, {"M": 1, "K": 1, "N": 1})
     text = kernel("x: f32[M, K, N], w: f32[K]", outputs, sizes)
     yield Case("reductions over several axes", text, ("reduction",))
+    whole = equations({"place": "argmax(x[k], k)"}, "i32", "()", "()")
+    whole |= equations({"total": "sum(x[k], k)", "most": "max(x[k], k)"}, "f32", "()", "()")
+    text = kernel("x: f32[K]", whole, ({"K": 37}, {"K": 1}))
+    yield Case("reductions to single numbers", text, ("reduction",), "plain")
 
 
 def _scans() -> Iterator[Case]:
@@ -212,6 +216,12 @@ def _ranges() -> Iterator[Case]:
         sizes = ({"M": 5, "K": 19, "U": 13}, {"M": 1, "K": 1, "U": 1})
         of = "" if dtype == borders else f" for {dtype}"
         yield Case(f"a search in {borders}{of}", text + check_lines(sizes), ("search",))
+    ranked = "where(k < bucketize(x[i, m, k] * 2.0, borders), 1.0, 2.0)"
+    most = {"most": f"cummax({ranked}, m, exclusive=True)"}
+    sizes = ({"M": 39, "K": 5, "U": 13}, {"M": 1, "K": 1, "U": 1})
+    outputs = equations(most, "f32", "m, k, i", "M, K, 3")
+    text = kernel("x: f16[3, M, K], borders: f32[U]", outputs, sizes)
+    yield Case("a search of a transposed tile", text, ("search", "scan"), "plain")
     found = workload("map_id")
     blocks = "tile(b, size=16)\nplace(b.outer, level=grid)"
     text = workload_text(type(found)(found.spec, None, found.checks))
