@@ -23,7 +23,7 @@ def test_the_race_can_be_rehearsed(tmp_path):
     assert main(["--target=h200", "--rehearse", f"--out={out}"]) == 0
     (row,) = json.loads(out.read_text())["rows"]
     assert row["correct"] and row["time_kind"] == "rehearsed" and row["rel_err"] < 1e-5
-    assert set(row["baselines_us"]) == {"eager", "compile", "reduce_overhead"}
+    assert set(row["baselines_us"]) == {"eager", "compile", "reduce_overhead", "max_autotune"}
 
 
 def test_a_rehearsal_needs_a_file(capsys):
