@@ -8,15 +8,12 @@ import pytest
 from backends.gpu.plain_rules import RULES
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.interpreter import faults
+from backends.gpu.threads.interpreter.cases import WARPGROUPS, attended
 from backends.gpu.threads.interpreter.faults import ThreadFault
-from backends.gpu.threads.interpreter.interpret import interpret
 from backends.gpu.threads.program import thread_program
-from backends.shared.arrays import to_device
 from ir.errors import KernelError
-from machines.gpu.matrix_instructions import family
 from testing.samples.samples import WITH_INSTRUCTIONS, lowered, spec_of
 
-TABLE = (*family("mma_sync"), *family("wgmma"))
 LINES = (
     *(f"tile({i}, size=64)" for i in "mn"),
     *("place(m.outer, level=grid)", "online(t, into=o)", "fuse(l, into=o)"),
@@ -41,22 +38,10 @@ def program(*more, stages=3):
     staged = [f"pipeline({x}, stages={stages})" for x in "kv"]
     sizes = dict(M=128, N=256, D=64)
     nest = lowered(SPEC, *LINES, *staged, *more, sizes=sizes, machine=WITH_INSTRUCTIONS)
-    return thread_program(nest, WITH_INSTRUCTIONS, RULES, TABLE)
+    return thread_program(nest, WITH_INSTRUCTIONS, RULES, WARPGROUPS)
 
 
 AHEAD = program("overlap(o, ahead=1)")
-
-
-def run(made, sizes):
-    draw = np.random.default_rng(0)
-    shapes = {"q": "MD", "k": "ND", "v": "ND"}
-    tensors = {
-        name: to_device(draw.normal(size=[sizes[s] for s in axes]), "bf16")
-        for name, axes in shapes.items()
-    }
-    tensors["y"] = np.full((sizes["M"], sizes["D"]), np.nan, np.float32)
-    interpret(made, sizes, tensors, TABLE, 1 << 18)
-    return tensors["y"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +49,9 @@ def run(made, sizes):
     [SIZES, dict(M=3, N=64, D=24), dict(M=9, N=131, D=13), dict(M=1, N=1, D=1)],
 )
 def test_results_are_those_without(sizes):
-    np.testing.assert_allclose(run(AHEAD, sizes), run(program(), sizes), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        attended(AHEAD, sizes), attended(program(), sizes), rtol=1e-4, atol=1e-6
+    )
 
 
 def loops(made):
@@ -148,7 +135,7 @@ def read_late(body):
 )
 def test_a_wrong_order_is_a_fault(change, kind):
     with pytest.raises(ThreadFault) as seen:
-        run(changed(change), SIZES)
+        attended(changed(change), SIZES)
     assert seen.value.kind == kind
 
 

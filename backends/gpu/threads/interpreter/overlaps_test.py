@@ -8,14 +8,11 @@ import pytest
 from backends.gpu.plain_rules import RULES
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.interpreter import faults
+from backends.gpu.threads.interpreter.cases import WARPGROUPS, attended
 from backends.gpu.threads.interpreter.faults import ThreadFault
-from backends.gpu.threads.interpreter.interpret import interpret
 from backends.gpu.threads.program import thread_program
-from backends.shared.arrays import to_device
-from machines.gpu.matrix_instructions import family
 from testing.samples.samples import WITH_INSTRUCTIONS, lowered, spec_of
 
-TABLE = (*family("mma_sync"), *family("wgmma"))
 LINES = (
     *(f"tile({i}, size=64)" for i in "mn"),
     *("place(m.outer, level=grid)", "online(t, into=y)"),
@@ -36,22 +33,10 @@ SPEC = spec_of(
 
 def program(*more):
     nest = lowered(SPEC, *LINES, *more, sizes=dict(M=128, N=256, D=64), machine=WITH_INSTRUCTIONS)
-    return thread_program(nest, WITH_INSTRUCTIONS, RULES, TABLE)
+    return thread_program(nest, WITH_INSTRUCTIONS, RULES, WARPGROUPS)
 
 
 LATER = program("overlap(y)")
-
-
-def run(made, sizes):
-    draw = np.random.default_rng(0)
-    shapes = {"q": "MD", "k": "ND", "v": "ND"}
-    tensors = {
-        name: to_device(draw.normal(size=[sizes[s] for s in axes]), "bf16")
-        for name, axes in shapes.items()
-    }
-    tensors["y"] = np.full((sizes["M"], sizes["D"]), np.nan, np.float32)
-    interpret(made, sizes, tensors, TABLE, 1 << 18)
-    return tensors["y"]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +44,7 @@ def run(made, sizes):
     [dict(M=70, N=200, D=64), dict(M=3, N=64, D=24), dict(M=9, N=131, D=13), dict(M=1, N=1, D=1)],
 )
 def test_results_are_the_same_bits(sizes):
-    np.testing.assert_array_equal(run(LATER, sizes), run(program(), sizes))
+    np.testing.assert_array_equal(attended(LATER, sizes), attended(program(), sizes))
 
 
 def loops(made):
@@ -103,7 +88,7 @@ def test_a_wait_that_lacks_is_a_fault(which, kind):
         return body
 
     with pytest.raises(ThreadFault) as seen:
-        run(changed(change), dict(M=70, N=200, D=64))
+        attended(changed(change), dict(M=70, N=200, D=64))
     assert seen.value.kind == kind
 
 
@@ -114,7 +99,7 @@ def test_a_wait_for_one_that_still_flies_is_a_fault():
         return body
 
     with pytest.raises(ThreadFault, match="while a matmul that adds to it is in flight"):
-        run(changed(change), dict(M=70, N=200, D=64))
+        attended(changed(change), dict(M=70, N=200, D=64))
 
 
 def test_a_stage_that_is_given_back_while_it_is_read_is_a_fault():
@@ -124,5 +109,5 @@ def test_a_stage_that_is_given_back_while_it_is_read_is_a_fault():
         return body
 
     with pytest.raises(ThreadFault) as seen:
-        run(changed(change), dict(M=70, N=260, D=64))
+        attended(changed(change), dict(M=70, N=260, D=64))
     assert seen.value.kind == faults.STAGE_IN_USE
