@@ -263,7 +263,7 @@ def rms(values: np.ndarray) -> float:
 
 def _dot(one: np.ndarray, other: np.ndarray) -> float:
     """The scalar product of vectors. Not by BLAS, whose threads wait for each other where candidates are
-    compared side by side."""
+    compared with each other."""
     return float(np.einsum("i,i->", one, other))
 
 

@@ -24,7 +24,7 @@ class ResidualBlock(nn.Module):
 
 
 class Inception(nn.Module):
-    """Convolutions side by side, and the input."""
+    """Parallel convolutions, and the input."""
 
     def __init__(self, channels: int, *widths: int):
         super().__init__()

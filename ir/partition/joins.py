@@ -18,7 +18,7 @@ _IN_A_ROW = 16  # parts that are asked for one after the other; of more, halves
 
 @dataclass(frozen=True, slots=True)
 class JoinPart:
-    """A tensor that lies in a concatenation, whole."""
+    """A tensor that is a part of a concatenation, whole."""
 
     tensor: str
     start: int
@@ -74,7 +74,7 @@ def _is_shifted(position: Expr, index: str, by: int) -> bool:
 
 
 def joined(at: tuple[Expr, ...], dim: int, parts: Sequence[JoinPart]) -> Expr:
-    """What stands at a place of a concatenation, of parts that follow each other from 0 on. at: the place's position
+    """The element at a position of a concatenation, of parts that follow each other from 0 on. at: the position
     along each dimension."""
     if len(parts) == 1:
         (part,) = parts

@@ -1,4 +1,4 @@
-"""Parts in place: kernels store the parts of a concatenation where they lie in it, and what reads a part reads it there.
+"""Parts in place: kernels store the parts of a concatenation into it, and what reads a part reads it there.
 
 before: a = conv1(x), b = conv2(x), t = cat(a, b), which reads and writes both once more
 after:  t[:, :64] = conv1(x), t[:, 64:] = conv2(x)
@@ -33,16 +33,16 @@ def with_parts_in_place(network: Network, lowers: Lowers) -> Network:
     """A network whose concatenations are stored by the kernels that compute their parts. lowers: whether a kernel
     can be lowered."""
     items: Items = [item for _, item in network.sequence()]
-    behind, changed = 1, False
+    from_end, changed = 1, False
     # The last first, as a part may be a concatenation.
-    while behind <= len(items):
-        n = len(items) - behind
+    while from_end <= len(items):
+        n = len(items) - from_end
         item = items[n]
         made = None
         if isinstance(item, Step) and (join := _Join.of(item)):
             made = _InPlace(network, items, n, join, lowers).made()
         if made is None:
-            behind += 1
+            from_end += 1
         else:
             items, changed = made, True
     return _network(network, items) if changed else network
@@ -104,7 +104,7 @@ class _Join:
         return own if own.axis == self.dim else None
 
     def place(self, part: JoinPart, tensor: Tensor, whole: Part) -> Part | None:
-        """Where a tensor of the part's elements lies, in its own shape, if its rows begin where vectors do; None
+        """The place of a tensor of the part's elements, in its own shape, if its rows begin where vectors do; None
         where its shape does not tell the rows of the concatenation."""
         sizes, own = shape(self.target, {}), shape(tensor, {})
         rows, inner = prod(sizes[: self.dim]), prod(sizes[self.dim + 1 :])
@@ -155,7 +155,7 @@ class _InPlace:
         return items
 
     def _copied(self, items: Items, run: Sequence[JoinPart], copy: Step, whole: Part) -> Items:
-        """The items with a copy as soon as it can be made. What concatenates its parts with others that lie in place
+        """The items with a copy as soon as it can be made. What concatenates its parts with others that are stored in place
         reads them there."""
         filled = (n for n, s in enumerate(items) if set(s.outputs) & set(copy.inputs))
         first = max(filled, default=-1) + 1
@@ -206,7 +206,7 @@ class _InPlace:
         return made
 
     def _is_between(self, name: str) -> bool:
-        """Whether a buffer lies between steps, of which one stores all of it."""
+        """Whether a buffer is between steps, of which one stores all of it."""
         writers = [s for s in self.items if isinstance(s, Step) and name in s.outputs]
         returned = {output for output, _ in self.network.outputs}
         whole = len(writers) == 1 and _tensor(writers[0], name).part is None

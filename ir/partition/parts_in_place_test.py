@@ -1,4 +1,4 @@
-"""What is only concatenated is stored where it lies in the concatenation; the results are the same."""
+"""What is only concatenated is stored in the concatenation at once; the results are the same."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def made(*lines, lowers=lambda _: None, aliases=None, **more) -> Network:
 
 
 def parts(network: Network) -> list[tuple[str, Part | None]]:
-    """What the steps store, in order, each with where it lies in it."""
+    """What the steps store, in order, each with its place in it."""
     return [
         (name, t.part)
         for s in network.steps

@@ -51,7 +51,7 @@ def _parts(tensor: torch.Tensor, formula: Formula) -> Iterator[tuple[torch.Tenso
 
 
 def _held(made: torch.Tensor, dtype: str) -> torch.Tensor:
-    """Numbers in a dtype. What lies beyond the largest f8e4m3 is the largest; torch may say NaN."""
+    """Numbers in a dtype. Values beyond the largest f8e4m3 become the largest; torch may say NaN."""
     if dtype == "f8e4m3":
         end = torch.finfo(DTYPES[dtype]).max
         made = made.clip(-end, end)

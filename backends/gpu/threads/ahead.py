@@ -7,10 +7,10 @@
     o += p @ v[last]
 
 The tensor cores compute both matmuls beside the other units: no iteration waits for its own. The last iteration
-multiplies its own stage again, and nothing reads that: so no matmul is under a condition.
+multiplies its own stage again, and nothing reads that: so no matmul is conditional.
 
 What is left of an iteration is the chain of its own values, so two things leave it: threads add up their own
-elements, and join the sums behind the loop; factors that rescale sums are powers of two.
+elements, and join the sums after the loop; factors that rescale sums are powers of two.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Ahead:
     updates: to.Block  # what changes the second result and its operand
     later: to.WarpgroupMultiply
     begin: to.Block  # before the loop
-    end: to.Block  # behind it
+    end: to.Block  # after it
 
     def once(self, stage: Expr, await_next: to.Block, next_stage: Expr) -> to.Block:
-        """The first iteration, behind the wait for its stage."""
+        """The first iteration, after the wait for its stage."""
         return (
             *self.own,
             *self.clear,
@@ -127,7 +127,7 @@ def _own_sums(
     fragments: Mapping[Name, to.Fragment],
     temporary: Callable[[str, tuple[to.Axis, ...]], Name],
 ) -> Ahead:
-    """Sums over threads join behind the loop. A running sum is rescaled alike in all threads that share it;
+    """Sums over threads join after the loop. A running sum is rescaled alike in all threads that share it;
     so is what each has added up since the loop began."""
     every = (*parts.own, *parts.reading, *parts.beside, *parts.updates)
     for shuffle in (s for s in parts.beside if isinstance(s, to.Shuffle) and s.reduction == "sum"):
