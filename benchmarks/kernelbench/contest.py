@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ SETS = 3  # of inputs that calls go around
 SETS_BYTES = 4 << 30  # that they may take together
 GRAPH_BYTES = 1 << 30  # of inputs and workspace, up to which a call is captured as a graph too
 COPIES = ("Memcpy", "Memset")  # what a device's copy engine does, and no kernel
+LONGEST = 8  # kernels whose times a row tells
+NAME = 60  # characters of a kernel's name in a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,10 @@ class _Contest:
             with self.turns.alone():
                 mine = {how: self._timed(call, sets) for how, call in calls.items()}
                 times = {name: self._timed(call, sets) for name, call in others.items()}
-        self.notes.note(time_kind=self.venue.time_kind, **time_fields(mine, times))
+                fields = time_fields(mine, times)
+                fastest = self._longest(others[fields["fastest"]], inputs)
+                fields |= {"kernel_us": self._longest(ours, inputs), "fastest_kernel_us": fastest}
+        self.notes.note(time_kind=self.venue.time_kind, **fields)
         if spread := mine[best(mine)].fault:
             self.notes.note(correct=False, reason=self.notes.row.get("reason") or spread)
             return
@@ -212,6 +218,15 @@ class _Contest:
         )
         if external and not self.notes.row.get("reason"):
             self.notes.note(reason=f"other kernels ran: {external[:3]}"[:MOST_WORDS])
+
+    def _longest(self, call: TimedCall, inputs: tuple[Any, ...]) -> dict[str, float]:
+        """The microseconds of the kernels that take longest in one call, all launches of each together.
+        They tell where the time of a row goes; the row's own time is measured without a profiler."""
+        total: dict[str, float] = {}
+        for name, us in self.venue.launches(call, inputs):
+            total[name[:NAME]] = total.get(name[:NAME], 0.0) + us
+        longest = nlargest(LONGEST, total, key=total.__getitem__)
+        return {name: round(total[name], 1) for name in longest}
 
     def _sets(self, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Several sets of inputs, as many as there is room for; floats are shifted."""

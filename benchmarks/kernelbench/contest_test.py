@@ -65,3 +65,12 @@ def test_one_that_draws_others_is_not_however_near_its_results_are(monkeypatch):
     names, row = captured(monkeypatch, lambda x: 2 * x + 1e-7, draws="seed")
     assert not names and row["uncaptured"] == "it draws other numbers than the call"
     assert captured(monkeypatch, lambda x: 2 * x + 1e-7) == ([GRAPH], {})
+
+
+def test_a_row_names_the_kernels_that_take_longest():
+    launches = [("few", 1.0), ("long", 7.0), *[(f"k{n}", 2.0) for n in range(9)], ("long", 4.04)]
+    one = object.__new__(module._Contest)
+    one.venue = SimpleNamespace(launches=lambda call, inputs: launches)
+    told = one._longest(None, ())
+    assert len(told) == module.LONGEST and next(iter(told.items())) == ("long", 11.0)
+    assert "few" not in told

@@ -28,6 +28,8 @@ class Venue:
     timed: Callable[[TimedCall, Sequence[Any]], RaceTimes]  # times a call on sets of inputs
     # Gives what runs on the device during a call, each launch's name
     seen: Callable[[TimedCall, Sequence[Any]], list[str]]
+    # As `seen`, with the microseconds of each launch
+    launches: Callable[[TimedCall, Sequence[Any]], list[tuple[str, float]]]
     modes: Mapping[str, Options]  # how a baseline is compiled, by its name
     free: Callable[[], int]  # bytes of memory that are left
     settled: Callable[[], None]  # returns when nothing is in progress there
@@ -41,6 +43,7 @@ def device() -> Venue:
         DEVICE,
         _measured,
         machine_room.launches_seen,
+        machine_room.launches_timed,
         modes,
         _free,
         torch.cuda.synchronize,
@@ -52,7 +55,16 @@ def rehearsal() -> Venue:
     """The CPU, where kernels are interpreted, no profile can be had, and every call takes the same
     made-up time: to try a command before it meets a device."""
     modes = {n: {"backend": "aot_eager"} for n in COMPILE_MODES}
-    return Venue("cpu", _made_up, lambda *_: [], modes, lambda: 1 << 40, lambda: None, "rehearsed")
+    return Venue(
+        "cpu",
+        _made_up,
+        _nothing_seen,
+        _nothing_seen,
+        modes,
+        lambda: 1 << 40,
+        lambda: None,
+        "rehearsed",
+    )
 
 
 def _measured(call: TimedCall, sets: Sequence[Any]) -> RaceTimes:
@@ -62,6 +74,10 @@ def _measured(call: TimedCall, sets: Sequence[Any]) -> RaceTimes:
 def _made_up(call: TimedCall, sets: Sequence[Any]) -> RaceTimes:
     call(*sets[0])
     return RaceTimes(us=100.0, p20=100.0, p80=100.0, runs=1, host_us=1.0, wall_us=100.0)
+
+
+def _nothing_seen(call: TimedCall, inputs: Sequence[Any]) -> list[Any]:
+    return []
 
 
 def _free() -> int:
