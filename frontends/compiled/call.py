@@ -233,7 +233,7 @@ class ModuleCall:
 
     def _bound(self, state: Mapping[str, torch.Tensor]) -> ModuleCall:
         """This call on other tensors; where it writes into some, another call, on copies of those."""
-        kept = {m.target for m in self.made.mutations}
+        kept = {m.target for m in self.made.mutations if isinstance(m.target, str)}
         one = self
         if self.made.mutations:
             if self._apart is None:

@@ -77,7 +77,8 @@ class _Draws(TorchDispatchMode):
 
         args, kwargs = tree_map(taken, (args, kwargs))
         made = apply(b, func, args, kwargs, tuple(map(_meta, results)))
-        return [self._tensor(v, arrays).to(r.device) for v, r in zip(made, results, strict=True)]
+        drawn = [self._tensor(v, arrays) for v in made if v is not None]
+        return [t.to(r.device) for t, r in zip(drawn, results, strict=True)]
 
     def _tensor(self, value: Value, arrays: Mapping[str, np.ndarray]) -> torch.Tensor:
         spec = self.builder.spec("drawn", [value])

@@ -305,16 +305,16 @@ class Rounds:
         """Where the job is, before a round."""
         made, seconds = spent(self.standings)
         parts = [
-            f"{made} evaluations made"
+            f"{quantity.count(made, 'evaluation')} made"
             if self.budget.evaluations is None
-            else (f"{made} of {self.budget.evaluations} evaluations made")
+            else (f"{made} of {quantity.count(self.budget.evaluations, 'evaluation')} made")
         ]
         if self.budget.seconds is not None:
             parts.append(f"{seconds:.0f} of {self.budget.seconds:g} s taken")
         over = sum(not s.open for s in self.standings)
         parts.append(f"{over} of {len(self.standings)} searches over")
         more = begun.evaluations - self.standings[begun.search].evaluations
-        words = f"up to {more} evaluations"
+        words = f"up to {quantity.count(more, 'evaluation')}"
         if self.shares[begun.search].network:
             words += (
                 f" of what takes {quantity.share(shares(self.standings)[begun.search])} of a call"

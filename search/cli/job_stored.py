@@ -150,9 +150,9 @@ def job_sentence(table: Mapping[str, Any]) -> str:
     most, rows = table["budget"]["evaluations"], table["searches"]
     begun = sum(row["run"] is not None for row in rows)
     made = (
-        f"{table['evaluations']} of {most} evaluations"
+        f"{table['evaluations']} of {quantity.count(most, 'evaluation')}"
         if most
-        else (f"{table['evaluations']} evaluations")
+        else quantity.count(table["evaluations"], "evaluation")
     )
     allowed = table["budget"]["seconds"]
     took = quantity.duration(table["seconds"])

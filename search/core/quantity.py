@@ -64,6 +64,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{seconds:.0f} s"
 
 
+def count(number: int, noun: str) -> str:
+    """A number of things: `1 evaluation`, `3 evaluations`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def shape(sizes: Mapping[str, int]) -> str:
     """Sizes by name: `M=512, N=256`; `fixed sizes` where a spec leaves none open."""
     return ", ".join(f"{name}={size}" for name, size in sizes.items()) or FIXED

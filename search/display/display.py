@@ -109,7 +109,7 @@ class Lines:
         known = f", {self.board.known} of them known from before" if self.board.known else ""
         return (
             f"  stopped after {quantity.duration(event.seconds)}: {event.reason}; "
-            f"{event.evaluations} evaluations{known}{slow}, failures: {counts or 'none'}"
+            f"{quantity.count(event.evaluations, 'evaluation')}{known}{slow}, failures: {counts or 'none'}"
         )
 
 

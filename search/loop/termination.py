@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from search.core import quantity
 from search.core.settings import Settings
 
 
@@ -41,7 +42,8 @@ class Evaluations:
     def __call__(self, progress: Progress) -> str | None:
         if progress.evaluations < self.most:
             return None
-        return f"{progress.evaluations} evaluations were asked for and made"
+        were = "was" if progress.evaluations == 1 else "were"
+        return f"{quantity.count(progress.evaluations, 'evaluation')} {were} asked for and made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Stagnation:
     def __call__(self, progress: Progress) -> str | None:
         if progress.since_gain < self.most:
             return None
-        return f"no gain in the last {progress.since_gain} evaluations"
+        return f"no gain in the last {quantity.count(progress.since_gain, 'evaluation')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,11 @@ def test_a_rule_fires_at_its_limit(rule, before, reason):
     assert rule(replace(NOW, **before)) is None
 
 
+def test_one_evaluation_is_said_to_be_one():
+    said = Evaluations(1)(replace(NOW, evaluations=1))
+    assert said == "1 evaluation was asked for and made"
+
+
 def test_without_a_correct_candidate_no_roofline_is_reached():
     assert RooflineShare(0.0)(replace(NOW, best_us=None)) is None
 
