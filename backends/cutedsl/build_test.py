@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from backends import parallel
 from backends.backend import BackendError
 from backends.cutedsl import build as building
 from backends.cutedsl.testing.samples import CASES, backend, machine_of, nest_of, own_machine
@@ -70,6 +71,14 @@ def test_limits_of_registers_are_kept_by_each_launch(limits, tmp_path):
     for one in launches:
         found, before = (f[f"{one.name}.registers"] for f in (figures, free))
         assert found <= one.registers < before if one.registers else found == before
+
+
+def test_a_process_compiles_a_kernel_at_one_size_after_another(monkeypatch, tmp_path):
+    monkeypatch.setattr(parallel, "cores", lambda: 1)
+    nest, served = nest_of("rows"), machine_of("h200")
+    one = built("rows", tmp_path)
+    backend().complete(one, nest, served, [{"M": 64, "K": k} for k in (100, 256, 512)])
+    assert len(list(tmp_path.glob("*.cubin"))) == 4
 
 
 @pytest.mark.parametrize("name", ["produced", "fetched", "pingpong"])

@@ -127,12 +127,14 @@ def compiled(file: Path, arch: str, kernels: Sequence[Kernel], folder: Path) -> 
 def _limit_registers(dsl: Any, limits: Sequence[int]) -> None:
     """Limits the registers of kernels in the order in which they are launched, as launches of CuTe DSL
     have no such option."""
-    attributes, left = dsl._generate_kernel_attrs, iter(limits)
+    attributes, left = type(dsl)._generate_kernel_attrs, iter(limits)
     parse = importlib.import_module("cutlass._mlir.ir").Attribute.parse
 
     def limited(config: Any) -> dict[str, Any]:
         limit = next(left)
-        return attributes(config) | ({"nvvm.maxnreg": parse(f"{limit} : i32")} if limit else {})
+        return attributes(dsl, config) | (
+            {"nvvm.maxnreg": parse(f"{limit} : i32")} if limit else {}
+        )
 
     dsl._generate_kernel_attrs = limited
 
