@@ -27,6 +27,11 @@ def pytest_addoption(parser) -> None:
     device = parser.getgroup("device", "the device suite (docs/device_suite.md)")
     device.addoption("--device-results", metavar="FILE", help="write the suite's result file")
     device.addoption("--kernelbench", metavar="DIR", help="a checkout of KernelBench")
+    device.addoption(
+        "--cutedsl-built",
+        metavar="FOLDER",
+        help="kernels of CuTe DSL that benchmarks.prebuilt made",
+    )
 
 
 def pytest_ignore_collect(collection_path: pathlib.Path, config: pytest.Config) -> bool | None:

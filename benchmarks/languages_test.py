@@ -42,6 +42,19 @@ def test_nothing_is_raced_where_it_would_not_be_measured(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_backend_is_checked_alone_where_it_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(languages, "job", told)
+    monkeypatch.setattr(languages, "measured", lambda machine, built: (["cpp"], []))
+    monkeypatch.setattr("benchmarks.device.facts", lambda: {"machine": "here"})
+    words = ["--target=cpu", "--kernels=softmax", f"--out={tmp_path / 'found.json'}"]
+    with pytest.raises(KernelError, match="there is no race"):
+        main(words)
+    assert main([*words, "--backends=cpp"]) == 0
+    found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    assert (found["languages"], found["summary"]) == (["cpp"], {})
+    assert set(found["rows"][0]["cpp"]) == {"build", "run"}
+
+
 def test_a_job_checks_and_times_the_schedule_of_a_record(monkeypatch, tmp_path):
     record = tmp_path / "kernels_generated/softmax/cpu"
     record.mkdir(parents=True)
