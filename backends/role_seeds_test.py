@@ -26,11 +26,18 @@ def words(schedule, verb):
 
 
 def test_attention_has_its_second_matmul_one_iteration_later():
-    boxes, later, sooner = seeds_of("attention", ATTENTION)
+    boxes, later = seeds_of("attention", ATTENTION)
     assert words(boxes, "copy") == ["copy(k, by=bulk)", "copy(v, by=bulk)"]
     assert words(later, "overlap") == ["overlap(o)"]
     assert "tile(n, size=128)" in words(later, "tile")
+
+
+@pytest.mark.parametrize("language", ["cuda", "cutedsl"])
+def test_attention_has_its_first_matmul_ahead_where_four_stages_fit(language):
+    _, later, sooner = seeds_of("attention", ATTENTION | {"D": 64}, language=language)
+    assert words(later, "overlap") == ["overlap(o)"]
     assert words(sooner, "overlap") == ["overlap(o, ahead=1)"]
+    assert words(sooner, "pipeline") == ["pipeline(k, stages=4)", "pipeline(v, stages=4)"]
 
 
 def test_a_matmul_has_wide_tiles_and_blocks_that_stay():

@@ -6,7 +6,7 @@ nor what is in flight with what. So a search tries these beside the seed:
     boxes    the seed; all that is prefetched is copied in bulk
     wide     and the result's tile has 256 columns; it is stored in bulk, by blocks that stay
     later    and of two matmuls in a loop, the second one is done one iteration later
-    sooner   and the first one is one iteration ahead
+    sooner   and the first one is one iteration ahead, with a stage more than are in use
     rows     and two warpgroups have 64 rows each
     small    of a triangle: one warpgroup with 64 rows, and as many blocks as a multiprocessor holds
 
@@ -32,6 +32,7 @@ COLUMNS = 256  # the most of one instruction of a warpgroup
 STEP = 128  # of the loop between two matmuls
 ROWS, WARPGROUP, WARP = 64, 128, 32  # rows of a warpgroup; its threads; those of a warp
 STAGES = (3, 2)
+SOONER_STAGES = AHEAD_STAGES + 1  # so that no copy is waited for
 GROUP = 16  # rows of tiles that blocks walk through together
 
 
@@ -49,7 +50,7 @@ def with_roles(
         [boxes],
         _wide(spec, boxes),
         later,
-        [_sooner(s) for s in later if _stages(s) >= AHEAD_STAGES],
+        [_sooner(s) for s in later[:1]],
         [_rows(spec, s, STEP) for s in later],
         _small(spec, boxes, machine),
     ]
@@ -113,15 +114,11 @@ def _later(schedule: Schedule, machine: Machine, size: int) -> Iterator[Schedule
         yield changed(schedule, step, *deep, Decision("overlap", products[-1]))
 
 
-def _stages(schedule: Schedule) -> int:
-    return min(d.number("stages") for d in schedule.of("pipeline"))
-
-
 def _sooner(schedule: Schedule) -> Schedule:
     """With the first of two matmuls one iteration ahead, where the second one is one later."""
-    return changed(
-        schedule, *(Decision("overlap", d.subject, AHEAD) for d in schedule.of("overlap"))
-    )
+    deep = (pipeline(d.subject, SOONER_STAGES) for d in schedule.of("pipeline"))
+    ahead = (Decision("overlap", d.subject, AHEAD) for d in schedule.of("overlap"))
+    return changed(schedule, *deep, *ahead)
 
 
 def _rows(spec: Spec, schedule: Schedule, count: int) -> Schedule:
