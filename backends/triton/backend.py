@@ -64,9 +64,10 @@ class Triton:
     def compile_at(
         self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
     ) -> None:
-        """Compiles the launches for some sizes, where the target's GPU runs them."""
+        """Compiles the launches for some sizes, where the target's GPU runs them, and loads them there."""
         if not present(machine):
             _compiler().compile_at(built.file, nest, machine, every)
+            _device().load(built, nest, machine, every)
 
     def draft(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """As `build` where the target's GPU runs it; elsewhere a file is all that is interpreted."""

@@ -14,6 +14,7 @@ from triton import knobs
 from triton.runtime.jit import JITFunction
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.gpu.apart import joined
 from backends.gpu.device import running
 from backends.gpu.device.gpu import CudaDevice
 from backends.gpu.device.nodes import device_turns
@@ -21,9 +22,9 @@ from backends.gpu.device.running import looked_in_child, open_device
 from backends.gpu.device.tensors import unplaced
 from backends.parameters import parameters
 from backends.timeline import Bar, facts_of, write_timeline
-from backends.triton.build.compile import CACHE
+from backends.triton.build.compile import CACHE, compile_at
 from backends.triton.build.module import Launcher, launcher
-from backends.triton.device.stubs import StubCache
+from backends.triton.device.build_cache import BuildCache, CompiledApart, Lacking
 from backends.triton.table import table as table_of
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
@@ -64,7 +65,7 @@ def run(
 ) -> dict[str, np.ndarray]:
     """The outputs in the dtypes of the spec; they are poisoned before the run."""
     with running.faults("check"):
-        launch = _compiled(built, "check", nest, sizes)
+        launch = _compiled(built, "check", nest, machine, sizes)
     return running.run(launch, nest, sizes, inputs)
 
 
@@ -73,14 +74,14 @@ def glance(
 ) -> float:
     """About how many microseconds one call takes; see `running.glance`."""
     with running.faults("time"):
-        launch = _compiled(built, "time", nest, sizes)
+        launch = _compiled(built, "time", nest, machine, sizes)
     return running.glance(launch, nest, sizes, inputs, enough_us)
 
 
 def time(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays) -> Timing:
     """The median time of one call by device events, all launches of the kernel together."""
     with running.faults("time"):
-        launch = _compiled(built, "time", nest, sizes)
+        launch = _compiled(built, "time", nest, machine, sizes)
     return running.time(launch, nest, sizes, inputs)
 
 
@@ -103,11 +104,19 @@ def profile(
     return timed
 
 
+def load(built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]) -> None:
+    """Loads what was compiled for some sizes, with what launches it; calls there have nothing left to do."""
+    with running.faults("build"):
+        for sizes in every:
+            _compiled(built, "build", nest, machine, sizes)
+
+
 def _launcher(built: Built, stage: str) -> Callable[..., Any]:
     """The source's `launch`; Triton finds what the build compiled in the same cache. The last one is
-    kept, with what it has compiled: a check runs it many times."""
+    kept, with what it has compiled: a check runs it many times. Where a clean process compiles, this one
+    compiles nothing."""
     knobs.cache.dir = str(built.file.parent / CACHE)
-    knobs.cache.manager_class = StubCache
+    knobs.cache.manager_class = CompiledApart if joined() else BuildCache
     key = (str(built.file), built.file.read_text(encoding="utf-8"))
     if key not in _last:
         _last.clear()
@@ -118,14 +127,22 @@ def _launcher(built: Built, stage: str) -> Callable[..., Any]:
 _last: dict[tuple[str, str], Callable[..., Any]] = {}
 
 
-def _compiled(built: Built, stage: str, nest: LoopNest, sizes: Sizes) -> Callable[..., Any]:
+def _compiled(
+    built: Built, stage: str, nest: LoopNest, machine: Machine, sizes: Sizes
+) -> Callable[..., Any]:
     """The source's `launch`, compiled and loaded for some sizes. A first call would do so, too, but within
     a turn on the device, which others wait for."""
     launch = _launcher(built, stage)
     if isinstance(launch, Launcher):
         open_device()  # Triton asks it for its number
         bound = bind(nest.spec, dict(sizes))
-        for kernel in launch.compile(*(unplaced(p, bound) for p in parameters(nest))):
+        tensors = [unplaced(p, bound) for p in parameters(nest)]
+        try:
+            kernels = launch.compile(*tensors)
+        except Lacking:
+            compile_at(built.file, nest, machine, [sizes])
+            kernels = launch.compile(*tensors)
+        for kernel in kernels:
             _ = kernel.run  # asked for what launches a kernel, Triton loads it
     return launch
 
@@ -143,6 +160,7 @@ def tensor_launcher(file: Path) -> Callable[..., None]:
             return
         with knobs.cache.scope():
             knobs.cache.dir = str(waiting.pop())
+            knobs.cache.manager_class = BuildCache
             launch(*tensors)
 
     return call
