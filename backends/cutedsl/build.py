@@ -23,9 +23,10 @@ def compiled(source: str, given: Launches, sizes: Mapping[str, int], arch: str) 
     for kernel in kernels:
         if not re.search(rf"^def {kernel.name}\(", source, re.MULTILINE):
             raise BackendError("build", f"the source has no kernel `{kernel.name}`")
-    own = Path(tempfile.gettempdir())
-    module = own / FILE
     text = with_constants(source, constants(given, sizes)) + compiler.host(kernels)
+    # A folder for each: other processes compile beside this one, and the DSL reads the module's file again.
+    own = Path(tempfile.mkdtemp())
+    module = own / FILE
     module.write_text(text, encoding="utf-8")
     return compiler.compiled(module, arch, kernels, own)
 

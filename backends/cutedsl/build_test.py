@@ -73,12 +73,22 @@ def test_limits_of_registers_are_kept_by_each_launch(limits, tmp_path):
         assert found <= one.registers < before if one.registers else found == before
 
 
-def test_a_process_compiles_a_kernel_at_one_size_after_another(monkeypatch, tmp_path):
-    monkeypatch.setattr(parallel, "cores", lambda: 1)
+@pytest.mark.parametrize("processes", [1, 4])
+def test_code_for_several_sizes_is_that_of_each_alone(processes, monkeypatch, tmp_path):
+    monkeypatch.setattr(parallel, "cores", lambda: processes)
     nest, served = nest_of("rows"), machine_of("h200")
-    one = built("rows", tmp_path)
-    backend().complete(one, nest, served, [{"M": 64, "K": k} for k in (100, 256, 512)])
-    assert len(list(tmp_path.glob("*.cubin"))) == 4
+    sizes = [{"M": 64, "K": k} for k in (100, 256, 512, 1024)]
+    for folder in ("together", "alone"):
+        (tmp_path / folder).mkdir()
+    backend().complete(built("rows", tmp_path / "together"), nest, served, sizes)
+    one = built("rows", tmp_path / "alone")
+    for size in sizes:
+        backend().complete(one, nest, served, [size])
+    found, expected = (
+        {f.name: f.read_bytes() for f in (tmp_path / folder).glob("*.cubin")}
+        for folder in ("together", "alone")
+    )
+    assert len(set(expected.values())) >= len(sizes) and found == expected
 
 
 @pytest.mark.parametrize("name", ["produced", "fetched", "pingpong"])
