@@ -278,18 +278,33 @@ class Stages:
         fitting = self._each_built(source, built, fitting, folder)
         if beaten is not None:
             self._glance(fitting, beaten.us, begin)
-        fits = [fit.where.shape.sizes for fit in fitting]
-        lacking = [t.shape.sizes for t in self.timed if t.shape.sizes not in fits]
-        if isinstance(self.backend, CompilesAhead):
-            begin("build")
-            every = [*(s for s in (*self.shapes, *self.once) if s not in lacking), *fits]
-            self.backend.compile_at(built, nest, machine, every)
-        begin("check")
-        errors = [self._check(built, nest, s) for s in self.shapes if s not in lacking]
-        self._check_draws(built, nest, lacking)
-        errors += [self._check_once(built, nest, s) for s in self.once if s not in lacking]
+        errors = self._compared(fitting, built, nest, begin)
         errors += self._check_tuned(fitting)
         return fitting, fault, source, tuple(errors)
+
+    def _compared(
+        self, fitting: list[_Fit], built: Built, nest: LoopNest, begin: Callable[[str], None]
+    ) -> list[ShapeError]:
+        """Its errors where it fits, in the order of the sizes; those that it was built at are compared first, as
+        what is wrong there needs no code for others."""
+        fits, own = [fit.where.shape.sizes for fit in fitting], dict(nest.sizes)
+        lacking = [t.shape.sizes for t in self.timed if t.shape.sizes not in fits]
+        shapes, once = ([s for s in e if s not in lacking] for e in (self.shapes, self.once))
+        known: list[ShapeError] = []
+        if isinstance(self.backend, CompilesAhead):
+            begin("check")
+            known += [self._check(built, nest, s) for s in shapes if s == own]
+            known += [self._check(built, nest, s, once=True) for s in once if s == own]
+            begin("build")
+            self.backend.compile_at(built, nest, self.bench.machine, [*shapes, *once, *fits])
+        begin("check")
+
+        def error(sizes: Sizes, once: bool) -> ShapeError:
+            return known[0] if known and sizes == own else self._check(built, nest, sizes, once)
+
+        errors = [error(sizes, once=False) for sizes in shapes]
+        self._check_draws(built, nest, lacking)
+        return errors + [error(sizes, once=True) for sizes in once]
 
     def _require_admitted(self, source: str, nest: LoopNest) -> None:
         """BackendError where a source that somebody else wrote is more than kernels may be."""
@@ -425,23 +440,10 @@ class Stages:
         built = fit.built.figures if fit.built else {}
         return {**guessed, **built, **timing.figures, **facts, **counted}
 
-    def _check(self, built: Built, nest: LoopNest, sizes: Sizes) -> ShapeError:
+    def _check(self, built: Built, nest: LoopNest, sizes: Sizes, once: bool = False) -> ShapeError:
         bench = self.bench
-        found = check(
-            self._runs(),
-            built,
-            nest,
-            bench.machine,
-            self.spec,
-            sizes,
-            bench.seed,
-            repeat=sizes == self.shapes[0],
-        )
-        return ShapeError(dict(sizes), found.rel_err, found.reference_rel_err)
-
-    def _check_once(self, built: Built, nest: LoopNest, sizes: Sizes) -> ShapeError:
-        bench = self.bench
-        found = check_once(self._runs(), built, nest, bench.machine, self.spec, sizes, bench.seed)
+        given = (self._runs(), built, nest, bench.machine, self.spec, sizes, bench.seed)
+        found = check_once(*given) if once else check(*given, repeat=sizes == self.shapes[0])
         return ShapeError(dict(sizes), found.rel_err, found.reference_rel_err)
 
     def _check_tuned(self, fitting: list[_Fit]) -> list[ShapeError]:
@@ -459,7 +461,7 @@ class Stages:
             place = tuning_shape(fit.nest, sizes, self.bench.seed, each, seconds, whole)
             assert fit.built is not None, "a nest is compared after it was built"
             if place is not None:
-                error = self._check_once(fit.built, fit.nest, place[0])
+                error = self._check(fit.built, fit.nest, place[0], once=True)
                 found.append(replace(error, reduced=place[1]))
         return found
 
