@@ -314,7 +314,7 @@ def test_a_reverse_scan_is_one_launch_where_nothing_else_of_it_reads_the_scan():
     assert len(lower(spec, schedule, WITH_THREADS, sizes).launches) == 2
 
 
-@pytest.mark.parametrize(("slower", "threads"), [(1.05, 128), (1.2, 256)])
+@pytest.mark.parametrize(("slower", "threads"), [(1.05, 128), (1.15, 128), (1.3, 256)])
 def test_a_rounded_convolution_has_as_many_threads_as_usual_where_that_is_hardly_slower(
     slower, threads
 ):
@@ -331,6 +331,21 @@ def test_a_rounded_convolution_has_as_many_threads_as_usual_where_that_is_hardly
 
     found = autoschedule(spec, machine, {}, cost=cost)
     assert found.of("threads")[-1].number("count") == threads
+
+
+@pytest.mark.parametrize(("whole", "split"), [(1.05, False), (1.3, True)])
+def test_a_product_in_parts_must_be_faster_by_more_than_doubt(whole, split):
+    spec = spec_of(
+        "y[m, n] = sum(x[m, k] * w[k, n], k)",
+        inputs="x: f16[64, 16384], w: f16[16384, 64]",
+        result="f32[64, 64]",
+    )
+
+    def cost(nest):
+        return 1.0 if nest.schedule.of("split_k") else whole
+
+    found = autoschedule(spec, WITH_THREADS, {}, cost=cost)
+    assert bool(found.of("split_k")) == split
 
 
 def test_large_tiles_without_a_loop_have_threads_as_others():

@@ -75,7 +75,12 @@ def test_a_product_with_many_tiles_or_a_short_sum_is_not_split(sizes):
 
 
 def test_a_product_with_few_tiles_and_a_long_sum_is():
-    assert splits(PRODUCT, M=16, N=16, K=100_000) == {"y": ("k", 256)}
+    assert splits(PRODUCT, M=16, N=16, K=1 << 17) == {"y": ("k", 256)}
+
+
+def test_parts_of_a_product_are_whole_steps_where_about_as_many_are():
+    assert splits(PRODUCT, M=16, N=16, K=100_000) == {"y": ("k", 250)}  # of 400
+    assert splits(PRODUCT, M=16, N=16, K=100_003) == {"y": ("k", 256)}
 
 
 def test_a_small_total_is_not_split():

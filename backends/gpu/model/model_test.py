@@ -6,7 +6,7 @@ from math import ceil, prod
 import pytest
 
 from backends.gpu.model.extents import Extents
-from backends.gpu.model.model import WEIGHTS, combine, modelled, terms
+from backends.gpu.model.model import STARTED, WEIGHTS, combine, modelled, terms
 from backends.gpu.model.transactions import move
 from backends.gpu.plain_rules import RULES
 from backends.registry import target
@@ -68,6 +68,19 @@ def test_bytes_of_rows_are_counted_once_and_in_whole_sectors():
     ragged = terms_of(*copied(*row(4), k=1023), warps=4)
     assert 2 * 4096 * 1023 * 4 < ragged["asked_bytes"] < 1.05 * 2 * 4096 * 1024 * 4
     assert ragged["vector_us"] > 1.5 * found["vector_us"]  # an address an element, not for four
+
+
+def test_a_launch_takes_no_less_than_the_start_of_its_programs():
+    spec, sizes = spec_of("y[m, k] = x[m, k] + 1.0"), {"M": 1 << 16, "K": 1 << 10}
+    cuts = ("tile(m, size=1)", "tile(k, size=32)", "place(m.outer, level=grid)")
+    nest = nest_of(spec, *cuts, "place(k.outer, level=grid)", sizes=sizes)
+    found = terms_of(nest, sizes, warps=1)
+    assert found["programs_us"] == pytest.approx(1e6 * 2**21 / STARTED / 1.98e9)
+    launch = WEIGHTS.launch * found["launch_us"]
+    work = combine({**found, "programs_us": 0.0}) - launch
+    for programs in (0.5 * work, 2 * work):
+        us = combine({**found, "programs_us": programs})
+        assert us == pytest.approx(launch + max(work, programs))
 
 
 def test_a_gather_of_positions_along_several_indices_reads_an_element_for_each_of_all():
