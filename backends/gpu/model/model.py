@@ -14,6 +14,7 @@ from typing import Any
 
 from backends.backend import BackendError, Built, Timing
 from backends.gpu.model.extents import Extents
+from backends.gpu.model.operands import repeated
 from backends.gpu.model.shares import spread
 from backends.gpu.model.transactions import Move
 from backends.gpu.model.work import Known, Work, work
@@ -315,6 +316,7 @@ def _with_addresses(
     each = ADDRESS_REGISTERS * sum(m.requests / threads for m in held)
     if rules.holds_addresses:
         each += STORED_REGISTERS * _stored_apart(launch, ext) / threads
+    each += repeated(launch, ext, table, build.warps) / threads
     most = _most_registers(launch, table, build.warps)
     wanted = build.registers + build.spills / 4 + each
     # Loads of several iterations begin before the first is used, as far as there are registers.
