@@ -33,11 +33,12 @@ def test_attention_has_its_second_matmul_one_iteration_later():
 
 
 @pytest.mark.parametrize("language", ["cuda", "cutedsl"])
-def test_attention_has_its_first_matmul_ahead_where_four_stages_fit(language):
+def test_attention_has_its_first_matmul_ahead_where_more_stages_fit(language):
     _, later, sooner = seeds_of("attention", ATTENTION | {"D": 64}, language=language)
     assert words(later, "overlap") == ["overlap(o)"]
     assert words(sooner, "overlap") == ["overlap(o, ahead=1)"]
-    assert words(sooner, "pipeline") == ["pipeline(k, stages=4)", "pipeline(v, stages=4)"]
+    assert words(sooner, "pipeline") == ["pipeline(k, stages=5)", "pipeline(v, stages=5)"]
+    assert words(sooner, "copy") == [f"copy({x}, by=bulk)" for x in "kvq"]
 
 
 def test_a_matmul_has_wide_tiles_and_blocks_that_stay():

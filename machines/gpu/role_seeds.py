@@ -6,7 +6,8 @@ nor what is in flight with what. So a search tries these beside the seed:
     boxes    the seed; all that is prefetched is copied in bulk
     wide     and the result's tile has 256 columns; it is stored in bulk, by blocks that stay
     later    and of two matmuls in a loop, the second one is done one iteration later
-    sooner   and the first one is one iteration ahead, with a stage more than are in use
+    sooner   and the first one is one iteration ahead, with more stages than are in use; what is loaded outside of the loop
+             is copied in bulk, too
     rows     and two warpgroups have 64 rows each
     small    of a triangle: one warpgroup with 64 rows, and as many blocks as a multiprocessor holds
 
@@ -32,7 +33,7 @@ COLUMNS = 256  # the most of one instruction of a warpgroup
 STEP = 128  # of the loop between two matmuls
 ROWS, WARPGROUP, WARP = 64, 128, 32  # rows of a warpgroup; its threads; those of a warp
 STAGES = (3, 2)
-SOONER_STAGES = AHEAD_STAGES + 1  # so that no copy is waited for
+SOONER_STAGES = (AHEAD_STAGES + 2, AHEAD_STAGES + 1)  # so that no copy is waited for
 GROUP = 16  # rows of tiles that blocks walk through together
 
 
@@ -42,7 +43,8 @@ def with_roles(
     """Schedules like a seed that are legal at some sizes, in the order above; none where the seed has
     nothing that is prefetched."""
     moved = {d.subject for d in first.of("pipeline")}
-    if not moved or not copied_alone(lower(spec, first, machine, sizes), moved, spec):
+    nest = lower(spec, first, machine, sizes) if moved else None
+    if nest is None or not copied_alone(nest, moved, spec):
         return ()
     boxes = changed(_longest_first(first), *(copy(tensor, "bulk") for tensor in sorted(moved)))
     later = tuple(_later(boxes, machine, STEP))
@@ -50,7 +52,7 @@ def with_roles(
         [boxes],
         _wide(spec, boxes),
         later,
-        [_sooner(s) for s in later[:1]],
+        [s for one in later[:1] for s in _sooner(one, _loaded(nest, spec) - moved)],
         [_rows(spec, s, STEP) for s in later],
         _small(spec, boxes, machine),
     ]
@@ -114,11 +116,19 @@ def _later(schedule: Schedule, machine: Machine, size: int) -> Iterator[Schedule
         yield changed(schedule, step, *deep, Decision("overlap", products[-1]))
 
 
-def _sooner(schedule: Schedule) -> Schedule:
-    """With the first of two matmuls one iteration ahead, where the second one is one later."""
-    deep = (pipeline(d.subject, SOONER_STAGES) for d in schedule.of("pipeline"))
-    ahead = (Decision("overlap", d.subject, AHEAD) for d in schedule.of("overlap"))
-    return changed(schedule, *deep, *ahead)
+def _loaded(nest: LoopNest, spec: Spec) -> set[str]:
+    """The inputs of which tiles of several dimensions are loaded."""
+    loads = [s for one in nest.launches for s in one.statements() if isinstance(s, Load)]
+    return {s.tensor for s in loads if len(s.region) > 1} & {t.name for t in spec.inputs}
+
+
+def _sooner(schedule: Schedule, others: Collection[str]) -> Iterator[Schedule]:
+    """With the first of two matmuls one iteration ahead, where the second one is one later. others: tensors that
+    its loop does not load."""
+    ahead = [Decision("overlap", d.subject, AHEAD) for d in schedule.of("overlap")]
+    for stages in SOONER_STAGES:
+        deep = [pipeline(d.subject, stages) for d in schedule.of("pipeline")]
+        yield changed(schedule, *deep, *ahead, *(copy(t, "bulk") for t in sorted(others)))
 
 
 def _rows(spec: Spec, schedule: Schedule, count: int) -> Schedule:
