@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,28 +39,30 @@ class ProblemCheck:
     ours: CompiledModule
     theirs: torch.nn.Module  # the module, on the venue's device
     inputs: tuple[Any, ...]  # of a first call
-    between: Callable[[], None] = lambda: None  # called between two trials
+    # What a trial is done in: a turn on the device
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def made(self) -> dict[str, Any]:
         """The fields of a row that tell of correctness, with a reason where it is wrong."""
-        wide = self._wide()
+        with self.turn():
+            wide = self._wide()
         passed = faults = in_f32 = 0
         said = ""
         for n, seed in enumerate(trial_seeds()):
-            inputs = tree_map(self._placed, self.problem.inputs(seed, self.venue.place))
-            number = self.ours.seed
-            expected = self._theirs(self.theirs, inputs, number)
-            got = self.ours(*inputs)
-            wrong = fault(got, expected)
-            passed += not wrong
-            if wrong:
-                faults, said = faults + 1, said or wrong
-                in_f32 += not self._fault_in_f32(got, inputs, number)
-            if n == 0:
-                exact = self._exact(wide, inputs, number, got, expected)
-            del got, expected, inputs
-            self.venue.settled()
-            self.between()
+            with self.turn():
+                inputs = tree_map(self._placed, self.problem.inputs(seed, self.venue.place))
+                number = self.ours.seed
+                expected = self._theirs(self.theirs, inputs, number)
+                got = self.ours(*inputs)
+                wrong = fault(got, expected)
+                passed += not wrong
+                if wrong:
+                    faults, said = faults + 1, said or wrong
+                    in_f32 += not self._fault_in_f32(got, inputs, number)
+                if n == 0:
+                    exact = self._exact(wide, inputs, number, got, expected)
+                del got, expected, inputs
+                self.venue.settled()
         suite = {
             "trials": passed + faults,
             "passed": passed,

@@ -1,16 +1,20 @@
 """A contest: one prepared problem on a device, checked, profiled and timed against PyTorch.
 
-For a process of its own. What is known after each stage stands in a file, so that it is there when
-the process is not. Work that is not timed shares the device with other contests (`Turns`).
+A program of its own, which `benchmarks.kernelbench.race` starts, several at a time. What is known after each
+stage is in a file, so that it is there when the process is not. While a time is taken, all others are stopped.
 """
 
 from __future__ import annotations
 
+import argparse
 import copy
+import ctypes
+import os
+import signal
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from heapq import nlargest
 from pathlib import Path
 from typing import Any
@@ -19,17 +23,16 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from backends.backend import BackendError
-from backends.program.launcher import Launcher
 from backends.program.saved import saved_network
 from backends.program.sealed import unseal
 from benchmarks.called import CALL, GRAPH, best
+from benchmarks.device_lock import DeviceLock, compilers_take_turns
 from benchmarks.kernelbench.attempt import MOST_WORDS, Notes
 from benchmarks.kernelbench.check import ProblemCheck
 from benchmarks.kernelbench.kernels import BuiltKernels
 from benchmarks.kernelbench.opponents import opponents, time_fields
 from benchmarks.kernelbench.prepared import PROBLEM, RECORD
 from benchmarks.kernelbench.suite import SEED, fault
-from benchmarks.kernelbench.turns import DeviceTurns
 from benchmarks.kernelbench.venue import Venue, facts, venue
 from benchmarks.timing import RaceTimes, TimedCall, steadiest
 from frontends.compiled.module import CompiledModule
@@ -46,19 +49,7 @@ LONGEST = 8  # kernels whose times a row tells
 NAME = 60  # characters of a kernel's name in a row
 
 
-@dataclass(frozen=True, slots=True)
-class ContestJob:
-    """What a process is asked for."""
-
-    folder: Path  # the prepared problem's
-    kernels: Path  # of all built ones
-    work: Path  # where processes take turns
-    notes: Path  # the file for the row
-    rehearsed: bool
-    modes: tuple[str, ...]  # baselines beside eager
-    compile_seconds: float  # that one of them may take to compile
-    strict: bool = False  # a wrong result is not timed
-    patience: float = 0.0  # seconds, see `DeviceTurns`
+_SET_PDEATHSIG = 1
 
 
 def machine_facts(rehearsed: bool) -> dict[str, Any]:
@@ -66,12 +57,13 @@ def machine_facts(rehearsed: bool) -> dict[str, Any]:
     return facts(rehearsed)
 
 
-def contest(task: ContestJob) -> dict[str, Any]:
-    """The row of a problem; whatever goes wrong with it is its reason."""
-    notes = Notes(task.notes, time.perf_counter)
+def contest(asked: argparse.Namespace) -> dict[str, Any]:
+    """The row of a problem; whatever goes wrong with it is its reason. asked: the options of this program."""
+    notes = Notes(asked.notes, time.perf_counter)
+    lock = DeviceLock(asked.work / "device.lock", asked.ask, asked.answer)
     try:
         with torch.no_grad():
-            _Contest(task, notes, venue(task.rehearsed)).held()
+            _Contest(asked, notes, venue(asked.rehearse), lock).held()
     except BackendError as error:
         notes.note(correct=False, reason=f"{error.stage}: {error.reason}"[:MOST_WORDS])
     except KernelError as error:
@@ -85,46 +77,40 @@ def contest(task: ContestJob) -> dict[str, Any]:
 class _Contest:
     """One contest in progress."""
 
-    def __init__(self, task: ContestJob, notes: Notes, held_at: Venue):
-        self.task, self.notes, self.venue = task, notes, held_at
-        self.turns = DeviceTurns(task.work, task.patience)
+    def __init__(self, asked: argparse.Namespace, notes: Notes, held_at: Venue, lock: DeviceLock):
+        self.asked, self.notes, self.venue, self.lock = asked, notes, held_at, lock
         self.functions: frozenset[str] = frozenset()  # that our sources define
-        self.give_way: Callable[[], None] = lambda: None  # to who waits to be alone
-        path = str(task.folder / PROBLEM)
-        self.problem = Problem(task.folder.name, (task.folder / PROBLEM).read_text("utf-8"), path)
+        file = asked.folder / PROBLEM
+        self.problem = Problem(asked.folder.name, file.read_text("utf-8"), str(file))
 
     def held(self) -> None:
         """All of it: what is known goes into the notes."""
-        with self.notes.stage("load"), self._sharing():
+        with self.notes.stage("load"):
             ours, theirs, inputs = self._loaded()
-        with self.notes.stage("check"), self._sharing():
-            check = ProblemCheck(self.problem, self.venue, ours, theirs, inputs, self.give_way)
+        with self.notes.stage("check"):
+            # Numbers are drawn on the processor, for minutes where they are many: nobody waits for that.
+            turn = self.lock.held if ours.made.seed is None else nullcontext
+            check = ProblemCheck(self.problem, self.venue, ours, theirs, inputs, turn)
             self.notes.note(**check.made())
-        if self.task.strict and self.notes.row.get("reason"):
+        if self.asked.strict and self.notes.row.get("reason"):
             self.notes.note(correct=False)
             return
-        with self.notes.stage("profile"), self.turns.shared():
+        with self.notes.stage("profile"), self.lock.held():
             self._profiled(ours, inputs)
-        with self.notes.stage("compile"):
-            others, failures = opponents(
-                theirs,
-                inputs,
-                self.venue,
-                self.task.modes,
-                self.task.compile_seconds,
-                self._sharing,
-            )
+        with self.notes.stage("compile"), compilers_take_turns(self.lock):
+            modes = [m for m in self.asked.baselines.split(",") if m]
+            seconds = self.asked.compile_seconds
+            others, failures = opponents(theirs, inputs, self.venue, modes, seconds)
         self.notes.note(failures=failures)
-        with self.notes.stage("capture"), self._sharing():
+        with self.notes.stage("capture"), self.lock.held():
             sets = self._sets(inputs)
             calls: dict[str, TimedCall] = {CALL: ours, **self._captured(ours, sets)}
-        with self.notes.stage("time"):
-            with self.turns.alone():
-                mine = {how: self._timed(call, sets) for how, call in calls.items()}
-                times = {name: self._timed(call, sets) for name, call in others.items()}
-                fields = time_fields(mine, times)
-                fastest = self._longest(others[fields["fastest"]], inputs)
-                fields |= {"kernel_us": self._longest(ours, inputs), "fastest_kernel_us": fastest}
+        with self.notes.stage("time"), self.lock.alone():
+            mine = {how: self._timed(call, sets) for how, call in calls.items()}
+            times = {name: self._timed(call, sets) for name, call in others.items()}
+            fields = time_fields(mine, times)
+            fastest = self._longest(others[fields["fastest"]], inputs)
+            fields |= {"kernel_us": self._longest(ours, inputs), "fastest_kernel_us": fastest}
         self.notes.note(time_kind=self.venue.time_kind, **fields)
         if spread := mine[best(mine)].fault:
             self.notes.note(correct=False, reason=self.notes.row.get("reason") or spread)
@@ -162,10 +148,10 @@ class _Contest:
         given = self.problem.made(SEED, place=place)  # first, as it opens the device
         theirs = given.model.to(place)
         inputs = tree_map(lambda x: _at(x, place), given.inputs)
-        sealed = unseal(self.task.folder / RECORD)
-        kernels = BuiltKernels.of(sealed, self.task.kernels)
+        sealed = unseal(self.asked.folder / RECORD)
+        kernels = BuiltKernels.of(sealed, self.asked.kernels)
         made, _ = call_of(sealed)
-        linked = saved_network(sealed, lambda spec: self._polite(kernels.launcher(spec)))
+        linked = saved_network(sealed, kernels.launcher)
         state = {p: t.contiguous() for p, t in state_of(made, copy.deepcopy(theirs)).items()}
         ours = CompiledModule(made, linked, state)
         self.functions = kernels.functions
@@ -180,29 +166,6 @@ class _Contest:
             },
         )
         return ours, theirs, inputs
-
-    @contextmanager
-    def _sharing(self) -> Iterator[None]:
-        """A turn that others share."""
-        with self.turns.shared() as self.give_way:
-            try:
-                yield
-            finally:
-                self.give_way = lambda: None
-
-    def _polite(self, launcher: Launcher) -> Launcher:
-        """A launcher that gives way before its first launch, which takes long to load a kernel."""
-        waited = False
-
-        def launch(*tensors: torch.Tensor) -> None:
-            nonlocal waited
-            if not waited:
-                waited = True
-                self.venue.settled()
-                self.give_way()
-            launcher.launch(*tensors)
-
-        return Launcher(launcher.tensors, launch)
 
     def _profiled(self, ours: Callable[..., Any], inputs: tuple[Any, ...]) -> None:
         """What ran on the device in one call, and whether it was ours alone. Copies are no kernels;
@@ -255,3 +218,33 @@ def _shifted(item: Any, turn: int) -> Any:
     if not item.is_floating_point():
         return item.clone()
     return torch.roll(item.reshape(-1), 997 * turn).view(item.shape)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The program: writes the row of a problem."""
+    ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    asked = _parser().parse_args(arguments)
+    if os.getppid() != asked.parent:
+        return 1
+    contest(asked)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="benchmarks.kernelbench.contest")
+    made.add_argument("--folder", required=True, type=Path, help="the prepared problem's")
+    made.add_argument("--kernels", required=True, type=Path, help="the folder of all built ones")
+    made.add_argument("--work", required=True, type=Path, help="where processes take turns")
+    made.add_argument("--notes", required=True, type=Path, help="the file for the row")
+    made.add_argument("--baselines", required=True, help="beside eager")
+    made.add_argument("--compile-seconds", required=True, type=float, help="for one of them")
+    made.add_argument("--parent", required=True, type=int, help="the process that started this")
+    made.add_argument("--ask", type=int, help="a descriptor to the run")
+    made.add_argument("--answer", type=int, help="a descriptor from it")
+    made.add_argument("--strict", action="store_true", help="a wrong result is not timed")
+    made.add_argument("--rehearse", action="store_true")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -13,8 +11,9 @@ from typing import Any
 import torch
 
 from benchmarks.called import against, our_fields
+from benchmarks.device_lock import running_limit
 from benchmarks.kernelbench.venue import Venue
-from benchmarks.race import limit, stepped
+from benchmarks.race import stepped
 from benchmarks.timing import RaceTimes, TimedCall
 
 CHEAP = 0.75  # of the seconds for a mode, up to which a further one is raced too
@@ -28,37 +27,30 @@ def opponents(
     venue: Venue,
     modes: Sequence[str],
     seconds: float,
-    sharing: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> tuple[dict[str, TimedCall], dict[str, str]]:
     """Eager, and what could be compiled in so many seconds, by name; and why another could not.
-    After one that takes long, no further one is tried. sharing: a turn on the device beside others, which
-    each mode takes, as a compiler that tunes runs kernels there; without it nobody else uses the device."""
+    After one that takes long, no further one is tried. Seconds in which this process is stopped do not count."""
     made: dict[str, TimedCall] = {"eager": module}
     failures: dict[str, str] = {}
     for name in modes:
-        with sharing():
-            began = time.perf_counter()
+        with running_limit(seconds) as ran:
             try:
-                made[name] = _compiled(module, inputs, venue, name, seconds)
+                made[name] = _compiled(module, inputs, venue, name)
             except Exception as error:  # whatever a compiler raises
                 failures[name] = f"{type(error).__name__}: {error}"[:MOST_WORDS]
-            slow = time.perf_counter() - began > CHEAP * seconds
-        if slow:
+        if ran.seconds > CHEAP * seconds:
             break
     return made, failures
 
 
-def _compiled(
-    module: torch.nn.Module, inputs: Sequence[Any], venue: Venue, name: str, seconds: float
-) -> TimedCall:
+def _compiled(module: torch.nn.Module, inputs: Sequence[Any], venue: Venue, name: str) -> TimedCall:
     """A mode's call, which has run twice. One that records a graph has a module of its own: what a module
     keeps from call to call is the graph's memory then, which nobody else may read."""
     graph = name == GRAPHS
     call: TimedCall = torch.compile(copy.deepcopy(module) if graph else module, **venue.modes[name])
     step = partial(stepped, call) if graph else call
-    with limit(seconds):
-        step(*inputs)
-        step(*inputs)
+    step(*inputs)
+    step(*inputs)
     return step
 
 

@@ -1,45 +1,33 @@
 """Which modes of PyTorch's compiler a module is raced against."""
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from benchmarks.device_lock import RunningTime
 from benchmarks.kernelbench import opponents as module
 
 SECONDS = 1800.0  # for a mode
 MODES = {"compile": {"mode": "default"}, "reduce_overhead": {"mode": "reduce-overhead"}}
 
 
-class Sharing:
-    """Says whether it is within a turn, and how many there were."""
-
-    def __init__(self):
-        self.turns, self.inside = 0, False
-
-    @contextmanager
-    def __call__(self):
-        self.turns, self.inside = self.turns + 1, True
-        yield
-        self.inside = False
-
-
-def raced(sharing=nullcontext, model=None):
+def raced(model=None):
     venue = SimpleNamespace(modes=MODES)
     model = model or torch.nn.ReLU()
-    return module.opponents(model, [torch.ones(2)], venue, tuple(MODES), SECONDS, sharing)
+    return module.opponents(model, [torch.ones(2)], venue, tuple(MODES), SECONDS)
 
 
 @pytest.mark.parametrize(
     ("took", "names"),
-    [(1.0, ["eager", *MODES]), (module.CHEAP * SECONDS + 1, ["eager", "compile"])],
+    [(1, ["eager", *MODES]), (int(module.CHEAP * SECONDS) + 1, ["eager", "compile"])],
 )
 def test_a_further_mode_is_compiled_only_where_the_one_before_did_not_take_long(
     monkeypatch, took, names
 ):
-    now = iter([0.0, took, took, took])
-    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(now)))
+    ran = RunningTime(took)
+    monkeypatch.setattr(module, "running_limit", lambda seconds: nullcontext(ran))
     monkeypatch.setattr(module.torch, "compile", lambda call, **_: call)
     made, failures = raced()
     assert list(made) == names and not failures
@@ -55,17 +43,6 @@ def test_a_mode_that_fails_is_told_and_the_next_is_compiled(monkeypatch):
     made, failures = raced()
     assert list(made) == ["eager", "reduce_overhead"]
     assert failures == {"compile": "RuntimeError: the compiler is ill"}
-
-
-def test_each_mode_is_compiled_and_called_in_a_turn_of_its_own(monkeypatch):
-    sharing, seen = Sharing(), []
-
-    def compiled(call, **_):
-        return lambda x: seen.append(sharing.inside) or call(x)
-
-    monkeypatch.setattr(module.torch, "compile", compiled)
-    raced(sharing)
-    assert seen == [True] * 4 and sharing.turns == 2 and not sharing.inside
 
 
 class Counting(torch.nn.Module):

@@ -27,7 +27,8 @@ from typing import Any, NoReturn
 from backends.program.sealed import unseal
 from backends.registry import backend_for, target
 from benchmarks import device as machine_room
-from benchmarks.kernelbench.contest import ContestJob, contest, machine_facts
+from benchmarks.crew import Crew
+from benchmarks.kernelbench.contest import machine_facts
 from benchmarks.kernelbench.kernels import KernelBuild, build, jobs
 from benchmarks.kernelbench.prepared import (
     F32,
@@ -97,6 +98,7 @@ class _Race:
         self.builders = _builders(asked.workers)
         self.builds: dict[Path, Future[str]] = {}
         self.preparing = threading.Semaphore(asked.workers)
+        self.crew = Crew()
         self.memory = _Memory(int(asked.gigabytes * 2**30), asked.contests)
         self.facts: dict[str, Any] = {}
         if asked.until == "race":
@@ -218,7 +220,7 @@ class _Race:
         with self.memory.taken(max(LEAST_BYTES, PER_BYTE * row["bytes"])):
             # A wrong one is tried again without rounding.
             strict = products != F32 and bool(ROUNDED & set(row.get("rounded", ())))
-            modes = () if records else tuple(m for m in self.asked.baselines.split(",") if m)
+            modes = "" if records else self.asked.baselines
             return None if self.late() else row | self.contested(folder, strict, modes)
 
     def folder(self, entry: ProblemFile, products: str, more: str = "") -> Path:
@@ -263,27 +265,26 @@ class _Race:
                 self.say(f"{folder.name}: {len(found)} kernels")
         return f"{len(failed)} kernels do not build; {failed[0]}" if failed else ""
 
-    def contested(self, folder: Path, strict: bool, modes: tuple[str, ...]) -> Row:
-        """The row of a contest; what is known of it where its process ended. strict, modes: see
-        `ContestJob`."""
-        with tempfile.TemporaryDirectory(prefix="notes-") as place:
-            notes = Path(place) / "row.json"
-            task = ContestJob(
-                folder,
-                self.asked.work / "kernels",
-                self.asked.work,
-                notes,
-                self.asked.rehearse,
-                modes,
-                self.asked.compile_seconds,
-                strict,
-                self.asked.patience,
-            )
-            try:
-                return apart(contest, task, seconds=self.asked.problem_seconds, gigabytes=None)
-            except KernelError as error:
-                known = json.loads(notes.read_text("utf-8")) if notes.is_file() else {}
-                return {**known, "correct": False, "reason": str(error)}
+    def contested(self, folder: Path, strict: bool, baselines: str) -> Row:
+        """The row of a contest; what is known of it where its process ended. strict, baselines: options of
+        the program."""
+        with tempfile.TemporaryDirectory(prefix="contest-") as place:
+            notes, log = Path(place) / "row.json", Path(place) / "log"
+            work = self.asked.work.resolve()
+            command = [sys.executable, "-m", "benchmarks.kernelbench.contest"]
+            command += [f"--folder={folder.resolve()}", f"--kernels={work / 'kernels'}"]
+            command += [f"--work={work}", f"--notes={notes}", f"--baselines={baselines}"]
+            command += [f"--compile-seconds={self.asked.compile_seconds}"]
+            command += [f"--parent={os.getpid()}", *(["--strict"] if strict else [])]
+            command += ["--rehearse"] if self.asked.rehearse else []
+            around = {**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)}
+            with log.open("ab") as file:
+                reason = self.crew.run(command, around, self.asked.problem_seconds, file.fileno())
+            known: Row = json.loads(notes.read_text("utf-8")) if notes.is_file() else {}
+            if reason:
+                last = log.read_text("utf-8", "replace").strip().splitlines()[-1:]
+                known |= {"correct": False, "reason": f"{reason}: {''.join(last)}"[:400]}
+            return known
 
     def put(self, row: Row) -> None:
         with self.lock:
@@ -301,6 +302,7 @@ class _Race:
         """Ends it at once with all that it started: nothing is half-written, nobody is waited for,
         and what is killed here is no row, as the lock is never given back."""
         self.lock.acquire()
+        self.crew.end()
         print("stopped; the same command goes on", file=sys.stderr, flush=True)
         for child in multiprocessing.active_children():
             child.kill()
@@ -424,12 +426,6 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--problem-seconds", type=float, default=150, help="for one contest")
     made.add_argument("--workers", type=int, default=max(1, cores - 4), help="that build")
     made.add_argument("--contests", type=int, default=max(1, min(6, cores // 2)), help="at a time")
-    made.add_argument(
-        "--patience",
-        type=float,
-        default=60,
-        help="seconds in which others may go on compiling before one takes its times",
-    )
     made.add_argument("--gigabytes", type=float, default=120, help="of the device, for contests")
     made.add_argument("--again", action="store_true", help="race problems that are done, too")
     return made

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from benchmarks.baselines import MODES
-from benchmarks.kernelbench.contest import ContestJob, contest
+from benchmarks.kernelbench import contest as program
 from benchmarks.kernelbench.prepared import F32, PROBLEM, TF32_OF_MANY, known_facts
 from benchmarks.kernelbench.race import _Memory, _Race, main
 from benchmarks.kernelbench.race_rows import summary
@@ -178,11 +178,12 @@ def test_a_wrong_result_is_timed_only_where_nothing_else_is_tried(options, tmp_p
     folder = work / "level1_f32" / "1_Product"
     text = (folder / PROBLEM).read_text()
     (folder / PROBLEM).write_text(text.replace("return torch.", "return 2 * torch."))
+    said = [f"--folder={folder}", f"--kernels={work / 'kernels'}", f"--work={work}", "--rehearse"]
+    said += [f"--notes={tmp_path / 'n.json'}", "--baselines=", f"--compile-seconds={GUARD}"]
+    said.append("--parent=1")
     rows = [
-        contest(
-            ContestJob(folder, work / "kernels", work, tmp_path / "n.json", True, (), GUARD, strict)
-        )
-        for strict in (True, False)
+        program.contest(program._parser().parse_args(said + strict))
+        for strict in (["--strict"], [])
     ]
     assert [row["correct"] for row in rows] == [False, False]
     assert "root mean square error" in rows[0]["reason"]

@@ -25,9 +25,9 @@ from typing import Any
 from backends.registry import backend_for, target
 from benchmarks import device as machine_room
 from benchmarks.baselines import MODES
+from benchmarks.crew import Crew
 from benchmarks.kernelbench.contest import machine_facts
 from benchmarks.modules.catalogue import chosen
-from benchmarks.modules.crew import Crew
 from benchmarks.modules.entry import Entry
 from benchmarks.modules.rows import Row, done, line, put, summary, words, write
 from benchmarks.results import read

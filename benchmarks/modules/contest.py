@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import math
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -28,14 +27,14 @@ from backends.backend import BackendError
 from benchmarks import device as machine_room
 from benchmarks.baselines import COMPILE_MODES
 from benchmarks.called import CALL, GRAPH, against, best, our_fields
+from benchmarks.device_lock import DeviceLock, compilers_take_turns, running_limit
 from benchmarks.kernelbench.attempt import MOST_WORDS, Notes
 from benchmarks.kernelbench.contest import COPIES
 from benchmarks.kernelbench.venue import Venue, venue
-from benchmarks.modules.alone import DeviceLock, compilers_take_turns
 from benchmarks.modules.catalogue import ENTRIES
 from benchmarks.modules.check import checked
 from benchmarks.modules.entry import Arguments, MadeModule
-from benchmarks.race import OutOfTime, stepped
+from benchmarks.race import stepped
 from benchmarks.timing import RaceTimes, TimedCall, steadiest
 from ir.digest import text_digest
 from ir.errors import KernelError
@@ -213,26 +212,6 @@ class Contest:
         size = sum(t.nbytes for t in arguments)
         count = max(1, min(SETS, SETS_BYTES // max(size, 1)))
         return [arguments, *(tuple(t.clone() for t in arguments) for _ in range(1, count))]
-
-
-@contextmanager
-def running_limit(seconds: float) -> Iterator[None]:
-    """Raises OutOfTime in the main thread after some seconds in which this process was not stopped."""
-    left = math.ceil(seconds)
-
-    def tick(*_: object) -> None:
-        nonlocal left
-        left -= 1  # while it is stopped, one signal at most waits
-        if left < 0:
-            raise OutOfTime(f"it took longer than {seconds:.0f} s")
-
-    before = signal.signal(signal.SIGALRM, tick)
-    signal.setitimer(signal.ITIMER_REAL, 1.0, 1.0)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def _graph(call: TimedCall, arguments: Arguments) -> TimedCall:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from benchmarks.modules.alone import ALONE, GRANTED
+from benchmarks.device_lock import ALONE, GRANTED
 
 TICK = 0.1  # seconds between looks at a process
 DRAIN = 0.3  # seconds for what stopped processes had given the device
@@ -100,7 +100,7 @@ class Crew:
             before = now
             if member.seconds > limit:
                 _killed(member)
-                return f"it took longer than {limit:g} s (--limit)"
+                return f"it took longer than {limit:g} s"
         return ""
 
     def _heard(self, member: Member, word: bytes) -> None:

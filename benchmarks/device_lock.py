@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import fcntl
 import functools
+import math
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from benchmarks.race import OutOfTime
 
 ALONE, DONE, GRANTED = b"a", b"d", b"g"  # what a process and its run say to each other
 
@@ -95,3 +99,29 @@ def _locked(function: Callable[..., Any], lock: DeviceLock) -> Callable[..., Any
             return function(*args, **kwargs)
 
     return locked
+
+
+@dataclass(slots=True)
+class RunningTime:
+    """For how many whole seconds something ran."""
+
+    seconds: int = 0
+
+
+@contextmanager
+def running_limit(seconds: float) -> Iterator[RunningTime]:
+    """Raises OutOfTime in the main thread after some seconds in which this process was not stopped."""
+    ran = RunningTime()
+
+    def tick(*_: object) -> None:
+        ran.seconds += 1  # while it is stopped, one signal at most waits
+        if ran.seconds > math.ceil(seconds):
+            raise OutOfTime(f"it took longer than {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, tick)
+    signal.setitimer(signal.ITIMER_REAL, 1.0, 1.0)
+    try:
+        yield ran
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

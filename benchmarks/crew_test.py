@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.modules.alone import DeviceLock
-from benchmarks.modules.crew import Crew
+from benchmarks.crew import Crew
+from benchmarks.device_lock import DeviceLock
 
 GUARD = 600.0  # seconds: only what hangs waits so long
 OPENING = """
 import argparse, os, sys, time
 from pathlib import Path
-from benchmarks.modules.alone import DeviceLock
+from benchmarks.device_lock import DeviceLock
 made = argparse.ArgumentParser()
 made.add_argument("--ask", type=int)
 made.add_argument("--answer", type=int)
