@@ -2,16 +2,19 @@
 
     y[c] = x[c] * 0.9 + m[c] * 0.1      # y over x
 
-It may where each element is read, if at all, once, by the program that writes it and before that
-does: the step's results all have one index set, a chain of equations at the same indices leads from
-the input to the result alone, no later step reads the input, and one step stores all of the result.
+It may where each element is read, if at all, by what stores it and before that does: a chain of equations at
+the same indices leads from the input to the result alone, no later step reads the input, and one step
+stores all of the result. A kernel stores each element once, in loops over the result's own indices; a program that
+computes it beside the one that stores it reads either value, and uses none. Where a step scans, or repeats what
+it does, all of its results must have one index set.
 """
 
 from __future__ import annotations
 
 from ir.network import Network, Step
+from ir.recurrence import recurrences
 from ir.sizes import shape
-from ir.spec import Equation, Index, Reduce, Scan
+from ir.spec import Equation, Index, Reduce, Scan, Spec
 
 
 def overwrites(network: Network, output: str, over: str) -> bool:
@@ -25,7 +28,14 @@ def overwrites(network: Network, output: str, over: str) -> bool:
         return False
     step = network.steps[at]
     sizes = {shape(t, {}) for t in step.spec.outputs}
-    return over not in step.inputs or (len(sizes) == 1 and _chained(step, output, over))
+    alike = len(sizes) == 1 or not _repeats(step.spec)
+    return over not in step.inputs or (alike and _chained(step, output, over))
+
+
+def _repeats(spec: Spec) -> bool:
+    """Whether parts of a kernel run once for each step of something."""
+    scans = any(isinstance(e.value, Scan) or e.accumulate for e in spec.equations)
+    return scans or bool(recurrences(spec))
 
 
 def _chained(step: Step, output: str, over: str) -> bool:

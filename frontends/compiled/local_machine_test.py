@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -61,3 +63,16 @@ def test_a_module_runs_on_the_local_machine(name):
     run = compile_module(module, (x,), target="cpu")
     for given in (x, torch.randn(shape)):
         torch.testing.assert_close(run(given), module(given), rtol=1e-4, atol=1e-5)
+
+
+def test_kernels_write_running_statistics_over_those_of_the_module():
+    torch.manual_seed(3)
+    module = ResidualBlock(6).requires_grad_(False)
+    theirs, x = copy.deepcopy(module), torch.randn(2, 6, 9, 9)
+    run = compile_module(module, (x,), target="cpu")
+    names = {"running_mean", "running_var", "num_batches_tracked"}
+    assert run.call.left_in_place == {f"norms.{n}.{name}" for n in (0, 1) for name in names}
+    for given in (x, torch.randn(2, 6, 9, 9), x):
+        torch.testing.assert_close(run(given), theirs(given), rtol=1e-4, atol=1e-5)
+    for name, tensor in theirs.named_buffers():
+        torch.testing.assert_close(module.get_buffer(name), tensor, rtol=1e-5, atol=1e-6)
