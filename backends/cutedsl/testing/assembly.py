@@ -52,7 +52,7 @@ def kernel_ptx(nest: LoopNest, machine: Machine) -> str:
 
     def work() -> bytes:
         build.compiled(source, given, known, arch)
-        return next(Path(tempfile.gettempdir()).glob("*.ptx")).read_bytes()
+        return next(Path(tempfile.gettempdir()).rglob("*.ptx")).read_bytes()
 
     return _in_child(work, arch)
 
