@@ -105,3 +105,35 @@ def test_what_nobody_asks_for_is_not_scheduled():
     spec, usual = spec_of(GIVEN, "f32[6, 10]", *EPILOGUE), Choices(asked=False)
     made = partition(spec, {}, lowers=tried.append, choices=usual)
     assert len(tried) == len(made.steps) == 1 and not usual.made
+
+
+POOLED = (
+    "t[b, c, i, j] = max(x[b, c, i * 2 + r, j * 2 + s], r=3, s=2)",
+    "z[b, c, i, j] = relu(t[b, c, i, j])",
+    "y[b, i, j, c] = z[b, c, i, j] * 2.0",
+)
+IMAGES = "x: f32[2, 5, 9, 8]"
+
+
+def test_a_pooling_and_what_puts_its_results_into_another_order_are_apart_or_one():
+    spec, usual = spec_of(IMAGES, "f32[2, 4, 4, 5]", *POOLED), Choices(asked=False)
+    apart = agree(spec, {}, choices=usual)
+    assert [len(step.spec.equations) for step in apart.steps] == [2, 1]
+    (name,) = usual.made
+    other = flipped(usual.made, name)
+    one = agree(spec, {}, choices=other)
+    assert len(one.steps) == 1 and usual.made == {name: False} and other.made == {name: True}
+
+
+def test_both_results_of_a_pooling_are_there_where_one_lies_in_another_order():
+    spec = spec_of(IMAGES, "(f32[2, 5, 4, 4], f32[2, 4, 4, 5])", *POOLED, returned="z, y")
+    assert len(agree(spec, {}).steps) == 2
+
+
+def test_a_pooling_whose_windows_lie_apart_in_memory_stays_with_its_epilogue():
+    last = (
+        "t[b, i, j, c] = max(x[b, i * 2 + r, j * 2 + s, c], r=3, s=2)",
+        "y[b, c, i, j] = relu(t[b, i, j, c])",
+    )
+    spec = spec_of("x: f32[2, 9, 8, 5]", "f32[2, 5, 4, 4]", *last)
+    assert len(agree(spec, {}).steps) == 1

@@ -34,6 +34,7 @@ from ir.partition.groups import (
     joined,
     kind_of,
     recurring,
+    turned,
     whole_chain,
 )
 from ir.partition.heads import with_split_heads
@@ -175,7 +176,7 @@ class _Partition:
         """The network: groups whose kernels are refused divided, and all of them in order of
         stage."""
         groups: list[Group] = []
-        wanted = self.groups()
+        wanted = [part for group in self.groups() for part in self.untied(group, choices)]
         whole = self.whole_chains(wanted) if takes else []
         tried = (*wanted, *(group for _, group in whole))
         ahead(tuple(dict.fromkeys(self.kernel(group).spec for group in tried)))
@@ -238,6 +239,22 @@ class _Partition:
         parts = self.without_epilogue(group)
         return [group] if not parts or choices(name, lambda: True) else parts
 
+    def untied(self, group: Group, choices: Choices) -> list[Group]:
+        """A group, or, if not chosen otherwise, a pooling and what puts its results into another order by themselves."""
+        cut = turned(group, self.facts)
+        if cut is None or choices(self.choice(group), lambda: False):
+            return [group]
+        return self.cut(group, cut)
+
+    def cut(self, group: Group, place: int) -> list[Group]:
+        """A group as its equations before a place and those from there on; more groups where these do not join."""
+        parts: list[Group] = []
+        for n, one in enumerate(group.equations):
+            e = self.flat.equation(one.target)
+            if n in (0, place) or not self.join(parts[-1], e):
+                parts.append(begun(e, self.facts))
+        return parts
+
     def without_epilogue(self, group: Group) -> list[Group]:
         """A group as what computes its heavy equation, and then its epilogue; empty where it has no
         such parts, or where they cannot be lowered."""
@@ -247,10 +264,7 @@ class _Partition:
         heavy = [n for n, e in enumerate(equations) if kind_of(e, self.facts) == HEAVY]
         if len(heavy) != 1 or heavy[0] == len(equations) - 1:
             return []
-        parts: list[Group] = []
-        for n, e in enumerate(equations):
-            if n in (0, heavy[0] + 1) or not self.join(parts[-1], e):
-                parts.append(begun(e, self.facts))
+        parts = self.cut(group, heavy[0] + 1)
         return parts if all(map(self.had, parts)) else []
 
     def root(self, tensor: str) -> str:
