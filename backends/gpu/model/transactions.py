@@ -82,6 +82,24 @@ def move(
     )
 
 
+def untouched(s: Load, earlier: Iterable[Load], ext: Extents) -> float:
+    """The share of what a load touches that loads before it, of the same tensor, did not: little where it reads the next
+    place of a window that is written out."""
+    return 1 - max((_overlap(s, one, ext) for one in earlier), default=0.0)
+
+
+def _overlap(s: Load, other: Load, ext: Extents) -> float:
+    kept, last = 1.0, len(s.region) - 1
+    for dim, (a, b) in enumerate(zip(s.region, other.region, strict=True)):
+        if (a.terms, a.step) != (b.terms, b.step) or a.rows is not None or b.rows is not None:
+            return 0.0
+        shift = abs(number(a.offset, ext.sizes) - number(b.offset, ext.sizes))
+        if dim < last and shift % a.step:
+            return 0.0  # between the rows of the other
+        kept *= max(0.0, 1 - shift / max(1.0, ext.region(s)[dim]))
+    return kept
+
+
 def _sharing(s: Load | Store, ext: Extents) -> int:
     """How many blocks get what one of them copies: those of a cluster, where clusters are whole."""
     cluster = ext.launch.cluster

@@ -10,7 +10,7 @@ from typing import Any
 from backends.gpu.blocks import sides
 from backends.gpu.model.extents import Extents
 from backends.gpu.model.instructions import instructions
-from backends.gpu.model.transactions import VECTOR_BYTES, Move, move
+from backends.gpu.model.transactions import VECTOR_BYTES, Move, move, untouched
 from backends.gpu.transposed import right_operand, transposed_products
 from ir.functions import POINTWISE
 from ir.machine import Machine
@@ -138,6 +138,7 @@ class _Counter:
         self.backwards = False  # whether the innermost loop runs from its end
         # Of values that maps made, the loops in whose iterations they are others
         self.moves: dict[str, frozenset[str]] = {}
+        self.loads: dict[str, list[Load]] = {}  # by tensor, since the innermost loop began or ended
         self.copies: dict[str, float] = {}  # of each unrolled loop's body in the text
         self.ends: dict[str, str] = {}  # the index that values change along fastest in memory
         matrix = machine.units.get("matrix")
@@ -152,10 +153,11 @@ class _Counter:
         fetch = after = moving = alone = 0.0
         later = beside = 0.0  # of matmuls one iteration later or ahead, and of what hides them
         ahead = any(isinstance(s, Dot) and s.ahead for s in block)
-        asked = False
+        asked, self.loads = False, {}
         for s in block:
             if isinstance(s, Loop):
                 waits, busy = self._loop(s, around)
+                self.loads = {}
                 self.work.looped += waits + busy if not around else 0.0
                 after, alone, asked = after + waits, alone + busy, False
                 continue
@@ -260,6 +262,10 @@ class _Counter:
             most = self.table["lds_copy_bytes"]
             found = replace(found, requests=max(found.requests, found.bytes / most))
         found = replace(found, backwards=self.backwards)
+        if isinstance(s, Load) and not (s.bulk or found.rows or self._copied(s)):
+            earlier = self.loads.setdefault(s.tensor, [])
+            found = replace(found, fresh=found.fresh * untouched(s, earlier, self.ext))
+            earlier.append(s)
         self.work.moves.append(found)
         cycles = max(
             found.requests / self.table[self._asked_at(s, found)],
