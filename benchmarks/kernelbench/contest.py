@@ -47,8 +47,6 @@ GRAPH_BYTES = 1 << 30  # of inputs and workspace, up to which a call is captured
 COPIES = ("Memcpy", "Memset")  # what a device's copy engine does, and no kernel
 LONGEST = 8  # kernels whose times a row tells
 NAME = 60  # characters of a kernel's name in a row
-
-
 _SET_PDEATHSIG = 1
 
 
