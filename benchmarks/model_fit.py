@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from backends.gpu.model.model import CHAIN, ENGINES, MEMORY, WEIGHTS, Weights
+from backends.gpu.model.model import CHAIN, ENGINES, HIDDEN, MEMORY, WEIGHTS, Weights
 from benchmarks.rank import geometric_mean, regret, relative, spearman
 from benchmarks.rank_table import Row
 from ir.errors import KernelError
@@ -40,6 +40,7 @@ class Data:
     """Rows as arrays."""
 
     terms: np.ndarray  # [launches, terms] in microseconds
+    starts: np.ndarray  # of each launch, the microseconds in which its programs start
     row: np.ndarray  # of each launch
     kernel: np.ndarray  # of each row, a number
     true: np.ndarray  # the rows' measured microseconds
@@ -53,6 +54,8 @@ def data_of(rows: Sequence[Row]) -> Data:
     launches = [(n, t) for n, r in enumerate(good) for t in _launches(r["terms"])]
     return Data(
         terms=np.array([[t[f"{term}_us"] for term in TERMS] for _, t in launches]),
+        # Files that were made before it was a term do not have it.
+        starts=np.array([t.get("programs_us", 0.0) for _, t in launches]),
         row=np.array([n for n, _ in launches]),
         kernel=np.array([names.index(r["kernel"]) for r in good]),
         true=np.array([r["measured_us"] for r in good]),
@@ -78,7 +81,8 @@ def predicted(data: Data, weights: Weights) -> np.ndarray:
     chain = scaled[:, -len(CHAIN) :].sum(1, keepdims=True)
     parts = np.hstack([beside, chain])
     longest = parts.max(1)
-    us = scaled[:, 0] + longest + weights.loss * (parts.sum(1) - longest)
+    work = longest + weights.loss * (parts.sum(1) - longest)
+    us = scaled[:, 0] + (work**HIDDEN + data.starts**HIDDEN) ** (1 / HIDDEN)
     return np.bincount(data.row, us, len(data.true))
 
 

@@ -36,7 +36,7 @@ def made_rows(weights, count=40):
             terms = {
                 f"{launch}.{t}_us": 2.0 if t == "launch" else rng.choice((1, 3, 10, 30, 60))
                 for launch in ("k_0", "k_1")[: 1 + n % 2]
-                for t in TERMS
+                for t in (*TERMS, "programs")
             }
             us = sum(
                 combine(

@@ -124,8 +124,8 @@ def _fixed(s: Load | Store, ext: Extents) -> int:
     """Elements along axes of their own, which no index walks."""
     value = next(v for v in ext.launch.values if v.name == s.value)
     extents = {a.name: a.extent for a in value.axes}
-    alone = [o for o in s.region if o.axis and not o.terms and o.rows is None]
-    return prod(power_of_two(number(extents[o.axis], ext.sizes)) for o in alone)
+    alone = [o.axis for o in s.region if o.axis and not o.terms and o.rows is None]
+    return prod([power_of_two(number(extents[axis], ext.sizes)) for axis in alone])
 
 
 def _growth(
