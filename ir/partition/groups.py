@@ -291,7 +291,7 @@ def windowed(e: Equation) -> bool:
     return False
 
 
-def turned(group: Group, facts: Facts) -> int | None:
+def reordering(group: Group, facts: Facts) -> int | None:
     """The place of the first equation in a group that puts the results of a pooling into another order of memory; None where
     there is none.
 

@@ -34,7 +34,7 @@ from ir.partition.groups import (
     joined,
     kind_of,
     recurring,
-    turned,
+    reordering,
     whole_chain,
 )
 from ir.partition.heads import with_split_heads
@@ -176,7 +176,9 @@ class _Partition:
         """The network: groups whose kernels are refused divided, and all of them in order of
         stage."""
         groups: list[Group] = []
-        wanted = [part for group in self.groups() for part in self.untied(group, choices)]
+        wanted = [
+            part for group in self.groups() for part in self.without_reordering(group, choices)
+        ]
         whole = self.whole_chains(wanted) if takes else []
         tried = (*wanted, *(group for _, group in whole))
         ahead(tuple(dict.fromkeys(self.kernel(group).spec for group in tried)))
@@ -239,9 +241,9 @@ class _Partition:
         parts = self.without_epilogue(group)
         return [group] if not parts or choices(name, lambda: True) else parts
 
-    def untied(self, group: Group, choices: Choices) -> list[Group]:
+    def without_reordering(self, group: Group, choices: Choices) -> list[Group]:
         """A group, or, if not chosen otherwise, a pooling and what puts its results into another order by themselves."""
-        cut = turned(group, self.facts)
+        cut = reordering(group, self.facts)
         if cut is None or choices(self.choice(group), lambda: False):
             return [group]
         return self.cut(group, cut)
