@@ -33,11 +33,11 @@ def opponents(
     made: dict[str, TimedCall] = {"eager": module}
     failures: dict[str, str] = {}
     for name in modes:
-        with running_limit(seconds) as ran:
-            try:
+        try:  # around the limit, which may end while what was raised is handled
+            with running_limit(seconds) as ran:
                 made[name] = _compiled(module, inputs, venue, name)
-            except Exception as error:  # whatever a compiler raises
-                failures[name] = f"{type(error).__name__}: {error}"[:MOST_WORDS]
+        except Exception as error:  # whatever a compiler raises
+            failures[name] = f"{type(error).__name__}: {error}"[:MOST_WORDS]
         if ran.seconds > CHEAP * seconds:
             break
     return made, failures
