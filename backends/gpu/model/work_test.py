@@ -92,16 +92,18 @@ def test_too_few_rows_for_the_large_instruction_keep_their_side():
     assert first == again
 
 
+SQUARES = [f"tile({i}, size=32)" for i in "mk"] + [f"place({i}.outer, level=grid)" for i in "mk"]
+
+
 def test_taps_that_are_written_out_read_as_much_as_in_loops():
     spec = spec_of(
         "y[m, k] = max(pad(x[m + i - 1, k + j - 1], -inf), i=3, j=3)",
         inputs="x: f32[4096, 4096]",
         result="f32[4096, 4096]",
     )
-    tiles = [f"tile({i}, size=32)" for i in "mk"] + [f"place({i}.outer, level=grid)" for i in "mk"]
     loops = [f"tile({i}, size=1)" for i in "ij"] + [f"place({i}.outer, level=loop)" for i in "ij"]
-    looped = terms_of(spec, *tiles, *loops)
-    written = terms_of(spec, *(f"unroll({i})" for i in "ij"), *tiles)
+    looped = terms_of(spec, *SQUARES, *loops)
+    written = terms_of(spec, *(f"unroll({i})" for i in "ij"), *SQUARES)
     for figure in ("cache_us", "dram_us"):
         assert looped[figure] * 0.8 < written[figure] < looped[figure] * 1.25
 
@@ -113,7 +115,6 @@ def test_rows_between_those_of_another_load_are_read_anew():
         inputs="x: f32[8192, 4096]",
         result="f32[4096, 4096]",
     )
-    tiles = [f"tile({i}, size=32)" for i in "mk"] + [f"place({i}.outer, level=grid)" for i in "mk"]
     single = spec_of("y[m, k] = x[m * 2, k]", inputs="x: f32[8192, 4096]", result="f32[4096, 4096]")
-    both, one = terms_of(spec, "unroll(i)", *tiles), terms_of(single, *tiles)
+    both, one = terms_of(spec, "unroll(i)", *SQUARES), terms_of(single, *SQUARES)
     assert both["cache_us"] > 1.4 * one["cache_us"]
