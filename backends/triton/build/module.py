@@ -9,11 +9,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from triton.runtime import driver
+
 from backends.backend import BackendError
 from backends.shared.python_text import plain_tree
+from backends.triton.build.direct import Direct, Kind, again, described, kind, unwatched
 from backends.triton.build.plan import Argument, Descriptor, Launched, Plan, plan_of
 
-_MOST_KNOWN = 64  # plans at different tensors that a launcher keeps
+_MOST_KNOWN = 64  # plans at different tensors, and kinds of tensors, that a launcher keeps
 
 
 def load(file: Path, stage: str) -> ModuleType:
@@ -42,16 +45,37 @@ def launcher(file: Path, stage: str) -> Launcher:
 
 
 class Launcher:
-    """Launches what a plan says; at tensors of known sizes it is not read again."""
+    """Launches what a plan says; at tensors of known sizes it is not read again, and at tensors of a known kind
+    (`direct.kind`) Triton is not asked again which kernels that takes."""
 
     def __init__(self, plan: Plan, module: ModuleType):
         self._plan, self._module = plan, module
         self._known: dict[object, list[Launched]] = {}
+        self._direct: dict[Kind, list[Direct]] = {}
 
     def __call__(self, *tensors: Any) -> None:
+        plain = unwatched()
+        if plain and self._direct:
+            active = driver.active
+            device = active.get_current_device()
+            ready = self._direct.get(kind(device, tensors))
+            if ready is not None and not any(one.kernel.pre_run_hooks for one in ready):
+                stream = active.get_current_stream(device)
+                for one in ready:
+                    one(tensors, stream)
+                return
+        made = self._ordinary(tensors)
+        if plain and len(self._direct) < _MOST_KNOWN and (found := again(made)):
+            self._direct[kind(driver.active.get_current_device(), tensors)] = found
+
+    def _ordinary(self, tensors: tuple[Any, ...]) -> list[tuple[Launched, Any, Any]]:
+        """Launches by Triton's own way. Each launch, its kernel, and what Triton gives for it."""
+        made = []
         for one in self._launches(tensors):
             kernel = getattr(self._module, one.kernel)
-            kernel[one.grid](*(_given(a, tensors) for a in one.arguments), **one.options)
+            given = (_given(a, tensors) for a in one.arguments)
+            made.append((one, kernel, kernel[one.grid](*given, **one.options)))
+        return made
 
     def compile(self, *tensors: Any) -> list[Any]:
         """Compiles what a call with such tensors launches, and launches nothing; Triton's compiled
@@ -77,11 +101,7 @@ class Launcher:
 def _given(value: Any, tensors: tuple[Any, ...]) -> Any:
     if isinstance(value, Argument):
         return tensors[value.position]
-    if isinstance(value, Descriptor):
-        from triton.tools.tensor_descriptor import TensorDescriptor
-
-        return TensorDescriptor(tensors[value.position], *map(list, value.parts))
-    return value
+    return described(value, tensors) if isinstance(value, Descriptor) else value
 
 
 def _kernels(file: Path, tree: ast.Module) -> ModuleType:

@@ -4,11 +4,9 @@ import os
 import shutil
 import socket
 from contextlib import contextmanager, nullcontext
-from types import SimpleNamespace
 
 import pytest
 from triton import knobs
-from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
 from backends.backend import BackendError
@@ -22,39 +20,13 @@ from backends.triton import backend
 from backends.triton.backend import Triton
 from backends.triton.build import compile as compiler
 from backends.triton.device import device
+from backends.triton.testing.chip import Chip
 from ir.sizes import bind
 
 GUARD = 1800.0  # seconds: only what hangs waits so long
 SCALE = [dict(M=3, N=90), dict(M=1, N=7), dict(M=64, N=1), dict(M=64, N=100), dict(M=64, N=512)]
 PRODUCT = dict(M=512, N=256, K=512)
 PRODUCTS = [PRODUCT, PRODUCT | dict(K=511), PRODUCT | dict(M=1)]
-
-
-class Chip:
-    """A driver of a GPU that is not here; it notes the code that it is given to load."""
-
-    def __init__(self):
-        self.loaded = []
-        self.utils = SimpleNamespace(
-            get_device_properties=lambda _: {"max_shared_mem": 232448, "warpSize": 32},
-            load_binary=self._load,
-        )
-
-    def launcher_cls(self, source, metadata):
-        return lambda *_: None
-
-    def _load(self, name, code, shared, number):
-        self.loaded.append(code)
-        return None, None, 32, 0, 1024
-
-    def get_current_target(self):
-        return GPUTarget("cuda", 90, 32)
-
-    def get_current_device(self):
-        return 0
-
-    def get_current_stream(self, number=0):
-        return 0
 
 
 @contextmanager
