@@ -81,6 +81,7 @@ TABLE = {
     "backends/caged": ((), ("numpy",)),
     "backends/shared": (("ir", "backends", "backends/caged"), ("numpy",)),
     "backends/gpu": (("ir", "backends"), ()),
+    "backends/gpu/testing": (("backends/gpu",), ()),
     "backends/gpu/layout": (("ir",), ()),
     "backends/gpu/threads/interpreter": (
         (
@@ -269,6 +270,7 @@ FOR_TESTS = (
     "machines",
     "machines/gpu",
     "machines/tiles",
+    "backends/gpu/testing",
     "backends/gpu/threads/testing",
     "search/evaluator/testing",
     "search/loop/testing",

@@ -3,7 +3,6 @@
 import os
 import select
 import signal
-import socket
 import time
 from pathlib import Path
 
@@ -12,8 +11,9 @@ import pytest
 
 from backends.backend import BackendError
 from backends.gpu import apart as module
-from backends.gpu.apart import apart, join, joined, serve
+from backends.gpu.apart import apart, joined
 from backends.gpu.child import ChildEnded
+from backends.gpu.testing.clean import clean_process, served
 
 HOURS = 7200.0  # seconds: longer than a test may take
 GUARD = 1800.0  # seconds: only what hangs waits so long
@@ -22,22 +22,8 @@ GUARD = 1800.0  # seconds: only what hangs waits so long
 @pytest.fixture
 def clean(tmp_path):
     """A process that serves this one; its number."""
-    here, there = socket.socketpair()
-    folder = tmp_path / "clean"
-    folder.mkdir()
-    pid = os.fork()
-    if pid == 0:
-        here.close()
-        try:
-            serve(there.fileno(), folder)
-        finally:
-            os._exit(0)
-    there.close()
-    join(here.fileno())
-    yield pid
-    module._line.clear()
-    here.close()
-    os.waitpid(pid, 0)
+    with clean_process(tmp_path / "clean") as pid:
+        yield pid
 
 
 def asked(function, *args, folder, **more):
@@ -149,19 +135,11 @@ def waits(place, pipe):
 def test_work_that_nobody_waits_for_any_more_is_ended(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    here, there = socket.socketpair()
-    pid = os.fork()
-    if pid == 0:
-        here.close()
-        try:
-            serve(there.fileno(), tmp_path)
-        finally:
-            os._exit(0)
-    there.close()
+    pid, line = served(tmp_path)
     word = module.pickle.dumps((waits, (str(pipe),), GUARD, "check", ()))
-    module._send(here.fileno(), word)
+    module._send(line, word)
     read = os.open(pipe, os.O_RDONLY)  # which waits until the work has it open
-    here.close()
+    os.close(line)
     assert select.select([read], [], [], GUARD)[0] and os.read(read, 1) == b""
     os.waitpid(pid, 0)
     os.close(read)

@@ -1,19 +1,17 @@
 """What a clean process compiled is ready before a check: the process that judges compiles nothing."""
 
-import os
 import shutil
-import socket
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
 import pytest
 from triton import knobs
 from triton.runtime import driver
 
 from backends.backend import BackendError
-from backends.gpu.apart import join, leave, serve
 from backends.gpu.child import in_child
 from backends.gpu.device import running
 from backends.gpu.device.tensors import unplaced
+from backends.gpu.testing.clean import clean_process
 from backends.parameters import parameters
 from backends.registry import REGISTRY
 from backends.triton import backend
@@ -29,27 +27,6 @@ PRODUCT = dict(M=512, N=256, K=512)
 PRODUCTS = [PRODUCT, PRODUCT | dict(K=511), PRODUCT | dict(M=1)]
 
 
-@contextmanager
-def beside(folder):
-    """Has a process beside this one compile for it."""
-    here, there = socket.socketpair()
-    folder.mkdir()
-    pid = os.fork()
-    if pid == 0:
-        here.close()
-        try:
-            serve(there.fileno(), folder)
-        finally:
-            os._exit(0)
-    there.close()
-    join(here.detach())
-    try:
-        yield
-    finally:
-        leave()
-        os.waitpid(pid, 0)
-
-
 @pytest.fixture
 def judged(nest_of, machine_of, source_of, tmp_path, monkeypatch):
     """What `work` gives of a built source's nest in a process that has a GPU, with the kernels that it compiled
@@ -59,7 +36,7 @@ def judged(nest_of, machine_of, source_of, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "run", lambda launch, nest, sizes, inputs: {})
     chip, tongue = machine_of("h200"), Triton(REGISTRY.manifest("triton"))
 
-    def told(work, source, sizes, clean=beside):
+    def told(work, source, sizes, clean=clean_process):
         nest, place = nest_of(source, **sizes), tmp_path / "judge"
         place.mkdir()
 

@@ -1,0 +1,1 @@
+"""Support for tests of GPU languages: nothing but tests may import it."""
