@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -123,25 +124,28 @@ def quality(data: Data, by_kernel: Mapping[int, Weights]) -> dict[str, dict[str,
     `pooled`, the rho of all rows relative to their kernels' times."""
     found: dict[str, dict[str, float | None]] = {}
     both: tuple[list[float], list[float]] = ([], [])
+    regrets: list[float] = []
+    offs: list[float] = []
     for k, weights in by_kernel.items():
         own = data.kernel == k
         guessed, true = predicted(data, weights)[own], data.true[own]
-        error = np.log(guessed / true)
+        regrets.append(regret(list(guessed), list(true)))
+        offs.append(float(np.exp(np.log(guessed / true).mean())))
         both[0].extend(relative(list(guessed)))
         both[1].extend(relative(list(true)))
         found[data.names[k]] = {
             "rows": float(own.sum()),
             "rho": spearman(list(guessed), list(true)),
-            "regret": regret(list(guessed), list(true)),
-            "off": float(np.exp(error.mean())),
+            "regret": regrets[-1],
+            "off": offs[-1],
         }
     rhos = [q["rho"] for q in found.values() if q["rho"] is not None]
     found["all"] = {
         "rows": float(len(data.true)),
         "rho": float(np.mean(rhos)) if rhos else None,
         "pooled": spearman(*both),
-        "regret": geometric_mean([q["regret"] for q in found.values()]),
-        "off": geometric_mean([q["off"] for q in found.values()]),
+        "regret": geometric_mean(regrets),
+        "off": geometric_mean(offs),
     }
     return found
 
@@ -194,7 +198,7 @@ def _rows(file: Path) -> list[Row]:
         ) from None
 
 
-def _text(result: Mapping[str, Mapping[str, object]]) -> str:
+def _text(result: Mapping[str, Mapping[str, Any]]) -> str:
     names = ("now", "fitted", "held out")
     lines = [f"{'kernel':18}" + "".join(f"{n + ': rho, regret, off':>32}" for n in names)]
     for kernel in result["now"]:

@@ -1,6 +1,7 @@
 """Merges result files of one suite into one, by stated rules.
 
-Of each problem or module the row of the last file that has it counts, right or not. The files are of one suite
+Of each problem or module the row of the last file that has it counts, right or not, and whole: a mode that it lacks, as
+that took too long, is not taken from an earlier row. The files are of one suite
 and one kind of GPU, of the same sizes, and of the same versions of PyTorch, Triton and the driver: else their times
 say nothing beside each other. The merged file lists the runs, and each row says which one it is of.
 """

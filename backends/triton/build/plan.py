@@ -134,10 +134,10 @@ class _Run:
                 return
             case ast.Return(None):
                 raise _Returned
-            case ast.Expr(ast.Call(ast.Subscript(ast.Name(kernel), grid))) if (
+            case ast.Expr(ast.Call(ast.Subscript(ast.Name(kernel), grid)) as call) if (
                 kernel in self.plan.kernels
             ):
-                yield self.launch(node.value, kernel, grid)
+                yield self.launch(call, kernel, grid)
             case ast.Assign([target], value):
                 self.bind(target, self.value(value))
             case ast.If(test, body, orelse):
@@ -242,14 +242,12 @@ class _Run:
                 return self.computed(node, _UNARY[type(op)], operand)
             case ast.Compare(left, operators, others):
                 before = self.value(left)
-                for op, other in zip(operators, others, strict=True):
-                    after = self.value(other)
-                    same = isinstance(op, ast.Is | ast.IsNot)  # of numbers, chance says it
-                    if type(op) not in _COMPARED or (
-                        same and not (before is None or after is None)
-                    ):
+                for comparison, other in zip(operators, others, strict=True):
+                    kind, after = type(comparison), self.value(other)
+                    same = kind in (ast.Is, ast.IsNot)  # of numbers, chance says it
+                    if kind not in _COMPARED or (same and not (before is None or after is None)):
                         _refuse(node)
-                    if not _COMPARED[type(op)](before, after):
+                    if not _COMPARED[kind](before, after):
                         return False
                     before = after
                 return True
