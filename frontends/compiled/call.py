@@ -281,12 +281,15 @@ def _unread(made: Imported) -> list[int]:
 
 def _written(made: Imported, network: Network, state: Mapping[str, torch.Tensor]) -> dict[str, str]:
     """The paths of buffers that kernels may write into as they run, and the network's buffers that
-    are written there."""
+    are written there. A caller's result is no such one: the next call would change it."""
     names = {h.path: h.name for h in made.held}
+    results = {r.key for r in made.results if r.kind == "output"}
     roots = {t.name: root for t, (root, _) in zip(made.spec.outputs, network.outputs, strict=True)}
     found: dict[str, str] = {}
     for m in made.mutations:
-        if m.result.kind != "output" or m.target not in names or m.result.key in made.counts:
+        if m.result.kind != "output" or m.target not in names:
+            continue
+        if m.result.key in made.counts or m.result.key in results:
             continue
         root, tensor = roots[m.result.key], state[str(m.target)]
         fits = tensor.is_contiguous() and tensor.numel() == prod(network.buffer(root).shape)

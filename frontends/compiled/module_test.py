@@ -72,6 +72,28 @@ def test_what_is_left_behind_is_written_where_it_lies(pair):
     assert run.state["norm.running_mean"] is module.norm.running_mean
 
 
+class Averages(nn.Module):
+    """Gives what it also keeps, as another tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x):
+        mean = self.mean * 0.5 + x
+        self.mean.copy_(mean)
+        return mean
+
+
+def test_a_result_is_not_what_the_next_call_leaves_behind(tmp_path):
+    module, x = Averages(), torch.randn(4)
+    run = compile_module(module, (x,), target="h200", folder=tmp_path)
+    first, second = run(x), run(x)
+    torch.testing.assert_close(first, x)
+    torch.testing.assert_close(second, 1.5 * x)
+    assert torch.equal(module.mean, second)
+
+
 class Remembers(nn.Module):
     """A tensor of its own that a call replaces, and does not read."""
 
