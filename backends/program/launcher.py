@@ -40,8 +40,9 @@ class TakesTensors(Protocol):
         self, file: Path, tensors: tuple[Parameter, ...], machine: Machine
     ) -> LaunchFunction:
         """What runs a source (as it was built, where its build lies beside it) on contiguous
-        tensors at that place, in the order of `tensors`: inputs, workspace, outputs. It returns
-        when the kernel has run, or stands in the device's queue; BackendError where it fails."""
+        tensors at that place, in the order of `tensors`: inputs, workspace, outputs. Shapes are numbers, the
+        same in all calls. It returns when the kernel has run, or stands in the device's queue; BackendError
+        where it fails."""
 
 
 @dataclass(frozen=True, slots=True)

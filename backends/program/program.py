@@ -63,7 +63,7 @@ class Program:
     launchers: of the network's kernels, by spec.  place: torch's name of the device.  fixed: inputs
     that stay the same tensors between calls; their elements may change.  reuse: whether all calls
     write the same results, which the next call then overwrites.  into: tensors that results, by
-    buffer, are written into, where they lie.  outside: what the network pauses for; given tensors
+    buffer, are written into, where they lie; each call gives the same views of them.  outside: what the network pauses for; given tensors
     that lie in row-major order, each gives others of that order.  unread: numbers of outputs that
     are for such calls alone, so that they may lie where an input does.  A program works in one
     workspace: two calls must not run at a time.  KernelError for a fixed input that does not fit.
@@ -100,6 +100,9 @@ class Program:
             if b.name in fixed:
                 require(fixed[b.name], b.name, b.dtype, b.shape, place)
                 self.kept[b.name] = fixed[b.name].detach()
+        self.views = tuple(
+            self.kept[name].view(sizes) if name in into else None for name, sizes in network.outputs
+        )
         self.calls = tuple(
             _Wait(step, outside[n]) if isinstance(step, Pause) else self._call(n, step)
             for n, step in network.sequence()
@@ -127,8 +130,10 @@ class Program:
                 arguments[one.at] = held[one.buffer].view(one.shape)
             call.launch(*arguments)
         return [
-            self._given_back(name, sizes, held, n in self.unread)
-            for n, (name, sizes) in enumerate(self.network.outputs)
+            self._given_back(name, sizes, held, n in self.unread) if view is None else view
+            for n, (view, (name, sizes)) in enumerate(
+                zip(self.views, self.network.outputs, strict=True)
+            )
         ]
 
     def reused(self) -> list[torch.Tensor]:

@@ -163,12 +163,13 @@ class Triton:
     def launcher(
         self, file: Path, tensors: tuple[Parameter, ...], machine: Machine
     ) -> Callable[..., None]:
-        """What runs a source on tensors at that place: the GPU's queue, or the interpreter."""
+        """What runs a source on tensors at that place: the GPU's queue, or the interpreter. All calls give
+        contiguous tensors of the dtypes and shapes that `tensors` tell."""
         if present(machine):
             from backends.triton.interpret.launch import launcher  # needs torch
 
             return launcher(file, tensors, machine)
-        return _device().tensor_launcher(file)
+        return _device().tensor_launcher(file, alike=True)
 
     def warm(self, machine: Machine) -> None:
         """Loads what compiling needs, and what interpreting needs where that is done."""

@@ -67,6 +67,7 @@ class ModuleCall:
         self.constants = {n: known(t).to(linked.place) for n, t in made.constants.items()}
         self.changed = frozenset(label(made, m.target) for m in made.mutations)
         self.held_paths = list(state)
+        self.outputs = tuple(t.name for t in made.spec.outputs)
         self.by_position = tensors_by_position(made)
         self.sized = not made.counts  # the shapes of all results are known before they are computed
         self._apart: ModuleCall | None = None
@@ -114,17 +115,18 @@ class ModuleCall:
             self._bind(state_of(made, self.source.module))
             self.source.keep()
         leaves = self._leaves(args, kwargs)
-        tensors = given(made, self.state, leaves, self.seed)
-        require_no_gradients(tensors, self.paths)
+        if torch.is_grad_enabled():
+            require_no_gradients(given(made, self.state, leaves), self.paths)
         self._require_apart(leaves)
         with torch.no_grad():
-            outputs = self._outputs({a.name: tensors[a.name] for a in made.arguments if a.name})
+            arguments = zip(made.arguments, leaves, strict=True)
+            outputs = self._outputs({a.name: leaf for a, leaf in arguments if a.name})
             for name, (count, dim) in made.counts.items():
                 outputs[name] = outputs[name].narrow(dim, 0, int(outputs[count]))
-            for target, value in left_behind(made, outputs, self.state, leaves).items():
+            found = left_behind(made, outputs, self.state, leaves, self.left_in_place)
+            for target, value in found.items():
                 place = self.state[target] if isinstance(target, str) else leaves[target]
-                if target not in self.left_in_place:
-                    place.copy_(value)
+                place.copy_(value)
         return returned(made, outputs, self.state, leaves)
 
     def _leaves(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
@@ -145,7 +147,7 @@ class ModuleCall:
             self.fixed[self.made.seed].copy_(torch.tensor([self.seed]))
             self.seed += 1
         found = self._run({name: _row_major(name, tensor) for name, tensor in arguments.items()})
-        return dict(zip((t.name for t in self.made.spec.outputs), found, strict=True))
+        return dict(zip(self.outputs, found, strict=True))
 
     def refresh(self, anyway: bool = False) -> None:
         """Computes the constants, where tensors that they are made of have changed since, as their

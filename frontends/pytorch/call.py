@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -67,9 +67,14 @@ def left_behind(
     outputs: Mapping[str, torch.Tensor],
     state: ModuleState,
     leaves: Sequence[Any],
+    besides: Collection[str | int] = (),
 ) -> dict[str | int, torch.Tensor]:
-    """The new values of buffers, by path, and of arguments, by place."""
-    return {m.target: _result(m.result, outputs, state, leaves) for m in made.mutations}
+    """The new values of buffers, by path, and of arguments, by place. besides: those that have theirs."""
+    return {
+        m.target: _result(m.result, outputs, state, leaves)
+        for m in made.mutations
+        if m.target not in besides
+    }
 
 
 def state_of(made: Imported, module: torch.nn.Module | None) -> dict[str, torch.Tensor]:

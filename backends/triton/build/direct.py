@@ -31,7 +31,7 @@ _RANGE = 2**31 - 1  # bytes
 class Direct:
     """A launch on any tensors of a kind."""
 
-    kernel: JITFunction[Any]
+    hooks: list[Any]  # of the kernel: what Triton's own way calls before each launch
     compiled: CompiledKernel  # held, so that its function stays loaded
     start: tuple[int, int, int]  # programs along each axis
     run: Any  # Triton's launcher of the kernel
@@ -68,12 +68,15 @@ def unwatched() -> bool:
 
 def kind(device: int, tensors: Sequence[Any]) -> Kind:
     """What kernels for tensors on a device depend on."""
-    found: list[object] = [device]
-    for t in tensors:
-        found += (t.shape, t.stride(), t.dtype, t.data_ptr() % 16 == 0)
+    return (*lying(device, tensors), *[(t.shape, t.stride(), t.dtype) for t in tensors])
+
+
+def lying(device: int, tensors: Sequence[Any]) -> Kind:
+    """The same, of tensors whose dtypes, shapes and order are known: where they lie."""
+    found = (device, *[t.data_ptr() % 16 == 0 for t in tensors])
     if _RANGED:
-        found += [t.untyped_storage().nbytes() <= _RANGE for t in tensors]
-    return tuple(found)
+        found += tuple(t.untyped_storage().nbytes() <= _RANGE for t in tensors)
+    return found
 
 
 def again(made: Sequence[tuple[Launched, Any, Any]]) -> list[Direct]:
@@ -95,7 +98,7 @@ def _direct(one: Launched, kernel: Any, compiled: CompiledKernel) -> Direct:
     values = tuple(bound.arguments.values())
     x, y, z = (*one.grid, 1, 1)[:3]
     return Direct(
-        kernel,
+        kernel.pre_run_hooks,
         compiled,
         (x, y, z),
         compiled.run,

@@ -96,10 +96,12 @@ KERNELS = {
 }
 
 
+@pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_launcher_is_given_what_the_ordinary_way_gives(name, chip, asked):
+def test_a_launcher_is_given_what_the_ordinary_way_gives(name, alike, chip, asked):
     file, count = HERE / "golden" / f"{name}.py", 2 if name == "split_k" else 1
-    launch, first, second = launcher(file, "time"), tensors(*KERNELS[name]), tensors(*KERNELS[name])
+    launch = launcher(file, "time", alike)
+    first, second = tensors(*KERNELS[name]), tensors(*KERNELS[name])
     launch(*first)
     assert len(asked) == count
     for each in (first, second):
@@ -148,8 +150,9 @@ def test_values_that_a_kernel_has_of_itself_are_given(chip, tmp_path):
     assert repeated[:3] == ordinary[:3] == (2, 3, 1)
 
 
-def test_tensors_that_lie_otherwise_take_other_code(chip, asked):
-    launch = launcher(SCALE, "time")
+@pytest.mark.parametrize("alike", [False, True])
+def test_tensors_that_lie_otherwise_take_other_code(chip, asked, alike):
+    launch = launcher(SCALE, "time", alike)
     even, odd = floats(), floats(at=1)
     for given in (even, odd, even, odd, [even[0], odd[1]], even):
         launch(*given)
@@ -170,8 +173,9 @@ def test_other_shapes_strides_and_dtypes_are_of_another_kind(chip, asked):
     assert [given[0] for given in chip.launched] == [1] * 9
 
 
-def test_each_device_has_its_own_function_and_each_stream_its_launches(chip, asked):
-    launch, given = launcher(SCALE, "time"), floats()
+@pytest.mark.parametrize("alike", [False, True])
+def test_each_device_has_its_own_function_and_each_stream_its_launches(chip, asked, alike):
+    launch, given = launcher(SCALE, "time", alike), floats()
     for chip.device, chip.stream in ((0, 1), (1, 2), (0, 3), (1, 4), (0, 5)):
         launch(*given)
     assert len(asked) == 2

@@ -13,7 +13,7 @@ from triton.runtime import driver
 
 from backends.backend import BackendError
 from backends.shared.python_text import plain_tree
-from backends.triton.build.direct import Direct, Kind, again, described, kind, unwatched
+from backends.triton.build.direct import Direct, Kind, again, described, kind, lying, unwatched
 from backends.triton.build.plan import Argument, Descriptor, Launched, Plan, plan_of
 
 _MOST_KNOWN = 64  # plans at different tensors, and kinds of tensors, that a launcher keeps
@@ -33,23 +33,25 @@ def load(file: Path, stage: str) -> ModuleType:
     return module
 
 
-def launcher(file: Path, stage: str) -> Launcher:
+def launcher(file: Path, stage: str, alike: bool = False) -> Launcher:
     """What launches the kernels of a source file on the nest's global tensors in order, as its `launch`
     says. Of the file's functions the kernels alone are made; BackendError(stage) where it has no
-    `launch`. Triton reads the file again later, so it must stay."""
+    `launch`. Triton reads the file again later, so it must stay. alike: whether all calls give contiguous tensors
+    of the same dtypes and shapes."""
     tree = plain_tree(file.read_text(encoding="utf-8"))
     plan = plan_of(tree)
     if plan is None:
         raise BackendError(stage, "the source has no function `launch`")
-    return Launcher(plan, _kernels(file, tree))
+    return Launcher(plan, _kernels(file, tree), alike)
 
 
 class Launcher:
     """Launches what a plan says; at tensors of known sizes it is not read again, and at tensors of a known kind
     (`direct.kind`) Triton is not asked again which kernels that takes."""
 
-    def __init__(self, plan: Plan, module: ModuleType):
+    def __init__(self, plan: Plan, module: ModuleType, alike: bool = False):
         self._plan, self._module = plan, module
+        self._kind = lying if alike else kind
         self._known: dict[object, list[Launched]] = {}
         self._direct: dict[Kind, list[Direct]] = {}
 
@@ -58,15 +60,15 @@ class Launcher:
         if plain and self._direct:
             active = driver.active
             device = active.get_current_device()
-            ready = self._direct.get(kind(device, tensors))
-            if ready is not None and not any(one.kernel.pre_run_hooks for one in ready):
+            ready = self._direct.get(self._kind(device, tensors))
+            if ready is not None and not any(one.hooks for one in ready):
                 stream = active.get_current_stream(device)
                 for one in ready:
                     one(tensors, stream)
                 return
         made = self._ordinary(tensors)
         if plain and len(self._direct) < _MOST_KNOWN and (found := again(made)):
-            self._direct[kind(driver.active.get_current_device(), tensors)] = found
+            self._direct[self._kind(driver.active.get_current_device(), tensors)] = found
 
     def _ordinary(self, tensors: tuple[Any, ...]) -> list[tuple[Launched, Any, Any]]:
         """Launches by Triton's own way. Each launch, its kernel, and what Triton gives for it."""

@@ -147,10 +147,11 @@ def _compiled(
     return launch
 
 
-def tensor_launcher(file: Path) -> Callable[..., None]:
+def tensor_launcher(file: Path, alike: bool = False) -> Callable[..., None]:
     """The source's `launch` for tensors on the GPU. The first call uses the cache that a build left
-    beside the file, if there is one."""
-    launch = launcher(file, "time")
+    beside the file, if there is one. alike: whether all calls give contiguous tensors of the same dtypes and
+    shapes."""
+    launch = launcher(file, "time", alike)
     built = file.parent / CACHE
     waiting = [built] if built.is_dir() else []
 
