@@ -33,11 +33,12 @@ NOTHING: Tensors = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A launcher's argument that each call gives: where it stands, the buffer, its shape there."""
+    """A launcher's argument that each call gives: where it stands, the buffer, its shape there; None: the
+    buffer's own."""
 
     at: int
     buffer: str
-    shape: Shape
+    shape: Shape | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,8 @@ class Program:
                 continue
             arguments: list[torch.Tensor | None] = list(call.arguments)
             for one in call.open:
-                arguments[one.at] = held[one.buffer].view(one.shape)
+                tensor = held[one.buffer]
+                arguments[one.at] = tensor if one.shape is None else tensor.view(one.shape)
             call.launch(*arguments)
         return [
             self._given_back(name, sizes, held, n in self.unread) if view is None else view
@@ -176,7 +178,8 @@ class Program:
                 arguments.append(part(self.memory, self.plan.offsets[buffer], p.dtype, sizes))
             else:
                 arguments.append(None)
-                opened.append(_Open(at, buffer, sizes))
+                own = sizes == self.buffers[buffer].shape
+                opened.append(_Open(at, buffer, None if own else sizes))
         return Launch(launcher.launch, tuple(arguments), tuple(opened))
 
 
