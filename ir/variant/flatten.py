@@ -36,11 +36,13 @@ def flatten(spec: Spec, decision: Decision) -> Spec:
 
     Every tensor that is computed with p and q becomes flat; so does an input that is read at plain
     p and q, and an output. Their memory does not change. Legal where p and q are adjacent, p first,
-    in every tensor that is computed with one of them. A reduction over one of them must be over
-    both; it becomes one reduction over the flattened index (channels and filter taps of a
+    in every input and output that is read or computed with one of them. Other tensors that are computed
+    with both get them adjacent: nobody sees the order of their dimensions. A reduction over one of them must
+    be over both; it becomes one reduction over the flattened index (channels and filter taps of a
     convolution).
     """
     outer, inner = decision.subject, str(needed(decision, "inner"))
+    spec = _adjacent(spec, outer, inner)
     known = facts(spec)
     _require_pair(spec, decision, known, outer, inner)
     name = flattened(decision)
@@ -173,6 +175,34 @@ def _place(at: tuple[Expr, ...], outer: str, inner: str) -> int | None:
         if at[k] == Index(outer) and at[k + 1] == Index(inner):
             return k
     return None
+
+
+def _adjacent(spec: Spec, outer: str, inner: str) -> Spec:
+    """The spec with the two indices side by side in what is computed with both, apart from outputs."""
+    outputs = {t.name for t in spec.outputs}
+    orders = {}
+    for e in spec.equations:
+        plain = all(isinstance(p, Index) for p in e.at) and not e.accumulate
+        both = outer != inner and {outer, inner} <= set(e.indices)
+        if e.target not in outputs and plain and both and _place(e.at, outer, inner) is None:
+            others = [i for i in e.indices if i != inner]
+            others.insert(others.index(outer) + 1, inner)
+            orders[e.target] = tuple(map(e.indices.index, others))
+    if not orders:
+        return spec
+
+    def ordered(expr: Expr) -> Expr:
+        expr = rebuilt(expr, ordered)
+        if isinstance(expr, Read) and expr.tensor in orders:
+            return replace(expr, at=tuple(expr.at[n] for n in orders[expr.tensor]))
+        return expr
+
+    def moved(e: Equation) -> Equation:
+        order = orders.get(e.target, range(len(e.at)))
+        at, sizes = tuple(e.at[n] for n in order), e.sizes and tuple(e.sizes[n] for n in order)
+        return replace(e, at=at, sizes=sizes, value=ordered(e.value))
+
+    return replace(spec, equations=tuple(map(moved, spec.equations)))
 
 
 def _require_pair(spec: Spec, decision: Decision, known: Facts, outer: str, inner: str) -> None:

@@ -156,11 +156,34 @@ def test_rows_of_a_product_may_be_flattened_with_its_batch():
     require_right(lowered(CONV, *lines, sizes=sizes, machine=WITH_TF32), sizes)
 
 
+CHANNELS_LAST = spec_of(
+    "acc[b, o, p, q] = sum(pad(x[b, p + i - 1, q + j - 1, c], 0.0) * w[i, j, o, c], c, i, j)",
+    "y[b, p, q, o] = relu(acc[b, o, p, q] + g[o])",
+    inputs="x: f32[B, P, Q, C], w: f32[3, 3, O, C], g: f32[O]",
+    result="f32[B, P, Q, O]",
+)
+
+
+@pytest.mark.parametrize("more", [(), ("split_k(acc, over=c, parts=2)",), ("kernel(acc)",)])
+def test_a_tensor_inside_gets_the_indices_adjacent(more):
+    """All images of a batch are one side of a product, although the channels lie between in the sum's own order."""
+    sizes = {"B": 3, "P": 5, "Q": 3, "C": 8, "O": 5}
+    merged = ("flatten(p, inner=q)", "flatten(b, inner=pq)")
+    lines = ("tile(bpq, size=16)", "tile(c, size=8)", "compute(acc, unit=matrix)", *more)
+    nest = require_right(
+        lowered(CHANNELS_LAST, *merged, *lines, sizes=sizes, machine=WITH_TF32), sizes
+    )
+    (dot,) = statements(nest, Dot)
+    assert dot.over == ("c", "i", "j")
+    made = formulate(CHANNELS_LAST, decisions(CHANNELS_LAST, *merged))
+    assert [e.indices for e in made.equations] == [("bpq", "o"), ("bpq", "o")]
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("flatten(j, inner=p)", "`acc` runs over one of them"),
-        ("flatten(q, inner=p)", "`acc` does not have them adjacent, in order"),
+        ("flatten(q, inner=p)", "`y` does not have them adjacent, in order"),
         ("flatten(p, inner=p)", "`p` is both of them"),
         ("flatten(c, inner=p)", "`acc` runs over one of them"),
         ("flatten(p, inner=z)", "`z` is no index"),

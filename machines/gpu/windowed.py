@@ -70,7 +70,7 @@ def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tupl
     if any(facts(spec).tensors[r.tensor].dtype == NARROW for r in (one.x, one.w)):
         return ()
     copies = (*one.packed(NARROW), *one.last(NARROW))
-    return tuple(dict.fromkeys(((*copies, *one.flat(one.positions())), copies)))
+    return tuple((*copies, *merged) for merged in one.merged())
 
 
 def of_rounded(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
@@ -78,7 +78,7 @@ def of_rounded(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
     one = _convolution(spec, sizes)
     if one is None or any(facts(spec).tensors[r.tensor].dtype != NARROW for r in (one.x, one.w)):
         return ()
-    return tuple(dict.fromkeys((one.flat(one.positions()), ())))
+    return one.merged()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,15 @@ class _Convolution:
             order = (*self.taps, *self.channels)
             if windows and (merged := self.flat(order)):
                 yield Apart((*windows, *merged), (end, *ordered(w, order), *ordered(x, order)))
+
+    def merged(self) -> tuple[Decisions, ...]:
+        """Positions as one index, with the images of a batch and without, and apart. Tiles of a side are full so: of 784 pixels
+        of ten images each they fill 61, and 7 for each image alone, whose last is nearly empty."""
+        positions = self.positions()
+        weighed = {i for p in self.w.at for i in indices(p)}
+        moved = {i for p in self.x.at for i in indices(p)} - weighed
+        every = tuple(i for i in self.e.indices if i in moved)
+        return tuple(dict.fromkeys((self.flat(positions), self.flat(every), ())))
 
     def positions(self) -> tuple[str, ...]:
         """The positions of a result that windows are at; without taps, those beside channels."""

@@ -223,11 +223,36 @@ OF_PIXELS = spec_of(
 )
 
 
-@pytest.mark.parametrize(("spec", "merged"), [(OF_ROUNDED, True), (OF_PIXELS, False)])
-def test_operands_that_were_rounded_before_are_not_copied_again(spec, merged):
+LAST = spec_of(
+    "y[b, p, q, o]: [2, 4, 8, 64] = sum(pad(x[b, p + i - 1, q + j - 1, c], 0.0) * w[i, j, o, c], c, i, j)",
+    inputs="x: tf32[2, 4, 8, 32], w: tf32[3, 3, 64, 32]",
+    result="f32[2, 4, 8, 64]",
+)
+PIXELS_LAST = spec_of(
+    "y[b, p, o]: [2, 99, 64] = sum(x[b, p, c] * w[o, c], c)",
+    inputs="x: tf32[2, 99, 32], w: tf32[64, 32]",
+    result="f32[2, 99, 64]",
+)
+STEPS_LAST = spec_of(
+    "y[b, p, q, o]: [2, 9, 9, 64] = sum(x[b, p * 2, q * 2, c] * w[o, c], c)",
+    inputs="x: tf32[2, 18, 18, 32], w: tf32[64, 32]",
+    result="f32[2, 9, 9, 64]",
+)
+FLATTENED = {
+    "channels first": (OF_ROUNDED, [["p"], []]),
+    "pixels, channels first": (OF_PIXELS, [[]]),
+    "channels last": (LAST, [["p"], ["p", "b"], []]),
+    "pixels, channels last": (PIXELS_LAST, [[], ["b"]]),
+    "every second pixel": (STEPS_LAST, [[], ["p", "b"]]),
+}
+
+
+@pytest.mark.parametrize("name", FLATTENED)
+def test_operands_that_were_rounded_before_are_not_copied_again(name):
+    spec, merged = FLATTENED[name]
     found = of_rounded(spec, {})
     assert rounded(spec, {}, ("y",)) == () and () in found
-    assert [d.verb for made in found for d in made] == (["flatten"] if merged else [])
+    assert [[d.subject for d in made if d.verb == "flatten"] for made in found] == merged
     for made in found:
         lines = (*map(str, (*launch_ends(spec), *made)), "compute(y, unit=matrix)")
         nest = lowered(spec, *lines, sizes={}, machine=WITH_TF32)
