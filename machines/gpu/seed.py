@@ -44,6 +44,7 @@ from ir.variant.expansion import reverse_scans
 from ir.variant.masks import masked_at
 from machines.gpu.boxes import in_steps_of_one, share_inside
 from machines.gpu.index_roles import last_stored, roles
+from machines.gpu.pixel_seeds import pixel_seeds
 from machines.gpu.plans import Plan, narrow_plans, short_plan, stepwise_plan, wide_plans
 from machines.gpu.quick_cost import LaunchWork, few_threads, usual_threads, work
 from machines.gpu.shared_memory import shared_bytes
@@ -165,7 +166,17 @@ class _Search:
         if recurrences(self.spec) and not alike[0].schedule.of("compute"):
             # Steps on the threads: the first has the smallest tiles, whose few threads wait longest.
             return min(alike, key=lambda f: f.us).schedule
-        return self._with_usual_share(alike[0].schedule)
+        return self._with_other_pixels(self._with_usual_share(alike[0].schedule))
+
+    def _with_other_pixels(self, schedule: Schedule) -> Schedule:
+        """A convolution of rounded operands in the tiles of pixels that a better judge than the estimate prefers."""
+        if self.cost is None:
+            return schedule
+        found = [(self._costs(schedule, inf), schedule)]
+        for share, other in pixel_seeds(self.spec, self.machine, self.bound, schedule):
+            if fits(self.spec, other, self.machine, self.sizes):
+                found.append((share * self._costs(other, inf), other))
+        return min(found, key=lambda f: f[0])[1]
 
     def _with_usual_share(self, schedule: Schedule) -> Schedule:
         """A convolution of rounded operands with as much of its product in a thread as usual; others as they are.

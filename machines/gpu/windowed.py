@@ -38,7 +38,7 @@ def windowed(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
 
     sizes: the free and the derived ones.
     """
-    one = _convolution(spec, sizes)
+    one = single_convolution(spec, sizes)
     if one is None or not one.taps:
         return ()
     return tuple(dict.fromkeys(made for made in one.choices() if made))
@@ -50,7 +50,7 @@ def depthwise(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
     found = [(e, product) for e in spec.equations if (product := contraction(e))]
     if len(found) != 1 or fills(found[0][1], facts(spec).ranges):
         return ()
-    one = _Convolution.of(spec, sizes, *found[0])
+    one = Convolution.of(spec, sizes, *found[0])
     if one is None or len(one.taps) < 2 or one.channels:
         return ()
     names, last = dimensions(spec, one.x.tensor), one.e.indices[-1]
@@ -64,7 +64,7 @@ def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tupl
     """The same for one of `sums`, whose operands may be rounded: channels last in copies that are
     rounded as they are made, so that nothing is left to do to what a product loads. Also for a
     convolution without taps, whose channels do not lie last."""
-    one = _convolution(spec, sizes)
+    one = single_convolution(spec, sizes)
     if one is None or one.e.target not in sums or one.few() or not one.last():
         return ()
     if any(facts(spec).tensors[r.tensor].dtype == NARROW for r in (one.x, one.w)):
@@ -75,10 +75,8 @@ def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tupl
 
 def of_rounded(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
     """The same for a convolution that reads operands which are rounded already."""
-    one = _convolution(spec, sizes)
-    if one is None or any(facts(spec).tensors[r.tensor].dtype != NARROW for r in (one.x, one.w)):
-        return ()
-    return one.merged()
+    one = single_convolution(spec, sizes)
+    return one.merged() if one and one.reads_rounded() else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +90,20 @@ class Apart:
 
 def filters_apart(spec: Spec, sizes: Mapping[str, int]) -> tuple[Apart, ...]:
     """Ways to have the parts of a filter made once; none where a spec is no single convolution."""
-    one = _convolution(spec, sizes)
+    one = single_convolution(spec, sizes)
     return () if one is None else tuple(dict.fromkeys(one.apart()))
 
 
-def _convolution(spec: Spec, sizes: Mapping[str, int]) -> _Convolution | None:
+def single_convolution(spec: Spec, sizes: Mapping[str, int]) -> Convolution | None:
+    """The one product of a spec as a convolution; None where it has none, or several. sizes: the free and the derived ones."""
     found = [(e, product) for e in spec.equations if (product := contraction(e))]
     ranges = facts(spec).ranges
     if len(found) != 1 or not fills(found[0][1], ranges):
         return None
-    return _Convolution.of(spec, sizes, *found[0])
+    return Convolution.of(spec, sizes, *found[0])
 
 
-class _Convolution:
+class Convolution:
     """One convolution. x: what windows slide over, or the larger, w: what weighs them.  taps: the
     reduced indices that move a window, may be none; channels: the others."""
 
@@ -123,7 +122,7 @@ class _Convolution:
     @staticmethod
     def of(
         spec: Spec, sizes: Mapping[str, int], e: Equation, product: Contraction
-    ) -> _Convolution | None:
+    ) -> Convolution | None:
         sides = [r for side in (product.a, product.b) if (r := _read(side))]
         given = {t.name for t in spec.inputs}
         if len(sides) < 2 or any(r.tensor not in given for r in sides):
@@ -133,7 +132,7 @@ class _Convolution:
         first, second = sorted(range(2), key=order.__getitem__)
         w, x, found = sides[first], sides[second], slid[second]
         taps = tuple(i for i in e.reduced if i in found)
-        return _Convolution(spec, sizes, e, x, w, taps)
+        return Convolution(spec, sizes, e, x, w, taps)
 
     def choices(self) -> Iterator[Decisions]:
         weight, windows = self.packed(), self.last()
@@ -175,6 +174,11 @@ class _Convolution:
             order = (*self.taps, *self.channels)
             if windows and (merged := self.flat(order)):
                 yield Apart((*windows, *merged), (end, *ordered(w, order), *ordered(x, order)))
+
+    def reads_rounded(self) -> bool:
+        """Whether both operands were rounded before."""
+        tensors = facts(self.spec).tensors
+        return all(tensors[r.tensor].dtype == NARROW for r in (self.x, self.w))
 
     def merged(self) -> tuple[Decisions, ...]:
         """Positions as one index, with the images of a batch and without, and apart. Tiles of a side are full so: of 784 pixels

@@ -1,0 +1,141 @@
+"""First schedules of a convolution whose operands were rounded before: other tiles of its pixels.
+
+What windows slide over is gathered: each row of a tile has an address of its own and comparisons that keep it inside, at
+each step of the sum. So tiles are tried that gather less for the same product:
+
+- boxes of a few images, rows and columns, which the chip's engine copies, and which cut the image evenly;
+- pixels of two images, where one image's pixels leave the last tile nearly empty;
+- twice as many filters beside pixels that all images have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from math import ceil, prod
+
+from ir.autoschedule.seeds import tiled
+from ir.contraction import indices
+from ir.edits.stages import copy, pipeline
+from ir.lower.verb_table import canonical
+from ir.machine import Machine
+from ir.schedule import Decision, Schedule
+from ir.spec import Spec
+from ir.variant.derived import flattened
+from machines.gpu.index_roles import extents
+from machines.gpu.role_seeds import changed
+from machines.gpu.windowed import Convolution, single_convolution
+
+KNOWN = {"compute", "copy", "flatten", "pipeline", "place", "rasterize", "threads", "tile"}
+SIDE, STEP, STAGES = 128, 32, 3  # of a product's tile and of its sum, and tiles in flight
+NARROWEST = 8  # columns of a box
+PER_THREAD = (
+    64  # elements of a product of a thread that copies boxes; twice as many of one that gathers
+)
+# Of the time model's estimate, that a tile with twice as many filters takes beside one whose sides are equal. On an H200 four
+# convolutions of VGG took 0.77, 0.77, 0.91 and 0.78 times as long so; the model said 0.96 to 1.06.
+SHARED = 0.85
+
+
+def pixel_seeds(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
+) -> Iterator[tuple[float, Schedule]]:
+    """Other tiles of a schedule's pixels, each with what its estimate is multiplied by; some may be illegal. None for other
+    kernels. sizes: the free and the derived ones."""
+    one = single_convolution(spec, sizes)
+    if one is None or not one.taps or not one.reads_rounded():
+        return
+    if {d.verb for d in first.decisions} - KNOWN or len(first.of("threads")) != 1:
+        return
+    made = _Pixels(one, first, extents(spec, sizes))
+    if not made.plain:
+        return
+    if "bulk" in machine.rendered_engines:
+        yield 1.0, made.boxes()
+    yield 1.0, made.beside()
+    if (wide := made.wide()) is not None:
+        yield SHARED, wide
+
+
+class _Pixels:
+    """A convolution, a schedule of it, and the length of each index."""
+
+    def __init__(self, one: Convolution, first: Schedule, lengths: Mapping[str, int]):
+        self.one, self.first, self.lengths = one, first, lengths
+        self.pixels = one.positions()
+        weighed = {i for p in one.w.at for i in indices(p)}
+        moved = {i for p in one.x.at for i in indices(p)}
+        self.filters = [i for i in one.e.indices if i in weighed - moved]
+        self.images = [i for i in one.e.indices if i in moved - weighed - {*self.pixels}]
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is of several images of two dimensions, whose channels fill steps and whose filters fill a side."""
+        counts = [len(x) for x in (self.filters, self.images, self.pixels, self.one.channels)]
+        if counts != [1, 1, 2, 1]:
+            return False
+        filled = self.lengths[self.filters[0]] >= SIDE
+        return filled and self.lengths[self.one.channels[0]] % STEP == 0
+
+    def boxes(self) -> Schedule:
+        """Boxes of pixels that waste the least."""
+        rows = (*self.images, *self.pixels)
+        powers = [2**n for n in range(SIDE.bit_length())]
+        shapes = [s for s in product(powers, repeat=3) if prod(s) == SIDE and s[-1] >= NARROWEST]
+        box = min(shapes, key=lambda s: (self._covered(rows, s), -s[-1]))
+        tiles = {**dict(zip(rows, box, strict=True)), self.filters[0]: SIDE}
+        moved = [copy(t.tensor, "bulk") for t in (self.one.x, self.one.w)]
+        return self._made((), tiles, SIDE * SIDE // PER_THREAD, moved)
+
+    def beside(self) -> Schedule:
+        """Pixels of two images side by side."""
+        outer, inner = self.pixels
+        merge = Decision("flatten", outer, (("inner", inner),))
+        tiles = {self.images[0]: 2, self.filters[0]: SIDE, flattened(merge): SIDE // 2}
+        return self._made((merge,), tiles, SIDE * SIDE // (2 * PER_THREAD), [])
+
+    def wide(self) -> Schedule | None:
+        """The schedule with twice as many filters; None where its pixels are not those of all images, or its tiles others."""
+        merged = [flattened(d) for d in self.first.of("flatten")]
+        (filters,) = self.filters
+        cut = {d.subject: d.number("size") for d in self.first.of("tile")}
+        if len(merged) != len(self.pixels) or self.lengths[filters] % (2 * SIDE):
+            return None
+        if (cut.get(merged[-1]), cut.get(filters)) != (SIDE, SIDE):
+            return None
+        threads = (("count", SIDE * SIDE // PER_THREAD),)
+        return changed(
+            self.first,
+            Decision("tile", filters, (("size", 2 * SIDE),)),
+            Decision("threads", self._result, threads),
+        )
+
+    def _covered(self, rows: tuple[str, ...], box: tuple[int, ...]) -> float:
+        """How many pixels boxes cover, for each that there is."""
+        pairs = [(self.lengths[i], n) for i, n in zip(rows, box, strict=True)]
+        return prod(ceil(length / n) * n / length for length, n in pairs)
+
+    @property
+    def _result(self) -> str:
+        return self.first.of("threads")[-1].subject
+
+    def _made(
+        self,
+        merges: tuple[Decision, ...],
+        tiles: Mapping[str, int],
+        threads: int,
+        moved: list[Decision],
+    ) -> Schedule:
+        """The schedule with these tiles, one tap and one step of channels after another."""
+        cuts = [tiled(i, n, "grid") for i, n in tiles.items() if n < self.lengths.get(i, n + 1)]
+        loops = [tiled(i, 1, "loop") for i in self.one.taps if self.lengths[i] > 1]
+        loops += [tiled(i, STEP, "loop") for i in self.one.channels if self.lengths[i] > STEP]
+        decided = (
+            *merges,
+            *(d for cut in (*cuts, *loops) for d in cut),
+            *self.first.of("compute"),
+            *(pipeline(t.tensor, STAGES) for t in (self.one.x, self.one.w)),
+            *moved,
+            Decision("threads", self._result, (("count", threads),)),
+        )
+        return canonical(Schedule(self.first.kernel, decided))

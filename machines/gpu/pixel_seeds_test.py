@@ -1,0 +1,106 @@
+"""Other tiles of a convolution's pixels: which are tried, and that they compute the convolution."""
+
+import numpy as np
+import pytest
+
+from ir.autoschedule.autoschedule import autoschedule
+from ir.nest.nest import Loop
+from ir.reference.inputs import random_inputs
+from ir.reference.interpret import interpret
+from ir.reference.reference import evaluate
+from machines.gpu.pixel_seeds import pixel_seeds
+from testing.samples.samples import WITH_INSTRUCTIONS, decisions, lowered, spec_of
+
+FIRST = "pad(x[b, p + i - 1, q + j - 1, c], 0.0) * w[i, j, o, c], c, i, j)"
+
+
+def convolution(result, filters=256, pixels=8):
+    """Two images and a few filters; result: the order of its indices."""
+    shape = {"b": 2, "o": filters, "p": pixels, "q": pixels}
+    return spec_of(
+        f"y[{', '.join(result)}] = sum({FIRST}",
+        inputs=f"x: tf32[2, {pixels}, {pixels}, 32], w: tf32[3, 3, {filters}, 32]",
+        result=f"f32[{', '.join(str(shape[i]) for i in result)}]",
+    )
+
+
+CHANNELS_FIRST, CHANNELS_LAST = convolution("bopq"), convolution("bpqo")
+ALONE = (
+    "flatten(p, inner=q)",
+    "tile(pq, size=64)",
+    "tile(o, size=128)",
+    "place(pq.outer, level=grid)",
+)
+MERGED = ("flatten(p, inner=q)", "flatten(b, inner=pq)", "tile(bpq, size=128)", "tile(o, size=128)")
+TAPS = (
+    "tile(i, size=1)",
+    "tile(j, size=1)",
+    "place(i.outer, level=loop)",
+    "place(j.outer, level=loop)",
+)
+PRODUCT = ("compute(y, unit=matrix)", "threads(y, count=128)")
+
+
+def found(spec, *lines):
+    first = decisions(spec, *lines, *(TAPS if lines else ()), *PRODUCT)
+    return list(pixel_seeds(spec, WITH_INSTRUCTIONS, {}, first))
+
+
+@pytest.mark.parametrize(
+    ("spec", "lines", "count"), [(CHANNELS_FIRST, ALONE, 2), (CHANNELS_LAST, MERGED, 3)]
+)
+def test_other_tiles_compute_the_convolution(spec, lines, count):
+    made = found(spec, *lines)
+    assert len(made) == count
+    inputs = random_inputs(spec, {}, np.random.default_rng(1))
+    expected = evaluate(spec, inputs, {})["y"]
+    for _, schedule in made:
+        nest = lowered(spec, *map(str, schedule.decisions), sizes={}, machine=WITH_INSTRUCTIONS)
+        assert any(isinstance(s, Loop) for s in nest.launches[0].body)
+        got = interpret(nest, inputs, {}, rounded=False)["y"]
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_boxes_cut_the_images_evenly():
+    boxes, beside, wide = (s for _, s in found(CHANNELS_LAST, *MERGED))
+    assert {str(d) for d in boxes.of("tile")} >= {"tile(o, size=128)", "tile(i, size=1)"}
+    assert [d.option("by") for d in boxes.of("copy")] == ["bulk", "bulk"]
+    assert {d.number("size") for d in beside.of("tile")} >= {128}
+    assert {str(d) for d in wide.of("tile")} >= {"tile(bpq, size=128)", "tile(o, size=256)"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "lines"),
+    [
+        (convolution("bopq", filters=64), ALONE[:2]),
+        (CHANNELS_FIRST, (*ALONE, "split_k(y, over=c, parts=2)")),
+        (
+            spec_of(
+                "y[b, o, p, q] = sum(x[b, p, q, c] * w[o, c], c)",
+                inputs="x: tf32[2, 8, 8, 32], w: tf32[128, 32]",
+                result="f32[2, 128, 8, 8]",
+            ),
+            (),
+        ),
+        (
+            spec_of(
+                f"y[b, o, p, q] = sum({FIRST}",
+                inputs="x: f32[2, 8, 8, 32], w: f32[3, 3, 128, 32]",
+                result="f32[2, 128, 8, 8]",
+            ),
+            (),
+        ),
+    ],
+    ids=["few filters", "in parts", "no windows", "not rounded"],
+)
+def test_other_kernels_have_none(spec, lines):
+    assert found(spec, *lines) == []
+
+
+@pytest.mark.parametrize(("share", "wide"), [(0.5, True), (1.5, False)])
+def test_the_better_judge_chooses(share, wide):
+    def cost(nest):
+        return share if nest.schedule.of("copy") else 1.0
+
+    schedule = autoschedule(CHANNELS_FIRST, WITH_INSTRUCTIONS, {}, cost=cost)
+    assert bool(schedule.of("copy")) == wide
