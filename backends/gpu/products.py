@@ -8,7 +8,7 @@ from backends.backend import BackendError
 from backends.gpu.blocks import Blocks
 from backends.gpu.flat_sums import FlatSum
 from backends.gpu.shapes import permuted
-from backends.gpu.tile import Joined, Masked, Product, Reshaped
+from backends.gpu.tile import Joined, Masked, Permuted, Product, Reshaped
 from backends.gpu.values import product
 from ir.spec import DTYPES, Expr, Number
 
@@ -138,10 +138,22 @@ def _scales(
 
 
 def _shaped(blocks: Blocks, side: Operand, groups: tuple[tuple[str, ...], ...]) -> Expr:
-    """An operand with the axes of each group joined to one."""
+    """An operand with the axes of each group joined to one.
+
+    Groups that lie in another order are joined before they change places: the matrix unit then reads a tile in bulk where
+    it was put. Otherwise threads fetch it from shared memory, and put it there once more.
+    """
     order = tuple(i for g in groups for i in g)
-    value = permuted(side.value, side.axes, order)
     if all(len(g) == 1 for g in groups[1:]) and len(groups[0]) < 2:
-        return value
-    shape = [product([blocks[i].wide for i in g]) for g in groups]
-    return Reshaped(value, tuple(shape if groups[0] else shape[1:]))
+        return permuted(side.value, side.axes, order)
+    kept = groups if groups[0] else groups[1:]
+    lying = tuple(sorted((g for g in kept if g), key=lambda g: side.axes.index(g[0])))
+    if len(lying) == len(kept) and tuple(i for g in lying for i in g) == side.axes != order:
+        joined = Reshaped(side.value, _sides(blocks, lying))
+        return Permuted(joined, tuple(map(lying.index, kept)))
+    return Reshaped(permuted(side.value, side.axes, order), _sides(blocks, kept))
+
+
+def _sides(blocks: Blocks, groups: tuple[tuple[str, ...], ...]) -> tuple[Expr, ...]:
+    """How many elements groups of axes have."""
+    return tuple(product([blocks[i].wide for i in g]) for g in groups)

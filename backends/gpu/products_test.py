@@ -96,6 +96,19 @@ def test_several_rows_columns_and_sums_are_joined(onto):
     product("mnpq", "mkp", "nqk", onto)
 
 
+def test_groups_of_axes_in_another_order_are_joined_before_they_change_places():
+    w = Name("value", "w")
+    (made,) = (e for e in product("mpn", "mk", "pnk", True).walk() if isinstance(e, Product))
+    match made.b:
+        case Permuted(Reshaped(value, sides), order):
+            assert (value, order) == (w, (1, 0))
+            assert [meaning(n, {}) for n in sides] == [WIDTH["p"] * WIDTH["n"], WIDTH["k"]]
+        case other:
+            raise AssertionError(other)
+    (made,) = (e for e in product("mpn", "mk", "pkn", True).walk() if isinstance(e, Product))
+    assert isinstance(made.b, Reshaped)  # `p` and `n` do not lie side by side
+
+
 @pytest.mark.parametrize("onto", [True, False])
 def test_several_batches_are_joined(onto):
     product("bcmn", "bcmk", "bckn", onto)

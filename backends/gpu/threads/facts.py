@@ -197,16 +197,23 @@ def matmul(name: Name, value: Expr, typing: Typing, widths: Mapping[str, Expr]) 
 
 def _operand(expr: Expr, typing: Typing, widths: Mapping[str, Expr]) -> Operand:
     """An operand with the axes of each group."""
+    match expr:
+        case of.Permuted(of.Reshaped() as joined, order):  # groups that lie in another order
+            lying = _operand(joined, typing, widths)
+            groups = tuple(lying.groups[n] for n in order)
+            axes = typing.axes(lying.value)
+            places = tuple(axes.index(i) for group in groups for i in group)
+            return Operand(of.Permuted(lying.value, places), groups)
     if not isinstance(expr, of.Reshaped):
         return Operand(expr, tuple((i,) for i in typing.axes(expr) if i))
-    axes = [i for i in typing.axes(expr.value) if i]
-    groups = []
+    left = [i for i in typing.axes(expr.value) if i]
+    found: list[tuple[str, ...]] = []
     for extent in expr.shape:
         group: list[str] = []
         while product([widths[i] for i in group]) != extent:
-            group.append(axes.pop(0))
-        groups.append(tuple(group))
-    return Operand(expr.value, tuple(groups))
+            group.append(left.pop(0))
+        found.append(tuple(group))
+    return Operand(expr.value, tuple(found))
 
 
 def bare(operand: Operand) -> Name | None:

@@ -52,7 +52,7 @@ def lstm_0(
             mask=mask_j[None, :, None] & mask_i[None, None, :],
             other=0.0,
         )
-        gx = tl.dot(tl.reshape(x, [4 * 16, 32]), tl.reshape(tl.permute(wi, 2, 0, 1), [32, 4 * 16]), gx, input_precision="ieee")
+        gx = tl.dot(tl.reshape(x, [4 * 16, 32]), tl.trans(tl.reshape(wi, [4 * 16, 32])), gx, input_precision="ieee")
     gx = tl.reshape(gx, [4, 16, 4, 16])
     tl.store(
         gx_ptr
