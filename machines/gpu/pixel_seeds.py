@@ -70,9 +70,10 @@ class _Pixels:
 
     @property
     def plain(self) -> bool:
-        """Whether it is of several images of two dimensions, whose channels fill steps and whose filters fill a side."""
+        """Whether it is of several images of two dimensions, which are read as such, whose channels fill steps and whose filters
+        fill a side."""
         counts = [len(x) for x in (self.filters, self.images, self.pixels, self.one.channels)]
-        if counts != [1, 1, 2, 1]:
+        if counts != [1, 1, 2, 1] or any({*self.pixels} <= {*indices(p)} for p in self.one.x.at):
             return False
         filled = self.lengths[self.filters[0]] >= SIDE
         return filled and self.lengths[self.one.channels[0]] % STEP == 0

@@ -104,3 +104,12 @@ def test_the_better_judge_chooses(share, wide):
 
     schedule = autoschedule(CHANNELS_FIRST, WITH_INSTRUCTIONS, {}, cost=cost)
     assert bool(schedule.of("copy")) == wide
+
+
+def test_pixels_that_are_read_as_one_index_stay_so():
+    spec = spec_of(
+        "y[b, o, p, q] = sum(x[b, p * 8 + q + i * 8 + j, c] * w[i, j, o, c], c, i, j)",
+        inputs="x: tf32[2, 82, 32], w: tf32[2, 2, 256, 32]",
+        result="f32[2, 256, 8, 8]",
+    )
+    assert not found(spec, *ALONE)
