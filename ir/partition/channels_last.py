@@ -67,13 +67,20 @@ def convolution_parts(e: Equation) -> tuple[Read, Read, set[str]] | None:
         return None
     reads = [_read(side) for side in (found.a, found.b)]
     for x, w in (reads, reads[::-1]):
-        if x is None or w is None or len(x.at) != len(e.at):
+        if x is None or w is None or len(x.at) + _merged(x, e) != len(e.at):
             continue
         taps = {i for p in x.at if len(indices(p)) > 1 for i in indices(p) if i in e.reduced}
         plain = all(isinstance(p, Index | Number) for p in w.at)
         if taps and plain and taps <= set(indices(w)):
             return x, w, taps
     return None
+
+
+def _merged(x: Read, e: Equation) -> int:
+    """How many dimensions of an image are not dimensions of their own (`ir/partition/flat_pixels.py`)."""
+    own = [[i for i in indices(p) if i in e.indices] for p in x.at]
+    moved = [found for p, found in zip(x.at, own, strict=True) if len(indices(p)) >= 2 * len(found)]
+    return sum(len(found) - 1 for found in moved if len(found) > 1)
 
 
 def summed_channels(spec: Spec, target: str) -> int:

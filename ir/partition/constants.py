@@ -69,7 +69,8 @@ def divided(
     if channels_last:
         flat = with_channels_last(flat, aliases, filters)
     if rounded:
-        flat = with_taps_of_phases(with_rounded_operands(flat, fixed, rounded))
+        flat, shown = with_rounded_operands(flat, fixed, rounded)
+        flat, aliases = with_taps_of_phases(flat), {**aliases, **shown}
     changing = _reading(flat, given)
     constant = _reading(flat, fixed) - changing
     apart = constant - {t.name for t in flat.outputs} - aliases.keys()

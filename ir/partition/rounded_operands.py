@@ -13,11 +13,12 @@ constant where the filter is fixed. A schedule can only make such copies by laun
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ir.contraction import contraction, indices, product
 from ir.partition.channels_last import convolution_parts
+from ir.partition.flat_pixels import FlatPixels
 from ir.partition.views import fresh
 from ir.sizes import value as number
 from ir.spec import Cast, Equation, Index, Number, Read, Spec
@@ -27,23 +28,34 @@ NARROW = "tf32"  # what operands are rounded to
 FEW = 16  # channels from which on a product is filled without taps
 
 
-def with_rounded_operands(spec: Spec, fixed: Collection[str], rounded: Collection[str]) -> Spec:
-    """A literal spec whose convolutions read rounded copies of their operands.
+def with_rounded_operands(
+    spec: Spec, fixed: Collection[str], rounded: Collection[str]
+) -> tuple[Spec, dict[str, str]]:
+    """A literal spec whose convolutions read rounded copies of their operands, and aliases that it needs: tensors that show
+    another's memory.
 
     fixed: inputs that do not change between calls.  rounded: the sums of products whose operands may be rounded.
     """
     known = facts(spec)
     taken = {t.name for t in spec.inputs} | {e.target for e in spec.equations}
     copies: dict[tuple[str, tuple[int, ...]], str] = {}
+    shown: dict[str, str] = {}
     made: list[Equation] = []
     # A copy of an input would be a kernel of its own, and whether that pays, a schedule tells.
     given = {t.name for t in spec.inputs} - set(fixed)
     for e in spec.equations:
         orders = _orders(e, known) if e.target in rounded else {}
-        if any(read.tensor in given for read in orders):
-            orders = {}
         reads: dict[Read, Read] = {}
+        if flat := _flat(e, orders, given, known):
+            name, pixels = fresh("operand", taken), fresh("operand_pixels", taken)
+            made += flat.copies(name, pixels, NARROW, known)
+            shown[pixels] = name
+            reads[flat.x] = flat.read(pixels)
+        elif any(read.tensor in given for read in orders):
+            orders = {}
         for read, order in orders.items():
+            if read in reads:
+                continue
             if (read.tensor, order) not in copies:
                 # Numbered, so that equal copies are one kernel whatever they are of.
                 copies[read.tensor, order] = fresh("operand", taken)
@@ -51,7 +63,7 @@ def with_rounded_operands(spec: Spec, fixed: Collection[str], rounded: Collectio
             at = tuple(read.at[d] for d in order)
             reads[read] = replace(read, tensor=copies[read.tensor, order], at=at)
         made.append(_reading(e, reads) if reads else e)
-    return replace(spec, equations=tuple(made))
+    return replace(spec, equations=tuple(made)), shown
 
 
 def _orders(e: Equation, known: Facts) -> dict[Read, tuple[int, ...]]:
@@ -81,6 +93,20 @@ def _orders(e: Equation, known: Facts) -> dict[Read, tuple[int, ...]]:
         x: (*(d for d in range(len(x.at)) if d != last), last),
         w: (*beside, w.at.index(Index(channel))),
     }
+
+
+def _flat(
+    e: Equation, orders: Mapping[Read, tuple[int, ...]], given: Collection[str], known: Facts
+) -> FlatPixels | None:
+    """What a convolution reads of an input as flat pixels; None where it reads another tensor, or cannot."""
+    parts = convolution_parts(e)
+    if parts is None or not orders:
+        return None
+    x, w, taps = parts
+    if x.tensor not in given or w.tensor in given:
+        return None
+    (channel,) = (i for i in e.reduced if i not in taps)
+    return FlatPixels.of(e, x, taps, channel, known)
 
 
 def _without_taps(e: Equation) -> tuple[Read, Read, set[str]] | None:

@@ -33,7 +33,7 @@ def net(*lines, channels=16, returned="z"):
 
 
 def rounded(spec):
-    return with_rounded_operands(spec, FIXED, ALL)
+    return with_rounded_operands(spec, FIXED, ALL)[0]
 
 
 def written(spec):
@@ -89,7 +89,7 @@ def test_equal_copies_of_different_tensors_are_one_kernel():
     {again}
     return z, u
 ''')
-    network = partition(with_rounded_operands(spec, {*FIXED, "w_2"}, ALL), {})
+    network = partition(with_rounded_operands(spec, {*FIXED, "w_2"}, ALL)[0], {})
     of_filters = [s.spec for s in network.steps if {"v", "w_2"} & set(s.inputs)]
     assert len(of_filters) == 2 and len(set(of_filters)) == 1
 

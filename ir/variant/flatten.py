@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ir.affine import fold_constants
+from ir.affine import affine, fold_constants
 from ir.errors import KernelError
 from ir.linear import same
 from ir.schedule import Decision
@@ -117,7 +117,7 @@ class _Pair:
         if isinstance(expr, Read) and expr.tensor in self.flat:
             k = self.flat[expr.tensor]
             first, second = expr.at[k : k + 2]
-            at = tuple(self.of(p) for p in expr.at)
+            at = tuple(self.position(p) for p in expr.at)
             if first == Index(self.outer) and second == Index(self.inner):
                 both: Expr = Index(self.name)
             elif expr.pad is None:
@@ -126,7 +126,26 @@ class _Pair:
                 # A flattened position wraps into the next row: padding could not be told from data.
                 raise _refused(self.decision, f"`{expr.tensor}` is read beyond its borders")
             return replace(expr, at=(*at[:k], both, *at[k + 2 :]))
+        if isinstance(expr, Read):
+            return replace(expr, at=tuple(self.position(p) for p in expr.at))
         return rebuilt(expr, self.of)
+
+    def position(self, expr: Expr) -> Expr:
+        """A position over the flattened index: p * Q + q is that index itself."""
+        form = affine(expr)
+        step = form.coefficient(self.inner) if form else 0
+        if form is None or not step or not isinstance(self.length, Number):
+            return self.of(expr)
+        if form.coefficient(self.outer) != step * self.length.value:
+            return self.of(expr)
+        others = [t for t in form.terms if t[0] not in (self.outer, self.inner)]
+        made, *more = [
+            Index(i) * by if by != 1 else Index(i) for i, by in [(self.name, step), *others]
+        ]
+        whole: Expr = made
+        for part in (*more, *([] if form.offset == Number(0) else [form.offset])):
+            whole = whole + part
+        return whole
 
     def reduced(self, expr: Reduce) -> Expr:
         """A reduction over both indices as one over the flattened index."""
