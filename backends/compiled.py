@@ -23,9 +23,10 @@ from ir.network import Network, Outside, Pause
 from ir.partition.alike import first_parts
 from ir.partition.canonical import stem
 from ir.partition.channels_last import summed_channels, wide_convolutions
-from ir.partition.choices import CHANNELS_LAST, Choices
+from ir.partition.choices import CHANNELS_LAST, FLAT_CHAINS, Choices
 from ir.partition.constants import divided
 from ir.partition.early_sums import with_early_sums
+from ir.partition.flat_chains import with_flat_chains
 from ir.partition.joined_taps import with_joined_taps
 from ir.partition.partition import partition
 from ir.partition.whole_vectors import with_whole_vectors
@@ -279,7 +280,12 @@ def networks(
         return partition(spec, sizes, aliases, emit, calls, kernels.ahead, takes, choices), None
     emit, ahead = kernels.emit, kernels.ahead
     before = partition(parts.before, {}, parts.aliases, emit, ahead=ahead)
-    call = partition(parts.call, {}, parts.aliases, emit, calls, ahead, kernels.takes, choices)
+    made, shown = parts.call, dict(parts.aliases)
+    flat = with_flat_chains(made, shown) if rounded else (made, shown)
+    # Only where that is chosen, until it is measured on a device.
+    if flat[0] != made and choices(FLAT_CHAINS, lambda: False):
+        made, shown = flat
+    call = partition(made, {}, shown, emit, calls, ahead, kernels.takes, choices)
     return call, before
 
 

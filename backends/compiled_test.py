@@ -8,7 +8,7 @@ from backends.compiled import Kernels, Known, built, compiled, networks
 from backends.registry import backend_for, target
 from ir.errors import KernelError
 from ir.parse.parse import parse_spec
-from ir.partition.choices import CHANNELS_LAST, Choices
+from ir.partition.choices import CHANNELS_LAST, FLAT_CHAINS, Choices
 from ir.partition.partition import partition
 from ir.reference.reference import evaluate
 from ir.sizes import shape
@@ -163,5 +163,35 @@ def test_operands_of_convolutions_are_rounded_where_they_are_computed(tmp_path):
     inputs = {t.name: rng.standard_normal(shape(t, {})).astype(np.float32) for t in TWO.inputs}
     (found,) = run(inputs)
     (expected,) = evaluate(TWO, inputs, {}).values()
+    scale = float(np.abs(expected).max())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3 * scale)
+
+
+CHAIN = parse_spec('''
+def chain(x: f32[2, 3, 32, 32], w: f32[32, 3, 3, 3], v: f32[32, 32, 3, 3]) -> f32[2, 32, 16, 16]:
+    """Two convolutions and a pooling."""
+    convolution[b, o, i, j]: [2, 32, 32, 32] = sum(pad(x[b, c, i + r - 1, j + s - 1], 0.0) * w[o, c, r, s], c, r, s)
+    y[b, o, i, j] = relu(convolution[b, o, i, j])
+    convolution_1[b, q, i, j]: [2, 32, 32, 32] = sum(pad(y[b, d, i + r - 1, j + s - 1], 0.0) * v[q, d, r, s], d, r, s)
+    z[b, q, i, j] = relu(convolution_1[b, q, i, j])
+    p[b, q, k, l]: [2, 32, 16, 16] = max(z[b, q, k * 2 + m, l * 2 + n], m=2, n=2)
+    return p
+''')
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_chains_of_convolutions_are_flat_where_that_is_chosen(flat, tmp_path):
+    machine = target("h200")
+    kernels = Kernels(machine, backend_for(machine), ("convolution",))
+    choices = Choices({FLAT_CHAINS: True} if flat else {}, asked=False)
+    call, before = networks(CHAIN, {}, {}, kernels, fixed=("w", "v"), choices=choices)
+    assert choices.made[FLAT_CHAINS] == flat
+    read = [shape(t, {}) for t in call.steps[1].spec.inputs]
+    assert read[0] == ((2 * 33 * 33, 32) if flat else (2, 32, 32, 32))
+    run = built(call, kernels, tmp_path, constants=before)
+    rng = np.random.default_rng(0)
+    inputs = {t.name: rng.standard_normal(shape(t, {})).astype(np.float32) for t in CHAIN.inputs}
+    (found,) = run(inputs)
+    (expected,) = evaluate(CHAIN, inputs, {}).values()
     scale = float(np.abs(expected).max())
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3 * scale)

@@ -2,6 +2,7 @@
 
     one:KERNEL      whether equations are one kernel, of that name, or several
     channels_last   whether convolutions have the channels of their tensors last
+    flat_chains     whether what is between convolutions in TF32 is computed in planes with zeros (`ir/partition/flat_chains.py`)
 
 A name depends on the equations alone, so equal parts of a network go the same way.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-ONE, CHANNELS_LAST = "one:", "channels_last"
+ONE, CHANNELS_LAST, FLAT_CHAINS = "one:", "channels_last", "flat_chains"
 
 
 @dataclass(frozen=True, slots=True)

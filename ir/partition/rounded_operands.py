@@ -70,7 +70,7 @@ def _orders(e: Equation, known: Facts) -> dict[Read, tuple[int, ...]]:
     """The operands of a convolution, and the orders of their dimensions in copies; none where it is none that a unit for
     TF32 takes as it is."""
     found = contraction(e)
-    parts = convolution_parts(e) or _without_taps(e)
+    parts = convolution_parts(e) or without_taps(e)
     if parts is None or found is None:
         return {}
     x, w, taps = parts
@@ -109,7 +109,7 @@ def _flat(
     return FlatPixels.of(e, x, taps, channel, known)
 
 
-def _without_taps(e: Equation) -> tuple[Read, Read, set[str]] | None:
+def without_taps(e: Equation) -> tuple[Read, Read, set[str]] | None:
     """The same as `convolution_parts` for a filter of one pixel; its dimensions beside channels have one element."""
     found = contraction(e)
     reads = [side for side in (found.a, found.b) if isinstance(side, Read)] if found else []

@@ -1,0 +1,416 @@
+"""Flat chains: what is between convolutions in TF32 that keep the size of an image is computed in planes with zeros.
+
+before: operand[b, i, j, c] = tf32(y[b, c, i, j])
+        z[b, o, i, j] = sum(pad(operand[b, i + r - 1, j + s - 1, c], 0.0) * w[r, s, o, c], c, r, s)
+        u[b, o, i, j] = relu(z[b, o, i, j] + g[o]), operand_2[b, i, j, o] = tf32(u[b, o, i, j])     where i, j < 28
+after:  operand[b, i, j, c] = tf32(where((i < 28) & (j < 28), y[b, c, i, j], 0.0))                  where i, j < 29
+        z[t, o] = sum(pad(operand_flat[t + r * 29 + s - 30, c], 0.0) * w[r, s, o, c], c, r, s)
+        u[t, o] = relu(z[t, o] + g[o])
+        operand_2[t, o] = tf32(where((t // 29 % 29 < 28) & (t % 29 < 28), u[t, o], 0.0))
+
+`operand_flat` shows the memory of `operand`. What a tile of pixels reads at one tap is then one box of a matrix, which an
+engine copies: no thread finds out where its pixels lie and whether they are outside. What is computed at places that are
+no pixels is never read. Where the first operand of a chain comes from is computed in rows as long (`y` for i, j < 29).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ir.contraction import contraction, indices, product
+from ir.partition.planes import Image, Padded, SameSize
+from ir.partition.reshaped import view
+from ir.partition.rounded_operands import NARROW
+from ir.partition.views import fresh, is_plain, is_pointwise
+from ir.recurrence import recurrences
+from ir.sizes import shape
+from ir.spec import Apply, Cast, Equation, Expr, Facts, Index, Number, Range, Read, Reduce, Spec
+from ir.verify import facts
+from ir.visit import rebuilt, reindexed, renamed
+
+MOST = 1.12  # places of planes for each pixel, beyond which the work on them is more than what is saved
+
+Places = tuple[int, int, int, int]  # the dimensions of images, channels, rows and columns
+
+
+def with_flat_chains(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
+    """A literal spec with such planes, and its aliases: tensors that show another's elements."""
+    chains = _Chains.of(spec, aliases)
+    if not chains.convolutions:
+        return spec, dict(aliases)
+    made = _Making(chains, dict(aliases))
+    for e in spec.equations:
+        made.take(e)
+    return replace(spec, equations=tuple(made.equations)), made.aliases
+
+
+@dataclass(slots=True)
+class _Chains:
+    """Which equations are computed in planes.
+
+    convolutions: by target.  flat: places of dimensions of tensors whose pixels become one index, convolutions too.
+    operands: copies that get zeros, in the order of planes.  longer: places of dimensions of tensors with longer rows.
+    """
+
+    spec: Spec
+    known: Facts
+    fixed: set[str]  # tensors that stay as they are
+    readers: dict[str, list[Equation]]
+    convolutions: dict[str, SameSize]
+    planes: dict[Image, Padded] = field(default_factory=dict)
+    flat: dict[str, Places] = field(default_factory=dict)
+    operands: dict[str, Image] = field(default_factory=dict)
+    longer: dict[str, Places] = field(default_factory=dict)
+
+    @staticmethod
+    def of(spec: Spec, aliases: Mapping[str, str]) -> _Chains:
+        known = facts(spec)
+        recurring = (t for r in recurrences(spec) for t in r.targets)
+        fixed = {t.name for t in (*spec.inputs, *spec.outputs)}
+        fixed |= {*aliases, *aliases.values(), *recurring}
+        readers: dict[str, list[Equation]] = {}
+        for e in spec.equations:
+            for source in e.sources():
+                readers.setdefault(source, []).append(e)
+        found = {e.target: SameSize.of(e, known) for e in spec.equations if e.target not in fixed}
+        convolutions = {t: one for t, one in found.items() if one is not None}
+        made = _Chains(spec, known, fixed, readers, convolutions)
+        while made.convolutions and (wrong := made.wrong()):
+            for target in wrong:
+                del made.convolutions[target]
+        return made
+
+    def image(self, tensor: str, places: Places) -> Image:
+        """The image whose size a tensor has."""
+        size = shape(self.known.tensors[tensor], {})
+        return Image(size[places[0]], size[places[2]], size[places[3]])
+
+    def plane(self, tensor: str) -> Padded:
+        """The plane of a tensor that has one."""
+        image = self.operands.get(tensor) or self.image(
+            tensor, self.flat.get(tensor) or self.longer[tensor]
+        )
+        return self.planes[image]
+
+    def wrong(self) -> set[str]:
+        """Finds what else is in planes. The convolutions for which that is not so, or does not pay."""
+        self.planes, self.flat, self.operands, self.longer = {}, {}, {}, {}
+        for one in self.convolutions.values():
+            old = self.planes.get(one.image, Padded(one.image, 0, 0))
+            (_, below), (_, beside) = one.taps
+            self.planes[one.image] = Padded(
+                one.image, max(old.below, below), max(old.beside, beside)
+            )
+        wide = {
+            t for t, one in self.convolutions.items() if not 1 < self.planes[one.image].waste < MOST
+        }
+        if wide:
+            return wide
+        copies = {e.target for e in self.spec.equations if self.is_copy(e)}
+        for e in self.spec.equations:
+            if e.target in self.convolutions:
+                one = self.convolutions[e.target]
+                self.flat[e.target] = tuple(e.indices.index(i) for i in one.names)  # type: ignore[assignment]
+            elif e.target not in copies and (places := self.pointwise(e)):
+                self.flat[e.target] = places
+        of = {t: one.x.tensor for t, one in self.convolutions.items()}
+        bad = {t for t, x in of.items() if x not in copies or not self.extend_operand(x)}
+        for e in self.spec.equations:
+            sources = [r.tensor for r in e.reads() if r.tensor in self.flat]
+            if e.target in copies and sources and self.stores_zeros(e):
+                self.operands[e.target] = self.image(e.target, (0, 3, 1, 2))
+            elif sources and not self.reads_well(e):
+                bad |= {c for s in sources for c in self.before(s)}
+        return bad
+
+    def before(self, tensor: str) -> Iterator[str]:
+        """The convolutions on which a tensor depends with nothing but pointwise equations between."""
+        if tensor in self.convolutions:
+            yield tensor
+        elif tensor in self.flat:
+            for source in self.spec.equation(tensor).sources():
+                yield from self.before(source)
+
+    def is_copy(self, e: Equation) -> bool:
+        """Whether an equation makes a rounded copy of an image with its channels last."""
+        match e.value:
+            case Cast(dtype, Read(_, at, None)) if dtype == NARROW:
+                own = e.at == (at[0], *at[2:], at[1]) if len(at) == 4 else False
+                return own and e.target not in self.fixed and is_plain(e)
+        return False
+
+    def stores_zeros(self, e: Equation) -> bool:
+        """Whether all that reads a copy may find zeros behind its rows."""
+        reads = [r for f in self.readers.get(e.target, []) for r in f.reads()]
+        return all(r.pad in (None, 0.0) for r in reads if r.tensor == e.target)
+
+    def pointwise(self, e: Equation) -> Places | None:
+        """The places of dimensions of an equation that is computed where a convolution's results are; None where it cannot."""
+        if e.target in self.fixed or e.accumulate or len(e.at) != 4 or not is_plain(e):
+            return None
+        found: set[tuple[Expr, ...]] = set()
+        for read in e.reads():
+            if read.tensor in self.flat:
+                places = self.flat[read.tensor]
+                found.add(tuple(read.at[d] for d in places))
+                if read.pad is not None or not self.same_planes(read.tensor, e):
+                    return None
+        if len(found) != 1 or not is_pointwise(e.value):
+            return None
+        (names,) = found
+        if {*names} != {*e.at}:
+            return None
+        for read in e.reads():
+            inside = {n for n in map(Index, indices_of(read)) if n in names and n != names[1]}
+            whole = read.pad is None and {*read.at} == {*e.at} and len(read.at) == 4
+            floating = self.known.tensors[read.tensor].dtype in ("f32", NARROW)
+            if inside and not (whole and floating):
+                return None
+        return tuple(e.at.index(n) for n in names)  # type: ignore[return-value]
+
+    def same_planes(self, tensor: str, e: Equation) -> bool:
+        """Whether an equation's tensor is as large as one that it reads."""
+        sizes = (shape(self.known.tensors[t], {}) for t in (tensor, e.target))
+        a, b = map(sorted, sizes)
+        return a == b
+
+    def extend_operand(self, tensor: str) -> bool:
+        """Whether the copy that a convolution reads can be stored in planes; notes what is computed in longer rows for that."""
+        e = self.spec.equation(tensor)
+        if not self.stores_zeros(e):
+            return False
+        self.operands[tensor] = self.image(tensor, (0, 3, 1, 2))
+        (source,) = e.sources()
+        return source in self.flat or self.extend(source, (0, 1, 2, 3))
+
+    def extend(self, tensor: str, places: Places) -> bool:
+        """Whether a tensor can have rows as long as those of planes; notes it, and those that its kernel computes before."""
+        if tensor in self.longer:
+            return self.longer[tensor] == places
+        if tensor in self.fixed or tensor in self.operands or tensor in self.flat:
+            return False
+        (e,) = (f for f in self.spec.equations if f.target == tensor)
+        if e.accumulate or not is_plain(e) or len(e.at) != 4:
+            return False
+        if not is_pointwise(e.value) and not isinstance(e.value, Reduce):
+            return False
+        if not all(
+            r.pad is None for f in self.readers[tensor] for r in f.reads() if r.tensor == tensor
+        ):
+            return False
+        if any(self.known.tensors[r.tensor].dtype not in ("f32", NARROW) for r in e.reads()):
+            return False
+        if any(not isinstance(n.high, Number) for f in (e,) for n in _ranges(f)):
+            return False
+        self.longer[tensor] = places
+        names = tuple(e.at[d] for d in places)
+        for read in e.reads():
+            if len(read.at) == 4 and {*read.at} == {*e.at} and read.pad is None:
+                self.extend(read.tensor, tuple(read.at.index(n) for n in names))  # type: ignore[arg-type]
+        return True
+
+    def reads_well(self, e: Equation) -> bool:
+        """Whether an equation that is not in planes can read those of tensors that are, without a kernel more."""
+        if e.target in self.flat:
+            return True
+        if any(r.pad is not None for r in e.reads() if r.tensor in self.flat):
+            return False
+        # As an epilogue it would be computed with the convolution.
+        whole = [r for r in e.reads() if r.tensor in self.flat and {*r.at} <= {*e.at}]
+        return not (e.accumulate or whole and is_pointwise(e.value)) and not (
+            isinstance(e.value, Reduce) and not _windowed(e)
+        )
+
+
+def indices_of(read: Read) -> tuple[str, ...]:
+    """The indices of a read's positions, each once."""
+    return tuple(dict.fromkeys(i for p in read.at for i in indices(p)))
+
+
+def _ranges(e: Equation) -> tuple[Range, ...]:
+    return e.value.ranges if isinstance(e.value, Reduce) else ()
+
+
+def _windowed(e: Equation) -> bool:
+    """Whether a reduction goes along windows, not along whole images."""
+    return any(len(indices(p)) > 1 for r in e.reads() for p in r.at)
+
+
+class _Making:
+    """The equations of a spec with planes, one after the other."""
+
+    def __init__(self, chains: _Chains, aliases: dict[str, str]):
+        self.chains, self.aliases, self.known = chains, aliases, chains.known
+        self.equations: list[Equation] = []
+        self.taken = {*self.known.tensors, *self.known.ranges}
+        self.shapes = {name: shape(t, {}) for name, t in self.known.tensors.items()}
+        self.images: dict[
+            str, str
+        ] = {}  # by tensor whose pixels are one index: what shows its rows
+        self.matrices: dict[str, str] = {}  # by copy with rows: what shows its pixels as one index
+
+    def take(self, e: Equation) -> None:
+        """Adds an equation in planes, or with reads of them."""
+        chains = self.chains
+        if e.target in chains.convolutions:
+            self._convolution(chains.convolutions[e.target])
+        elif e.target in chains.flat:
+            self._pointwise(e)
+        elif e.target in chains.operands:
+            self._operand(e)
+        else:
+            self._other(e)
+
+    def _convolution(self, one: SameSize) -> None:
+        e, plane = one.e, self.chains.planes[one.image]
+        place = Index(fresh(f"{e.target}_t", self.taken))
+        found = contraction(e)
+        assert found is not None
+        read = one.reading(self._matrix(one.x.tensor), place, plane)
+        body = product(tuple(read if side == one.x else side for side in (found.a, found.b)))
+        value = self._explicit(e, replace(e.reduce, body=body))
+        self._add_flat(e.target, place, Index(one.names[1]), value)
+
+    def _pointwise(self, e: Equation) -> None:
+        chains, places = self.chains, self.chains.flat[e.target]
+        place = Index(fresh(f"{e.target}_t", self.taken))
+        batch, channel, row, column = (e.at[d] for d in places)
+        split = chains.plane(e.target).split(place)
+        names = {
+            i.name: part
+            for i, part in zip((batch, row, column), split, strict=True)
+            if isinstance(i, Index)
+        }
+
+        def visit(expr: Expr) -> Expr:
+            if not isinstance(expr, Read):
+                return (
+                    names.get(expr.name, expr) if isinstance(expr, Index) else rebuilt(expr, visit)
+                )
+            if expr.tensor in chains.flat:
+                return Read(expr.tensor, (place, channel))
+            whole = len(expr.at) == 4 and {*expr.at} == {*e.at}
+            if not whole:
+                return expr
+            if expr.tensor in chains.operands:
+                return Read(self._matrix(expr.tensor), (place, channel))
+            pad = None if expr.tensor in chains.longer else 0.0
+            return Read(expr.tensor, tuple(renamed(p, names) for p in expr.at), pad=pad)
+
+        self._add_flat(e.target, place, channel, visit(e.value))
+
+    def _operand(self, e: Equation) -> None:
+        """A copy with zeros: of a tensor whose pixels are one index, so are its own."""
+        plane = self.chains.plane(e.target)
+        (read,) = e.reads()
+        if read.tensor in self.chains.flat:
+            place = Index(fresh(f"{e.target}_t", self.taken))
+            _, row, column = plane.split(place)
+            kept: Expr = Read(read.tensor, (place, e.at[3]))
+            value = Apply("where", (plane.is_pixel(row, column), kept, Number(0.0)))
+            self._add_flat(e.target, place, e.at[3], Cast(NARROW, value))
+            self.matrices[e.target] = e.target
+            return
+        e = self._renamed(e, e.at[1:3])
+        (read,) = e.reads()
+        value = Apply("where", (plane.is_pixel(e.at[1], e.at[2]), read, Number(0.0)))
+        batch, _, _, channels = self.shapes[e.target]
+        size = (batch, plane.rows, plane.pitch, channels)
+        self._add(replace(e, value=Cast(NARROW, value), sizes=tuple(map(Number, size))), size)
+
+    def _other(self, e: Equation) -> None:
+        """An equation whose rows are as long as they were, or longer."""
+        chains = self.chains
+        size = list(self.shapes[e.target])
+        moved: set[str] = set()
+        if e.target in chains.longer:
+            places, plane = chains.longer[e.target], chains.plane(e.target)
+            size[places[2]], size[places[3]] = plane.rows, plane.pitch
+            e = self._renamed(e, tuple(e.at[d] for d in places[2:]))
+            moved = {i for d in places[2:] for i in indices(e.at[d])}
+        changed = {*chains.flat, *chains.operands, *chains.longer}
+        value = (
+            e.value
+            if not changed & {*e.sources()} and not moved
+            else self._explicit(e, self._seen(e.value, moved))
+        )
+        if value == e.value and not moved:
+            self.equations.append(e)
+        else:
+            self._add(replace(e, value=value, sizes=tuple(map(Number, size))), tuple(size))
+
+    def _seen(self, expr: Expr, longer: set[str]) -> Expr:
+        """An expression that reads tensors as they are now. longer: indices that go beyond the image."""
+        if not isinstance(expr, Read):
+            return rebuilt(expr, lambda part: self._seen(part, longer))
+        places = self.chains.flat.get(expr.tensor)
+        made = expr
+        if places is not None:
+            batch, channel, row, column = (expr.at[d] for d in places)
+            made = Read(self._image(expr.tensor), (batch, row, column, channel), pad=expr.pad)
+        elif expr.tensor in self.chains.operands and len(self.shapes[expr.tensor]) == 2:
+            made = Read(self._image(expr.tensor), expr.at, pad=expr.pad)
+        beyond = bool(longer & {*indices_of(expr)})
+        if beyond and made.pad is None and expr.tensor not in self.chains.longer:
+            made = replace(made, pad=0.0)
+        elif (
+            beyond
+            and made.pad is None
+            and not all(isinstance(p, Index) or not longer & {*indices(p)} for p in expr.at)
+        ):
+            made = replace(made, pad=0.0)
+        return made
+
+    def _explicit(self, e: Equation, value: Expr) -> Expr:
+        """A value whose reductions say how far they go: what they read may be longer."""
+        if not isinstance(value, Reduce):
+            return value
+        said = {r.index for r in value.ranges}
+        more = (Range(i, Number(0), self.known.ranges[i].high) for i in value.over if i not in said)
+        return replace(value, ranges=(*value.ranges, *more))
+
+    def _renamed(self, e: Equation, at: tuple[Expr, ...]) -> Equation:
+        """An equation with new names for indices that go further than others of their name."""
+        names = {i: fresh(f"{e.target}_{i}", self.taken) for p in at for i in indices(p)}
+
+        def name(index: str) -> str:
+            return names.get(index, index)
+
+        own = tuple(reindexed(p, name) for p in e.at)
+        return replace(e, at=own, value=reindexed(e.value, name))
+
+    def _add_flat(self, target: str, place: Index, channel: Expr, value: Expr) -> None:
+        plane = self.chains.plane(target)
+        assert isinstance(channel, Index)
+        channels = int(self.known.ranges[channel.name].high.value)  # type: ignore[attr-defined]
+        size = (plane.places, channels)
+        self._add(Equation(target, (place, channel), value, sizes=tuple(map(Number, size))), size)
+
+    def _add(self, e: Equation, size: tuple[int, ...]) -> None:
+        self.equations.append(e)
+        self.shapes[e.target] = size
+
+    def _image(self, tensor: str) -> str:
+        """The name of what shows the rows of a tensor whose pixels are one index."""
+        if tensor not in self.images:
+            plane = self.chains.plane(tensor)
+            size = (plane.image.batch, plane.rows, plane.pitch, self.shapes[tensor][1])
+            self.images[tensor] = self._shown(tensor, "image", size)
+        return self.images[tensor]
+
+    def _matrix(self, tensor: str) -> str:
+        """The name of what shows the pixels of a copy as one index."""
+        if tensor not in self.matrices:
+            plane = self.chains.plane(tensor)
+            self.matrices[tensor] = self._shown(
+                tensor, "flat", (plane.places, self.shapes[tensor][3])
+            )
+        return self.matrices[tensor]
+
+    def _shown(self, tensor: str, how: str, size: tuple[int, ...]) -> str:
+        name = fresh(f"{tensor}_{how}", self.taken)
+        at = tuple(Index(fresh(f"{name}_d{d}", self.taken)) for d in range(len(size)))
+        self._add(view(name, at, size, tensor, self.shapes[tensor]), size)
+        self.aliases[name] = tensor
+        return name

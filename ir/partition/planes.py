@@ -1,0 +1,151 @@
+"""Padded planes: images with zeros stored between their rows and between them, so that pixels are one index.
+
+An image of H x W pixels has W + beside places a row, and H + below rows: windows that reach that far beyond a border
+read zeros of the image's own, or of the image before. So what a convolution reads at one tap, of any pixels one after
+another, is one piece of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ir.affine import affine
+from ir.contraction import contraction, indices
+from ir.partition.channels_last import convolution_parts
+from ir.partition.rounded_operands import FEW, NARROW, without_taps
+from ir.sizes import shape
+from ir.spec import Apply, Equation, Expr, Facts, Index, Number, Read
+
+LINE = 32  # channels of a line of 128 bytes: boxes have whole ones
+
+
+class Image(NamedTuple):
+    """The extents of images."""
+
+    batch: int
+    height: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """Images with `below` rows of zeros behind each, and `beside` zeros behind each row."""
+
+    image: Image
+    below: int
+    beside: int
+
+    @property
+    def pitch(self) -> int:
+        """Places from one row to the next."""
+        return self.image.width + self.beside
+
+    @property
+    def rows(self) -> int:
+        """Rows from one image to the next."""
+        return self.image.height + self.below
+
+    @property
+    def places(self) -> int:
+        """Places of all images."""
+        return self.image.batch * self.rows * self.pitch
+
+    @property
+    def waste(self) -> float:
+        """Places for each pixel."""
+        return self.rows * self.pitch / (self.image.height * self.image.width)
+
+    def is_pixel(self, row: Expr, column: Expr) -> Expr:
+        """Whether a place of a plane is of the image, and no stored zero."""
+        inside = [
+            part < size
+            for part, size, more in (
+                (row, self.image.height, self.below),
+                (column, self.image.width, self.beside),
+            )
+            if more
+        ]
+        return inside[0] if len(inside) == 1 else inside[0] & inside[1]
+
+    def split(self, place: Expr) -> tuple[Expr, Expr, Expr]:
+        """The image, the row and the column of a place."""
+        row = place // self.pitch
+        return place // (self.rows * self.pitch), row % self.rows, place % self.pitch
+
+
+@dataclass(frozen=True, slots=True)
+class SameSize:
+    """A convolution whose result has the size of its images, and reads a rounded operand with its channels last."""
+
+    e: Equation
+    x: Read
+    image: Image
+    names: tuple[str, str, str, str]  # indices of images, filters, rows, columns
+    taps: tuple[tuple[tuple[str, int], int], ...]  # of rows, columns: (index, step), zeros before
+
+    @staticmethod
+    def of(e: Equation, known: Facts) -> SameSize | None:
+        """None for other equations."""
+        parts = convolution_parts(e) or without_taps(e)
+        if parts is None or e.accumulate or contraction(e) is None:
+            return None
+        x, w, taps = parts
+        if len(x.at) != 4 or len(e.at) != 4 or not all(isinstance(p, Index) for p in e.at):
+            return None
+        if any(known.tensors[r.tensor].dtype != NARROW for r in (x, w)):
+            return None
+        batch, *places, channel = x.at
+        rest = [i for i in e.indices if i in indices(w) and i not in indices(x)]
+        if not isinstance(batch, Index) or not isinstance(channel, Index) or len(rest) != 1:
+            return None
+        size = shape(known.tensors[x.tensor], {})
+        extents = {i: int(known.ranges[i].high.value) for i in (*e.indices, *e.reduced)}  # type: ignore[attr-defined]
+        ways = [_way(p, n, taps, extents) for p, n in zip(places, size[1:3], strict=True)]
+        if size[3] % LINE or extents[rest[0]] < FEW or None in ways or batch.name not in e.indices:
+            return None
+        (i, *row), (j, *column) = (way for way in ways if way is not None)
+        names = (batch.name, rest[0], i, j)
+        if (
+            {*names} != {*e.indices}
+            or extents[batch.name] != size[0]
+            or channel.name not in e.reduced
+        ):
+            return None
+        moved = ((row[0], row[1]), (column[0], column[1]))
+        return SameSize(e, x, Image(*size[:3]), names, moved)  # type: ignore[arg-type]
+
+    def reading(self, name: str, place: Index, plane: Padded) -> Read:
+        """What it reads of an operand whose pixels are one index."""
+        at: Expr = place
+        before = 0
+        for ((tap, step), zeros), by in zip(self.taps, (plane.pitch, 1), strict=True):
+            if tap:
+                at = at + (Index(tap) * (step * by) if step * by > 1 else Index(tap))
+            before += zeros * by
+        if before:
+            at = Apply("sub", (at, Number(before)))
+        return Read(name, (at, self.x.at[-1]), pad=0.0 if before else None)
+
+
+def _way(
+    position: Expr, extent: int, taps: set[str], extents: Mapping[str, int]
+) -> tuple[str, tuple[str, int], int] | None:
+    """The index of the result along a dimension, the tap's and its step ('' where there is none), and how many zeros are before
+    the first pixel; None where the result is not as long as the image."""
+    form = affine(position)
+    if form is None or not isinstance(form.offset, Number):
+        return None
+    steps = dict(form.terms)
+    own = [i for i in steps if i not in taps]
+    moved = [i for i in steps if i in taps]
+    if len(own) != 1 or steps[own[0]] != 1 or len(moved) > 1 or extents.get(own[0]) != extent:
+        return None
+    zeros = -int(form.offset.value)
+    if not moved:
+        return None if zeros else (own[0], ("", 0), 0)
+    step = steps[moved[0]]
+    if step < 1 or 2 * zeros != step * (extents[moved[0]] - 1):
+        return None
+    return own[0], (moved[0], step), zeros
