@@ -42,6 +42,7 @@ from ir.variant.expansion import reverse_scans
 from ir.variant.masks import masked_at
 from machines.gpu.boxes import in_steps_of_one, share_inside
 from machines.gpu.index_roles import extents, last_stored, roles
+from machines.gpu.phase_seeds import phase_seeds
 from machines.gpu.pixel_seeds import pixel_seeds
 from machines.gpu.plans import Plan, narrow_plans, short_plan, stepwise_plan, wide_plans
 from machines.gpu.quick_cost import LaunchWork, few_threads, usual_threads, work
@@ -165,14 +166,15 @@ class _Search:
         if recurrences(self.spec) and not alike[0].schedule.of("compute"):
             # Steps on the threads: the first has the smallest tiles, whose few threads wait longest.
             return min(alike, key=lambda f: f.us).schedule
-        return self._with_other_pixels(self._with_usual_share(alike[0].schedule))
+        return self._with_other_tiles(self._with_usual_share(alike[0].schedule))
 
-    def _with_other_pixels(self, schedule: Schedule) -> Schedule:
-        """A convolution of rounded operands in the tiles of pixels that a better judge than the estimate prefers."""
+    def _with_other_tiles(self, schedule: Schedule) -> Schedule:
+        """In the tiles of pixels, or of phases, that a better judge than the estimate prefers where they were measured."""
         if self.cost is None:
             return schedule
         found = [(self._costs(schedule, inf), schedule)]
-        for share, other in pixel_seeds(self.spec, self.machine, self.bound, schedule):
+        own = self.spec, self.machine, self.bound, schedule
+        for share, other in (*pixel_seeds(*own), *phase_seeds(*own)):
             if fits(self.spec, other, self.machine, self.sizes):
                 found.append((share * self._costs(other, inf), other))
         return min(found, key=lambda f: f[0])[1]
@@ -181,9 +183,8 @@ class _Search:
         """A convolution of rounded operands with as much of its product in a thread as usual; others as they are.
 
         The estimates prefer more threads. On an H100 the convolutions of three transposed ones took 0.86 to 0.98 of the time with
-        128 threads for 128 rows and columns, and not with 256, by their profiles. Of operands in bulk a thread block takes a line
-        at a time, where two blocks then fit: on an H200 such convolutions took 1820 us with 256 threads and two lines, and 1434
-        so, where the time model expects that addresses of what is stored do not fit into registers.
+        128 threads for 128 rows and columns, and not with 256, by their profiles. Of operands in bulk a block takes a line at a time
+        where two blocks then fit: one such took 1820 us on an H200 with 256 threads, and 1434 so, for which the time model is too slow.
         """
         copies = any(d.option("dtype") == ROUNDED for d in schedule.of("pack"))
         if not copies and not any(t.dtype == ROUNDED for t in self.spec.inputs):
