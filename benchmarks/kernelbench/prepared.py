@@ -29,6 +29,7 @@ from frontends.kernelbench.problem import Problem, ProblemRun
 from frontends.kernelbench.scaled import scaled
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
+from ir.contraction import contraction
 from ir.digest import text_digest
 from ir.errors import KernelError
 from ir.network import Network
@@ -36,6 +37,7 @@ from ir.partition.canonical import stem
 from ir.partition.choices import Choices
 from ir.spec import DTYPES
 from ir.variant.derived import copy_of
+from ir.variant.precision import NARROW
 from search.record.program import network_digest
 from search.whole.ways import Networks
 from speciate.records import known_network
@@ -124,6 +126,10 @@ def _precisions(run: Compiled) -> set[str]:
         copies = {copy_of(d): d.option("dtype") for d in nest.schedule.of("pack")}
         read = ((e, t) for e in nest.variant.equations for t in e.sources())
         found |= {f"{stem(e.target)}: {copies[t]}" for e, t in read if copies.get(t)}
+        # What another kernel rounded, or what was rounded before calls, has no decision here.
+        before = {t.name for t in nest.spec.inputs if t.dtype == NARROW}
+        summed = (e for e in nest.variant.equations if contraction(e))
+        found |= {f"{stem(e.target)}: {NARROW}" for e in summed if before & {*e.sources()}}
     return found
 
 

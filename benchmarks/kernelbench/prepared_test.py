@@ -33,6 +33,19 @@ def test_products_are_said_to_be_rounded_wherever_that_is_done(lines, said):
     assert _precisions(SimpleNamespace(kernels={SPEC: SimpleNamespace(nest=nest)})) == said
 
 
+def test_what_another_kernel_rounded_is_said_too():
+    spec = spec_of(
+        "convolution_2[m, n] = sum(x[m, k] * w[k, n], k)",
+        "y[m, n] = convolution_2[m, n] + 1.0",
+        inputs="x: tf32[M, K], w: tf32[K, N]",
+        result="f32[M, N]",
+    )
+    nest = lowered(spec, sizes={"M": 20, "K": 32, "N": 24}, machine=WITH_TF32)
+    assert _precisions(SimpleNamespace(kernels={spec: SimpleNamespace(nest=nest)})) == {
+        "convolution: tf32"
+    }
+
+
 @pytest.mark.parametrize(
     ("channels", "least", "said"), [(8, 0, "tf32"), (8, 16, "tf32x3"), (16, 16, "tf32")]
 )
