@@ -68,7 +68,8 @@ class _Chains:
         known = facts(spec)
         recurring = (t for r in recurrences(spec) for t in r.targets)
         fixed = {t.name for t in (*spec.inputs, *spec.outputs)}
-        fixed |= {*aliases, *aliases.values(), *recurring}
+        added = (e.target for e in spec.equations if e.accumulate)
+        fixed |= {*aliases, *aliases.values(), *recurring, *added}
         readers: dict[str, list[Equation]] = {}
         for e in spec.equations:
             for source in e.sources():
@@ -147,7 +148,7 @@ class _Chains:
 
     def pointwise(self, e: Equation) -> Places | None:
         """The places of dimensions of an equation that is computed where a convolution's results are; None where it cannot."""
-        if e.target in self.fixed or e.accumulate or len(e.at) != 4 or not is_plain(e):
+        if e.target in self.fixed or len(e.at) != 4 or not is_plain(e):
             return None
         found: set[tuple[Expr, ...]] = set()
         for read in e.reads():
@@ -190,8 +191,8 @@ class _Chains:
             return self.longer[tensor] == places
         if tensor in self.fixed or tensor in self.operands or tensor in self.flat:
             return False
-        (e,) = (f for f in self.spec.equations if f.target == tensor)
-        if e.accumulate or not is_plain(e) or len(e.at) != 4:
+        e = self.spec.equation(tensor)
+        if not is_plain(e) or len(e.at) != 4 or any(f.accumulate for f in self.readers[tensor]):
             return False
         if not is_pointwise(e.value) and not isinstance(e.value, Reduce):
             return False
@@ -214,11 +215,11 @@ class _Chains:
         """Whether an equation that is not in planes can read those of tensors that are, without a kernel more."""
         if e.target in self.flat:
             return True
-        if any(r.pad is not None for r in e.reads() if r.tensor in self.flat):
+        if e.accumulate or any(r.pad is not None for r in e.reads() if r.tensor in self.flat):
             return False
         # As an epilogue it would be computed with the convolution.
         whole = [r for r in e.reads() if r.tensor in self.flat and {*r.at} <= {*e.at}]
-        return not (e.accumulate or whole and is_pointwise(e.value)) and not (
+        return not (whole and is_pointwise(e.value)) and not (
             isinstance(e.value, Reduce) and not _windowed(e)
         )
 
@@ -330,15 +331,12 @@ class _Making:
             e = self._renamed(e, tuple(e.at[d] for d in places[2:]))
             moved = {i for d in places[2:] for i in indices(e.at[d])}
         changed = {*chains.flat, *chains.operands, *chains.longer}
-        value = (
-            e.value
-            if not changed & {*e.sources()} and not moved
-            else self._explicit(e, self._seen(e.value, moved))
-        )
-        if value == e.value and not moved:
+        if not moved and not changed & {*e.sources()}:
             self.equations.append(e)
-        else:
-            self._add(replace(e, value=value, sizes=tuple(map(Number, size))), tuple(size))
+            return
+        # Explicit, as what is read may be longer.
+        value = self._explicit(e, self._seen(e.value, moved))
+        self._add(replace(e, value=value, sizes=tuple(map(Number, size))), tuple(size))
 
     def _seen(self, expr: Expr, longer: set[str]) -> Expr:
         """An expression that reads tensors as they are now. longer: indices that go beyond the image."""
