@@ -282,8 +282,7 @@ def networks(
     before = partition(parts.before, {}, parts.aliases, emit, ahead=ahead)
     made, shown = parts.call, dict(parts.aliases)
     flat = with_flat_chains(made, shown) if rounded else (made, shown)
-    # Only where that is chosen, until it is measured on a device.
-    if flat[0] != made and choices(FLAT_CHAINS, lambda: False):
+    if flat[0] != made and choices(FLAT_CHAINS, lambda: True):
         made, shown = flat
     call = partition(made, {}, shown, emit, calls, ahead, kernels.takes, choices)
     return call, before

@@ -180,10 +180,10 @@ def chain(x: f32[2, 3, 32, 32], w: f32[32, 3, 3, 3], v: f32[32, 32, 3, 3]) -> f3
 
 
 @pytest.mark.parametrize("flat", [False, True])
-def test_chains_of_convolutions_are_flat_where_that_is_chosen(flat, tmp_path):
+def test_chains_of_convolutions_are_flat_if_not_chosen_otherwise(flat, tmp_path):
     machine = target("h200")
     kernels = Kernels(machine, backend_for(machine), ("convolution",))
-    choices = Choices({FLAT_CHAINS: True} if flat else {}, asked=False)
+    choices = Choices({} if flat else {FLAT_CHAINS: False}, asked=False)
     call, before = networks(CHAIN, {}, {}, kernels, fixed=("w", "v"), choices=choices)
     assert choices.made[FLAT_CHAINS] == flat
     read = [shape(t, {}) for t in call.steps[1].spec.inputs]
