@@ -7,11 +7,7 @@ What is known after each stage is written into a file, so that it is there when 
 from __future__ import annotations
 
 import copy
-import json
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +15,10 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
-from backends.backend import BackendError
 from backends.compiled import Compiled, Kernels, built
 from benchmarks.attempts import serving
 from benchmarks.kernelbench.verdict import ThreeResults, verdict
+from benchmarks.notes import Notes
 from frontends.kernelbench.problem import Problem, ProblemRun
 from frontends.kernelbench.scaled import scaled
 from frontends.pytorch.bound import BoundCall, Run
@@ -30,15 +26,12 @@ from frontends.pytorch.call import state_of
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
 from frontends.pytorch.redrawn import redrawn
-from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.partition.partition import partition
 from ir.reference.reference import evaluate_storage
 from ir.spec import Spec
 
 SEEDS = (0, 1)
-ELSEWHERE = ("build", "run")  # stages that compilers and interpreters do
-MOST_WORDS = 400  # characters of a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +45,11 @@ class ProblemAttempt:
     backend: str | None = None  # None: the target's first
 
 
-class Notes:
-    """A row under construction: what a file knows of an attempt, with the stage it is in.
-
-    clock: for how long all stages take; else each has the one that fits it.
-    """
-
-    def __init__(self, file: Path, clock: Callable[[], float] | None = None):
-        self.file, self.clock = file, clock
-        self.row: dict[str, Any] = {"correct": False}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """A stage, and how long it takes, in seconds: of this process, which other work on the
-        machine does not lengthen, or by the clock where other processes do the stage's work."""
-        self.note(stage=name)
-        clock = self.clock or (time.perf_counter if name in ELSEWHERE else time.process_time)
-        began = clock()
-        yield
-        self.note(**{f"{name}_s": round(clock() - began, 3)})
-
-    def note(self, **facts: Any) -> None:
-        self.row |= facts
-        self.file.write_text(json.dumps(self.row), encoding="utf-8")
-
-
 def attempt(task: ProblemAttempt) -> dict[str, Any]:
     """The row of a problem; whatever goes wrong with it is its reason."""
     notes = Notes(task.notes)
-    try:
-        with tempfile.TemporaryDirectory(prefix="problem-") as folder:
-            _attempt(task, notes, Path(folder))
-    except BackendError as error:
-        notes.note(reason=f"{error.stage}: {error.reason}"[:MOST_WORDS])
-    except KernelError as error:
-        notes.note(reason=str(error)[:MOST_WORDS])
-    except Exception as error:  # the problem is code of others
-        notes.note(reason=f"{type(error).__name__}: {error}"[:MOST_WORDS])
+    with notes.faults(), tempfile.TemporaryDirectory(prefix="problem-") as folder:
+        _attempt(task, notes, Path(folder))
     return notes.row
 
 

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import argparse
 import copy
-import ctypes
-import os
-import signal
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from heapq import nlargest
@@ -22,24 +18,23 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from backends.backend import BackendError
 from backends.program.saved import saved_network
 from backends.program.sealed import unseal
 from benchmarks.called import CALL, GRAPH, best
+from benchmarks.contest_process import hold, options_of, row_of
 from benchmarks.device_lock import DeviceLock, compilers_take_turns
-from benchmarks.kernelbench.attempt import MOST_WORDS, Notes
 from benchmarks.kernelbench.check import ProblemCheck
 from benchmarks.kernelbench.kernels import BuiltKernels
 from benchmarks.kernelbench.opponents import opponents, time_fields
 from benchmarks.kernelbench.prepared import PROBLEM, RECORD
 from benchmarks.kernelbench.suite import SEED, fault
 from benchmarks.kernelbench.venue import Venue, facts, venue
+from benchmarks.notes import MOST_WORDS, Notes
 from benchmarks.timing import RaceTimes, TimedCall, steadiest
 from frontends.compiled.module import CompiledModule
 from frontends.compiled.saved import call_of
 from frontends.kernelbench.problem import Problem
 from frontends.pytorch.call import state_of
-from ir.errors import KernelError
 
 SETS = 3  # of inputs that calls go around
 SETS_BYTES = 4 << 30  # that they may take together
@@ -47,7 +42,6 @@ GRAPH_BYTES = 1 << 30  # of inputs and workspace, up to which a call is captured
 COPIES = ("Memcpy", "Memset")  # what a device's copy engine does, and no kernel
 LONGEST = 8  # kernels whose times a row tells
 NAME = 60  # characters of a kernel's name in a row
-_SET_PDEATHSIG = 1
 
 
 def machine_facts(rehearsed: bool) -> dict[str, Any]:
@@ -57,19 +51,11 @@ def machine_facts(rehearsed: bool) -> dict[str, Any]:
 
 def contest(asked: argparse.Namespace) -> dict[str, Any]:
     """The row of a problem; whatever goes wrong with it is its reason. asked: the options of this program."""
-    notes = Notes(asked.notes, time.perf_counter)
-    lock = DeviceLock(asked.work / "device.lock", asked.ask, asked.answer)
-    try:
-        with torch.no_grad():
-            _Contest(asked, notes, venue(asked.rehearse), lock).held()
-    except BackendError as error:
-        notes.note(correct=False, reason=f"{error.stage}: {error.reason}"[:MOST_WORDS])
-    except KernelError as error:
-        notes.note(correct=False, reason=str(error)[:MOST_WORDS])
-    except Exception as error:  # the problem is code of others, and so is a kernel
-        words = f"{type(error).__name__}: {error}"
-        notes.note(correct=False, reason=words[:MOST_WORDS])
-    return notes.row
+    return row_of(asked, _held)
+
+
+def _held(asked: argparse.Namespace, notes: Notes, lock: DeviceLock) -> None:
+    _Contest(asked, notes, venue(asked.rehearse), lock).held()
 
 
 class _Contest:
@@ -220,27 +206,14 @@ def _shifted(item: Any, turn: int) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The program: writes the row of a problem."""
-    ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    asked = _parser().parse_args(arguments)
-    if os.getppid() != asked.parent:
-        return 1
-    contest(asked)
-    return 0
+    return hold(_parser().parse_args(arguments), _held)
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="benchmarks.kernelbench.contest")
+    made = options_of("benchmarks.kernelbench.contest")
     made.add_argument("--folder", required=True, type=Path, help="the prepared problem's")
     made.add_argument("--kernels", required=True, type=Path, help="the folder of all built ones")
-    made.add_argument("--work", required=True, type=Path, help="where processes take turns")
-    made.add_argument("--notes", required=True, type=Path, help="the file for the row")
-    made.add_argument("--baselines", required=True, help="beside eager")
-    made.add_argument("--compile-seconds", required=True, type=float, help="for one of them")
-    made.add_argument("--parent", required=True, type=int, help="the process that started this")
-    made.add_argument("--ask", type=int, help="a descriptor to the run")
-    made.add_argument("--answer", type=int, help="a descriptor from it")
     made.add_argument("--strict", action="store_true", help="a wrong result is not timed")
-    made.add_argument("--rehearse", action="store_true")
     return made
 
 

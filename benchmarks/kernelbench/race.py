@@ -9,7 +9,6 @@ What runs is code of others: the checkout's.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import shutil
@@ -27,6 +26,7 @@ from typing import Any, NoReturn
 from backends.program.sealed import unseal
 from backends.registry import backend_for, target
 from benchmarks import device as machine_room
+from benchmarks.contest_process import contested
 from benchmarks.crew import Crew
 from benchmarks.kernelbench.contest import machine_facts
 from benchmarks.kernelbench.kernels import KernelBuild, build, jobs
@@ -268,23 +268,15 @@ class _Race:
     def contested(self, folder: Path, strict: bool, baselines: str) -> Row:
         """The row of a contest; what is known of it where its process ended. strict, baselines: options of
         the program."""
+        asked, work = self.asked, self.asked.work.resolve()
+        options = [f"--folder={folder.resolve()}", f"--kernels={work / 'kernels'}"]
+        options += [f"--work={work}", f"--baselines={baselines}"]
+        options += [f"--compile-seconds={asked.compile_seconds}"]
+        options += ["--strict"] if strict else []
+        options += ["--rehearse"] if asked.rehearse else []
+        program, limit = "benchmarks.kernelbench.contest", asked.problem_seconds
         with tempfile.TemporaryDirectory(prefix="contest-") as place:
-            notes, log = Path(place) / "row.json", Path(place) / "log"
-            work = self.asked.work.resolve()
-            command = [sys.executable, "-m", "benchmarks.kernelbench.contest"]
-            command += [f"--folder={folder.resolve()}", f"--kernels={work / 'kernels'}"]
-            command += [f"--work={work}", f"--notes={notes}", f"--baselines={baselines}"]
-            command += [f"--compile-seconds={self.asked.compile_seconds}"]
-            command += [f"--parent={os.getpid()}", *(["--strict"] if strict else [])]
-            command += ["--rehearse"] if self.asked.rehearse else []
-            around = {**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)}
-            with log.open("ab") as file:
-                reason = self.crew.run(command, around, self.asked.problem_seconds, file.fileno())
-            known: Row = json.loads(notes.read_text("utf-8")) if notes.is_file() else {}
-            if reason:
-                last = log.read_text("utf-8", "replace").strip().splitlines()[-1:]
-                known |= {"correct": False, "reason": f"{reason}: {''.join(last)}"[:400]}
-            return known
+            return contested(self.crew, program, options, {}, limit, Path(place), "row")
 
     def put(self, row: Row) -> None:
         with self.lock:

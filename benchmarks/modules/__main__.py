@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import json
 import os
 import secrets
 import sys
@@ -25,6 +24,7 @@ from typing import Any
 from backends.registry import backend_for, target
 from benchmarks import device as machine_room
 from benchmarks.baselines import MODES
+from benchmarks.contest_process import contested
 from benchmarks.crew import Crew
 from benchmarks.kernelbench.contest import machine_facts
 from benchmarks.modules.catalogue import chosen
@@ -156,39 +156,27 @@ class _Run:
 
     def contested(self, entry: Entry, seconds_each: float) -> Row:
         """What a process of its own makes of a module; what is known of it where that ended."""
-        notes = self.asked.work / f"{entry.name}.json"
-        log = self.asked.work / f"{entry.name}.log"
-        notes.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "benchmarks.modules.contest", f"--module={entry.name}"]
-        command += [f"--target={self.asked.target}", f"--work={self.asked.work.resolve()}"]
-        command += [f"--notes={notes.resolve()}", f"--seed={self.seed}", f"--parent={os.getpid()}"]
-        command += [f"--baselines={self.asked.baselines}"]
-        command += [f"--compile-seconds={self.asked.compile_seconds}"]
-        command += [f"--seconds-each={seconds_each}"]
-        command += [f"--{name}" for name in ("tiny", "rehearse") if getattr(self.asked, name)]
-        limit = self.asked.limit + OVERHEAD * seconds_each
+        asked = self.asked
+        options = [f"--module={entry.name}", f"--target={asked.target}", f"--seed={self.seed}"]
+        options += [f"--work={asked.work.resolve()}", f"--baselines={asked.baselines}"]
+        options += [f"--compile-seconds={asked.compile_seconds}", f"--seconds-each={seconds_each}"]
+        options += [f"--{name}" for name in ("tiny", "rehearse") if getattr(asked, name)]
+        limit = asked.limit + OVERHEAD * seconds_each
         limit *= 2 if seconds_each else 1  # it may wait for another search
         began = time.monotonic()
-        with log.open("ab") as file:
-            reason = self.crew.run(command, self.environment(), limit, file.fileno())
-        found: Row = json.loads(notes.read_text("utf-8")) if notes.is_file() else {}
-        found["took_s"] = round(time.monotonic() - began, 1)
-        if reason and not found.get("reason"):
-            last = log.read_text("utf-8", "replace").strip().splitlines()[-1:]
-            found |= {"correct": False, "reason": f"{reason}: {''.join(last)}"[:400]}
-        return found
+        program, around = "benchmarks.modules.contest", self.environment()
+        found = contested(self.crew, program, options, around, limit, asked.work, entry.name)
+        return found | {"took_s": round(time.monotonic() - began, 1)}
 
     def environment(self) -> dict[str, str]:
         """Of the processes: each may use twice its share of the cores to compile, as they seldom all
         do so at once."""
         threads = max(1, 2 * (os.cpu_count() or 1) // max(1, self.asked.workers))
-        given = {
+        return {
             "TORCHINDUCTOR_COMPILE_THREADS": str(threads),
             "TORCHINDUCTOR_CACHE_DIR": str((self.asked.work / "inductor").resolve()),
             "HF_HUB_OFFLINE": "1",
         }
-        around = {**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)}
-        return given | around
 
     def put(self, row: Row) -> bool:
         """Writes a row, but not of a module whose process this run ended itself."""

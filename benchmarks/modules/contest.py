@@ -8,9 +8,7 @@ CUDA graph of that call; the faster counts.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
-import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -23,27 +21,25 @@ from typing import Any
 import torch
 
 import speciate
-from backends.backend import BackendError
 from benchmarks import device as machine_room
 from benchmarks.baselines import COMPILE_MODES
 from benchmarks.called import CALL, GRAPH, against, best, our_fields
+from benchmarks.contest_process import hold, options_of
 from benchmarks.device_lock import DeviceLock, compilers_take_turns, running_limit
-from benchmarks.kernelbench.attempt import MOST_WORDS, Notes
 from benchmarks.kernelbench.contest import COPIES
 from benchmarks.kernelbench.venue import Venue, venue
 from benchmarks.modules.catalogue import ENTRIES
 from benchmarks.modules.check import checked
 from benchmarks.modules.entry import Arguments, MadeModule
+from benchmarks.notes import MOST_WORDS, Notes
 from benchmarks.race import stepped
 from benchmarks.timing import RaceTimes, TimedCall, steadiest
 from ir.digest import text_digest
-from ir.errors import KernelError
 from speciate import CompiledModule
 
 EAGER, GRAPHED = "eager", "reduce_overhead"  # the latter has CUDA graphs of its own
 SETS = 3  # of arguments that calls go around
 SETS_BYTES = 2 << 30  # that they may take together
-_SET_PDEATHSIG = 1
 
 
 class Contest:
@@ -253,47 +249,28 @@ def alive() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) - int(began) / os.sysconf("SC_CLK_TCK")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The program; whatever goes wrong with the module is the reason of its row."""
-    ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    asked = _parser().parse_args(arguments)
-    if os.getppid() != asked.parent:
-        return 1
-    notes = Notes(asked.notes, time.perf_counter)
+def held(asked: argparse.Namespace, notes: Notes, lock: DeviceLock) -> None:
+    """A contest, or a search in its place."""
     notes.note(start_s=round(alive(), 1))
     machine_room.full_precision()
-    lock = DeviceLock(asked.work / "device.lock", asked.ask, asked.answer)
-    try:
-        with torch.no_grad():
-            contest = Contest(asked, notes, venue(asked.rehearse), lock)
-            contest.searched() if asked.seconds_each else contest.held()
-    except BackendError as error:
-        notes.note(correct=False, reason=f"{error.stage}: {error.reason}"[:MOST_WORDS])
-    except KernelError as error:
-        notes.note(correct=False, reason=str(error)[:MOST_WORDS])
-    except Exception as error:  # the module is code of others, and so is a kernel
-        notes.note(correct=False, reason=f"{type(error).__name__}: {error}"[:MOST_WORDS])
-        raise
-    return 0
+    contest = Contest(asked, notes, venue(asked.rehearse), lock)
+    contest.searched() if asked.seconds_each else contest.held()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The program; whatever goes wrong with the module is the reason of its row."""
+    return hold(_parser().parse_args(arguments), held)
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="benchmarks.modules.contest")
+    made = options_of("benchmarks.modules.contest")
     made.add_argument("--module", required=True)
     made.add_argument("--target", required=True)
-    made.add_argument("--work", required=True, type=Path, help="where built things stay")
-    made.add_argument("--notes", required=True, type=Path, help="the file for the row")
     made.add_argument("--seed", required=True, type=int)
-    made.add_argument("--baselines", required=True)
-    made.add_argument("--compile-seconds", required=True, type=float)
     made.add_argument(
         "--seconds-each", default=0.0, type=float, help="of search, and nothing else is done"
     )
-    made.add_argument("--parent", required=True, type=int, help="the process that started this")
-    made.add_argument("--ask", required=True, type=int, help="a descriptor to the run")
-    made.add_argument("--answer", required=True, type=int, help="a descriptor from it")
     made.add_argument("--tiny", action="store_true")
-    made.add_argument("--rehearse", action="store_true")
     return made
 
 
