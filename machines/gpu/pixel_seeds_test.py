@@ -113,3 +113,28 @@ def test_pixels_that_are_read_as_one_index_stay_so():
         result="f32[2, 256, 8, 8]",
     )
     assert not found(spec, *ALONE)
+
+
+ONE_INDEX = spec_of(
+    "y[t, o] = sum(pad(x[t + i * 9 + j - 10, c], 0.0) * w[i, j, o, c], c, i, j)",
+    inputs="x: tf32[162, 64], w: tf32[3, 3, 128, 64]",
+    result="f32[162, 128]",
+)
+
+
+def test_all_taps_of_a_few_channels_follow_one_another():
+    channels = ("tile(c, size=32)", "place(c.outer, level=loop)")
+    grid = ("tile(t, size=64)", "tile(o, size=64)", "place(t.outer, level=grid)")
+    ((share, schedule),) = found(ONE_INDEX, *grid, "place(o.outer, level=grid)", *channels)
+    assert share < 1
+    nest = lowered(ONE_INDEX, *map(str, schedule.decisions), sizes={}, machine=WITH_INSTRUCTIONS)
+    loops = [s.index for s in nest.launches[0].statements() if isinstance(s, Loop)]
+    assert loops == ["c", "i", "j"]
+    inputs = random_inputs(ONE_INDEX, {}, np.random.default_rng(1))
+    got = interpret(nest, inputs, {}, rounded=False)["y"]
+    np.testing.assert_allclose(got, evaluate(ONE_INDEX, inputs, {})["y"], rtol=1e-9, atol=1e-9)
+
+
+def test_nothing_moves_where_all_channels_are_one_step():
+    grid = ("tile(t, size=64)", "tile(o, size=64)", "place(t.outer, level=grid)")
+    assert found(ONE_INDEX, *grid, "place(o.outer, level=grid)") == []
