@@ -282,7 +282,9 @@ def networks(
     before = partition(parts.before, {}, parts.aliases, emit, ahead=ahead)
     made, shown = parts.call, dict(parts.aliases)
     flat = with_flat_chains(made, shown) if rounded else (made, shown)
-    if flat[0] != made and choices(FLAT_CHAINS, lambda: True):
+    # By itself only where an engine copies what is one piece of memory then: it is measured there alone.
+    engine = "bulk" in kernels.machine.rendered_engines
+    if flat[0] != made and choices(FLAT_CHAINS, lambda: engine):
         made, shown = flat
     call = partition(made, {}, shown, emit, calls, ahead, kernels.takes, choices)
     return call, before

@@ -179,11 +179,14 @@ def chain(x: f32[2, 3, 32, 32], w: f32[32, 3, 3, 3], v: f32[32, 32, 3, 3]) -> f3
 ''')
 
 
-@pytest.mark.parametrize("flat", [False, True])
-def test_chains_of_convolutions_are_flat_if_not_chosen_otherwise(flat, tmp_path):
-    machine = target("h200")
+@pytest.mark.parametrize(
+    ("name", "given", "flat"),
+    [("h200", {}, True), ("h200", {FLAT_CHAINS: False}, False), ("a100", {}, False)],
+)
+def test_chains_of_convolutions_are_flat_where_an_engine_copies_them(name, given, flat, tmp_path):
+    machine = target(name)
     kernels = Kernels(machine, backend_for(machine), ("convolution",))
-    choices = Choices({} if flat else {FLAT_CHAINS: False}, asked=False)
+    choices = Choices(given, asked=False)
     call, before = networks(CHAIN, {}, {}, kernels, fixed=("w", "v"), choices=choices)
     assert choices.made[FLAT_CHAINS] == flat
     read = [shape(t, {}) for t in call.steps[1].spec.inputs]
