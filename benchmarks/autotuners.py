@@ -37,6 +37,7 @@ from benchmarks.against_float64 import exact, judge
 from benchmarks.baselines import BASELINES
 from benchmarks.entrant import ROOT
 from benchmarks.inputs import draw
+from benchmarks.notes import MOST_WORDS
 from benchmarks.results import Table, put, read, save
 from benchmarks.shapes import shape_key
 from benchmarks.timing import TimedCall, measure, steadiest
@@ -60,7 +61,6 @@ FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 SETS = 3  # of inputs that calls go around
 GRACE = 600.0  # seconds beyond those of searching, for one kernel
-MOST_WORDS = 400  # of a reason
 # Of the seconds of a search, those that Helion's compilers may take for a configuration. It builds a hundred at first,
 # times none of them before all are built or given up, and gives up after 60 s unless it is told: of a few with large
 # tiles, Triton takes longer than all of the budget.

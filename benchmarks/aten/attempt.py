@@ -18,6 +18,7 @@ from benchmarks.aten.agreement import PROPERTIES, fault
 from benchmarks.aten.call import OperatorCall
 from benchmarks.aten.samples import calls, op_tables
 from benchmarks.attempts import serving
+from benchmarks.notes import MOST_WORDS
 from frontends.aten.against import meta_of, tensors_of
 from frontends.aten.apply import apply
 from frontends.builder import Builder
@@ -31,7 +32,6 @@ from ir.spec import Spec
 if not (torch.version.cuda or torch.version.hip):
     op_tables()
 
-MOST_WORDS = 400  # characters of a reason
 DIRECT = ("allclose", "polar")  # a bool and complex numbers, which no exported graph returns
 ALIKE = "nothing is computed"  # the error of a call whose result is its argument
 

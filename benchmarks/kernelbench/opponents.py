@@ -13,11 +13,11 @@ import torch
 from benchmarks.called import against, our_fields
 from benchmarks.device_lock import running_limit
 from benchmarks.kernelbench.venue import Venue
+from benchmarks.notes import MOST_WORDS
 from benchmarks.race import stepped
 from benchmarks.timing import RaceTimes, TimedCall
 
 CHEAP = 0.75  # of the seconds for a mode, up to which a further one is raced too
-MOST_WORDS = 400  # of a reason
 GRAPHS = "reduce_overhead"  # the mode that records CUDA graphs
 
 

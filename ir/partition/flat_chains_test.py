@@ -9,12 +9,11 @@ import pytest
 from ir.parse.parse import parse_spec
 from ir.partition.flat_chains import with_flat_chains
 from ir.partition.partition import partition
-from ir.partition.planes import Image, Padded, SameSize
+from ir.partition.planes import Image, Padded
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
 from ir.reference.stepwise import evaluate as evaluate_network
 from ir.spec import Index
-from ir.verify import facts
 
 H, W = 20, 24
 FIRST = (
@@ -119,11 +118,8 @@ def test_what_a_convolution_reads_at_a_tap_is_a_row_of_a_matrix():
     assert (read.at, read.pad) == ((place, Index("c")), 0.0)
     assert aliases == {"operand_flat": "operand", "u_image": "u"}
     steps = [set(s.outputs) for s in partition(made, {}, aliases).steps]
-    assert steps == [
-        {"operand"},
-        {"u"},
-        {"p"},
-    ]  # the first image is stored with zeros by its own kernel
+    # The first image is stored with zeros by its own kernel.
+    assert steps == [{"operand"}, {"u"}, {"p"}]
 
 
 STATISTICS = "p[o]: [32] = sum(z[b, o, i, j], b, i, j)"
@@ -163,12 +159,3 @@ def test_small_images_would_be_mostly_zeros(monkeypatch):
     assert waste == (H + 1) * (W + 1) / (H * W)
     assert flat(spec, waste, monkeypatch) == (spec, {})
     assert flat(spec, waste + 1e-3, monkeypatch)[0] != spec
-
-
-def test_convolutions_of_the_same_size():
-    spec = NETS["five taps"]
-    known = facts(spec)
-    found = {e.target: SameSize.of(e, known) for e in spec.equations}
-    assert {t for t, one in found.items() if one} == {"z", "t"}
-    assert found["t"].names == ("b", "o", "i", "j")
-    assert found["t"].taps == ((("r5", 1), 2), (("s5", 1), 2))

@@ -32,9 +32,8 @@ from machines.gpu.windowed import Convolution, single_convolution
 KNOWN = {"compute", "copy", "flatten", "pipeline", "place", "rasterize", "threads", "tile"}
 SIDE, STEP, STAGES = 128, 32, 3  # of a product's tile and of its sum, and tiles in flight
 NARROWEST = 8  # columns of a box
-PER_THREAD = (
-    64  # elements of a product of a thread that copies boxes; twice as many of one that gathers
-)
+# Elements of a product of a thread that copies boxes; twice as many of one that gathers.
+PER_THREAD = 64
 # Of the time model's estimate, that a tile with twice as many filters takes beside one whose sides are equal. On an H200 four
 # convolutions of VGG took 0.77, 0.77, 0.91 and 0.78 times as long so; the model said 0.96 to 1.06.
 SHARED = 0.85
