@@ -44,7 +44,7 @@ def launch(x, y):
 
 def test_a_bench_times_and_compares_with_the_first_schedule(tmp_path, monkeypatch):
     # The processor runs no kernels of Triton, so the launch is a function of PyTorch.
-    monkeypatch.setattr(device, "launcher", lambda file, stage: load(file, stage).launch)
+    monkeypatch.setattr(device, "launcher", lambda file, stage, _: load(file, stage).launch)
     bench = TimingBench(Processor(), "cpu")
     sizes = {"M": 8, "K": 16}
     nest = lowered("softmax", "tile(m, size=1)", "place(m.outer, level=grid)", sizes=sizes)
