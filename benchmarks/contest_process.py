@@ -15,6 +15,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +86,13 @@ def row_of(asked: argparse.Namespace, held: Held) -> Row:
     """The row of a contest; whatever goes wrong is its reason, as its subject is code of others, and so are kernels."""
     notes = Notes(asked.notes, time.perf_counter)
     lock = DeviceLock(asked.work / "device.lock", asked.ask, asked.answer)
-    with notes.faults(), torch.no_grad():
-        try:
-            held(asked, notes, lock)
-        except Exception:
-            traceback.print_exc()  # into the log
-            raise
+    with notes.faults(), ExitStack() as ended, torch.no_grad():
+        ended.push(_traced)
+        held(asked, notes, lock)
     return notes.row
+
+
+def _traced(_: object, error: BaseException | None, __: object) -> None:
+    """Puts where something went wrong into the log."""
+    if isinstance(error, Exception):
+        traceback.print_exception(error)

@@ -106,7 +106,7 @@ def test_groups_of_axes_in_another_order_are_joined_before_they_change_places():
         case other:
             raise AssertionError(other)
     (made,) = (e for e in product("mpn", "mk", "pkn", True).walk() if isinstance(e, Product))
-    assert isinstance(made.b, Reshaped)  # `p` and `n` do not lie side by side
+    assert isinstance(made.b, Reshaped)  # `p` and `n` are not adjacent
 
 
 @pytest.mark.parametrize("onto", [True, False])

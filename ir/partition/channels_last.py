@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
 from ir.affine import affine
 from ir.contraction import contraction, indices
@@ -74,6 +75,28 @@ def convolution_parts(e: Equation) -> tuple[Read, Read, set[str]] | None:
         if taps and plain and taps <= set(indices(w)):
             return x, w, taps
     return None
+
+
+class Window(NamedTuple):
+    """How a window moves along a dimension of an image, from pixel to pixel."""
+
+    out: str  # index of the result
+    tap: str  # empty where the window has one
+    step: int  # from one tap to the next
+    offset: int  # of the first tap of the first window
+
+
+def window(position: Expr, taps: Collection[str]) -> Window | None:
+    """The window that is read at a position; None where it does not move so."""
+    form = affine(position)
+    if form is None or not isinstance(form.offset, Number):
+        return None
+    own = [term for term in form.terms if term[0] not in taps]
+    moved = [term for term in form.terms if term[0] in taps]
+    if len(own) != 1 or own[0][1] != 1 or len(moved) > 1 or any(step < 1 for _, step in moved):
+        return None
+    tap, step = moved[0] if moved else ("", 0)
+    return Window(own[0][0], tap, step, int(form.offset.value))
 
 
 def _merged(x: Read, e: Equation) -> int:

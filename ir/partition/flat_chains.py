@@ -166,7 +166,7 @@ class _Chains:
         if {*names} != {*e.at}:
             return None
         for read in e.reads():
-            inside = {n for n in map(Index, indices_of(read)) if n in names and n != names[1]}
+            inside = {n for n in map(Index, indices(read)) if n in names and n != names[1]}
             whole = read.pad is None and {*read.at} == {*e.at} and len(read.at) == 4
             floating = self.known.tensors[read.tensor].dtype in ("f32", NARROW)
             if inside and not (whole and floating):
@@ -205,7 +205,7 @@ class _Chains:
             return False
         if any(self.known.tensors[r.tensor].dtype not in ("f32", NARROW) for r in e.reads()):
             return False
-        if any(not isinstance(n.high, Number) for f in (e,) for n in _ranges(f)):
+        if any(not isinstance(n.high, Number) for n in _ranges(e)):
             return False
         self.longer[tensor] = places
         names = tuple(e.at[d] for d in places)
@@ -225,11 +225,6 @@ class _Chains:
         return not (whole and is_pointwise(e.value)) and not (
             isinstance(e.value, Reduce) and not _windowed(e)
         )
-
-
-def indices_of(read: Read) -> tuple[str, ...]:
-    """The indices of a read's positions, each once."""
-    return tuple(dict.fromkeys(i for p in read.at for i in indices(p)))
 
 
 def _ranges(e: Equation) -> tuple[Range, ...]:
@@ -352,14 +347,9 @@ class _Making:
             made = Read(self._image(expr.tensor), (batch, row, column, channel), pad=expr.pad)
         elif expr.tensor in self.chains.operands and len(self.shapes[expr.tensor]) == 2:
             made = Read(self._image(expr.tensor), expr.at, pad=expr.pad)
-        beyond = bool(longer & {*indices_of(expr)})
-        if beyond and made.pad is None and expr.tensor not in self.chains.longer:
-            made = replace(made, pad=0.0)
-        elif (
-            beyond
-            and made.pad is None
-            and not all(isinstance(p, Index) or not longer & {*indices(p)} for p in expr.at)
-        ):
+        beyond = bool(longer & {*indices(expr)})
+        moved = any(longer & {*indices(p)} and not isinstance(p, Index) for p in expr.at)
+        if beyond and made.pad is None and (moved or expr.tensor not in self.chains.longer):
             made = replace(made, pad=0.0)
         return made
 

@@ -17,8 +17,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
 
-from ir.affine import affine
 from ir.contraction import indices
+from ir.partition.channels_last import window
 from ir.partition.reshaped import view
 from ir.sizes import value as number
 from ir.spec import Cast, Equation, Expr, Facts, Index, Number, Read
@@ -129,13 +129,10 @@ def _way(
     e: Equation, position: Expr, extent: int, taps: Collection[str], known: Facts
 ) -> _Way | None:
     """How windows move along a dimension of `extent` places; None where they do not move from pixel to pixel."""
-    form = affine(position)
-    if form is None or len(form.terms) != 2 or not isinstance(form.offset, Number):
+    found = window(position, taps)
+    if found is None or not found.tap or found.out not in e.indices:
         return None
-    (tap, step), (out, by) = sorted(form.terms, key=lambda term: term[0] not in taps)
-    if tap not in taps or out not in e.indices or by != 1 or step < 1:
-        return None
-    offset = int(form.offset.value)
+    out, tap, step, offset = found
     lengths = [number(known.ranges[i].high, {}) for i in (out, tap)]
     before = max(0, -offset)
     start = max(0, offset)

@@ -11,14 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ir.affine import affine
 from ir.contraction import contraction, indices
-from ir.partition.channels_last import convolution_parts
+from ir.partition.channels_last import convolution_parts, window
+from ir.partition.flat_pixels import LINE
 from ir.partition.rounded_operands import FEW, NARROW, without_taps
 from ir.sizes import shape
 from ir.spec import Apply, Equation, Expr, Facts, Index, Number, Read
-
-LINE = 32  # channels of a line of 128 bytes: boxes have whole ones
 
 
 class Image(NamedTuple):
@@ -134,18 +132,10 @@ def _way(
 ) -> tuple[str, tuple[str, int], int] | None:
     """The index of the result along a dimension, the tap's and its step ('' where there is none), and how many zeros are before
     the first pixel; None where the result is not as long as the image."""
-    form = affine(position)
-    if form is None or not isinstance(form.offset, Number):
+    found = window(position, taps)
+    if found is None or extents.get(found.out) != extent:
         return None
-    steps = dict(form.terms)
-    own = [i for i in steps if i not in taps]
-    moved = [i for i in steps if i in taps]
-    if len(own) != 1 or steps[own[0]] != 1 or len(moved) > 1 or extents.get(own[0]) != extent:
+    reach = found.step * (extents[found.tap] - 1) if found.tap else 0
+    if -2 * found.offset != reach:
         return None
-    zeros = -int(form.offset.value)
-    if not moved:
-        return None if zeros else (own[0], ("", 0), 0)
-    step = steps[moved[0]]
-    if step < 1 or 2 * zeros != step * (extents[moved[0]] - 1):
-        return None
-    return own[0], (moved[0], step), zeros
+    return found.out, (found.tap, found.step), -found.offset

@@ -197,7 +197,7 @@ def _place(at: tuple[Expr, ...], outer: str, inner: str) -> int | None:
 
 
 def _adjacent(spec: Spec, outer: str, inner: str) -> Spec:
-    """The spec with the two indices side by side in what is computed with both, apart from outputs."""
+    """The spec with the two indices adjacent in what is computed with both, apart from outputs."""
     outputs = {t.name for t in spec.outputs}
     orders = {}
     for e in spec.equations:

@@ -70,8 +70,7 @@ class _Pixels:
     def __init__(self, one: Convolution, first: Schedule, lengths: Mapping[str, int]):
         self.one, self.first, self.lengths = one, first, lengths
         self.pixels = one.positions()
-        weighed = {i for p in one.w.at for i in indices(p)}
-        moved = {i for p in one.x.at for i in indices(p)}
+        weighed, moved = {*indices(one.w)}, {*indices(one.x)}
         self.filters = [i for i in one.e.indices if i in weighed - moved]
         self.images = [i for i in one.e.indices if i in moved - weighed - {*self.pixels}]
 
@@ -110,7 +109,7 @@ class _Pixels:
         return self._made((), tiles, SIDE * SIDE // PER_THREAD, moved)
 
     def beside(self) -> Schedule:
-        """Pixels of two images side by side."""
+        """Pixels of two images in one tile."""
         outer, inner = self.pixels
         merge = Decision("flatten", outer, (("inner", inner),))
         tiles = {self.images[0]: 2, self.filters[0]: SIDE, flattened(merge): SIDE // 2}

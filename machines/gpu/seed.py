@@ -172,12 +172,10 @@ class _Search:
         """In the tiles of pixels, or of phases, that a better judge than the estimate prefers where they were measured."""
         if self.cost is None:
             return schedule
-        found = [(self._costs(schedule, inf), schedule)]
         own = self.spec, self.machine, self.bound, schedule
-        for share, other in (*pixel_seeds(*own), *phase_seeds(*own)):
-            if fits(self.spec, other, self.machine, self.sizes):
-                found.append((share * self._costs(other, inf), other))
-        return min(found, key=lambda f: f[0])[1]
+        tried = ((1.0, schedule), *pixel_seeds(*own), *phase_seeds(*own))
+        # What does not lower costs without end.
+        return min(tried, key=lambda one: one[0] * self._costs(one[1], inf))[1]
 
     def _with_usual_share(self, schedule: Schedule) -> Schedule:
         """A convolution of rounded operands with as much of its product in a thread as usual; others as they are.
@@ -193,8 +191,9 @@ class _Search:
         if fewer is None and schedule.of("copy"):
             fewer = self._with_fewer_threads(self._in_lines(schedule))
             return fewer or schedule
-        worse = fewer is None or self._taken(fewer) > NO_WORSE * self._taken(schedule)
-        return schedule if fewer is None or worse else fewer
+        if fewer is None or self._taken(fewer) > NO_WORSE * self._taken(schedule):
+            return schedule
+        return fewer
 
     def _taken(self, schedule: Schedule) -> float:
         """What a schedule of one product costs."""
@@ -405,10 +404,10 @@ class _Search:
         if prod(counts.values()) <= 2 * self.machine.parallel:
             return
         for rows, columns in plan.roles.sides:
-            tiled = [[i for i in counts if i in side and counts[i] > 1] for side in (rows, columns)]
-            if plan.roles.taps and any(len(side) > 1 for side in tiled):
+            cut = [[i for i in counts if i in side and counts[i] > 1] for side in (rows, columns)]
+            if plan.roles.taps and any(len(side) > 1 for side in cut):
                 return
-            for row, column in product(*tiled):
+            for row, column in product(*cut):
                 if counts[row] >= 2 * GROUP_SIZE and counts[column] >= GROUP_SIZE // 2:
                     yield Decision("rasterize", row, (("size", GROUP_SIZE), ("over", column)))
                     return

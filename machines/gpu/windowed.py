@@ -184,8 +184,7 @@ class Convolution:
         """Positions as one index, with the images of a batch and without, and apart. Tiles of a side are full so: of 784 pixels
         of ten images each they fill 61, and 7 for each image alone, whose last is nearly empty."""
         positions = self.positions()
-        weighed = {i for p in self.w.at for i in indices(p)}
-        moved = {i for p in self.x.at for i in indices(p)} - weighed
+        moved = {*indices(self.x)} - {*indices(self.w)}
         every = tuple(i for i in self.e.indices if i in moved)
         return tuple(dict.fromkeys((self.flat(positions), self.flat(every), ())))
 
