@@ -4,6 +4,9 @@ Of each problem or module the row of the last file that has it counts, right or 
 that took too long, is not taken from an earlier row. The files are of one suite
 and one kind of GPU, of the same sizes, and of the same versions of PyTorch, Triton and the driver: else their times
 say nothing beside each other. The merged file lists the runs, and each row says which one it is of.
+
+A run that only searched for what an earlier one raced adds its search to that row. The row stays of the earlier run, and its
+search says which run it is of.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ SUITES: Mapping[str, tuple[Put, Write]] = {
 }
 ALIKE = ("suite", "sizes", "harness", "machine", "driver", "versions")  # what runs have in common
 TOLD = ("command", "date", "clocks_mhz")  # what the merged file says of each run
-RUNS = "runs"
+RUNS, SEARCHED = "runs", "searched"
 EXAMPLES = """
 examples:
   python3 -m benchmarks.merge first.json second.json --out=merged.json
@@ -65,11 +68,38 @@ def merged(files: Sequence[Path]) -> tuple[dict[str, Any], list[Row]]:
         runs += table.get(RUNS) or [{name: table.get(name) for name in TOLD}]
         put, _ = SUITES[table["suite"]]
         for row in table["rows"]:
-            put(rows, {**row, "run": first + row.get("run", 0)})
-    counted = [{**run, "rows": sum(r["run"] == n for r in rows)} for n, run in enumerate(runs)]
+            # A run that went on with a merged file has rows of others, but not the list of their runs.
+            here = {**row, "run": first + (row.get("run", 0) if RUNS in table else 0)}
+            put(rows, _beside(here, rows))
+    counted = [{**run, "rows": _of_run(rows, n)} for n, run in enumerate(runs)]
     command = "python3 -m benchmarks.merge RUN.json ... --out=FILE"
     last = max(str(run["date"]) for run in runs)
     return {"command": command, "date": last, **head, RUNS: counted}, rows
+
+
+def _beside(row: Row, rows: Sequence[Row]) -> Row:
+    """The row of a run as it is beside those before: as it is, or the earlier one of the same race, with a search that is new."""
+    same = next((r for r in rows if _raced(r) == _raced(row)), None)
+    if same is None:
+        return row
+    search = row.get(SEARCHED)
+    if search is None or _search(search) == _search(same.get(SEARCHED, {})):
+        return same
+    return {**same, SEARCHED: {"run": row["run"], **search}}
+
+
+def _raced(row: Row) -> Row:
+    """What a race says in a row."""
+    return {n: v for n, v in row.items() if n not in ("run", SEARCHED)}
+
+
+def _search(found: Mapping[str, Any]) -> Row:
+    return {n: v for n, v in found.items() if n != "run"}
+
+
+def _of_run(rows: Sequence[Row], run: int) -> int:
+    """How many rows, or searches of rows, are of a run."""
+    return sum(run in (r["run"], r.get(SEARCHED, {}).get("run")) for r in rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

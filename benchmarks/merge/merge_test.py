@@ -60,6 +60,22 @@ def test_a_merged_file_can_be_merged_again(run, tmp_path):
     assert [r["rows"] for r in table["runs"]] == [1, 0, 1]
 
 
+def test_a_search_is_added_to_the_row_of_an_earlier_race(run, tmp_path):
+    base = run("a.json", [row(1, 5.0), row(2, 6.0)])
+    assert merge(tmp_path, base, run("b.json", [row(3, 7.0)]))[0] == 0
+    before = json.loads((tmp_path / "out.json").read_text())
+    (tmp_path / "out.json").rename(tmp_path / "both.json")
+    searched = {"correct": True, "us": 4.0, "speedup": 2.5}
+    rows = [{**r, "searched": searched} if r["number"] == 1 else r for r in before["rows"]]
+    again = run("c.json", rows, command="search")  # it went on with the merged file
+    code, table = merge(tmp_path, str(tmp_path / "both.json"), again)
+    assert code == 0 and [r["run"] for r in table["rows"]] == [0, 0, 1]
+    assert table["rows"][0] == {**row(1, 5.0), "run": 0, "searched": {"run": 2, **searched}}
+    assert [r["rows"] for r in table["runs"]] == [2, 1, 1]
+    (tmp_path / "out.json").rename(tmp_path / "all.json")
+    assert merge(tmp_path, str(tmp_path / "all.json"), again)[1]["rows"] == table["rows"]
+
+
 @pytest.mark.parametrize("other", [{"machine": "another GPU"}, {"versions": {"torch": "3"}}])
 def test_unlike_runs_are_refused_and_nothing_is_written(run, tmp_path, capsys, other):
     files = run("a.json", [row(1, 5.0)]), run("b.json", [row(1, 4.0)], **other)
