@@ -1,5 +1,6 @@
 """Work on all cores gives what one process gives, in order, whatever becomes of the processes."""
 
+import gc
 import os
 import signal
 from itertools import islice
@@ -67,3 +68,9 @@ def test_processes_end_where_results_are_not_awaited(two_cores):
     found.close()
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+def test_collections_are_rare_in_these_processes_alone(two_cores):
+    before = gc.get_threshold()
+    found = list(on_all_cores(lambda _: gc.get_threshold()[0], range(4)))
+    assert min(found) > before[0] and gc.get_threshold() == before

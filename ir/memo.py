@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import wraps
+from operator import attrgetter
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
 MOST = 64  # results that a function keeps
@@ -35,6 +36,36 @@ def by_identity(
         return result
 
     return found
+
+
+def by_parts(
+    *fields: str,
+) -> Callable[[Callable[[Value, *More], Result]], Callable[[Value, *More], Result]]:
+    """Memoises a function of an immutable value that asks some of its fields only, two or more, by the identity of what these
+    hold: a value that was replaced in other fields has the same result. Further arguments are small
+    and are compared by equality. Nobody may change a result."""
+    held = attrgetter(*fields)
+
+    def memoised(function: Callable[[Value, *More], Result]) -> Callable[[Value, *More], Result]:
+        kept: dict[tuple[Hashable, ...], tuple[tuple[Any, ...], Result]] = {}
+
+        @wraps(function)
+        def found(value: Value, *more: *More) -> Result:
+            parts = held(value)
+            key = (*map(id, parts), *more)
+            known = kept.get(key)
+            if known is not None:
+                return known[1]
+            result = function(value, *more)
+            if len(kept) >= MOST:
+                kept.clear()
+            # Keep the parts alive too, so that no other object gets the id of one.
+            kept[key] = (parts, result)
+            return result
+
+        return found
+
+    return memoised
 
 
 class Recent(Generic[Value, Result]):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ir.memo import MOST, Keeping, Recent, by_identity, kept
+from ir.memo import MOST, Keeping, Recent, by_identity, by_parts, kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +108,33 @@ def test_recent_results_are_dropped_when_they_become_too_many():
     for key in "abc":
         found.put(one, key, key)
     assert [found.get(one, key) for key in "abc"] == [None, None, "c"]
+
+
+@dataclass(frozen=True, slots=True)
+class Three:
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    other: int = 0
+
+
+def test_values_that_were_replaced_in_other_fields_share_results():
+    asked = []
+
+    @by_parts("a", "b")
+    def sums(value, more):
+        asked.append(value)
+        return sum(value.a) + sum(value.b) + more
+
+    one = Three((1, 2), (3, 4))
+    assert [sums(one, 0), sums(replace(one, other=1), 0), sums(one, 5)] == [10, 10, 15]
+    assert asked == [one, one]
+    assert sums(replace(one, b=(3, 5)), 0) == 11 and sums(replace(one, a=(0, 0)), 0) == 7
+
+
+def test_only_so_many_results_of_parts_are_kept():
+    asked = []
+    keep = by_parts("a", "b")(lambda value: asked.append(value))
+    values = [Three((n,), (n,)) for n in range(MOST + 1)]
+    for value in (*values, values[0]):
+        keep(value)
+    assert asked == [*values, values[0]]

@@ -26,8 +26,9 @@ def transposed_products(launch: Launch, blocks: Blocks) -> frozenset[Dot]:
     brings operands into their order by itself."""
     if not (blocks.rules.k_last and blocks.rules.flat_sums):
         return frozenset()
-    values = {v.name: v for v in launch.values}
-    bulk, ends = _in_bulk(launch), _ends(launch)
+    if not (bulk := _in_bulk(launch)):
+        return frozenset()
+    values, ends = {v.name: v for v in launch.values}, _ends(launch)
     dots = [s for s in launch.statements() if isinstance(s, Dot)]
     summed = {*_summed_in_loops(launch.once), *_summed_in_loops(launch.body)}
     return frozenset(

@@ -42,7 +42,7 @@ def frame(spec: Spec, schedule: Schedule, machine: Machine) -> Frame:
     told = told_apart(spec.equations, schedule)
     key = (
         schedule.kernel,
-        *[d if told or not _is_size(d) else d.subject for d in schedule.decisions],
+        *[d if d.subject in told or not _is_size(d) else d.subject for d in schedule.decisions],
     )
     known = _FRAMES.get(spec, None) or _FRAMES.put(spec, None, Recent(MOST))
     return known.get(machine, key) or known.put(machine, key, _frame(spec, schedule, machine))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ir.errors import KernelError
 from ir.lower.launches import Segment, Tiling
@@ -14,7 +13,7 @@ from ir.machine import Machine
 from ir.memo import Recent
 from ir.nest.nest import GridAxis, Launch, Load, Parameter, Repeat, parameter
 from ir.recurrence import Recurrence
-from ir.schedule import Schedule
+from ir.schedule import Decision, Schedule
 from ir.sizes import free_sizes
 from ir.spec import Facts, Spec, Tensor
 
@@ -23,6 +22,7 @@ SEGMENTS = 32  # whose launches are kept
 # Verbs that a launch is built without: where launches end, how indices are cut, and what a machine
 # decides on a launch as a whole.
 AROUND = ("kernel", "tile", "place", "rasterize", *OF_LAUNCH)
+OF_TENSOR = ("pipeline", "copy")  # verbs that change nothing where their tensor is not used
 _LAUNCHES: Recent[Segment, Recent[Machine, OpenLaunch]] = Recent(SEGMENTS)
 
 
@@ -36,9 +36,7 @@ def launch(
 ) -> OpenLaunch:
     """The launch of a segment, built once for schedules that do not differ in what is inside it."""
     found = _remembered(spec, facts, schedule, machine, segment, cut)
-    fields = machine.model.launch_fields(schedule, segment, cut)
-    same = all(getattr(found.launch, name) == value for name, value in fields.items())
-    return found if same else OpenLaunch(replace(found.launch, **fields), found.tiles)
+    return found.having(machine.model.launch_fields(schedule, segment, cut))
 
 
 def _remembered(
@@ -52,12 +50,24 @@ def _remembered(
     if not schedule.exact():
         return _built(spec, facts, schedule, machine, segment, cut)
     told = told_apart(segment.equations, schedule)
-    tiles = tuple([(c.index, c.level, c.decided or c.tile, told and c.tile) for c in cut.values()])
-    key = (tiles, *[d for d in schedule.decisions if d.verb not in AROUND])
+    tiles = tuple(
+        [
+            (c.index, c.level, c.decided or c.tile, c.decided in told and c.tile)
+            for c in cut.values()
+        ]
+    )
+    key = (tiles, *[d for d in schedule.decisions if _inside(d, segment)])
     known = _LAUNCHES.get(segment, None) or _LAUNCHES.put(segment, None, Recent(MOST))
     return known.get(machine, key) or known.put(
         machine, key, _built(spec, facts, schedule, machine, segment, cut)
     )
+
+
+def _inside(decision: Decision, segment: Segment) -> bool:
+    """Whether a decision may change what is inside the launch of a segment."""
+    if decision.verb in OF_TENSOR:
+        return decision.subject in segment.tensors()
+    return decision.verb not in AROUND
 
 
 def _built(

@@ -63,6 +63,11 @@ class Segment(Keeping):
         """The tensors that an equation here reads."""
         return frozenset(name for e in self.equations for name in e.sources())
 
+    @kept
+    def tensors(self) -> frozenset[str]:
+        """The tensors that an equation here reads or defines."""
+        return self.sources() | frozenset(self.by_target()) | frozenset(self.stored)
+
     def loads(self, read: Read) -> bool:
         """Whether a read is of global memory, as that of another step's tensor, which is stored."""
         computed, step = self.by_target(), self.recurrence

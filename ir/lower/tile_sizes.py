@@ -8,28 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ir.affine import fold_constants
 from ir.memo import by_identity, kept
 from ir.nest.nest import Axis, GridAxis, Launch, Loop, Statement, Value
 from ir.schedule import Schedule
-from ir.spec import Apply, Equation, Expr, Number, Reduce
+from ir.spec import Apply, Equation, Expr, Index, Number, Range, Reduce
+from ir.variant.derived import part_of
 
 Sizes = Mapping[str, int]  # the tile of each tiled index
 MOST = 64  # launches with other tile sizes that are kept
-SIZED = ("split_k", "causal_bound")  # verbs whose rewrites and loop bounds depend on tile sizes
 
 
-def told_apart(equations: tuple[Equation, ...], schedule: Schedule) -> bool:
-    """Whether more than extents depends on tile sizes."""
-    return _bounded(equations) or any(schedule.of(verb) for verb in SIZED)
+def told_apart(equations: tuple[Equation, ...], schedule: Schedule) -> frozenset[str]:
+    """The tiled indices on whose tile sizes more than extents depends."""
+    splits = schedule.of("split_k")
+    if _bounded(equations, frozenset(map(part_of, splits))) or schedule.of("causal_bound"):
+        return frozenset(d.subject for d in schedule.of("tile"))
+    return frozenset(str(d.option("over")) for d in splits)  # a part has whole tiles
 
 
 @by_identity
-def _bounded(equations: tuple[Equation, ...]) -> bool:
-    """Whether there is a jagged range or a part of one: its loop needs small tiles around it."""
+def _bounded(equations: tuple[Equation, ...], parts: frozenset[str]) -> bool:
+    """Whether there is a jagged range or a part of one: its loop needs small tiles around it. One of the equal
+    parts of a split needs none. parts: the indices of those."""
     values = (e.value for e in equations)
-    return any(r.jagged or r.partial for v in values if isinstance(v, Reduce) for r in v.ranges)
+    ranges = [r for v in values if isinstance(v, Reduce) for r in v.ranges]
+    return any(r.jagged or r.partial and not parts & _named(r) for r in ranges)
+
+
+def _named(span: Range) -> set[str]:
+    return {n.name for e in (span.low, span.high) for n in e.walk() if isinstance(n, Index)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,9 @@ class OpenLaunch:
 
     launch: Launch
     tiles: tuple[OpenTile, ...]  # of every tiled index
+    # One that differs in some fields alone, such as threads, which are put into what that is filled to.
+    inside: OpenLaunch | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
     # The launches so far by their tiles, as a launch beside others keeps its own.
     made: dict[tuple[int, ...], Launch] = field(default_factory=dict, compare=False, repr=False)
 
@@ -69,9 +82,19 @@ class OpenLaunch:
         if (found := self.made.get(key)) is None:
             if len(self.made) >= MOST:
                 self.made.clear()
-            names = [t.index for t in self.tiles]
-            self.made[key] = found = self._filled(dict(zip(names, key, strict=True)))
+            if self.inside is not None:
+                found = replace(self.inside.filled(schedule), **self.fields)
+            else:
+                names = [t.index for t in self.tiles]
+                found = self._filled(dict(zip(names, key, strict=True)))
+            self.made[key] = found
         return found
+
+    def having(self, fields: Mapping[str, Any]) -> OpenLaunch:
+        """The launch with other values of some fields, none of which depends on tile sizes."""
+        if all(getattr(self.launch, name) == value for name, value in fields.items()):
+            return self
+        return OpenLaunch(replace(self.launch, **fields), self.tiles, self, fields)
 
     def _filled(self, sizes: Sizes) -> Launch:
         launch = self.launch
@@ -98,7 +121,11 @@ def _value(value: Value, numbers: Mapping[str, Number], made: dict[int, Axis]) -
             made[id(axis)] = found
         axes.append(found)
     slots = None if value.slots is None else _extent(value.slots, numbers)
-    return replace(value, axes=tuple(axes), slots=slots)
+    # `replace` takes twice as long.
+    return Value(
+        *(value.name, value.tensor, value.dtype, tuple(axes), value.stages, value.loaded),
+        *(value.rows, slots),
+    )
 
 
 def _extent(expr: Expr, numbers: Mapping[str, Number]) -> Expr:

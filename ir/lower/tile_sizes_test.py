@@ -1,6 +1,7 @@
 """A launch with open tile sizes, filled in, is the launch that is built for these sizes."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from ir.lower.tile_sizes import OpenLaunch, OpenTile, TileSize, told_apart
 from ir.nest.nest import Axis, Bound, GridAxis, Launch, Load, Loop, Value
 from ir.parse.parse import parse_workload
 from ir.spec import Number, Range, Size
+from ir.variant.variant import formulate
 from ir.workload import LIBRARY
 from testing.samples.samples import (
     KERNELS,
@@ -111,9 +113,52 @@ def test_sizes_are_filled_into_values_loops_and_the_grid():
     assert found.value("x").axes == (Axis("x_0", Number(11)), Axis("n", Size("N")))
 
 
+def test_launches_that_differ_in_threads_share_what_is_inside(calls):
+    spec, sizes = fresh("rmsnorm_matmul"), {"M": 64, "N": 64, "K": 64}
+    lines = ("tile(m, size=8)", "place(m.outer, level=grid)", "tile(k, size=8)")
+    one, other = (
+        lower(spec, decisions(spec, *lines, *more), WITH_THREADS, sizes).launches[0]
+        for more in ((), ("threads(y, count=64)",))
+    )
+    assert (one.threads, other.threads) == (0, 64)
+    assert other == replace(one, threads=64)
+    assert other.body is one.body and other.values is one.values
+
+
+def test_a_decision_on_a_tensor_changes_only_launches_that_use_it():
+    spec, sizes = fresh("rmsnorm_matmul"), {"M": 64, "N": 64, "K": 64}
+    lines = ("kernel(r)", "tile(m, size=8)", "place(m.outer, level=grid)", "tile(k, size=8)")
+    lines = (*lines, "place(k.outer, level=loop)")
+    plain, deep = (
+        lower(spec, decisions(spec, *lines, *more), WITH_THREADS, sizes).launches
+        for more in ((), ("pipeline(w, stages=2)",))
+    )
+    assert deep[0] is plain[0] and deep[1] != plain[1]
+    assert deep[1].value("w").stages == 2
+
+
 def test_more_than_extents_depends_on_tile_sizes_under_some_decisions():
     even, jagged = workload("softmax").spec, workload("embedding_bag").spec
-    split = decisions(even, "tile(k, size=2)", "split_k(s, over=k, parts=2)")
-    assert not told_apart(even.equations, decisions(even, "tile(k, size=2)"))
-    assert told_apart(even.equations, split)
-    assert told_apart(jagged.equations, decisions(jagged))
+    tiles = ("tile(m, size=2)", "tile(k, size=2)")
+    assert not told_apart(even.equations, decisions(even, *tiles))
+    split = decisions(even, *tiles, "split_k(s, over=k, parts=2)")
+    assert told_apart(even.equations, split) == {"k"}
+    assert told_apart(formulate(even, split).equations, split) == {"k"}
+    assert told_apart(jagged.equations, decisions(jagged, *tiles)) == {"m", "k"}
+
+
+def test_the_tile_of_what_is_split_is_told_apart_and_others_are_filled_in(calls):
+    spec, sizes = fresh("rmsnorm_matmul"), {"M": 64, "N": 64, "K": 256}
+
+    def split(spec, m, k):
+        lines = (f"tile(m, size={m})", f"tile(k, size={k})", "place(m.outer, level=grid)")
+        return decisions(
+            spec, *lines, "place(k.outer, level=loop)", "split_k(acc, over=k, parts=2)"
+        )
+
+    first = calls(lambda: lower(spec, split(spec, 8, 8), WITH_THREADS, sizes))
+    assert calls(lambda: lower(spec, split(spec, 4, 8), WITH_THREADS, sizes)) < first / 3
+    for m, k in ((16, 8), (4, 32), (8, 64)):
+        anew = fresh("rmsnorm_matmul")
+        found = lower(spec, split(spec, m, k), WITH_THREADS, sizes)
+        assert found == lower(anew, split(anew, m, k), WITH_THREADS, sizes)

@@ -8,6 +8,7 @@ from math import prod
 
 from ir.errors import KernelError
 from ir.machine import DIRECT, WINDOW, Machine
+from ir.memo import by_parts
 from ir.nest.nest import Epilogue, Launch, Load, Loop, Rows, Slice, Store
 from ir.schedule import Decision, Schedule
 from ir.sizes import power_of_two
@@ -36,6 +37,7 @@ def shared(s: Load, index: str) -> bool:
     return s.bulk and not any(depends(one, index) for one in s.region)
 
 
+@by_parts("values", "once", "body")
 def later_taps(launch: Launch) -> frozenset[str]:
     """The values that read a window which the load of another value brings: taps but the first."""
     seen: set[str] = set()

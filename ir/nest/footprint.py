@@ -8,7 +8,7 @@ from math import prod
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.memo import Recent, kept
+from ir.memo import Recent, by_parts, kept
 from ir.nest.nest import Dot, Launch, Loop, Map, Search, Statement, Take, Tile, Value
 from ir.nest.steps import Step, Temporary, steps
 from ir.sizes import value as number
@@ -87,7 +87,8 @@ def _too_much(
     )
 
 
-def tables(launch: Launch) -> set[str]:
+@by_parts("once", "body")
+def tables(launch: Launch) -> frozenset[str]:
     """Values that are searched or gathered from. They stay in global memory on machines with
     registers."""
     found = set()
@@ -96,7 +97,7 @@ def tables(launch: Launch) -> set[str]:
             found.add(s.borders.value)
         elif isinstance(s, Take):
             found.add(s.table.value)
-    return found
+    return frozenset(found)
 
 
 def touched(block: tuple[Statement, ...]) -> set[str]:

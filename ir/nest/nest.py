@@ -14,7 +14,7 @@ from itertools import groupby
 from math import ceil, prod
 from typing import cast
 
-from ir.memo import Keeping, kept
+from ir.memo import Keeping, by_parts, kept
 from ir.schedule import Schedule
 from ir.sizes import value
 from ir.spec import FLOATS, Expr, Spec, Tensor
@@ -412,7 +412,7 @@ class Launch(Keeping):
 
     @kept
     def _statements(self) -> tuple[Statement, ...]:
-        return (*_walk(self.once), *_walk(self.body))
+        return _statements(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,6 +440,11 @@ class LoopNest:
             for s in launch.statements()
             for p in launch.parameters
         )
+
+
+@by_parts("once", "body")
+def _statements(launch: Launch) -> tuple[Statement, ...]:
+    return (*_walk(launch.once), *_walk(launch.body))
 
 
 def _walk(block: tuple[Statement, ...]) -> Iterator[Statement]:

@@ -5,6 +5,7 @@ import pytest
 from ir.edits.edits import Edit, neighbours
 from ir.errors import KernelError
 from ir.nest.nest import Dot, Loop, LoopNest
+from ir.variant.variant import formulate
 from testing.samples.right import require_formed_right
 from testing.samples.samples import (
     SMALL,
@@ -171,3 +172,12 @@ def test_a_part_of_a_range_is_not_split():
     )
     with pytest.raises(KernelError, match="a part of one"):
         nest_of("tile(r, size=1)", "split_k(y, over=r, parts=2)", spec=spec, sizes={"M": 4})
+
+
+def test_the_tile_of_what_is_split_alone_gives_other_equations():
+    def formed(m, k):
+        lines = (f"tile(m, size={m})", f"tile(k, size={k})", "split_k(acc, over=k, parts=2)")
+        return formulate(MATMUL, decisions(MATMUL, *lines))
+
+    first = formed(8, 8)
+    assert formed(16, 8) is first and formed(8, 16) != first

@@ -23,8 +23,8 @@ from ir.visit import inline, pruned, rebuilt, renamed
 
 # Verbs whose rewrites add tensors or indices, in the order in which they are applied.
 BRINGING = ("atomic", "associate", "precision", "split_k", "pack", "unroll", "flatten")
-# Verbs on which the legality and the part length of a `split_k` depend.
-ASKED_BY_SPLIT = ("tile", "fuse", "online")
+# Verbs on which the legality of a `split_k` depends.
+ASKED_BY_SPLIT = ("fuse", "online")
 
 
 def formulate(spec: Spec, schedule: Schedule) -> Spec:
@@ -37,8 +37,13 @@ def formulate(spec: Spec, schedule: Schedule) -> Spec:
 def rewritten(spec: Spec, schedule: Schedule) -> Spec:
     """The spec after the decisions that add tensors or indices, in equations that a loop nest can
     compute."""
-    asked = {*BRINGING, *(ASKED_BY_SPLIT if schedule.of("split_k") else ())}
-    return _rewritten(spec, schedule.only(asked))
+    splits = schedule.of("split_k")
+    if not splits:
+        return _rewritten(spec, schedule.only(BRINGING))
+    over = {d.option("over") for d in splits}  # the parts' length depends on its tile
+    asked = schedule.only((*BRINGING, *ASKED_BY_SPLIT, "tile"))
+    kept = tuple(d for d in asked.decisions if d.verb != "tile" or d.subject in over)
+    return _rewritten(spec, replace(asked, decisions=kept))
 
 
 @by_identity

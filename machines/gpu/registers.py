@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ir.memo import by_parts
 from ir.nest.footprint import tables, touched
 from ir.nest.nest import Launch, Loop, Statement
 from machines.gpu.shared_memory import padded_bytes, staged_values
@@ -15,7 +16,13 @@ def register_bytes(launch: Launch, sizes: Mapping[str, int]) -> int:
     That is the largest value, beside all that was made before a loop and is read or added to in
     it.
     """
-    held = register_parts(launch, sizes)
+    return _most(launch, tuple(sizes.items()))
+
+
+@by_parts("values", "once", "body")
+def _most(launch: Launch, sizes: tuple[tuple[str, int], ...]) -> int:
+    """The same."""
+    held = register_parts(launch, dict(sizes))
     return max(_alive(block, held, {}) for block in (launch.once, launch.body))
 
 

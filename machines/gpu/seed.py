@@ -14,7 +14,7 @@ from math import ceil, inf, log2, prod
 
 from ir.autoschedule.climb import climb
 from ir.autoschedule.seeds import reduced, tiled
-from ir.edits.stages import copy, pipeline
+from ir.edits.stages import copy
 from ir.errors import KernelError
 from ir.lower.lower import fits, lower
 from ir.lower.verb_table import canonical
@@ -29,9 +29,7 @@ from ir.nest.nest import (
     LoopNest,
     Map,
     Parameter,
-    Statement,
     Store,
-    Tile,
 )
 from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
@@ -45,14 +43,12 @@ from machines.gpu.index_roles import extents, last_stored, roles
 from machines.gpu.phase_seeds import phase_seeds
 from machines.gpu.pixel_seeds import pixel_seeds
 from machines.gpu.plans import Plan, narrow_plans, short_plan, stepwise_plan, wide_plans
+from machines.gpu.prefetched import deepest, prefetched
 from machines.gpu.quick_cost import LaunchWork, few_threads, usual_threads, work
-from machines.gpu.shared_memory import shared_bytes
 from machines.gpu.tile_choices import LONGEST, UNALIGNED, VECTOR, tile_choices
 
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
 MOST_MAPPED = 1024  # launches whose mapping is kept
-STAGES = (3, 2)
-AHEAD = 0.9  # of shared memory, that tiles in flight may take: a backend needs some for itself
 GROUP_SIZE = 8
 OF_PRODUCT = 128  # elements of a product that one thread usually holds
 OF_ROW = 16  # elements of a row
@@ -145,8 +141,10 @@ class _Search:
             self.plans = [replace(p, base=(*mirrors, *p.base)) for p in self.plans] + self.plans
         self.fault: KernelError | None = None
         self.least = inf  # microseconds by the estimate, of what fits registers, so far
-        # Few launches of a kernel change with each tile: the others come again.
+        # Few launches of a kernel change with each tile: the others come again. Plans that differ in what runs ahead have the
+        # same nests.
         self.mapped: Recent[Launch, _Mapped] = Recent(MOST_MAPPED)
+        self.nests: dict[Schedule, LoopNest] = {}
 
     def best(self) -> Schedule:
         """Products in a narrow precision where that is to be had, as their rate is a multiple."""
@@ -263,7 +261,7 @@ class _Search:
         for more in (shorter, []) if shorter else ([],):
             schedule = Schedule(self.spec.name, (*decisions, *more))
             try:
-                nest = lower(self.spec, canonical(schedule), self.machine, self.sizes)
+                nest = self._nest(canonical(schedule))
             except KernelError as error:
                 self.fault = self.fault or error
                 continue
@@ -271,13 +269,22 @@ class _Search:
             return replace(found, us=IN_PARTS * found.us) if _in_parts(plan) else found
         return nothing
 
+    def _nest(self, schedule: Schedule) -> LoopNest:
+        """The nest of a schedule without threads and orders."""
+        if (found := self.nests.get(schedule)) is None:
+            if len(self.nests) >= MOST_MAPPED:
+                self.nests.clear()
+            found = lower(self.spec, schedule, self.machine, self.sizes)
+            self.nests[schedule] = found
+        return found
+
     def _with_threads(self, nest: LoopNest, plan: Plan) -> _Found:
         """The nest's schedule with pipeline stages, threads and orders, and its time."""
         us, spilled, more = 0.0, 0.0, []
         for launch in nest.launches:
-            if (mapped := self.mapped.get(launch, plan.ahead)) is None:
-                mapped = self._mapped(launch, plan.ahead)
-                self.mapped.put(launch, plan.ahead, mapped)
+            names = prefetched(launch, self.stepped, plan.ahead)
+            if (mapped := self.mapped.get(launch, names)) is None:
+                mapped = self.mapped.put(launch, names, self._mapped(launch, names))
             us += launch.times(self.bound) * mapped.us
             spilled = max(spilled, mapped.spilled)
             more += [*mapped.stages, *self._swizzle(launch, plan)]
@@ -311,8 +318,8 @@ class _Search:
         schedule = replace(found.schedule, decisions=tuple(made))
         return replace(found, us=self._costs(schedule, found.quick_us), schedule=schedule)
 
-    def _mapped(self, launch: Launch, ahead: bool) -> _Mapped:
-        deep, stages = self._deepest(launch, ahead)
+    def _mapped(self, launch: Launch, names: Collection[str]) -> _Mapped:
+        deep, stages = deepest(launch, names, self.machine, self.bound)
         counted = work(deep, self.machine, self.bound)
         threads = self._threads(launch, counted)
         decision = Decision("threads", _last_stored(launch), (("count", threads),))
@@ -376,24 +383,6 @@ class _Search:
             ),
         )
 
-    def _deepest(self, launch: Launch, mapped: bool) -> tuple[Launch, list[Decision]]:
-        """The launch with operands of products in loops in as many stages as shared memory allows. mapped: also
-        those that something is made of before a product takes it."""
-        names = _pipelined(launch, self.stepped, mapped)
-        values = {v.name: v for v in launch.values}
-        tensors = {values[n].tensor for n in names}
-        for stages in STAGES:
-            deep = replace(
-                launch,
-                values=tuple(
-                    replace(v, stages=stages) if v.name in names else v for v in launch.values
-                ),
-            )
-            taken = shared_bytes(deep, self.machine, self.bound)
-            if names and taken <= AHEAD * self.machine.on_chip_bytes:
-                return deep, [pipeline(t, stages) for t in sorted(tensors)]
-        return launch, []
-
     def _swizzle(self, launch: Launch, plan: Plan) -> Iterator[Decision]:
         """Rasterizes the tiles of a large matmul in groups, so that both operands stay in L2.
 
@@ -436,31 +425,6 @@ def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:
         return last.index(index) if grid else len(last)
 
     return tuple(sorted(tiles, key=rank))
-
-
-def _pipelined(launch: Launch, stepped: frozenset[str], mapped: bool) -> set[str]:
-    """Values loaded in a loop and taken by a product there, or loaded in one over steps. mapped:
-    also those of which a product takes what was made of them."""
-    found: set[str] = set()
-
-    def walk(block: tuple[Statement, ...]) -> None:
-        sources = {s.value: {s.value} for s in block if isinstance(s, Load)}
-        for s in block:
-            if isinstance(s, Map) and mapped:
-                read = [n.value for n in s.expression.walk() if isinstance(n, Tile)]
-                sources[s.value] = {x for n in read for x in sources.get(n, ())}
-            elif isinstance(s, Dot):
-                for tile in (s.a, s.b, *s.scales):
-                    found.update(sources.get(tile.value, ()))
-            elif isinstance(s, Loop):
-                walk(s.body)
-
-    for s in launch.body:
-        if isinstance(s, Loop):
-            walk(s.body)
-            if s.index in stepped and s.tile == 1:
-                found |= {x.value for x in s.body if isinstance(x, Load)}
-    return found
 
 
 def _each(launch: Launch) -> float:

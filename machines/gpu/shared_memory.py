@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from ir.machine import Machine
+from ir.memo import by_parts
 from ir.nest.nest import Dot, Launch, Load, Loop, LoopNest, Map, Statement, Store, Tile, Value
 from ir.nest.nested import nested
 from ir.nest.steps import tile_axes
@@ -27,6 +28,7 @@ WRITTEN_OUT = 8  # longest loop of single steps that is unrolled
 RUN = 4  # bytes of the shortest contiguous run that is copied to shared memory
 
 
+@by_parts("values", "once", "body")
 def staged_values(launch: Launch) -> frozenset[str]:
     """The values that are loaded into shared memory: matmul operands and bulk copies."""
     moved = {s.value for s in launch.statements() if isinstance(s, Load | Store) and s.bulk}
@@ -35,12 +37,19 @@ def staged_values(launch: Launch) -> frozenset[str]:
 
 def shared_parts(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> dict[str, int]:
     """Bytes of shared memory of each value that takes some, padded to powers of two."""
-    return _SharedMemory(launch, machine, sizes).parts()
+    return dict(_parts(launch, machine.reads_shared, tuple(sizes.items())))
+
+
+# Threads and the order of tiles change nothing in shared memory: schedules often differ in these alone.
+@by_parts("values", "once", "body", "tiles", "whole", "resident")
+def _parts(launch: Launch, reads: bool, sizes: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
+    """The same. reads: whether the matrix unit reads shared memory."""
+    return _SharedMemory(launch, reads, dict(sizes)).parts()
 
 
 def shared_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
     """Bytes of shared memory that one block of a launch takes."""
-    return sum(shared_parts(launch, machine, sizes).values())
+    return sum(_parts(launch, machine.reads_shared, tuple(sizes.items())).values())
 
 
 def most_shared(nest: LoopNest, machine: Machine) -> int:
@@ -57,13 +66,12 @@ def padded_bytes(value: Value, sizes: Mapping[str, int]) -> int:
 class _SharedMemory:
     """Counts slots, block by block."""
 
-    def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
+    def __init__(self, launch: Launch, reads: bool, sizes: Mapping[str, int]):
         self.launch = launch
-        self.machine = machine
         self.sizes = sizes
         self.values = {v.name: v for v in launch.values}
         self.tiles, self.whole = dict(launch.tiles), dict(launch.whole)
-        self.reads = machine.reads_shared
+        self.reads = reads
         self.bytes = self._operand_bytes()
         self.fed = _fed(launch) - self.bytes.keys()
         self.found: dict[str, int] = {}
