@@ -1,4 +1,4 @@
-"""Boxes: whether operands of products can be copied as boxes, and how much of these is copied for nothing."""
+"""TMA boxes of matmul operands: whether operands can be copied as boxes, and what share of a box is useful."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir.sizes import value as number
 
 
 def in_steps_of_one(nest: LoopNest, tensors: Collection[str]) -> bool:
-    """Whether these are read as boxes in steps of 1, which every language's TMA copies can have."""
+    """Whether the boxes of these tensors have unit strides, which the TMA copies of every language support."""
     return all(
         step == 1 or dict(launch.tiles).get(index) == 1
         for launch in nest.launches
@@ -25,11 +25,13 @@ def in_steps_of_one(nest: LoopNest, tensors: Collection[str]) -> bool:
 def share_inside(
     nest: LoopNest, tensors: Collection[str], sizes: Mapping[str, int], windows: bool = False
 ) -> float:
-    """Of the boxes of these tensors, the share that is inside of what is computed: the least of all of them. windows:
-    of those that slide alone.
+    """The smallest share of a box of these tensors that is in bounds, 0 to 1.
 
-    The engine copies whole boxes, where threads leave out what is outside. On an H200, transposed convolutions
-    whose boxes were 0.53, 0.55, 0.80 and 0.89 inside took 1.55, 1.52, 1.15 and 1.07 times as long in bulk.
+    windows: considers only boxes of sliding windows.
+
+    TMA copies whole boxes, whereas threads skip elements that are out of bounds. On an H200,
+    transposed convolutions whose boxes were 0.53, 0.55, 0.80 and 0.89 in bounds took 1.55, 1.52,
+    1.15 and 1.07 times as long with bulk copies.
     """
     return min(_shares(nest, tensors, sizes, windows), default=1.0)
 
@@ -49,6 +51,6 @@ def _shares(
 
 
 def _filled(size: int, tile: int | None) -> float:
-    """The share of an index's blocks that is inside, on average."""
+    """The average share of the tiles along an index that is in bounds."""
     width = tile or size
     return size / (ceil(size / width) * power_of_two(width))

@@ -1,8 +1,8 @@
-"""Large matmuls of the seed: operands copied in bulk, in the tiles that this was fastest with.
+"""Seeds of large matmuls whose operands are copied in bulk (TMA), with tiles chosen by measurement.
 
-The estimate counts operations and bytes. It does not tell loads by threads from bulk copies, and prefers
-tiles that suit the former. The tiles here were the fastest or close to it, also with epilogues, where modules
-were measured on an H100 (docs/benchmarks.md).
+The estimate counts operations and bytes. It does not distinguish loads by threads from bulk copies,
+so it prefers tiles that suit loads by threads. The tiles here were the fastest or close to the
+fastest, also with epilogues, in measurements of modules on an H100 (docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -25,30 +25,35 @@ from machines.gpu.index_roles import Roles, cut_once, extents, is_special, roles
 from machines.gpu.role_seeds import changed, copied_alone
 from machines.gpu.shared_memory import most_shared
 
-Shape = tuple[int, int, int]  # rows and columns of a tile, and stages
+Shape = tuple[int, int, int]  # rows and columns of a tile, and number of stages
 WIDE, SQUARE = (128, 256, 3), (128, 128, 4)
-OF_WINDOWS = ((256, 128, 3), (256, 64, 4), (128, 128, 4))  # of a convolution; rows are pixels
-STEP = 64  # of the summed index at a time: a line of 128 bytes
-NARROW = 2  # bytes of an element: wider operands were not measured
+# Of a convolution; rows are output pixels
+OF_WINDOWS = ((256, 128, 3), (256, 64, 4), (128, 128, 4))
+STEP = 64  # elements of K in a step: one line of 128 bytes
+NARROW = 2  # bytes of an element; wider operands were not measured
 THREADS = 256
-SHORT_SUM = 1024  # terms of a sum that takes no longer than special functions of its result
-STORED_SUM = 1536  # terms of a sum that takes no longer than some times the stores of its result
-WHOLE = 0.85  # of the chip that wide tiles keep busy, from which on smaller ones bring nothing
-LEAST = 0.75  # of the multiprocessors that have a tile to compute
+SHORT_SUM = 1024  # longest K for which special functions of the result take as long as the matmul
+STORED_SUM = 1536  # longest K for which storing the result takes a good part of the time
+WHOLE = 0.85  # share of the chip that wide tiles keep busy, above which smaller tiles gain nothing
+LEAST = 0.75  # least share of the multiprocessors that must have a tile
 _KNOWN = ("tile", "place", "compute", "pipeline", "threads", "fuse", "rasterize")
 
 
 def in_bulk(spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule) -> Schedule:
-    """The schedule with its one large matmul in bulk; as it is where it has none, or the machine no
-    engine for that."""
+    """The schedule with its one large matmul copied in bulk. Returns the schedule unchanged where
+    it has no such matmul, or where the machine has no bulk copies."""
     return next(_matmuls(spec, machine, sizes, first, ((WIDE, 1.0), (SQUARE, LEAST))), first)
 
 
 def with_epilogue(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
 ) -> tuple[Schedule, ...]:
-    """The schedule with its matmul in bulk, in square tiles, where special functions follow a short sum: threads
-    of one tile compute them while copies of the next are in flight. None for other kernels."""
+    """The schedule with square tiles copied in bulk, where special functions follow a matmul with a
+    short K loop.
+
+    Threads compute the epilogue of one tile while copies of the next tile are in flight. Empty for
+    other kernels.
+    """
     lengths = extents(spec, sizes)
     short = all(lengths[i] <= SHORT_SUM for i in roles(spec).summed)
     if not is_special(spec) or not short or not machine.renders("roles"):
@@ -61,9 +66,13 @@ def with_epilogue(
 def in_turns(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
 ) -> tuple[Schedule, ...]:
-    """The schedule with its large matmul in bulk, in square tiles with which two groups of threads take turns, where
-    the sum is short, so that storing a tile takes a good part of the time, or where wide tiles would leave much of
-    the chip idle in their last wave. None for other kernels, nor where special functions follow."""
+    """The schedule with square tiles copied in bulk and two consumer groups that alternate
+    (ping-pong).
+
+    Applies where K is short, so that storing a tile takes a good part of the time, or where wide
+    tiles would leave much of the chip idle in the last wave. Empty for other kernels, and where
+    special functions follow the matmul.
+    """
     lengths = extents(spec, sizes)
     if is_special(spec) or not machine.renders("pingpong") or not first.of("threads"):
         return ()
@@ -85,8 +94,8 @@ def in_turns(
 def of_windows(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
 ) -> tuple[Schedule, ...]:
-    """Schedules with the windows of a convolution in bulk, one tap of its filter after another. None for other
-    kernels."""
+    """Schedules that copy the windows of a convolution in bulk, one filter tap after another. Empty
+    for other kernels."""
     own, first = roles(spec), _unmerged(first)
     if not own.taps or not machine.renders("roles") or not _moved(spec, machine, sizes, first, own):
         return ()
@@ -101,8 +110,8 @@ def _matmuls(
     first: Schedule,
     shapes: Sequence[tuple[Shape, float]],
 ) -> Iterator[Schedule]:
-    """With a large matmul in bulk, in each of these tiles that is legal and that so large a share of the
-    multiprocessors has one of."""
+    """Schedules with a large matmul in bulk, one for each of these tile shapes that is legal and
+    occupies the given share of the multiprocessors."""
     own = roles(spec)
     if own.taps or not _moved(spec, machine, sizes, first, own):
         return
@@ -115,7 +124,8 @@ def _matmuls(
 def _moved(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule, own: Roles
 ) -> bool:
-    """Whether the schedule has one matmul, of short operands that are prefetched as they lie in memory."""
+    """Whether the schedule has a single matmul of operands of at most 16 bits that are prefetched
+    in their own memory layout."""
     if "bulk" not in machine.rendered_engines or len(first.of("compute")) != 1:
         return False
     moved = {d.subject for d in first.of("pipeline")}
@@ -128,7 +138,7 @@ def _moved(
 
 
 def _tiled(first: Schedule, own: Roles, shape: Shape, machine: Machine) -> Schedule | None:
-    """In such tiles; None where a side of the result is not cut in one dimension."""
+    """The schedule with tiles of this shape; None where M, N or K is tiled along several indices or none."""
     if (cut := cut_once(first, own)) is None:
         return None
     *tile, stages = shape
@@ -144,8 +154,8 @@ def _tiled(first: Schedule, own: Roles, shape: Shape, machine: Machine) -> Sched
 def _windowed(
     spec: Spec, sizes: Mapping[str, int], first: Schedule, own: Roles, shape: Shape
 ) -> Schedule | None:
-    """In tiles of so many pixels, whole rows of images first; None where the schedule decides more than tiles, or
-    a side of the result has too few elements."""
+    """The schedule with tiles of so many output pixels, whole image rows first. None where the
+    schedule decides more than tiles, or where a dimension of the result is too short."""
     ((rows, columns),) = own.sides
     steps = own.summed - own.taps
     if len(columns) != 1 or len(steps) != 1 or {d.verb for d in first.decisions} - {*_KNOWN}:
@@ -177,7 +187,8 @@ def _windowed(
 
 
 def _unmerged(first: Schedule) -> Schedule:
-    """Without pixels as one index, whose windows are no boxes: in small tiles, as these are chosen anew."""
+    """The schedule without flattened pixels, since windows of flattened pixels are no boxes. Pixels
+    get tiles of one, which the caller chooses anew."""
     merges = first.of("flatten")
     merged = {flattened(d) for d in merges}
     pixels = [i for d in merges for i in (d.subject, str(d.option("inner"))) if i not in merged]
@@ -196,7 +207,7 @@ def _placed(index: str, level: str) -> Decision:
 
 
 def _copied(first: Schedule, stages: int) -> Sequence[Decision]:
-    """What is prefetched, in bulk; and the threads."""
+    """Decisions that copy every prefetched tensor in bulk, and set the number of threads."""
     made = [Decision("threads", _result(first), (("count", THREADS),))]
     for tensor in sorted(d.subject for d in first.of("pipeline")):
         made += [pipeline(tensor, stages), copy(tensor, "bulk")]
@@ -214,7 +225,8 @@ def _result(first: Schedule) -> str:
 def _suits(
     spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int], least: float
 ) -> bool:
-    """Whether it is legal, shared memory holds its tiles, and such a share of the multiprocessors has one."""
+    """Whether the schedule is legal, its tiles fit shared memory, and the given share of the
+    multiprocessors has a tile."""
     try:
         nest = lower(spec, schedule, machine, sizes)
     except KernelError:
@@ -224,11 +236,11 @@ def _suits(
 
 
 def _waves(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> float:
-    """How often the multiprocessors have a tile of a matmul."""
+    """Tiles of a matmul for each multiprocessor: the number of waves, with a fraction."""
     return _tiles(lower(spec, schedule, machine, sizes), bind(spec, sizes)) / machine.parallel
 
 
 def _tiles(nest: LoopNest, bound: Mapping[str, int]) -> int:
-    """The fewest tiles of a launch with a matmul."""
+    """The number of tiles of the launch with a matmul that has the fewest."""
     matmuls = (n for n in nest.launches if any(isinstance(s, Dot) for s in n.statements()))
     return min((launch.grid_tiles(bound) for launch in matmuls), default=0)

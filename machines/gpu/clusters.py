@@ -1,4 +1,4 @@
-"""Clusters: neighbouring thread blocks that copy what they share once, and send it to each other."""
+"""Thread block clusters: neighbouring blocks that copy shared data once and multicast it to each other."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ir.spec import Index, Read, Spec
 
 
 def sizes(machine: Machine) -> tuple[int, ...]:
-    """How many blocks a cluster of a chip may have; none where it has no clusters."""
+    """The cluster sizes of a chip, in thread blocks, without 1; empty where it has no clusters."""
     most = machine.details.get("gpu", {}).get("cluster_blocks", 1)
     return tuple(1 << n for n in range(1, most.bit_length()) if 1 << n <= most)
 
 
 def check_decision(decision: Decision, machine: Machine) -> None:
-    """KernelError where a decision asks for clusters that the chip does not have."""
+    """Raises KernelError where a decision asks for a cluster size that the chip does not have."""
     if decision.verb == "cluster" and decision.number("size") not in sizes(machine):
         raise KernelError(
             f"`{machine.name}` has no clusters of {decision.option('size')} thread blocks",
@@ -31,7 +31,7 @@ def check_decision(decision: Decision, machine: Machine) -> None:
 
 
 def require_decided(launches: Sequence[Launch], schedule: Schedule) -> None:
-    """KernelError at a cluster whose blocks copy nothing alike in bulk, or walk unlike loops."""
+    """Raises KernelError at a cluster whose blocks share no bulk copy, or whose blocks run different loops."""
     for decision in schedule.of("cluster"):
         index = decision.subject
         own = [s for one in launches if one.cluster for s in one.statements()]
@@ -65,8 +65,7 @@ def _moves_with(bound: Bound, index: str) -> bool:
 def changes(
     spec: Spec, schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision | None, Decision | None]]:
-    """Every single change of the clusters along an index of the grid that a tensor copied in bulk
-    does not have."""
+    """Yields every single change of the clusters along a grid index that some tensor copied in bulk does not have."""
     copied = {d.subject for d in schedule.of("copy")}
     read: dict[str, set[str]] = {}  # the indices of each
     for r in (n for e in spec.equations for n in e.value.walk() if isinstance(n, Read)):

@@ -1,8 +1,9 @@
-"""Seeds of recurrences whose steps run in one launch: the weights of a block stay in its shared memory.
+"""Seeds of recurrences whose steps run in one cooperative launch, which keeps weights in shared
+memory.
 
-A launch for each step reads all weights in each step, and waits for the launch before. Here a step reads the
-state before alone. There are as many blocks as run at once, each of few rows, since a block reads all of its
-rows of the state.
+With a launch for each step, every step reads all weights and waits for the previous launch. In one
+launch, a step reads only the previous state. The grid has as many blocks as run at once. Tiles have
+few rows, since a block reads all of its rows of the state.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from ir.spec import Read, Spec
 from ir.verify import facts
 from machines.gpu.index_roles import extents
 
-SHORT = ("f16", "bf16")  # dtypes of operands that matrix units take as they are
+SHORT = ("f16", "bf16")  # dtypes that matrix units take without conversion
 ROWS, COLUMNS = (16, 32, 64), (8, 16, 32, 64)  # of a tile
-WARP_ROWS, WARP_COLUMNS = 16, 8  # of a tile that a warp multiplies
+WARP_ROWS, WARP_COLUMNS = 16, 8  # of the part of a tile that one warp multiplies
 MOST_THREADS = 128
-AXES = 3  # of a step's matmuls: steps, rows, columns
+AXES = 3  # indices of a step's matmuls: steps, rows, columns
 
 
 def in_one_launch(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
 ) -> tuple[Schedule, ...]:
-    """The legal schedule of most blocks whose steps are one launch; none where a step has several launches, or
-    no matmul of 16-bit operands that it loads."""
+    """The legal schedule with the most blocks whose steps are one launch. Empty where a step has
+    several launches, or a matmul that does not load 16-bit operands."""
     steps = [part for part in segments(spec, first) if part.recurrence]
     if not machine.renders("cooperative") or len(steps) != 1:
         return ()
@@ -54,7 +55,7 @@ def in_one_launch(
 
 
 def _is_short(spec: Spec, step: Segment, found: Contraction) -> bool:
-    """Whether both operands of a matmul are loaded, of one dtype of 16 bits."""
+    """Whether both operands of a matmul are loaded and have the same 16-bit dtype."""
     tensors = facts(spec).tensors
     reads = [n for side in (found.a, found.b) for n in side.walk() if isinstance(n, Read)]
     dtypes = {tensors[r.tensor].dtype for r in reads}
@@ -62,14 +63,15 @@ def _is_short(spec: Spec, step: Segment, found: Contraction) -> bool:
 
 
 def _tiles(height: int, width: int, machine: Machine) -> Iterator[tuple[int, int]]:
-    """Tiles of rows and columns whose blocks run at once: most blocks first, of these those of fewest rows."""
+    """Yields tiles (rows, columns) whose blocks all run at once: most blocks first, then fewest rows."""
     blocks = {(r, c): ceil(height / r) * ceil(width / c) for r, c in product(ROWS, COLUMNS)}
     fitting = [tile for tile, count in blocks.items() if count <= machine.parallel]
     yield from sorted(fitting, key=lambda tile: (-blocks[tile], tile))
 
 
 def _cut(first: Schedule, stored: str, products: Iterable[str], cut: Mapping[str, int]) -> Schedule:
-    """The steps in tiles, with all of K at once. More threads than the tile has warps would multiply the same."""
+    """The schedule with these tiles and all of K in one step. It has no more threads than the tile
+    has warps: others would repeat their work."""
     _, rows, columns = cut.values()
     threads = min(MOST_THREADS, 32 * max(2, rows // WARP_ROWS * (columns // WARP_COLUMNS)))
     made = [

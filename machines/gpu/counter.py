@@ -1,4 +1,4 @@
-"""Counter: what one block does."""
+"""Counts the work of one thread block for the quick cost."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Expr
 
-LEAST_SIDE = 16  # of a product's operands
-WHOLE = ("i8",)  # what the estimate of operands was fitted without
-OPERAND_SIDE = 32  # products narrower than twice this wait for their operands
-SYNC_US = 0.05  # a product or a reduction across threads, when nothing else runs
-HIT = 0.3  # what a load from the cache waits, in terms of one from memory
+LEAST_SIDE = 16  # least M, N and K of a matmul tile
+WHOLE = ("i8",)  # dtypes that the fit of the cost of operands left out
+OPERAND_SIDE = 32  # matmul tiles narrower than twice this are bound by their operands
+SYNC_US = 0.05  # synchronisation of a matmul, reduction or scan, when nothing else runs
+HIT = 0.3  # latency of a cached load over that of a load from memory
 
 
 class ThreadsCounter(Counter):
-    """Adds up what one program does, its tiles padded to powers of two.
+    """Adds up the work of one thread block, with tiles padded to powers of two.
 
-    moved: bytes by tensor; loaded: of these, those read.
-    under_way: bytes that are asked for at once.  waiting_us: what it waits, were it alone.
-    tables: values that numbers are looked up in.
+    moved: bytes by tensor; loaded: of these, the bytes that are read. under_way: bytes in flight at
+    once. waiting_us: microseconds of latency, if the block ran alone. tables: values that others
+    index.
     """
 
     def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
@@ -49,10 +49,10 @@ class ThreadsCounter(Counter):
         self.moved: dict[str, float] = {}
         self.loaded: dict[str, float] = {}
         self.under_way = 0.0
-        self.waiting_us = 2 * machine.step_us  # what it starts with, and its stores
+        self.waiting_us = 2 * machine.step_us  # latency of its start and of its stores
         searched = {s.borders.value for s in launch.statements() if isinstance(s, Search)}
         taken = {s.table.value for s in launch.statements() if isinstance(s, Take)}
-        # They stay in global memory, or came with another load.
+        # These stay in global memory, or another load already brought them.
         self.tables = searched | taken | later_taps(launch)
         self._sizes: dict[str, Expr | None] = {
             **{g.index: g.size for g in launch.grid},
@@ -97,8 +97,8 @@ class ThreadsCounter(Counter):
         self.under_way = max(self.under_way, asked)
 
     def _loop(self, loop: Loop, times: float) -> None:
-        """Counts a loop. A step waits for its load, unless it was in flight while the steps
-        before it were done, and its threads wait for each other."""
+        """Counts a loop. A step waits for its load unless the load was prefetched during the steps
+        before. Each matmul, reduction and scan also synchronises the threads."""
         before = max(self.seconds.values(), default=0.0)
         self.block(loop.body, times)
         step_us = 1e6 * (max(self.seconds.values(), default=0.0) - before) / times
@@ -109,7 +109,7 @@ class ThreadsCounter(Counter):
         self.waiting_us += times * (load + sync)
 
     def _move(self, s: Load | Store, times: float) -> float:
-        """Counts a load or a store; the bytes of one."""
+        """Counts a load or a store of `times` repetitions; returns the bytes of one."""
         moved = self._moved(s)
         self.moved[s.tensor] = self.moved.get(s.tensor, 0.0) + times * moved
         if isinstance(s, Load):
@@ -136,7 +136,7 @@ class ThreadsCounter(Counter):
         self._busy("operands", times * operands / widest)
 
     def _probe(self, s: Search | Take, times: float) -> None:
-        """Each entry looks a number up in a table: a search does that again and again."""
+        """Counts a search or a gather: each entry looks up a table, a search several times."""
         steps = number(s.count, self.sizes).bit_length() if isinstance(s, Search) else 1
         count = steps * self._elements(s.value)
         self._busy("vector", times * 4 * count / self._rate("vector", "f32"))
@@ -146,7 +146,7 @@ class ThreadsCounter(Counter):
         return max(LEAST_SIDE, prod(self._extent(i) for i in indices))
 
     def _rate(self, unit: str, dtype: str) -> float:
-        """Operations a second of one multiprocessor; a peak counts two for each multiply-add."""
+        """Operations per second of one multiprocessor. A peak counts two for each multiply-add."""
         rate = super()._rate(unit, dtype)
         return rate / 2 if unit == "vector" else rate
 
@@ -162,7 +162,7 @@ class ThreadsCounter(Counter):
         return power_of_two(super()._extent(index))
 
     def _moved(self, s: Load | Store) -> float:
-        """Bytes that a region moves, in whole sectors; runs with small gaps are one run."""
+        """Bytes that a region moves, in whole sectors. Runs with gaps smaller than a sector count as one run."""
         value = self.values[s.value]
         width = DTYPES[value.dtype]
         shape = self.shapes[s.tensor]
@@ -179,14 +179,14 @@ class ThreadsCounter(Counter):
         moved = runs * self.machine.sector * ceil(width * run / self.machine.sector)
         if all(one.rows is None for one in s.region):
             return moved
-        # Several dimensions may have their positions along one index: it is read element by element.
+        # Several dimensions may take their positions along one index, which is then read element by element.
         extents = {i: float(self._extent(i)) for one in s.region for i, _ in one.terms}
         sizes = tuple(number(size, self.sizes) for size in shape)
         together = neighbours(self.launch, s, sizes, extents, max(1, self.machine.sector // width))
         return min(moved, self._elements(s.value) * self.machine.sector / together)
 
     def _slice(self, one: Slice, value: Value) -> float:
-        """Elements along one dimension that lie inside the tensor, on average over tiles."""
+        """Elements along one dimension that are in bounds, averaged over tiles."""
         if one.axis is None:
             return 1
         if one.whole or not one.terms:

@@ -1,4 +1,4 @@
-"""The table `[gpu]` of a target file: limits of a multiprocessor, and the time model's figures."""
+"""The table `[gpu]` of a target file: limits of a multiprocessor, and figures of the time model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VENDORS = ("NVIDIA ", "AMD ")
 
 
 def _names(value: object) -> bool:
-    """Whether a value names devices: one name, or several."""
+    """Whether a value is a device name or a non-empty list of device names."""
     names = value if isinstance(value, list) else [value]
     return bool(names) and all(isinstance(n, str) and n.strip() == n != "" for n in names)
 
@@ -82,19 +82,19 @@ FIELDS = {
 
 
 def device_names(machine: Machine) -> tuple[str, ...]:
-    """What the driver calls the devices that are this machine, without the vendor's name."""
+    """The driver's names of the devices that are this machine, without the vendor's name."""
     found = machine.details["gpu"]["device_name"]
     return tuple(map(own_name, [found] if isinstance(found, str) else found))
 
 
 def own_name(device: str) -> str:
-    """A device's name without its vendor's, which drivers put before it or do not."""
+    """A device name without the vendor's prefix, which some drivers add."""
     return next((device.removeprefix(v) for v in VENDORS if device.startswith(v)), device)
 
 
 def facts(machine: Machine) -> Mapping[str, Any]:
-    """The table, with what the general part says of a multiprocessor: threads of a warp, the
-    limits of a thread block, and registers."""
+    """The table, with the multiprocessor's limits from the general part of the target file: threads
+    of a warp and of a thread block, shared memory, registers."""
     return {
         **machine.details["gpu"],
         "warp": machine.warp,
@@ -105,7 +105,7 @@ def facts(machine: Machine) -> Mapping[str, Any]:
 
 
 def check(machine: Machine) -> None:
-    """KernelError at the first field that is wrong, or that the general part contradicts."""
+    """Raises KernelError at the first field that is wrong or contradicts the general part."""
     found = Checked(machine, "gpu", FIELDS)
     table = found.table
     if table["copies_async"] and "copy_threads_per_cycle" not in table:
@@ -113,8 +113,8 @@ def check(machine: Machine) -> None:
     if "lds" in machine.engines and "lds_copy_bytes" not in table:
         found.refuse("lds_copy_bytes", "is missing, and `engines` has 'lds'", SIZE.allowed)
     for field, there in (
-        ("spaces.cache", "cache" in machine.spaces),  # the time model counts what it takes
-        ("units.matrix", "matrix" in machine.units),  # seed schedules of matmuls start there
+        ("spaces.cache", "cache" in machine.spaces),  # the time model counts traffic through it
+        ("units.matrix", "matrix" in machine.units),  # seed schedules of matmuls use it
     ):
         if not there:
             what = f"field `{field}` is missing"
@@ -152,7 +152,8 @@ def check(machine: Machine) -> None:
 
 
 def _check_instructions(machine: Machine, found: Checked) -> None:
-    """Refuses matrix instructions that go with another warp, or that lack a dtype of the table."""
+    """Refuses matrix instructions whose threads are not whole warps, and tables with a dtype that
+    no instruction takes."""
     instructions = of_machine(machine)
     for one in instructions:
         if one.threads % machine.warp:

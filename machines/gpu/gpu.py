@@ -1,4 +1,4 @@
-"""The class of GPUs: threads of a block share a tile out in registers."""
+"""The machine class of GPUs: the threads of a block distribute a tile over their registers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ VERBS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """Facts of GPUs; see `ir.machine.MachineClass`."""
+    """The machine class of GPUs; see `ir.machine.MachineClass`."""
 
     name: str = "gpu"
     tables: tuple[str, ...] = ("gpu",)
@@ -84,25 +84,25 @@ class Gpu:
     copies_fill_grid: bool = True
     matmul_needs_columns: bool = True
     boxes_are_powers_of_two: bool = True
-    box_steps: int = 8  # strides of elements (CUDA driver API)
-    box_dimensions: int = 5  # of TMA (CUDA driver API)
-    box_slot_bytes: int = 128  # TMA writes to shared memory at multiples of it
+    box_steps: int = 8  # largest element stride of a box (CUDA driver API)
+    box_dimensions: int = 5  # dimensions of a TMA box (CUDA driver API)
+    box_slot_bytes: int = 128  # alignment of a TMA box in shared memory
     block_per_tile: bool = True
     even_grids: bool = False
     channels_last: bool = True
 
     def check(self, machine: Machine) -> None:
-        """Holds the table `[gpu]` of a target file to the chip's other figures."""
+        """Raises KernelError where the table `[gpu]` contradicts the chip's other figures."""
         if "gpu" in machine.details:
             facts.check(machine)
 
     def scaled_block(self, machine: Machine, dtype: str) -> int:
-        """What the chip's matrix instructions say."""
+        """Elements that share a scale in the chip's matrix instructions of a dtype; 0 where they have no scales."""
         known = (i for i in matmuls.instructions(machine) if i.a.dtype == i.b.dtype == dtype)
         return max((i.block for i in known), default=0)
 
     def check_decision(self, decision: Decision, machine: Machine) -> None:
-        """KernelError where a decision by a verb of the class asks for what the machine lacks."""
+        """Raises KernelError where a decision asks for what the machine lacks."""
         limits.check_decision(decision, machine)
         shared_rows.check_decision(decision)
         matmuls.check_decision(decision, machine)
@@ -111,7 +111,7 @@ class Gpu:
     def require_decided(
         self, launches: Sequence[Launch], schedule: Schedule, machine: Machine, sizes: Sizes
     ) -> None:
-        """KernelError at a decision on a matmul that does not go with its operands or its tile, and
+        """Raises KernelError at a decision on a matmul that does not fit its operands or tile, and
         at a cluster whose blocks share nothing."""
         matmuls.require_decided(launches, schedule, machine, sizes)
         clusters.require_decided(launches, schedule)
@@ -119,18 +119,18 @@ class Gpu:
     def matmul_changes(
         self, spec: Spec, schedule: Schedule, machine: Machine
     ) -> Iterator[tuple[Decision | None, Decision | None]]:
-        """Other matrix instructions, ways in which warps share a result, and layouts of operands."""
+        """Other matrix instructions, warp partitions of the result, and shared memory layouts of operands."""
         yield from matmuls.changes(spec, schedule, machine)
         yield from shared_rows.changes(spec, schedule, machine)
 
     def single_indices(self, spec: Spec) -> Collection[str]:
-        """Filter taps: padded to a power of two, a tile of them would be mostly padding."""
+        """Filter taps. A tile of several taps would be mostly padding to a power of two."""
         return roles(spec).taps
 
     def launch_fields(
         self, schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]
     ) -> Mapping[str, Any]:
-        """Threads, the order of tiles, residence, and whether sizes are constants."""
+        """Threads, rasterization, persistence, roles and other fields of a launch."""
         return grid_mapping.launch_fields(schedule, segment, tilings)
 
     def require_met(
@@ -139,40 +139,41 @@ class Gpu:
         parts: Sequence[Segment],
         cut: Sequence[Mapping[str, Tiling]],
     ) -> None:
-        """KernelError at a decision on a launch as a whole that applies to no launch."""
+        """Raises KernelError at a decision on a launch as a whole that applies to no launch."""
         grid_mapping.require_met(schedule, parts, cut)
 
     def launch_changes(
         self, spec: Spec, schedule: Schedule, machine: Machine
     ) -> Iterator[tuple[Decision | None, Decision | None]]:
-        """Other orders of tiles, numbers of threads and residences, and ways in which results leave."""
+        """Other rasterization orders, numbers of threads, persistence, and epilogues."""
         yield from launch_changes(spec, schedule, machine)
         yield from shared_rows.epilogue_changes(spec, schedule, machine)
 
     def on_chip_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
-        """Shared memory: what matmuls are loaded and laid out in, and what moves in bulk."""
+        """Bytes of shared memory: matmul operands, layout conversions and bulk copies."""
         return shared_memory.shared_bytes(launch, machine, sizes)
 
     def on_chip_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
-        """The same by value."""
+        """Bytes of shared memory of each value."""
         return shared_memory.shared_parts(launch, machine, sizes)
 
     def register_bytes(self, launch: Launch, sizes: Sizes) -> int:
-        """The largest value, beside all that is carried through a loop."""
+        """Bytes of registers: the largest value plus all loop-carried values."""
         return registers.register_bytes(launch, sizes)
 
     def register_parts(self, launch: Launch, sizes: Sizes) -> Mapping[str, int]:
-        """What lies neither in shared memory nor in global memory only."""
+        """Bytes of each value in registers, i.e. in neither shared nor only global memory."""
         return registers.register_parts(launch, sizes)
 
     def space_of(self, value: Value, launch: Launch) -> str:
-        """Shared memory for what is staged; a table that is searched stays in global memory."""
+        """The memory space of a value: "shared" for staged values, "global" for tables that are
+        indexed, else "register"."""
         if value.name in tables(launch):
             return "global"
         return "shared" if value.name in shared_memory.staged_values(launch) else "register"
 
     def exchanges(self, launch: Launch) -> int:
-        """What threads load into shared memory for each other."""
+        """The number of values that threads exchange through shared memory."""
         return len(shared_memory.staged_values(launch))
 
     def holds(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> bool:
@@ -180,7 +181,7 @@ class Gpu:
         return quick_cost.holds(nest, machine, sizes)
 
     def quick_us(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
-        """Microseconds, from what blocks do and how many a multiprocessor holds."""
+        """The quick cost of a nest in microseconds, from the work of its blocks and the occupancy."""
         return quick_cost.quick_us(nest, machine, sizes)
 
     def seed(
@@ -191,17 +192,17 @@ class Gpu:
         rounded: Collection[str],
         cost: Cost | None,
     ) -> Schedule:
-        """The best of a few hundred schedules by the quick cost, or by `cost`; a large matmul in
-        bulk."""
+        """The best of a few hundred schedules by the quick cost, or by `cost`; a large matmul uses bulk copies."""
         if sum(contraction(e) is not None for e in spec.equations) > 1:
-            cost = None  # of fused matmuls the quick cost tells more: docs/benchmarks.md
+            cost = None  # the quick cost ranks fused matmuls better: docs/benchmarks.md
         found = in_bulk(spec, machine, sizes, seed(spec, machine, sizes, rounded, cost))
         for more in (with_taps, with_vectors, with_passes):
             found = more(spec, machine, sizes, found)
         return found
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
-        """Those with roles; of other algorithms the seed is the best, by an estimate that tells them apart."""
+        """Seeds with producer and consumer roles. Among other algorithm variants the seed is the
+        best by the estimate, which can rank those."""
         if not machine.renders("roles") or "bulk" not in machine.rendered_engines:
             return ()
         first = seed(spec, machine, sizes)
@@ -211,7 +212,7 @@ class Gpu:
     def seeds_like(
         self, kind: str, spec: Spec, machine: Machine, sizes: Sizes, first: Schedule
     ) -> tuple[Schedule, ...]:
-        """Of steps of a recurrence one launch, or the same; of matmuls and convolutions in bulk."""
+        """Seeds of one kind: a recurrence in one launch, or a matmul or convolution with bulk copies."""
         if kind == "recurrence":
             return (*in_one_launch(spec, machine, sizes, first), first)
         return _IN_BULK[kind](spec, machine, sizes, first)

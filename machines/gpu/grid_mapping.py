@@ -1,4 +1,4 @@
-"""Grid mapping: number of threads, rasterisation order, and persistence of a launch's programs."""
+"""Grid mapping: threads, rasterization order and persistence of the thread blocks of a launch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ir.schedule import Decision, Schedule
 def launch_fields(
     schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]
 ) -> Mapping[str, Any]:
-    """The grid mapping of a launch, as fields of `Launch` in `ir/nest/nest.py`; KernelError where
-    two decisions on it disagree."""
+    """The grid mapping of a launch, as fields of `Launch` in `ir/nest/nest.py`. Raises KernelError
+    where two decisions on it conflict."""
     threads = _one(schedule, "threads", segment)
     persistent = _one(schedule, "persistent", segment)
     registers = _one(schedule, "registers", segment)
@@ -68,7 +68,7 @@ def require_met(
 
 
 def _one(schedule: Schedule, verb: str, segment: Segment) -> Decision | None:
-    """The decision of a verb on a launch; any tensor that the launch stores names it."""
+    """The decision of a verb on a launch, named by any tensor that the launch stores."""
     found = [d for d in schedule.of(verb) if d.subject in segment.stored]
     if len(found) > 1:
         raise KernelError(

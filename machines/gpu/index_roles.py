@@ -1,4 +1,4 @@
-"""Roles: what each index of a spec does, as far as it decides how the index is best cut."""
+"""Roles: what each index of a spec does, as far as it determines how the index is tiled."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ir.verify import facts as facts_of
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What each index of a spec does: sets of indices."""
+    """The role of each index of a spec, as sets of indices."""
 
     reduced: frozenset[str]  # reduced or scanned over
-    jagged: frozenset[str]  # data bound their range
-    bounding: frozenset[str]  # such a range depends on them
-    taps: frozenset[str]  # reduced, and added to another index in a read's position: filter taps
-    # Of the last output, after those of other stored tensors; reduced indices are left out
+    jagged: frozenset[str]  # their range depends on data
+    bounding: frozenset[str]  # the range of a jagged index depends on them
+    taps: frozenset[str]  # reduced, and added to another index in a read position: filter taps
+    # Indices of the other stored tensors, then of the last output; without reduced indices
     stored: tuple[str, ...]
     fastest: frozenset[str]  # the contiguous index of each of these other tensors
     # M and N indices of each contraction that has both
@@ -36,19 +36,19 @@ class Roles:
 
     @property
     def multiplied(self) -> frozenset[str]:
-        """Indices that are a side of a product, or summed by one."""
+        """Indices along M, N or K of a matmul."""
         return self.summed | {i for rows, columns in self.sides for i in (*rows, *columns)}
 
 
 def extents(spec: Spec, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The extent of each index at some sizes, but of those whose range data bound."""
+    """The extent of each index at these sizes, without jagged indices."""
     bound = bind(spec, sizes)
     return {i: number(r.high, bound) for i, r in facts_of(spec).ranges.items() if not r.jagged}
 
 
 def cut_once(schedule: Schedule, own: Roles) -> tuple[str, str, str] | None:
-    """The indices along which a schedule cuts rows, columns and the sum of the one matmul of a spec; None
-    where it cuts one of them along several indices, or along none."""
+    """The M, N and K index along which a schedule tiles the one matmul of a spec. None where one of
+    the three is tiled along several indices or none."""
     placed = {d.subject.removesuffix(".outer"): d.option("level") for d in schedule.of("place")}
     (sides,) = own.sides
     rows, columns = ([i for i in side if placed.get(i) == "grid"] for side in sides)
@@ -59,7 +59,7 @@ def cut_once(schedule: Schedule, own: Roles) -> tuple[str, str, str] | None:
 
 
 def is_special(spec: Spec) -> bool:
-    """Whether the special function unit computes something of it."""
+    """Whether the spec uses the special function unit."""
     return any(
         isinstance(node, Apply) and POINTWISE[node.function].unit == "special"
         for e in spec.equations
@@ -68,7 +68,7 @@ def is_special(spec: Spec) -> bool:
 
 
 def roles(spec: Spec, plain: Collection[str] = ()) -> Roles:
-    """The roles of a spec's indices. plain: products that are reductions like any other."""
+    """The roles of a spec's indices. plain: matmuls that are treated as ordinary reductions."""
     ranges = facts_of(spec).ranges
     products = [
         c
@@ -105,28 +105,28 @@ def roles(spec: Spec, plain: Collection[str] = ()) -> Roles:
 
 
 def last_stored(spec: Spec) -> tuple[str, ...]:
-    """The indices of the last output; of the last that a recurrence computes, where one does."""
+    """The indices of the last output; of the last output of a recurrence, where there is one."""
     names = [t.name for t in spec.outputs]
     carried = [n for n in names if stepped(spec, n)]
     return spec.equation((carried or names)[-1]).indices
 
 
 def _leaving(spec: Spec) -> list[Equation]:
-    """The equations of tensors that leave the launch that computes them."""
+    """The equations whose results a launch stores."""
     left = {t.name for t in spec.outputs} | {d.subject for d in launch_ends(spec)}
     return [e for e in spec.equations if e.target in left]
 
 
 def _taps(spec: Spec, reduced: frozenset[str], batch: frozenset[str]) -> frozenset[str]:
-    """Of a batch a program has one: what is added to it there, as the channels of a group are to
-    the group, is contiguous."""
+    """The filter taps of a spec. An index that is added only to batch indices is no tap: a block
+    has one batch, in which the channels of a group are contiguous."""
     found = set()
     for e, read in ((of, r) for of in spec.equations for r in of.reads()):
-        # What an epilogue reduces of a product's results is no tap of its windows.
+        # An index along which an epilogue reduces the result of a matmul is no filter tap.
         summed = reduced - set(e.indices) if contraction(e) else reduced
         for position in read.at:
             form = affine(position)
-            if form is None:  # a quotient or remainder of merged positions, that taps are added to
+            if form is None:  # a quotient or remainder of flattened pixels, to which taps are added
                 found |= {i for i in _added(position) if i in summed}
                 continue
             if len(form.terms) < 2:
@@ -137,7 +137,7 @@ def _taps(spec: Spec, reduced: frozenset[str], batch: frozenset[str]) -> frozens
 
 
 def _added(position: Expr) -> set[str]:
-    """The indices of a sum by themselves, or times a number."""
+    """The indices that are terms of a sum, possibly times a number."""
     if isinstance(position, Index):
         return {position.name}
     if isinstance(position, Apply) and position.function in ("add", "sub", "mul"):
@@ -148,7 +148,7 @@ def _added(position: Expr) -> set[str]:
 
 
 def _batch(products: list[Contraction]) -> frozenset[str]:
-    """Indices that are of the batch of every product that has them."""
+    """Indices that are batch indices of every matmul that has them."""
     found = {i for c in products for i in c.batch}
     other = {i for c in products for i in (*c.rows, *c.columns, *c.over)}
     return frozenset(found - other)

@@ -1,4 +1,4 @@
-"""Changes of a grid mapping: every other order, number of threads and residence of each launch."""
+"""Edits of the grid mapping of each launch: order of tiles, threads, persistence, roles, cache hints."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from machines.gpu.limits import cache_hints, register_limits
 
 GROUP_SIZES = (2, 4, 8, 16)
 RESIDENT = (1, 2, 3, 4)
-KEPT = ("evict_last", "evict_first")  # hints of what is loaded again, and for the last time
+# Hints for tensors that are loaded again, and for the last load
+KEPT = ("evict_last", "evict_first")
 
 Options = tuple[tuple[str, int | str], ...]
 ROLES: tuple[Options, ...] = (
     (("producers", 32),),
     (("producers", 128), ("registers", 24)),
 )
-Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
+Change = tuple[Decision | None, Decision | None]  # old and new; None: absent
 
 
 def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
-    """Every single change of the verbs on launches, and of `cache`, that the machine has, in a fixed
-    order."""
+    """Yields every single change of the machine's verbs on launches, and of `cache`, in a fixed order."""
     verbs = {v for v in machine.model.verbs if machine.renders(v)}
     if "rasterize" in verbs:
         yield from _swizzles(schedule)
@@ -63,8 +63,8 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
 
 
 def _hints(spec: Spec, schedule: Schedule, known: Sequence[str]) -> Iterator[Change]:
-    """What the caches are told of each tensor; of an input that several loops may load, also something else by
-    the last of them."""
+    """Yields cache hints of each tensor; for an input that several loops may load, also another
+    hint for the last loop."""
     grid = {d.subject for d in schedule.of("place") if d.option("level") == "grid"}
     looped = any(f"{d.subject}.outer" not in grid for d in schedule.of("tile"))
     inputs = {t.name for t in spec.inputs}
@@ -76,7 +76,7 @@ def _hints(spec: Spec, schedule: Schedule, known: Sequence[str]) -> Iterator[Cha
 
 
 def _swizzles(schedule: Schedule) -> Iterator[Change]:
-    """Grid tiles of one index walked a few at a time along another."""
+    """Yields every single change of `rasterize`: tiles of one grid index in groups along another (L2 swizzle)."""
     loops = [d.subject for d in schedule.of("place") if d.option("level") == "grid"]
     indices = [loop.removesuffix(".outer") for loop in loops]
     for index, over in permutations(indices, 2):
@@ -113,8 +113,9 @@ def _toggled(schedule: Schedule, verb: str, tensor: str) -> Iterator[Change]:
 
 
 def _alternates(spec: Spec, schedule: Schedule, machine: Machine, tensor: str) -> bool:
-    """Whether two groups of threads of the launch that stores a tensor may take turns with its tiles:
-    a persistent one of whole tiles, with a matmul whose operands are copied in bulk."""
+    """Whether two consumer groups of the launch that stores a tensor may alternate between tiles
+    (ping-pong). Requires a persistent launch without stream-K, and a matmul whose operands are
+    copied in bulk."""
     part = next(p for p in segments(spec, schedule) if tensor in p.stored)
     decided = {d.verb for t in part.stored for d in schedule.decisions if d.subject == t}
     bulk = any(d.option("by") == "bulk" for d in schedule.of("copy"))
@@ -128,8 +129,8 @@ def _alternates(spec: Spec, schedule: Schedule, machine: Machine, tensor: str) -
 
 
 def _streamed(spec: Spec, schedule: Schedule, machine: Machine, tensor: str) -> tuple[str, ...]:
-    """The indices of whose loop the persistent blocks of the launch that stores a tensor may have
-    equal shares: that of its one sum on the matrix unit."""
+    """The indices over which the persistent blocks of a launch may share a K loop equally
+    (stream-K): those of its one reduction on the matrix unit."""
     part = next(p for p in segments(spec, schedule) if tensor in p.stored)
     persistent = any(schedule.find("persistent", t) for t in part.stored)
     sums = [e for e in part.equations if e.reduced]
@@ -142,7 +143,7 @@ def _streamed(spec: Spec, schedule: Schedule, machine: Machine, tensor: str) -> 
 
 
 def _held(spec: Spec, schedule: Schedule, tensor: str) -> int:
-    """Elements of the largest result that the matrix unit adds to in the launch that stores a tensor."""
+    """Elements of the largest accumulator of the matrix unit in the launch that stores a tensor."""
     matrix = {d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"}
     sizes = {d.subject: d.number("size") for d in schedule.of("tile")}
     return max(
@@ -158,7 +159,7 @@ def _held(spec: Spec, schedule: Schedule, tensor: str) -> int:
 
 
 def _threads(spec: Spec, schedule: Schedule, tensor: str) -> int:
-    """The number of threads that is decided for the launch that stores a tensor, 0: none is."""
+    """The decided number of threads of the launch that stores a tensor; 0: undecided."""
     for part in segments(spec, schedule):
         found = (schedule.find("threads", t) for t in part.stored if tensor in part.stored)
         for decision in (d for d in found if d is not None):
@@ -167,7 +168,7 @@ def _threads(spec: Spec, schedule: Schedule, tensor: str) -> int:
 
 
 def _named(spec: Spec, schedule: Schedule, verb: str) -> tuple[str, ...]:
-    """A tensor of each launch by which a decision on it names it: the last that it stores."""
+    """The tensor by which decisions of a verb name each launch: one that is already used, else the last stored."""
     names = []
     for part in segments(spec, schedule):
         decided = [t for t in part.stored if schedule.find(verb, t)]

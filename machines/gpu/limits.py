@@ -1,4 +1,4 @@
-"""What decisions may ask of a chip: limits of registers, roles of threads, hints to its caches."""
+"""Checks of decisions against a chip: register limits, thread roles, cache hints."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from ir.machine import Machine
 from ir.schedule import Decision
 from machines.gpu.facts import facts
 
-LEAST_REGISTERS = 32  # fewer hold hardly more than addresses
-PRODUCERS = 128  # threads of a block that start bulk copies, where a language has such
-LEAST_GIVEN, MOST_GIVEN = 24, 88  # registers that are left to one of them
+LEAST_REGISTERS = 32  # a thread with fewer can hold little more than addresses
+PRODUCERS = 128  # threads of a block that issue bulk copies, where a language has producers
+LEAST_GIVEN, MOST_GIVEN = 24, 88  # registers of a producer thread
 
 
 def register_limits(
     machine: Machine, threads: int = 0, held: int = 0, bulk: bool = False
 ) -> tuple[int, ...]:
-    """The limits that change how many blocks a multiprocessor holds, the largest first: with one
-    more register, it would hold one less. threads: of a block; 0: a warp for each partition.
+    """The register limits that change the occupancy, largest first: one more register per thread,
+    and a multiprocessor would hold one block less.
 
-    held: elements of a result that matrix instructions add to, which a thread has beside the least.
-    bulk: whether the block may have producers, whose registers come from the same multiprocessor.
+    threads: of a block; 0: one warp for each partition. held: elements of an accumulator, which the
+    threads hold in addition to the least. bulk: whether the block may have producers, which take
+    registers of the same multiprocessor.
     """
     if "gpu" not in machine.details:
         return ()
@@ -37,7 +38,7 @@ def register_limits(
 
 
 def check_decision(decision: Decision, machine: Machine) -> None:
-    """KernelError where a decision asks for what the chip does not have."""
+    """Raises KernelError where a decision asks for what the chip does not have."""
     if decision.verb == "registers":
         _check_registers(decision, machine)
     if decision.verb == "roles":
@@ -59,13 +60,13 @@ def _check_hints(decision: Decision, machine: Machine) -> None:
 
 
 def cache_hints(machine: Machine) -> tuple[str, ...]:
-    """The hints that loads and stores of a chip take, in the language of its backend."""
+    """The cache hints that loads and stores of a chip take, in the language of its backend."""
     own = machine.details.get(machine.rendering.backend, {})
     return tuple(own.get("cache_hints") or machine.details.get("gpu", {}).get("cache_hints", ()))
 
 
 def _check_roles(decision: Decision, machine: Machine) -> None:
-    """A few warps that only start copies; registers move between whole warpgroups."""
+    """Producers are a few whole warps that only issue copies. Registers move between whole warpgroups."""
     count, own = decision.number("producers"), decision.number("registers", 0)
     step = machine.details.get("gpu", {}).get("register_granularity", 8)
     if count not in (32, 64, PRODUCERS) or count % machine.warp:

@@ -1,9 +1,10 @@
-"""Live: bytes of registers that a program of a launch holds at once, as compilers lay it out.
+"""Live registers: the bytes of registers that a thread block holds at once, as compilers allocate
+them.
 
-More than the values themselves: loads hold addresses, and operands of products that are not
-prefetched come through registers. What it tells is fitted to some two hundred builds of the
-library's kernels for four GPUs: those whose registers did not suffice are those that hold more
-than half of them by this count.
+The count exceeds the values themselves: loads hold addresses, and matmul operands that are not
+prefetched pass through registers. It is fitted to some two hundred builds of the library's kernels
+for four GPUs: the builds that spilled are those that hold more than half of the registers by this
+count.
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ from ir.spec import DTYPES, Number
 from machines.gpu.registers import register_parts
 from machines.gpu.shared_memory import LEAST_SIDE, padded_bytes
 
-ADDRESSES = 0.5  # bytes of addresses for each byte that is moved, in runs of 16
-SHARED = 3  # times that an operand is held, by warps in parallel along the other one
-ALONE = 20  # bytes for each element that is loaded by itself: address, check, number, and the next
+ADDRESSES = 0.5  # bytes of addresses for each byte that is moved, in runs of 16 bytes
+SHARED = 3  # copies of an operand, held by warps that share it along the other dimension
+# Bytes for each element that is loaded by itself: address, predicate, value, and the next one's
+ALONE = 20
 STAGED = 16  # bytes for each element that is copied to shared memory by itself
-RUN = 4  # bytes of the shortest run that is copied to shared memory without the threads
-DEEPEST = 64  # steps of a product that threads compute: compilers write them out and load ahead
+RUN = 4  # bytes of the shortest run that is copied to shared memory asynchronously
+DEEPEST = 64  # longest K on the threads: compilers unroll such a loop and hoist its loads
 
 
 def live_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
-    """Bytes of registers that one program of a launch holds where it holds most, tiles padded
-    to powers of two."""
+    """The most bytes of registers that one thread block of a launch holds at once, tiles padded to powers of two."""
     counter = _Live(launch, machine, sizes)
     most, needed = counter.block(launch.body, frozenset(), counter.names(launch.once))
     return max(most, counter.block(launch.once, needed, frozenset())[0])
 
 
 def too_deep(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
-    """By how much products that are left to the threads, as the matrix unit has no such operands,
-    are deeper than their registers suffice for; 0: they are not."""
+    """The relative excess of K over what registers hold, for matmuls that stay on the threads
+    because the matrix unit does not take their operands; 0: none exceeds."""
     units = machine.units
     if "matrix" not in units:
         return 0.0
@@ -57,8 +58,8 @@ def too_deep(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> floa
 
 
 def warp_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
-    """Bytes of registers in which each warp holds the operands of a matmul that are computed, not loaded: all
-    of K, for the fewest rows or columns that the matrix unit takes, whatever number of warps there are."""
+    """Bytes of registers in which each warp holds computed (not loaded) operands of a matmul: all
+    of K, for the smallest M or N of the matrix unit. Independent of the number of warps."""
     values = {v.name: v for v in launch.values}
     dots = [s for s in launch.statements() if isinstance(s, Dot)]
     most = 0.0
@@ -74,14 +75,14 @@ def warp_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> fl
 
 
 class _Live:
-    """Walks blocks from their ends."""
+    """Walks blocks backwards, as a liveness analysis does."""
 
     def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
         self.fragments = not machine.reads_shared
         self.sizes = sizes
         self.values = {v.name: v for v in launch.values}
         self.held = register_parts(launch, sizes)
-        self.tables = tables(launch) | later_taps(launch)  # what no load of its own brings
+        self.tables = tables(launch) | later_taps(launch)  # values without a load of their own
         tiles = dict(launch.tiles)
         dots = (s.over for s in launch.statements() if isinstance(s, Dot))
         deep = ([i for i in over if tiles.get(i) != 1] for over in dots)
@@ -90,9 +91,9 @@ class _Live:
     def block(
         self, block: tuple[Statement, ...], needed: frozenset[str], made: frozenset[str]
     ) -> tuple[float, frozenset[str]]:
-        """The most bytes that a block holds at once, and the names that it needs from before.
+        """The most bytes that a block holds at once, and the names that are live when it begins.
 
-        needed: names that are read after it.  made: those made before it.
+        needed: names that are live after it. made: names that are defined before it.
         """
         before = [made]
         for s in block:
@@ -104,7 +105,7 @@ class _Live:
                 most = max(most, self.block(s.body, needed, known)[0])
                 continue
             after, start = self._around(s, needed)
-            if isinstance(s, Map | Scan):  # element by element: what dies makes room
+            if isinstance(s, Map | Scan):  # element by element: dead inputs make room
                 most = max(most, self._bytes(after), self._bytes(start))
             else:
                 beside = self._addresses(s) + self._fragments(s)
@@ -114,7 +115,7 @@ class _Live:
         return most + alone, needed
 
     def names(self, block: tuple[Statement, ...]) -> frozenset[str]:
-        """The values that a block makes."""
+        """The names of values that a block defines."""
         found: set[str] = set()
         for s in block:
             found |= self.names(s.body) if isinstance(s, Loop) else {_made(s)}
@@ -123,7 +124,7 @@ class _Live:
     def _around(
         self, s: Statement, needed: frozenset[str]
     ) -> tuple[frozenset[str], frozenset[str]]:
-        """The names that are held when a statement is done, and when it begins."""
+        """The names that are live after a statement, and before it."""
         own = frozenset({_made(s)} - {""})
         kept = own if getattr(s, "accumulate", False) else frozenset()
         read = frozenset(touched((s,))) - own
@@ -133,7 +134,7 @@ class _Live:
         return sum(self.held.get(n, 0) for n in names)
 
     def _addresses(self, s: Statement) -> float:
-        """Bytes of the addresses of a load or a store, and of what only passes through."""
+        """Bytes of the addresses of a load or a store, and of values that only pass through registers."""
         if not isinstance(s, Load | Store) or s.bulk or s.value in self.tables or self._alone(s):
             return 0.0
         value = self.values[s.value]
@@ -142,15 +143,15 @@ class _Live:
         return own * (ADDRESSES + passes)
 
     def _fragments(self, s: Statement) -> float:
-        """Bytes of a product's loaded operands, where it takes them from registers."""
+        """Bytes of a matmul's loaded operands, where the matrix unit takes them from registers."""
         if not isinstance(s, Dot) or not self.fragments:
             return 0.0
         loaded = (self.values[t.value] for t in (s.a, s.b) if self.values[t.value].loaded)
         return float(SHARED * sum(padded_bytes(v, self.sizes) for v in loaded))
 
     def _alone(self, s: Statement) -> float:
-        """Bytes for the elements of a load that do not lie in runs, which is found out before
-        any of them is there."""
+        """Bytes for a load whose elements are not in contiguous runs: addresses of all elements are
+        computed before any arrives."""
         if not isinstance(s, Load) or s.bulk or not s.region or s.value in self.tables:
             return 0.0
         value, last = self.values[s.value], s.region[-1]
@@ -167,10 +168,10 @@ class _Live:
         return each * prod(self._width(a, e) for a, e in extents.items())
 
     def _width(self, axis: str, extent: int) -> int:
-        """Elements along an axis, padded; operands of products have a least depth."""
+        """Elements along an axis, padded; K of a matmul has a minimum."""
         return max(power_of_two(extent), LEAST_SIDE if axis in self.summed else 1)
 
 
 def _made(s: Statement) -> str:
-    """The value that a statement makes, empty: none."""
+    """The name of the value that a statement defines; empty: none."""
     return "" if isinstance(s, Store) else getattr(s, "value", "")

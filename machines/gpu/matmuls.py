@@ -1,4 +1,4 @@
-"""Decisions on matmuls: the matrix instruction, and how the warps of a block share the result."""
+"""Decisions on matmuls: the matrix instruction, how warps partition the result, overlap with other matmuls."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ir.variant.precision import NARROW
 from ir.workload import Sizes
 from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 
-MOST_WARPS = 16  # of a block, that edits share out
-FEWEST_COLUMNS = 64  # of the instructions that edits propose, where N varies
+MOST_WARPS = 16  # of a block, for which edits propose partitions
+FEWEST_COLUMNS = 64  # of the instructions that edits propose, where N is variable
 AHEAD = (("ahead", 1),)  # of `overlap`
-AHEAD_STAGES = 3  # one is read by each matmul in flight, and the next iteration's is filled
+AHEAD_STAGES = 3  # one for each matmul in flight, and one that the next iteration fills
 Shape = tuple[int, int, int]
 Change = tuple[Decision | None, Decision | None]
 
 
 def instructions(machine: Machine) -> tuple[MatrixInstruction, ...]:
-    """The matrix instructions of a chip; none where its file names no family."""
+    """The matrix instructions of a chip; empty where its file names no family."""
     return of_machine(machine) if "gpu" in machine.details else ()
 
 
 def shapes(machine: Machine, dtype: str = "") -> tuple[Shape, ...]:
-    """The shapes of the instructions that sum products of a dtype in f32; no dtype: of any."""
+    """The shapes of the instructions that accumulate products of a dtype in f32; no dtype: of any."""
     found = [
         (i.m, n, i.k)
         for i in instructions(machine)
@@ -44,8 +44,8 @@ def shapes(machine: Machine, dtype: str = "") -> tuple[Shape, ...]:
 
 
 def check_decision(decision: Decision, machine: Machine) -> None:
-    """KernelError where the chip has no such instruction, parts are no powers of two, or a matmul would be further
-    ahead than its loop can be."""
+    """Raises KernelError where the chip has no such instruction, a number of partitions is no power
+    of two, or a matmul would run more than one iteration ahead."""
     if decision.verb == "instruction":
         known = shapes(machine)
         if shape_of(decision.option("shape")) not in known:
@@ -75,8 +75,9 @@ def check_decision(decision: Decision, machine: Machine) -> None:
 def require_decided(
     launches: Sequence[Launch], schedule: Schedule, machine: Machine, sizes: Sizes
 ) -> None:
-    """KernelError where an instruction does not take a matmul's operands, where the parts of warps
-    are not as many as the block has, or where a part is smaller than the instruction."""
+    """Raises KernelError where an instruction does not take the operands of a matmul, where the
+    partitions are not as many as the block has warps, or where a partition is smaller than the
+    instruction."""
     for launch in launches:
         for s in launch.statements():
             if isinstance(s, Dot) and (s.warps or s.instruction):
@@ -86,8 +87,8 @@ def require_decided(
 
 
 def _require_before(launch: Launch, s: Dot, schedule: Schedule) -> None:
-    """KernelError where the loop of a matmul that is done one iteration later multiplies nothing else before
-    it, so that nothing would be in flight with it; or has too few stages for that to be ahead."""
+    """Raises KernelError where the loop of an overlapped matmul has no other matmul before it that
+    could be in flight, or too few stages to run one ahead."""
     loops = [x for x in launch.statements() if isinstance(x, Loop)]
     ahead = {
         late.value for loop in loops for late in [x for x in loop.body if isinstance(x, Dot)][1:]
@@ -150,7 +151,8 @@ def _require(launch: Launch, s: Dot, schedule: Schedule, machine: Machine, sizes
             hint=f"threads(..., count={m * n * machine.warp})",
         )
     own = threads_of(machine, s.instruction, dtype)
-    together = min(own, default=machine.warp) // machine.warp  # warps along M of one issue
+    # Warps along M that execute one instruction
+    together = min(own, default=machine.warp) // machine.warp
     if s.instruction and m % together:
         raise KernelError(
             f"{shape_word(shape)} is executed by {together} warps, which lie along M",
@@ -168,7 +170,7 @@ def _require(launch: Launch, s: Dot, schedule: Schedule, machine: Machine, sizes
 
 
 def threads_of(machine: Machine, shape: Shape | None, dtype: str) -> tuple[int, ...]:
-    """How many threads execute an instruction of a shape together."""
+    """The numbers of threads that execute an instruction of a shape together."""
     return tuple(
         i.threads
         for i in instructions(machine)
@@ -191,7 +193,7 @@ def _width(indices: Sequence[str], tiles: Mapping[str, int]) -> int:
 
 
 def changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
-    """Every single change of `instruction`, `warps` and `overlap` that the machine has, in a fixed order."""
+    """Yields every single change of `instruction`, `warps` and `overlap` that the machine has, in a fixed order."""
     verbs = {v for v in ("instruction", "warps", "overlap") if machine.renders(v)}
     computed = [d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"]
     for subject in computed if "instruction" in verbs else ():
@@ -227,8 +229,8 @@ def _options(
 
 
 def _proposed(spec: Spec, schedule: Schedule, machine: Machine, subject: str) -> tuple[Shape, ...]:
-    """Shapes that operands of a matmul may have an instruction of: those of the dtype to which it
-    rounds them, else of the inputs."""
+    """Instruction shapes for the operands of a matmul: those of the dtype to which it rounds them,
+    else of the inputs' dtypes."""
     rounded = schedule.find("precision", subject)
     dtypes = {str(rounded.option("dtype")).removesuffix("x3")} if rounded else set()
     dtypes = dtypes or {t.dtype for t in spec.inputs if t.dtype in FLOATS}
@@ -243,7 +245,7 @@ def _proposed(spec: Spec, schedule: Schedule, machine: Machine, subject: str) ->
 
 
 def _threads(spec: Spec, schedule: Schedule, subject: str) -> int:
-    """The number of threads that is decided for the launch that computes a tensor, 0: none is."""
+    """The decided number of threads of the launch that computes a tensor; 0: undecided."""
     for part in segments(spec, schedule):
         if subject in {e.target for e in part.equations}:
             found = (schedule.find("threads", t) for t in part.stored)

@@ -1,9 +1,9 @@
-"""Matrix instructions: what the hardware multiplies at once, and where the operands lie.
+"""Matrix instructions: shape, operand dtypes and layouts of what the hardware multiplies at once.
 
-Families of them are files of `instructions/`, which a target file names. Layouts are text in CuTe
-notation, (thread, register) -> element, column-major: row + M * k of A, column + N * k of B,
-row + M * column of C and D. A register is one element; narrower ones than 32 bits are packed.
-They are documented by the vendors, not measured here.
+Families of instructions are files of `instructions/`, which a target file names. Layouts are text
+in CuTe notation, (thread, register) -> element, column-major: row + M * k of A, column + N * k of
+B, row + M * column of C and D. A register holds one element; elements narrower than 32 bits are
+packed. The layouts come from the vendors' documents, not from measurements.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ir.spec import DTYPES
 from machines.fields.fields import FLAG, RATE, SIZE, Fields, Kind, require
 
 FOLDER = Path(__file__).parent / "instructions"
-# f8 formats whose largest exponent holds numbers, and whose negative zero is NaN.
+# f8 formats whose largest exponent encodes finite numbers, and whose negative zero is NaN.
 ELEMENTS = (*DTYPES, "f8e4m3fnuz", "f8e5m2fnuz")
 MAJORS = ("k", "mn")
 
@@ -36,29 +36,29 @@ class Operand:
 
     dtype: str
     registers: str  # layout (thread, register) -> element; empty: not taken from registers
-    shared: tuple[str, ...] = ()  # which dimension may be contiguous in shared memory; of MAJORS
-    tensor: bool = False  # whether it lies in tensor memory, from which `registers` are loaded
+    shared: tuple[str, ...] = ()  # dimensions that may be contiguous in shared memory; of MAJORS
+    tensor: bool = False  # whether it is in tensor memory, from which `registers` are loaded
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixInstruction:
-    """One row of a family: D = A * B + C, where D lies as C does."""
+    """One row of a family: D = A * B + C, where D has the layout of C."""
 
-    name: str  # as assembly spells it; `{n}` stands for N where it varies
+    name: str  # assembly mnemonic; `{n}` is N where it varies
     family: str
     m: int
-    n: int  # the least N; the layout of C is of so many columns, and repeats for more
+    n: int  # least N; the layout of C has this many columns, and repeats for larger N
     k: int
     sizes_n: tuple[int, ...]  # all N
     threads: int  # that execute it together
     a: Operand
     b: Operand
     c: Operand
-    cycles: float | None  # from one to the next, where a source states it
-    swizzles: tuple[str, ...]  # of bytes, that operands in shared memory may have
+    cycles: float | None  # issue interval, where a source states it
+    swizzles: tuple[str, ...]  # swizzles of bytes that operands in shared memory may have
     source: str  # of the layouts
-    # Elements along K that share a scale, a power of two in f8e8m0; 0: the operands have none. Those of
-    # A lie as `scales` says, (thread, register) -> row + M * block, and those of B likewise.
+    # Elements along K that share a scale, a power of two in f8e8m0; 0: no scales. `scales` is the
+    # layout of the scales of A, (thread, register) -> row + M * block; those of B are alike.
     block: int = 0
     scales: str = ""
 
@@ -79,7 +79,7 @@ def _types(value: Any) -> bool:
 
 
 def _range(value: Any) -> bool:
-    """First, last and step of some sizes."""
+    """Whether a value is the first, last and step of a range of sizes."""
     if not (isinstance(value, list) and len(value) == 3 and all(map(SIZE.holds, value))):
         return False
     return value[0] <= value[1] and (value[1] - value[0]) % value[2] == 0
@@ -126,18 +126,18 @@ def families() -> tuple[str, ...]:
 
 @cache
 def family(name: str) -> tuple[MatrixInstruction, ...]:
-    """The instructions of a family, a row for each combination of types."""
+    """The instructions of a family, one for each combination of types."""
     file = FOLDER / f"{name}.toml"
     return rows(tomllib.loads(file.read_text(encoding="utf-8")), name)
 
 
 def of_machine(machine: Machine) -> tuple[MatrixInstruction, ...]:
-    """The instructions that a machine has; none where its target file names no family."""
+    """The instructions of a machine; empty where its target file names no family."""
     return tuple(i for name in machine.details["gpu"].get("instructions", ()) for i in family(name))
 
 
 def rows(table: Mapping[str, Any], name: str) -> tuple[MatrixInstruction, ...]:
-    """The rows of a family's table; KernelError names the first field that is wrong."""
+    """The rows of a family's table. Raises KernelError at the first field that is wrong."""
     require(table, _FAMILY, _refusing(name))
     for number, row in enumerate(table["instruction"]):
         refuse = _refusing(name, f"instruction[{number}].")

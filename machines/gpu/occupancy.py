@@ -1,4 +1,4 @@
-"""Occupancy: how many programs one unit (multiprocessor, compute unit) holds at once."""
+"""Occupancy: how many thread blocks a multiprocessor (compute unit) holds at once."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ class Occupancy:
 
     programs: int  # thread blocks at once, 0 where not even one fits
     share: float  # their warps over the most that a multiprocessor holds, 0 to 1
-    limit: str  # what allows no more: registers, shared, warps or programs
+    limit: str  # the limiting resource: registers, shared, warps or programs
 
 
 def programs_per_unit(
     table: Mapping[str, int], registers: int, shared_bytes: int, warps: int
 ) -> Occupancy:
-    """The occupancy of a kernel by the limits of a target's table.
+    """The occupancy of a kernel under the limits of a target's table.
 
-    registers: 32-bit registers of one thread (all files together).  shared_bytes: of one program.
-    warps: of one program.  A unit has `partitions` parts, each with its own registers; a warp
-    lies in one of them.  Rules: the CUDA occupancy calculator; LLVM's waves per SIMD for AMDGPU.
+    registers: 32-bit registers of one thread (all register files together). shared_bytes, warps: of
+    one thread block. A multiprocessor has `partitions` parts, each with its own registers; a warp
+    occupies one of them. The rules are those of the CUDA occupancy calculator, and of LLVM's waves
+    per SIMD for AMDGPU.
     """
     parts = table["partitions"]
     thread = _up(max(registers, 1), table["register_granularity"])
@@ -47,7 +48,7 @@ def programs_per_unit(
 
 
 def _by_shared(table: Mapping[str, int], shared_bytes: int) -> int:
-    """Programs whose shared memory fits into a unit's."""
+    """The thread blocks whose shared memory fits a multiprocessor."""
     if shared_bytes > table["shared_bytes_per_program"]:
         return 0
     taken = _up(shared_bytes + table["shared_reserved"], table["shared_granularity"])

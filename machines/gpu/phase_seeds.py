@@ -1,9 +1,11 @@
-"""First schedules of kernels that put the phases of a transposed convolution between each other: blocks of one warp.
+"""Seeds of kernels that interleave the phases of a transposed convolution: thread blocks of one
+warp.
 
-A block loads pieces of rows of several phases and stores whole rows. Threads of one warp exchange what they loaded without
-waiting for other warps. On an H200, of blocks of 256 to 2048 elements and 32 or 64 threads, those of 512 elements and 32
-threads were the fastest of five such kernels or took 5% more: 518 us where the time model's choice took 863, 640 (715), 1265 (1460),
-863 (1003) and 1014 (1030). The model found them up to 7% slower.
+A block loads parts of rows of several phases and stores whole rows. The threads of one warp
+exchange what they loaded without waiting for other warps. Blocks of 256 to 2048 elements and 32 or
+64 threads were measured on an H200. Blocks of 512 elements and 32 threads were the fastest for five
+such kernels or took 5% more: 518 us where the time model's choice took 863, 640 (715), 1265 (1460),
+863 (1003) and 1014 (1030). The time model estimated them up to 7% slower.
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ from ir.spec import Apply, Equation, Expr, Index, Read, Reduce, Scan, Spec
 from machines.gpu.index_roles import extents
 
 THREADS, ELEMENTS = 32, 512  # of a block
-PIECE = 64  # of a row that is put together of phases
-OUTSIDE = 1.25  # of a row, that its tiles may cover
-MOST_PHASES = 8  # of a dimension
-LEAST = 1 << 20  # elements from which on a pass takes longer than a launch
-SHARE = 0.9  # of the time model's estimate, that such a block takes
+PIECE = 64  # elements of an interleaved row
+OUTSIDE = 1.25  # extent that the tiles of a row may cover, over the row's length
+MOST_PHASES = 8  # along a dimension
+LEAST = 1 << 20  # elements above which a pass takes longer than a launch
+SHARE = 0.9  # factor on the time model's estimate of such a block
 
 Tiles = dict[str, int]
 
@@ -34,8 +36,11 @@ Tiles = dict[str, int]
 def phase_seeds(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
 ) -> Iterator[tuple[float, Schedule]]:
-    """Other tiles of such a kernel, and what their estimate is multiplied by; none for other kernels, nor where warps are of other
-    sizes. sizes: the free and the derived ones."""
+    """Yields other tiles for such a kernel, each with a factor on its estimate. Empty for other
+    kernels, and where a warp does not have 32 threads.
+
+    sizes: the free and the derived ones.
+    """
     result = spec.equations[-1]
     if machine.warp != THREADS or {d.verb for d in first.decisions} - {"tile", "place", "threads"}:
         return
@@ -59,12 +64,12 @@ def _reduces(e: Equation) -> bool:
 
 
 def _cut(index: str, tiles: Tiles, lengths: Mapping[str, int]) -> bool:
-    """Whether a block has a part of an index."""
+    """Whether an index is tiled."""
     return lengths[index] > tiles.get(index, 1)
 
 
 def _gathered(read: Read, result: Equation) -> Tiles | None:
-    """Tiles where each element finds its phase: pieces of rows, and as many rows."""
+    """Tiles where each element computes its phase: parts of rows, and as many rows as fill a block."""
     last, rows = result.indices[-1], result.indices[-2]
     if not _is(read.at[-1], "floordiv", last) or not any(_takes_phase(p, last) for p in read.at):
         return None
@@ -72,7 +77,7 @@ def _gathered(read: Read, result: Equation) -> Tiles | None:
 
 
 def _apart(read: Read, result: Equation, lengths: Mapping[str, int]) -> Tiles | None:
-    """The same where phases have an index of their own, the last of the result."""
+    """Tiles where phases have an index of their own, the last one of the result."""
     phase = result.indices[-1]
     row, rows = read.at[-1], read.at[-2]
     forms = [affine(p) for p in read.at]

@@ -1,14 +1,15 @@
-"""First schedules of a convolution whose operands were rounded before: other tiles of its pixels.
+"""Seeds of a convolution whose operands are already rounded: other tiles of its output pixels.
 
-What windows slide over is gathered: each row of a tile has an address of its own and comparisons that keep it inside, at
-each step of the sum. So tiles are tried that gather less for the same product:
+The input is gathered: at each K step, each row of a tile has its own address and bounds checks.
+These seeds gather less for the same matmul:
 
-- boxes of a few images, rows and columns, which the chip's engine copies, and which cut the image evenly;
-- pixels of two images, where one image's pixels leave the last tile nearly empty;
-- twice as many filters beside pixels that all images have in common.
+- boxes of a few images, rows and columns, which TMA copies, and which divide the image evenly;
+- pixels of two images in a tile, where the pixels of one image leave the last tile nearly empty;
+- twice as many filters per tile, where pixels of all images are flattened.
 
-Where pixels are one index with zeros stored between them (`ir/partition/flat_chains.py`), all taps of a step of the channels follow
-one another: what one reads, the next reads again but for a few pixels.
+Where pixels are one index with zeros stored between them (`ir/partition/flat_chains.py`), one seed
+runs all filter taps of a channel step in succession: each tap rereads almost all pixels of the tap
+before.
 """
 
 from __future__ import annotations
@@ -30,23 +31,25 @@ from machines.gpu.role_seeds import changed
 from machines.gpu.windowed import Convolution, single_convolution
 
 KNOWN = {"compute", "copy", "flatten", "pipeline", "place", "rasterize", "threads", "tile"}
-SIDE, STEP, STAGES = 128, 32, 3  # of a product's tile and of its sum, and tiles in flight
-NARROWEST = 8  # columns of a box
-# Elements of a product of a thread that copies boxes; twice as many of one that gathers.
+SIDE, STEP, STAGES = 128, 32, 3  # M and N of a matmul tile, its K, and stages
+NARROWEST = 8  # least columns of a box
+# Accumulator elements of a thread with bulk copies; twice as many for a thread that gathers.
 PER_THREAD = 64
-# Of the time model's estimate, that a tile with twice as many filters takes beside one whose sides are equal. On an H200 four
-# convolutions of VGG took 0.77, 0.77, 0.91 and 0.78 times as long so; the model said 0.96 to 1.06.
+# Factor on the time model's estimate of a tile with twice as many filters, against a square one. On
+# an H200 four convolutions of VGG took 0.77, 0.77, 0.91 and 0.78 times as long with it; the model
+# estimated 0.96 to 1.06.
 SHARED = 0.85
-# The same, that all taps of a few channels take beside all channels of a tap. On an H200 five convolutions of VGG took 1.00, 0.98, 0.94, 0.89
-# and 0.96 times as long so; the model said 1.06, 1.04, 1.02, 1.09 and 1.00.
+# Factor on the estimate where all filter taps of a channel step follow one another, against all
+# channels of a tap. On an H200 five convolutions of VGG took 1.00, 0.98, 0.94, 0.89 and 0.96 times
+# as long with it; the model estimated 1.06, 1.04, 1.02, 1.09 and 1.00.
 NEAR = 0.9
 
 
 def pixel_seeds(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
 ) -> Iterator[tuple[float, Schedule]]:
-    """Other tiles of a schedule's pixels, each with what its estimate is multiplied by; some may be illegal. None for other
-    kernels. sizes: the free and the derived ones."""
+    """Yields the schedule with other tiles of its pixels, each with a factor on its estimate; some
+    may be illegal. Empty for other kernels. sizes: the free and the derived ones."""
     one = single_convolution(spec, sizes)
     if one is None or not one.taps or not one.reads_rounded():
         return
@@ -65,7 +68,7 @@ def pixel_seeds(
 
 
 class _Pixels:
-    """A convolution, a schedule of it, and the length of each index."""
+    """A convolution, a schedule of it, and the extent of each index."""
 
     def __init__(self, one: Convolution, first: Schedule, lengths: Mapping[str, int]):
         self.one, self.first, self.lengths = one, first, lengths
@@ -76,8 +79,8 @@ class _Pixels:
 
     @property
     def plain(self) -> bool:
-        """Whether it is of several images of two dimensions, which are read as such, whose channels fill steps and whose filters
-        fill a side."""
+        """Whether it convolves several two-dimensional images that are read unflattened, with
+        channels that are a multiple of the K step and enough filters for a tile."""
         counts = [len(x) for x in (self.filters, self.images, self.pixels, self.one.channels)]
         if counts != [1, 1, 2, 1] or any({*self.pixels} <= {*indices(p)} for p in self.one.x.at):
             return False
@@ -86,20 +89,20 @@ class _Pixels:
 
     @property
     def flat(self) -> bool:
-        """Whether its pixels are one index, along which windows go, and go through channels after taps."""
+        """Whether its pixels are one index, and both filter taps and channels are tiled loops."""
         counts = [len(x) for x in (self.filters, self.images, self.pixels, self.one.channels)]
         cut = {d.subject for d in self.first.of("tile")}
         return counts == [1, 0, 1, 1] and {*self.one.taps, *self.one.channels} <= cut
 
     def near(self) -> Schedule:
-        """The schedule with all taps of a step of the channels after one another."""
+        """The schedule with the loops over channels outside of those over filter taps."""
         moved = [i + outer for i in self.one.channels for outer in ("", ".outer")]
         own = [d for d in self.first.decisions if d.subject in moved]
         others = [d for d in self.first.decisions if d.subject not in moved]
         return canonical(Schedule(self.first.kernel, (*own, *others)))
 
     def boxes(self) -> Schedule:
-        """Boxes of pixels that waste the least."""
+        """The schedule with the boxes of pixels that waste the least."""
         rows = (*self.images, *self.pixels)
         powers = [2**n for n in range(SIDE.bit_length())]
         shapes = [s for s in product(powers, repeat=3) if prod(s) == SIDE and s[-1] >= NARROWEST]
@@ -109,14 +112,15 @@ class _Pixels:
         return self._made((), tiles, SIDE * SIDE // PER_THREAD, moved)
 
     def beside(self) -> Schedule:
-        """Pixels of two images in one tile."""
+        """The schedule with pixels of two images in one tile."""
         outer, inner = self.pixels
         merge = Decision("flatten", outer, (("inner", inner),))
         tiles = {self.images[0]: 2, self.filters[0]: SIDE, flattened(merge): SIDE // 2}
         return self._made((merge,), tiles, SIDE * SIDE // (2 * PER_THREAD), [])
 
     def wide(self) -> Schedule | None:
-        """The schedule with twice as many filters; None where its pixels are not those of all images, or its tiles others."""
+        """The schedule with twice as many filters per tile. None where its pixels are not flattened
+        over all images, or where its tiles are not square."""
         merged = [flattened(d) for d in self.first.of("flatten")]
         (filters,) = self.filters
         cut = {d.subject: d.number("size") for d in self.first.of("tile")}
@@ -132,7 +136,7 @@ class _Pixels:
         )
 
     def _covered(self, rows: tuple[str, ...], box: tuple[int, ...]) -> float:
-        """How many pixels boxes cover, for each that there is."""
+        """Pixels that boxes cover, over the pixels that exist."""
         pairs = [(self.lengths[i], n) for i, n in zip(rows, box, strict=True)]
         return prod(ceil(length / n) * n / length for length, n in pairs)
 
@@ -147,7 +151,7 @@ class _Pixels:
         threads: int,
         moved: list[Decision],
     ) -> Schedule:
-        """The schedule with these tiles, one tap and one step of channels after another."""
+        """The schedule with these tiles, and loops over single filter taps and channel steps."""
         cuts = [tiled(i, n, "grid") for i, n in tiles.items() if n < self.lengths.get(i, n + 1)]
         loops = [tiled(i, 1, "loop") for i in self.one.taps if self.lengths[i] > 1]
         loops += [tiled(i, STEP, "loop") for i in self.one.channels if self.lengths[i] > STEP]

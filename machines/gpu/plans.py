@@ -1,4 +1,4 @@
-"""Plans: what is decided for a first schedule before its tiles."""
+"""Plans: the decisions of a seed schedule that precede its tile sizes."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ from machines.gpu.units import added, units
 from machines.gpu.windowed import Apart, depthwise, filters_apart, of_rounded, windowed
 from machines.gpu.windowed import rounded as rounded_copies
 
-REWRITES = ("associate", "atomic", "carry", "pack", "flatten")  # bring other equations
-SHORTEST_SUM = 16  # elements that a step of a matrix unit sums: fewer are padded to as many
-FEWER = 8  # times as few parts of a product, which are tried too
+REWRITES = ("associate", "atomic", "carry", "pack", "flatten")  # verbs that rewrite the equations
+SHORTEST_SUM = 16  # K of one matrix instruction: a shorter K is padded to it
+FEWER = 8  # divisor of the number of split-K parts for a second try
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Decisions that come before tiles."""
+    """Decisions that precede tile sizes."""
 
     made: tuple[Decision, ...]
     formed: Spec  # the equations after these decisions
     roles: Roles
-    base: tuple[Decision, ...]  # decisions that suit these equations with any tiles
+    base: tuple[Decision, ...]  # decisions that hold for these equations with any tiles
     needs_loop: bool  # whether they pay only where a reduction is a loop
-    # Whether operands of a matmul are prefetched although they are rounded after the load
+    # Whether matmul operands are prefetched although they are rounded after the load
     ahead: bool = False
     apart: frozenset[str] = frozenset()  # prepacked operands, made by launches of their own
-    fewer: bool = False  # whether half as many threads as the estimate wants are tried, too
+    fewer: bool = False  # whether half as many threads are tried, too
 
     @property
     def cut(self) -> frozenset[str]:
-        """The indices whose tiles are decided; of a copy, those that have none too."""
+        """The indices whose tiles the plan decides, including indices of packed copies that stay whole."""
         copies = tuple(f"{copy_of(d)}_" for d in self.made if d.verb == "pack")
         return frozenset(i for i in facts(self.formed).ranges if copies and i.startswith(copies))
 
     @property
     def parts(self) -> Mapping[str, int]:
-        """Into how many parts a reduction over an index is split."""
+        """The number of split-K parts of each index whose reduction is split."""
         return {str(d.option("over")): d.number("parts") for d in self.made if d.verb == "split_k"}
 
 
 def wide_plans(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> list[Plan]:
-    """Plans in the precisions that the spec has. sizes: the free and the derived ones."""
+    """Plans that keep the precisions of the spec. sizes: the free and the derived ones."""
     first = (
         (),
         online(spec),
@@ -82,7 +82,7 @@ def narrow_plans(
     wide: Sequence[Plan],
     rounded: Collection[str],
 ) -> list[Plan]:
-    """Plans whose products of f32 are of a narrower dtype. wide: the others.  rounded: see `ir.autoschedule`."""
+    """Plans whose f32 matmuls run in a narrower dtype. wide: the other plans. rounded: see `ir.autoschedule`."""
     narrow = [_lean(n, spec) for o in wide if (n := _narrowed(o, machine, rounded))]
     apart = [a for n in narrow if (a := _apart(n))]
     filters = filters_apart(spec, sizes) if narrow else ()
@@ -101,8 +101,7 @@ def narrow_plans(
 
 
 def _two_pass_plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> Plan:
-    """Reductions in two stages: what is decided on the spec's own equations holds for their
-    parts."""
+    """A plan for two-pass reductions: decisions on the spec's own equations hold for their parts."""
     ends = dict.fromkeys((*launch_ends(spec), *stored_apart(spec, made)))
     return Plan(made, spec, roles(spec), (*ends, *units(spec, machine)), False)
 
@@ -115,8 +114,8 @@ def _plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> Plan:
 
 
 def _narrowed(plan: Plan, machine: Machine, rounded: Collection[str]) -> Plan | None:
-    """The plan with products of f32 as ones of a narrower dtype; None where it has none, or the
-    machine gains little by it."""
+    """The plan with its f32 matmuls in a narrower dtype: one pass, or split precision. None where
+    it has no f32 matmul, or where the machine gains little."""
     decided = {d.subject for d in plan.base if d.verb == "precision"}
     made = [
         Decision("precision", d.subject, (("dtype", NARROW if d.subject in rounded else TRIPLE),))
@@ -129,8 +128,8 @@ def _narrowed(plan: Plan, machine: Machine, rounded: Collection[str]) -> Plan | 
 
 
 def _apart(plan: Plan) -> Plan | None:
-    """The plan with the parts of products of three made by launches of their own, so that the
-    products' loops only load; None where it has no such product."""
+    """The plan with the split parts of 3xTF32 operands made by launches of their own, so that
+    matmul loops only load. None where it has no such matmul."""
     triple = [d for d in plan.base if d.verb == "precision" and d.option("dtype") == TRIPLE]
     ends = [Decision("kernel", f"{d.subject}_{part}") for d in triple for part in ("al", "bl")]
     parts = frozenset(part for d in triple for part in names(d))
@@ -138,15 +137,16 @@ def _apart(plan: Plan) -> Plan | None:
 
 
 def _lean(plan: Plan, spec: Spec) -> Plan:
-    """The plan, which tries fewer threads where taps of a window are merged: each thread finds where its taps lie. Of
-    eight pairs of such schedules in TF32 on an H100, that with 128 threads took 0.79 to 0.99 of the time with 256."""
+    """The plan, marked to try fewer threads where filter taps are flattened, since each thread
+    computes the addresses of its taps. Of eight pairs of such TF32 schedules on an H100, the one
+    with 128 threads took 0.79 to 0.99 of the time with 256."""
     reduced = {i for e in spec.equations for i in e.reduced}
     merged = any(d.verb == "flatten" and d.subject in reduced for d in plan.made)
     return replace(plan, fewer=True) if merged else plan
 
 
 def _read_once_rounded(plan: Plan) -> frozenset[str]:
-    """What products read that round their operands once, behind the loads: boxes of it may be moved in bulk."""
+    """The operands of matmuls that round them once, after the load. Their boxes may be copied in bulk."""
     single = {d.subject for d in plan.base if d.verb == "precision" and d.option("dtype") == NARROW}
     found = (contraction(plan.formed.equation(t)) for t in single)
     sides = (side for c in found if c is not None for side in (c.a, c.b))
@@ -156,8 +156,8 @@ def _read_once_rounded(plan: Plan) -> frozenset[str]:
 def _filter_apart(
     spec: Spec, machine: Machine, one: Apart, rounded: Collection[str]
 ) -> Plan | None:
-    """A convolution of three products, whose loop splits what windows slide over and loads the parts of the filter;
-    None where it is not of three."""
+    """A convolution in split precision whose loop splits the input and loads split parts of the
+    filter. None where it is not in split precision."""
     plan = _narrowed(_plan(spec, machine, one.made), machine, rounded)
     if plan is None or not any(d.option("dtype") == TRIPLE for d in plan.base):
         return None
@@ -165,8 +165,8 @@ def _filter_apart(
 
 
 def stepwise_plan(spec: Spec, machine: Machine) -> Plan | None:
-    """The products of a recurrence's steps on the threads: few rows leave the matrix unit idle, and
-    a step waits for its slowest program. None where it has no product."""
+    """A plan with the matmuls of a recurrence's steps on the threads: few rows leave the matrix
+    unit idle, and a step waits for its slowest block. None where there is no such matmul."""
     inside = {t for r in recurrences(spec) for t in r.targets if contraction(spec.equation(t))}
     outside = (d for d in units(spec, machine) if d.subject not in inside)
     base = (*launch_ends(spec), *outside)
@@ -174,8 +174,8 @@ def stepwise_plan(spec: Spec, machine: Machine) -> Plan | None:
 
 
 def short_plan(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Plan | None:
-    """Products that sum fewer elements than a step of a matrix unit takes, on the threads: the unit would
-    multiply padding. None where there is no such product, and in recurrences."""
+    """A plan with matmuls on the threads whose K is shorter than that of a matrix instruction,
+    which would multiply padding. None where there is no such matmul, and for recurrences."""
     ranges = facts(spec).ranges
     found = {e.target: c.over for e in spec.equations if (c := contraction(e))}
     short = {
@@ -193,7 +193,7 @@ def short_plan(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Plan |
 def _copied(
     spec: Spec, machine: Machine, made: tuple[Decision, ...], parts: tuple[Decision, ...]
 ) -> Plan:
-    """A plan with copies that products load as they are, the products perhaps in parts."""
+    """A plan with packed copies that matmuls load unchanged, possibly with split-K."""
     copies = frozenset(copy_of(d) for d in made if d.verb == "pack")
     return replace(_plan(spec, machine, made), made=(*made, *parts), apart=copies)
 
@@ -201,14 +201,14 @@ def _copied(
 def _of_rounded(
     spec: Spec, machine: Machine, made: tuple[Decision, ...], parts: tuple[Decision, ...]
 ) -> Plan:
-    """The same for a convolution whose operands were rounded before."""
+    """The same for a convolution whose operands are already rounded."""
     operands = frozenset(t.name for t in spec.inputs if t.dtype == NARROW)
     return replace(_plan(spec, machine, made), made=(*made, *parts), apart=operands)
 
 
 def _several(parts: tuple[Decision, ...]) -> Iterator[tuple[Decision, ...]]:
-    """No parts, so many, and a few: those are reduced again, and what is loaded for a product may
-    keep more programs busy than its result has tiles."""
+    """Yields no split-K, the given number of parts, and fewer parts. Split-K parts are reduced
+    again, and prepacked operands may keep more blocks busy than the result has tiles."""
     yield ()
     for share in (1, FEWER) if len(parts) == 1 else ():
         (split,) = parts
@@ -218,7 +218,7 @@ def _several(parts: tuple[Decision, ...]) -> Iterator[tuple[Decision, ...]]:
 
 
 def _wide(spec: Spec, target: str) -> bool:
-    """Whether both operands of a product are of f32, or made of what is."""
+    """Whether both operands of a matmul are computed from f32 tensors only."""
     found = contraction(spec.equation(target))
     tensors = facts(spec).tensors
     return found is not None and all(
@@ -230,7 +230,7 @@ def _wide(spec: Spec, target: str) -> bool:
 
 
 def _gains(machine: Machine, products: int) -> bool:
-    """Whether so many narrow products take half the time of one of f32, or less."""
+    """Whether so many narrow matmuls take at most half the time of one in f32."""
     unit = machine.units.get("matrix")
     if unit is None or NARROW not in unit.flops or "f32" not in unit.flops:
         return False

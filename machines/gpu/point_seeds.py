@@ -1,7 +1,7 @@
-"""Large seeds of what is computed element by element: a vector of each thread, whatever rows share.
+"""Seeds of large pointwise kernels: each thread has one vector, whatever rows have in common.
 
-On an H100 the last pass of a batch norm of 4.3 GB took 2.87 ms with 16 elements of f32 of a thread, and 2.83 ms with 4;
-that of a group norm of 7.5 GB 5.02 and 4.96 ms.
+On an H100 the last pass of a batch norm of 4.3 GB took 2.87 ms with 16 elements of f32 per thread,
+and 2.83 ms with 4. That of a group norm of 7.5 GB took 5.02 and 4.96 ms.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from ir.sizes import bind, power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Spec
 
-BYTES = 16  # of a thread: one access
-LARGEST = 1024  # elements of a row that a program computes, where a tile has more vectors than a program threads
+BYTES = 16  # of a thread: one vector access
+# Elements of a row in a block, where a tile has more vectors than a block has threads
+LARGEST = 1024
 
 
 def with_vectors(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], schedule: Schedule
 ) -> Schedule:
-    """The schedule with as many threads of a launch that only computes element by element as it stores vectors at a
-    time, where what it stores is larger than the cache."""
+    """The schedule with one thread for each stored vector in pointwise launches whose result is
+    larger than the cache."""
     if schedule.of("compute") or "cache" not in machine.spaces:
         return schedule
     bound = bind(spec, sizes)
@@ -41,7 +42,7 @@ def with_vectors(
 
 
 def _decisions(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Iterator[Decision]:
-    """Threads, one for each vector of the tile that is stored; of too large a tile, a part of one row."""
+    """One thread for each vector of the stored tile. A tile with too many vectors becomes a part of one row."""
     stores = [s for s in launch.statements() if isinstance(s, Store)]
     if len(stores) != 1 or not _is_pointwise(launch, stores[0]):
         return
@@ -62,8 +63,8 @@ def _decisions(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> It
 
 
 def _is_pointwise(launch: Launch, store: Store) -> bool:
-    """Whether a launch computes one element after another, along what is contiguous in all tensors that change along
-    it; others are the same for a row."""
+    """Whether a launch is pointwise along an index that is contiguous in every tensor that has it.
+    Other tensors are constant along a row."""
     if launch.repeat or not all(isinstance(s, Load | Store | Map) for s in launch.statements()):
         return False
     last = store.region[-1] if store.region else None
@@ -83,5 +84,5 @@ def _is_pointwise(launch: Launch, store: Store) -> bool:
 
 
 def _gathers(one: Slice, along: str) -> bool:
-    """Whether positions that a value holds change along an index."""
+    """Whether an index selects positions from a tensor (a gather)."""
     return one.rows is not None and (along == one.axis or along in dict(one.terms))

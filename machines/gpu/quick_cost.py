@@ -1,7 +1,7 @@
-"""Quick cost of a launch on a GPU: several blocks share a multiprocessor.
+"""Quick cost of a launch on a GPU, where several thread blocks share a multiprocessor.
 
-Tiles are padded to powers of two. What bounds a launch: memory and cache bandwidth, bytes that
-are in flight at once, the busiest engine of a multiprocessor, and what a program waits for.
+Tiles are padded to powers of two. A launch is bound by memory and cache bandwidth, by the bytes in
+flight, by the busiest engine of a multiprocessor, or by the latencies of a thread block.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from machines.gpu.counter import ThreadsCounter
 from machines.gpu.live import live_bytes, too_deep, warp_bytes
 from machines.gpu.shared_memory import shared_bytes
 
-# Round figures of current machines with registers, to rank schedules by.
+# Round figures of current GPUs, for ranking schedules only.
 FULL_THREADS = 256  # of one multiprocessor that keep its vector units busy
 MOST_PER_UNIT = 2048  # threads of one multiprocessor
 MOST_PROGRAMS = 16  # of one multiprocessor
-FEWEST_AT_FULL_USE = 256  # threads that can take all registers of a multiprocessor
-USED = 0.5  # share of the registers up to which what is live fits, with all that is beside it
-BESIDE = 1.25  # registers that a program takes, in terms of what is live
-AT_ONCE = 2  # of its share of the cache's bandwidth, what one multiprocessor can use
-SPILL = 2  # what each part of the registers that is too much adds to the time
+FEWEST_AT_FULL_USE = 256  # threads that can use all registers of a multiprocessor
+USED = 0.5  # share of the registers up to which live values fit, beside temporaries
+BESIDE = 1.25  # registers of a thread block over its live values
+AT_ONCE = 2  # bandwidth that one multiprocessor can use, over its share of the cache's bandwidth
+SPILL = 2  # slowdown for each multiple of the registers that is spilled
 REGISTER_BYTES = 4
-LOSS = 0.1  # share of what should run in parallel that does not
+LOSS = 0.1  # share of overlappable work that does not overlap
 
 
 @dataclass(frozen=True, slots=True)
 class Residence:
-    """How thread blocks of a launch share a multiprocessor."""
+    """Residency of a launch: thread blocks on one multiprocessor."""
 
     threads: int  # of a thread block
     programs: int  # thread blocks at once
@@ -41,20 +41,20 @@ class Residence:
 
 @dataclass(frozen=True, slots=True)
 class LaunchWork:
-    """What a launch does, whatever its number of threads."""
+    """The work of a launch, independent of its number of threads."""
 
     counter: ThreadsCounter
     machine: Machine
-    # Bytes of live registers and of shared memory, of one thread block
+    # Bytes of live registers and of shared memory of one thread block
     taken: tuple[float, int]
     tiles: int  # of the grid
     resident: int
-    limit: int = 0  # registers of a thread, 0: as many as it wants
-    deep: float = 0.0  # how far matmul tiles of its threads exceed the K that is fast
-    fragments: float = 0.0  # bytes that each warp holds of operands that are computed
+    limit: int = 0  # registers of a thread; 0: no limit
+    deep: float = 0.0  # how far K of matmuls on the threads exceeds what is fast
+    fragments: float = 0.0  # bytes that each warp holds of computed matmul operands
 
     def us(self, threads: int) -> float:
-        """A first estimate of the launch's time in microseconds, 0 threads: the usual number."""
+        """An estimate of the launch's time in microseconds; 0 threads: the usual number."""
         machine, counter = self.machine, self.counter
         here = self.residence(threads)
         rounds = ceil(self.tiles / machine.parallel)
@@ -75,7 +75,7 @@ class LaunchWork:
         return machine.launch_us + 1e6 * slower * (max(memory, engines) + both)
 
     def residence(self, threads: int) -> Residence:
-        """How many programs a multiprocessor holds, and how far registers suffice."""
+        """How many thread blocks a multiprocessor holds, and whether registers spill."""
         threads = threads or usual_threads(self.machine)
         room = self.machine.spaces["register"].bytes
         registers, shared = self.taken
@@ -96,7 +96,7 @@ class LaunchWork:
 
 
 def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> LaunchWork:
-    """Counts what a launch does."""
+    """Counts the work of a launch."""
     counter = ThreadsCounter(launch, machine, sizes)
     counter.block(launch.once, 1.0)
     counter.block(launch.body, 1.0)
@@ -108,7 +108,7 @@ def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> LaunchWo
 
 
 def quick_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> float:
-    """A first estimate of a nest's time in microseconds."""
+    """An estimate of a nest's time in microseconds."""
     bound = bind(nest.spec, sizes)
     return sum(
         launch.times(bound) * work(launch, machine, bound).us(launch.threads)
@@ -117,7 +117,7 @@ def quick_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> floa
 
 
 def holds(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> bool:
-    """Whether the registers of a block hold what it computes with."""
+    """Whether no launch of a nest spills registers."""
     bound = bind(nest.spec, sizes)
     return not any(
         work(one, machine, bound).residence(one.threads).spilled for one in nest.launches
@@ -125,13 +125,14 @@ def holds(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> bool:
 
 
 def usual_threads(machine: Machine) -> int:
-    """Four waves: a backend's choice, where a schedule makes none."""
+    """Four warps: what a backend chooses where a schedule does not decide."""
     return 4 * max(machine.warp, 32)
 
 
 def few_threads(machine: Machine) -> int:
-    """The fewest of which as many programs as a multiprocessor holds keep all its warps: with half as many, a
-    max pooling in three dimensions took 1.69 ms on an H200, and 1.37 ms with these."""
+    """The fewest threads per block with which the most resident blocks fill all warps of a
+    multiprocessor. With half as many, a 3D max pooling took 1.69 ms on an H200, and 1.37 ms with
+    these."""
     table = machine.details.get("gpu", {})
     if not table or "programs_of_one_warp" in table:
         return machine.warp
@@ -139,7 +140,7 @@ def few_threads(machine: Machine) -> int:
 
 
 def _memory_seconds(counter: ThreadsCounter, machine: Machine, tiles: int, beside: int) -> float:
-    """The longest of what memory, the cache and the loads that are in flight allow."""
+    """Seconds of memory traffic: the longest of what DRAM, the cache and the loads in flight allow."""
     cache = machine.spaces.get("cache", machine.spaces["global"]).bytes_per_second
     cache = cache or machine.bandwidth
     compulsory = sum(

@@ -1,4 +1,4 @@
-"""Registers: what of a launch lies in them, and the least that one block needs."""
+"""Registers: which values of a launch are in registers, and the least that one block needs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from machines.gpu.shared_memory import padded_bytes, staged_values
 
 
 def register_bytes(launch: Launch, sizes: Mapping[str, int]) -> int:
-    """Bytes of registers that one block of a launch takes at the least, padded to powers of two.
+    """The least bytes of registers of one block of a launch, tiles padded to powers of two.
 
-    That is the largest value, beside all that was made before a loop and is read or added to in
-    it.
+    This is the largest value plus all values that are made before a loop and used in it.
     """
     return _most(launch, tuple(sizes.items()))
 
@@ -27,13 +26,13 @@ def _most(launch: Launch, sizes: tuple[tuple[str, int], ...]) -> int:
 
 
 def register_parts(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Bytes of each value that lies in registers."""
+    """Bytes of each value that is in registers."""
     apart = staged_values(launch) | tables(launch)
     return {v.name: padded_bytes(v, sizes) for v in launch.values if v.name not in apart}
 
 
 def _alive(block: tuple[Statement, ...], held: Mapping[str, int], kept: Mapping[str, int]) -> int:
-    """The most bytes that a block surely holds at once, with `kept` held all along."""
+    """The most bytes that a block certainly holds at once, with `kept` live throughout."""
     made: set[str] = set(kept)
     most = sum(kept.values())
     for s in block:

@@ -1,18 +1,18 @@
-"""Seeds with roles: the DMA engine moves what matmuls take, and the threads that compute only compute.
+"""Seeds with warp specialization: producer warps issue bulk copies, consumer warps only compute.
 
-The estimate that chooses the seed counts operations and bytes. It does not tell loads by threads from boxes,
-nor what is in flight with what. So a search tries these beside the seed:
+The estimate that chooses the seed counts operations and bytes. It does not distinguish loads by
+threads from boxes, and does not know what overlaps. So a search tries these beside the seed:
 
     boxes    the seed; all that is prefetched is copied in bulk
-    wide     and the result's tile has 256 columns; it is stored in bulk, by blocks that stay
-    later    and of two matmuls in a loop, the second one is done one iteration later
-    sooner   and the first one is one iteration ahead, with more stages than are in use; what is loaded outside of the loop
-             is copied in bulk, too
+    wide     and the result's tile has 256 columns; it is stored in bulk, by persistent blocks
+    later    and of two matmuls in a loop, the second one runs one iteration later
+    sooner   and the first one runs one iteration ahead, with spare stages; what is loaded outside of
+             the loop is copied in bulk, too
     rows     and two warpgroups have 64 rows each
-    small    of a triangle: one warpgroup with 64 rows, and as many blocks as a multiprocessor holds
+    small    causal: one warpgroup with 64 rows, and as many blocks as a multiprocessor holds
 
-Rows of a triangle (`causal_bound`) are unlike: blocks begin with the longest rows of all heads, so that what is left
-at the end is short.
+Rows of a causal bound have unequal lengths. Blocks begin with the longest rows of all heads, so
+that the tail of the launch is short.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from ir.spec import Spec
 from machines.gpu.index_roles import roles
 from machines.gpu.matmuls import AHEAD, AHEAD_STAGES
 
-COLUMNS = 256  # the most of one instruction of a warpgroup
-STEP = 128  # of the loop between two matmuls
-ROWS, WARPGROUP, WARP = 64, 128, 32  # rows of a warpgroup; its threads; those of a warp
+COLUMNS = 256  # largest N of one warpgroup instruction
+STEP = 128  # tile of the loop that contains two matmuls
+# Rows of a warpgroup; threads of a warpgroup; threads of a warp
+ROWS, WARPGROUP, WARP = 64, 128, 32
 STAGES = (3, 2)
-SOONER_STAGES = (AHEAD_STAGES + 2, AHEAD_STAGES + 1)  # so that no copy is waited for
-GROUP = 16  # rows of tiles that blocks walk through together
+SOONER_STAGES = (AHEAD_STAGES + 2, AHEAD_STAGES + 1)  # enough that no copy is waited for
+GROUP = 16  # rows of tiles in a rasterization group
 
 
 def with_roles(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
 ) -> tuple[Schedule, ...]:
-    """Schedules like a seed that are legal at some sizes, in the order above; none where the seed has
-    nothing that is prefetched."""
+    """Legal schedules with roles that resemble a seed, in the order above. Empty where the seed prefetches nothing."""
     moved = {d.subject for d in first.of("pipeline")}
     nest = lower(spec, first, machine, sizes) if moved else None
     if nest is None or not copied_alone(nest, moved, spec):
@@ -61,7 +61,7 @@ def with_roles(
 
 
 def copied_alone(nest: LoopNest, moved: Collection[str], spec: Spec) -> bool:
-    """Whether these are inputs, and loops that load one load no other tensor of several dimensions."""
+    """Whether these tensors are inputs, and loops that load one of them load no other multi-dimensional tensor."""
     loops = [s for one in nest.launches for s in one.statements() if isinstance(s, Loop)]
     loads = [{x.tensor for x in s.body if isinstance(x, Load) and len(x.region) > 1} for s in loops]
     inputs = {t.name for t in spec.inputs}
@@ -69,8 +69,8 @@ def copied_alone(nest: LoopNest, moved: Collection[str], spec: Spec) -> bool:
 
 
 def _wide(spec: Spec, schedule: Schedule) -> Iterator[Schedule]:
-    """With wide tiles, where there is one matmul, of operands as they are or rounded to 16 bits. The result may
-    be no box, and fit no block's memory."""
+    """The schedule with wide tiles, for a single matmul without split precision. A bulk store of
+    the result may be illegal, so the schedule without one follows."""
     placed = [d.subject for d in schedule.of("place") if d.option("level") == "grid"]
     split = any(str(d.option("dtype")).startswith("tf32") for d in schedule.of("precision"))
     if len(schedule.of("compute")) != 1 or not placed or split:
@@ -95,7 +95,8 @@ def _wide(spec: Spec, schedule: Schedule) -> Iterator[Schedule]:
 
 
 def _longest_first(schedule: Schedule) -> Schedule:
-    """With the rows of a triangle, of which blocks take the longest first, before other indices of the grid."""
+    """The schedule with the rows of a causal bound as the first grid index, so that blocks start
+    with the longest rows."""
     rows = {str(d.option("at")) for d in schedule.of("causal_bound")}
     ranked = sorted(
         schedule.decisions,
@@ -105,7 +106,8 @@ def _longest_first(schedule: Schedule) -> Schedule:
 
 
 def _later(schedule: Schedule, machine: Machine, size: int) -> Iterator[Schedule]:
-    """With the second of two matmuls one iteration later, so large a step, and as many stages as fit."""
+    """The schedule with the second of two matmuls one iteration later, with a loop tile of `size`
+    and as many stages as fit."""
     looped = [d.subject for d in schedule.of("place") if d.option("level") == "loop"]
     products = [d.subject for d in schedule.of("compute")]
     if len(products) != 2 or len(looped) != 1 or not machine.renders("overlap"):
@@ -117,14 +119,14 @@ def _later(schedule: Schedule, machine: Machine, size: int) -> Iterator[Schedule
 
 
 def _loaded(nest: LoopNest, spec: Spec) -> set[str]:
-    """The inputs of which tiles of several dimensions are loaded."""
+    """The inputs of which multi-dimensional tiles are loaded."""
     loads = [s for one in nest.launches for s in one.statements() if isinstance(s, Load)]
     return {s.tensor for s in loads if len(s.region) > 1} & {t.name for t in spec.inputs}
 
 
 def _sooner(schedule: Schedule, others: Collection[str]) -> Iterator[Schedule]:
-    """With the first of two matmuls one iteration ahead, where the second one is one later. others: tensors that
-    its loop does not load."""
+    """The schedule with the first of two matmuls one iteration ahead and the second one later.
+    others: tensors that are loaded outside of their loop."""
     ahead = [Decision("overlap", d.subject, AHEAD) for d in schedule.of("overlap")]
     for stages in SOONER_STAGES:
         deep = [pipeline(d.subject, stages) for d in schedule.of("pipeline")]
@@ -132,7 +134,7 @@ def _sooner(schedule: Schedule, others: Collection[str]) -> Iterator[Schedule]:
 
 
 def _rows(spec: Spec, schedule: Schedule, count: int) -> Schedule:
-    """With so many rows of the results of its matmuls, 64 for each warpgroup."""
+    """The schedule with so many rows in its matmul tiles, 64 for each warpgroup."""
     sides = {i for rows, _ in roles(spec).sides for i in rows}
     rows = [i for d in schedule.of("place") if (i := d.subject.removesuffix(".outer")) in sides]
     threads = [
@@ -143,7 +145,7 @@ def _rows(spec: Spec, schedule: Schedule, count: int) -> Schedule:
 
 
 def _small(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Schedule]:
-    """With one warpgroup and one warp of producers, where the result is a triangle's."""
+    """The schedule with one consumer warpgroup and one producer warp, for causal results."""
     if schedule.of("causal_bound"):
         for made in _later(schedule, machine, ROWS):
             small = _rows(spec, made, ROWS)
@@ -152,6 +154,6 @@ def _small(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Schedul
 
 
 def changed(schedule: Schedule, *decisions: Decision) -> Schedule:
-    """A schedule with decisions in the places of those of the same verbs on the same subjects."""
+    """The schedule with decisions that replace those of the same verb on the same subject."""
     made = {(d.verb, d.subject): d for d in (*schedule.decisions, *decisions)}
     return canonical(Schedule(schedule.kernel, tuple(made.values())))

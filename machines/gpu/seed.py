@@ -1,8 +1,7 @@
-"""The seed schedule of a GPU: tiles are powers of two that registers hold.
+"""The seed schedule of a GPU: power-of-two tiles that fit registers.
 
-Tile sizes of each index come from what the index does: indices of products get sides that a
-matrix unit fills, rows are whole where they fit, whatever a product does in a batch and the
-taps of a window go one at a time. The estimate chooses among them, and the threads.
+The role of an index determines its candidate tile sizes: M and N fill a matrix unit, rows stay whole where they fit,
+batch indices and filter taps go one at a time. The estimate chooses the combination and the threads.
 """
 
 from __future__ import annotations
@@ -50,21 +49,21 @@ from machines.gpu.tile_choices import LONGEST, UNALIGNED, VECTOR, tile_choices
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
 MOST_MAPPED = 1024  # launches whose mapping is kept
 GROUP_SIZE = 8
-OF_PRODUCT = 128  # elements of a product that one thread usually holds
+OF_PRODUCT = 128  # accumulator elements that one thread usually holds
 OF_ROW = 16  # elements of a row
-# Of registers, by a guess that counts operands which stay in shared memory; and of the time that better judges give
+# Tolerated spills, by a guess that counts operands in shared memory too; and tolerated slowdown by the better cost
 SPILLED, NO_WORSE = 0.5, 1.2
-ROUNDED = "tf32"  # what operands of f32 are rounded to where they are copied
-LINE = 32  # elements of it that are a line of 128 bytes
-# Bytes of what is computed element by element: one access. On an H200 a ReLU of 6 GB took 3.03 ms so, and 3.08 ms with
-# four accesses a thread.
+ROUNDED = "tf32"  # the dtype to which copies round f32 operands
+LINE = 32  # elements of that dtype in a line of 128 bytes
+# Bytes per thread of a pointwise kernel: one access. On an H200 a ReLU of 6 GB took 3.03 ms so, and 3.08 ms with four
+# accesses a thread.
 OF_POINT = 16
-# Times the least estimate so far beyond which a better judge is not asked, which takes most of a search: of 45 kernels of
-# a ResNet-50 its choice was within 6.6 times. Such schedules keep their order, far behind all others.
+# Multiple of the least estimate beyond which the better cost, which takes most of a search, is not evaluated: for 45
+# kernels of a ResNet-50 its choice was within 6.6 times. Such schedules keep their order, far after all others.
 FAR, BEYOND = 8.0, 1e6
-DOUBT = 0.01  # of the estimate: what is preferred wins where it takes so little more
-# How many times as long as it seems a product in parts may take. On an H200 a convolution of 98 pixels took 69 us in 18 parts,
-# of which their sum was 51, and 25 us as a whole; the time model said 32 and 33.
+DOUBT = 0.01  # relative difference of estimates that counts as a tie, which the preferred one wins
+# Factor on the estimate of a split-K matmul. On an H200 a convolution of 98 pixels took 69 us in 18 parts, of which
+# their reduction was 51, and 25 us as a whole; the time model estimated 32 and 33.
 IN_PARTS = 1.1
 
 
@@ -75,11 +74,11 @@ class _Found:
     us: float
     schedule: Schedule
     spilled: float = 0.0  # bytes that do not fit into registers, over those that do
-    quick_us: float = 0.0  # by the estimate, where `us` is by a better judge
+    quick_us: float = 0.0  # by the estimate, where `us` is by the better cost
 
     def beats(self, other: _Found) -> bool:
-        """Whether it is better: its registers suffice where the other's do not, or it is faster
-        by more than the doubt."""
+        """Whether this one is better: it does not spill and the other does, or it is faster by more than the tie
+        threshold."""
         if bool(self.spilled) != bool(other.spilled):
             return not self.spilled and self.us < inf
         if (
@@ -93,8 +92,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Mapped:
-    """What is decided for a launch by itself, and what it then takes. us: of one of its runs.
-    spilled: as of `_Found`."""
+    """The decisions of a single launch, and their cost. us: of one run. spilled: see `_Found`."""
 
     stages: tuple[Decision, ...]
     threads: Decision
@@ -109,13 +107,13 @@ def seed(
     rounded: Collection[str] = (),
     cost: Cost | None = None,
 ) -> Schedule:
-    """The best of a few hundred schedules by the estimate; raises KernelError where the spec
-    cannot be lowered at all. rounded, cost: see `ir.autoschedule`."""
+    """The best of a few hundred schedules by the estimate, or by `cost`; see `ir.autoschedule`. Raises KernelError
+    where the spec cannot be lowered at all."""
     return _Search(spec, machine, sizes, rounded, cost).best()
 
 
 class _Search:
-    """Tries tile sizes under each plan."""
+    """Searches tile sizes under each plan."""
 
     def __init__(
         self,
@@ -137,7 +135,7 @@ class _Search:
             if made is not None:
                 (self.narrow or self.plans).append(made)
         mirrors = tuple(Decision("mirror", scan) for scan in reverse_scans(spec))
-        if mirrors:  # a launch that reads a scan from its end again moves twice as much
+        if mirrors:  # a launch that rereads a scan from its end moves twice as much
             self.plans = [replace(p, base=(*mirrors, *p.base)) for p in self.plans] + self.plans
         self.fault: KernelError | None = None
         self.least = inf  # microseconds by the estimate, of what fits registers, so far
@@ -147,7 +145,7 @@ class _Search:
         self.nests: dict[Schedule, LoopNest] = {}
 
     def best(self) -> Schedule:
-        """Products in a narrow precision where that is to be had, as their rate is a multiple."""
+        """The best schedule. Narrow precision comes first where it is available, as its rate is a multiple."""
         found = self._found(self.narrow)
         if not found or found[0].us == inf or found[0].spilled:
             wide = self._found(self.plans)
@@ -167,20 +165,22 @@ class _Search:
         return self._with_other_tiles(self._with_usual_share(alike[0].schedule))
 
     def _with_other_tiles(self, schedule: Schedule) -> Schedule:
-        """In the tiles of pixels, or of phases, that a better judge than the estimate prefers where they were measured."""
+        """The schedule with other tiles of pixels or phases, where the better cost prefers those."""
         if self.cost is None:
             return schedule
         own = self.spec, self.machine, self.bound, schedule
         tried = ((1.0, schedule), *pixel_seeds(*own), *phase_seeds(*own))
-        # What does not lower costs without end.
+        # A schedule that does not lower has infinite cost.
         return min(tried, key=lambda one: one[0] * self._costs(one[1], inf))[1]
 
     def _with_usual_share(self, schedule: Schedule) -> Schedule:
-        """A convolution of rounded operands with as much of its product in a thread as usual; others as they are.
+        """A convolution of rounded operands with the usual number of accumulator elements per thread; other schedules
+        unchanged.
 
-        The estimates prefer more threads. On an H100 the convolutions of three transposed ones took 0.86 to 0.98 of the time with
-        128 threads for 128 rows and columns, and not with 256, by their profiles. Of operands in bulk a block takes a line at a time
-        where two blocks then fit: one such took 1820 us on an H200 with 256 threads, and 1434 so, for which the time model is too slow.
+        The estimates prefer more threads. On an H100 the convolutions of three transposed ones took 0.86 to 0.98 of the
+        time with 128 threads for 128 rows and columns, against 256, by their profiles. With bulk copies a block takes
+        one line of K per step where two blocks then fit: one such took 1820 us on an H200 with 256 threads, and 1434
+        so. The time model overestimates that one.
         """
         copies = any(d.option("dtype") == ROUNDED for d in schedule.of("pack"))
         if not copies and not any(t.dtype == ROUNDED for t in self.spec.inputs):
@@ -194,14 +194,14 @@ class _Search:
         return fewer
 
     def _taken(self, schedule: Schedule) -> float:
-        """What a schedule of one product costs."""
+        """The cost of a schedule of one matmul."""
         nest = lower(self.spec, schedule, self.machine, self.sizes)
         count = schedule.of("threads")[-1].number("count")
         return self._costs(schedule, work(nest.launches[-1], self.machine, self.bound).us(count))
 
     def _with_fewer_threads(self, schedule: Schedule) -> Schedule | None:
-        """A convolution with as much of its product in a thread as usual; None where it has that, where registers do not suffice,
-        and where no two thread blocks fit."""
+        """The schedule with the usual accumulator elements per thread. None where it has them, spills, or no two blocks
+        fit."""
         nest = lower(self.spec, schedule, self.machine, self.sizes)
         launch, (*_, threads) = nest.launches[-1], schedule.of("threads")
         dots = [s.value for s in launch.statements() if isinstance(s, Dot)]
@@ -218,7 +218,7 @@ class _Search:
         return replace(schedule, decisions=decisions)
 
     def _in_lines(self, schedule: Schedule) -> Schedule:
-        """The schedule with a line of each operand of a product at a time."""
+        """The schedule with one line of K per step."""
         own, lengths = roles(self.spec), extents(self.spec, self.sizes)
         merged = {i for d in schedule.of("flatten") for i in (d.subject, d.option("inner"))}
         merged |= {d.option("over") for d in schedule.of("split_k")}
@@ -228,12 +228,12 @@ class _Search:
         return canonical(Schedule(schedule.kernel, (*kept, *tiles)))
 
     def _found(self, plans: Sequence[Plan]) -> list[_Found]:
-        """What was tried under some plans: what fits registers, where anything does."""
+        """The schedules tried under some plans; only those that do not spill, where there are any."""
         found = [one for plan in plans for one in self._under(plan)]
         return [f for f in found if f.us < inf and not f.spilled] or found
 
     def _under(self, plan: Plan) -> Iterator[_Found]:
-        """What was tried under a plan: every combination, or a climb to the best."""
+        """The schedules tried under a plan: every combination, or a hill climb to the best."""
         choices = tile_choices(plan.formed, plan.roles, self.bound, plan.parts, plan.cut)
         bounds = tuple(_causal_bounds(plan.formed))
         tried: dict[tuple[int, ...], _Found] = {}
@@ -279,7 +279,7 @@ class _Search:
         return found
 
     def _with_threads(self, nest: LoopNest, plan: Plan) -> _Found:
-        """The nest's schedule with pipeline stages, threads and orders, and its time."""
+        """The nest's schedule with pipeline stages, threads and rasterization, and its time."""
         us, spilled, more = 0.0, 0.0, []
         for launch in nest.launches:
             names = prefetched(launch, self.stepped, plan.ahead)
@@ -302,7 +302,7 @@ class _Search:
             found = min(found, self._with_half(found, nest), key=lambda f: f.us)
         if not plan.apart or not in_steps_of_one(nest, plan.apart):
             return found
-        # What is rounded behind its load is a box at the edge of a tensor, and no window of a copy.
+        # An operand rounded after its load may have boxes at the edges of a tensor. A copy has boxes of windows only.
         inside = share_inside(nest, plan.apart, self.bound, windows=plan.ahead)
         return self._in_bulk(found, plan, us, inside)
 
@@ -327,8 +327,7 @@ class _Search:
         return _Mapped(tuple(stages), decision, counted.us(threads), spilled)
 
     def _in_bulk(self, found: _Found, plan: Plan, us: float, inside: float) -> _Found:
-        """The same with TMA moving what was made for products, where it can and that
-        is not slower. inside: the share of its boxes that is not copied for nothing."""
+        """The same with TMA copies of prepacked operands, where not slower. inside: the share of the boxes in bounds."""
         moved = [
             copy(d.subject, "bulk")
             for d in found.schedule.of("pipeline")
@@ -343,18 +342,17 @@ class _Search:
         return replace(found, us=us, schedule=schedule) if us <= found.us else found
 
     def _costs(self, schedule: Schedule, us: float) -> float:
-        """What a schedule costs, where a better judge than the estimate is given."""
+        """The cost of a schedule: `us`, or the better cost where one is given."""
         if self.cost is None:
             return us
         try:
             return self.cost(lower(self.spec, schedule, self.machine, self.sizes))
-        except KernelError as error:  # it was legal without what was added
+        except KernelError as error:  # it was legal before the addition
             self.fault = self.fault or error
             return inf
 
     def _threads(self, launch: Launch, counted: LaunchWork) -> int:
-        """The fastest number of threads of those whose registers suffice; of equally fast ones,
-        that with the usual share each."""
+        """The fastest number of threads without spills; ties go to the usual number of elements per thread."""
         products = [s.value for s in launch.statements() if isinstance(s, Dot)]
         tables = counted.counter.tables
         if each := _each(launch):
@@ -369,10 +367,11 @@ class _Search:
         counts = thread_counts(self.machine)
         padded = any(isinstance(s, Load) and s.pad is not None for s in launch.statements())
         if padded and not products:
-            # Windows: one warp would exchange what it stores, as its threads hold vectors of what they load.
+            # Windows: blocks of one warp would exchange what they store, as their threads hold vectors of what they
+            # load.
             counts = tuple(c for c in counts if c >= min(fewest, largest))
         if products and launch.times(self.bound) > 1:
-            # A step of a recurrence waits for what its threads exchange, which the estimate does not see.
+            # A step of a recurrence waits for exchanges between its threads, which the estimate does not count.
             counts = tuple(c for c in counts if c <= fewest)
         return min(
             counts,
@@ -386,8 +385,8 @@ class _Search:
     def _swizzle(self, launch: Launch, plan: Plan) -> Iterator[Decision]:
         """Rasterizes the tiles of a large matmul in groups, so that both operands stay in L2.
 
-        Pixels of images keep their order: neighbours read the same of an image, and store the rest of each other's lines. On an
-        H200 a convolution of 128 images of 65 x 65 took 970 us in groups of images, and 688 us without.
+        Output pixels keep their order: neighbours read the same part of an image, and store the rest of each other's
+        lines. On an H200 a convolution of 128 images of 65 x 65 took 970 us in groups of images, and 688 us without.
         """
         counts = {g.index: ceil(number(g.size, self.bound) / g.tile) for g in launch.grid}
         if prod(counts.values()) <= 2 * self.machine.parallel:
@@ -403,20 +402,20 @@ class _Search:
 
 
 def _in_parts(plan: Plan) -> bool:
-    """Whether a product is computed in parts."""
+    """Whether a matmul is split along K."""
     multiplied = {d.subject for d in plan.base if d.verb == "compute"}
     return any(d.verb == "split_k" and d.subject in multiplied for d in plan.made)
 
 
 def _causal_bounds(spec: Spec) -> Iterator[Decision]:
-    """Loops that a mask lets end or begin early: nothing is computed for what it removes."""
+    """Yields causal bounds: loops whose masked iterations can be skipped."""
     for index in dict.fromkeys(i for e in spec.equations for i in e.reduced):
         for at in masked_at(spec, index):
             yield Decision("causal_bound", index, (("at", at),))
 
 
 def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:
-    """Tiles with the grid's loops in the order of the last output's indices, then the others."""
+    """Tiles whose grid loops follow the order of the last output's indices; other loops come last."""
     last = last_stored(spec)
 
     def rank(d: Decision) -> int:
@@ -428,7 +427,7 @@ def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:
 
 
 def _each(launch: Launch) -> float:
-    """Elements of a thread where all are computed one by one, along what is contiguous in all tensors; 0 elsewhere."""
+    """Elements per thread of a pointwise launch that is contiguous in all tensors; 0 for other launches."""
     if not all(isinstance(s, Load | Store | Map) for s in launch.statements()):
         return 0
     moves = [s for s in launch.statements() if isinstance(s, Load | Store)]
@@ -442,9 +441,9 @@ def _each(launch: Launch) -> float:
 
 
 def _is_large_part_of_rows(launch: Launch, largest: float) -> bool:
-    """Whether tiles are large parts of rows that begin anywhere in a vector, or are the longest, so that a thread has
-    many loads in flight: on an H200 a norm of such rows took 6.6 ms with 16 elements of a thread, and 6.2 ms with 32;
-    exponentials of the longest took 4.51 and 4.44 ms there, 6.40 and 6.21 ms on an H100."""
+    """Whether tiles are large parts of unaligned or very long rows, so that a thread needs many loads in flight. On an
+    H200 a norm of such rows took 6.6 ms with 16 elements per thread, and 6.2 ms with 32. Exponentials of the longest
+    took 4.51 and 4.44 ms there, 6.40 and 6.21 ms on an H100."""
     if not any(isinstance(s, Loop) for s in launch.statements()):
         return False
     rows = [number(p.shape[-1], {}) for p in launch.parameters if _has_rows(p)]

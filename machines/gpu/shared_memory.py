@@ -1,12 +1,16 @@
-"""Shared memory: what of a launch lies in it.
+"""Shared memory of a launch: which values it holds, and how many bytes.
 
-Matmul operands are loaded into shared memory, in as many slots as the enclosing loop has stages in
-flight; tiles from which operands are computed are prefetched too. A matrix unit that reads shared
-memory as it runs occupies the slot that it reads, and wants its second operand there even if it is
-computed. For another unit, operands go to registers first, so one slot less is needed, and computed
-operands pass through shared memory for a layout conversion. What is not prefetched is there for one
-matmul only. Perfectly nested loops that prefetch run as one loop. A short loop over single steps
-that does not prefetch is unrolled; if the loop around it prefetches, each of its loads has slots.
+Matmul operands are loaded into shared memory, in as many slots as the enclosing loop has stages.
+Tiles from which operands are computed are prefetched too.
+
+- A matrix unit that reads shared memory occupies the slot that it reads. It needs its second
+  operand there even if that operand is computed.
+- Another matrix unit takes operands from registers, so one slot less is needed. Computed operands
+  pass through shared memory for a layout conversion.
+- An operand that is not prefetched is in shared memory for one matmul only.
+
+Perfectly nested loops that prefetch run as one loop. A short loop over single steps that does not
+prefetch is unrolled; if the loop around it prefetches, each of its loads has slots.
 """
 
 from __future__ import annotations
@@ -53,7 +57,7 @@ def shared_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> 
 
 
 def most_shared(nest: LoopNest, machine: Machine) -> int:
-    """Bytes of shared memory that one block of a nest's launches takes at most, at the nest's own sizes."""
+    """The most bytes of shared memory that a block of a nest's launches uses, at the nest's own sizes."""
     sizes = bind(nest.spec, dict(nest.sizes))
     return max(shared_bytes(launch, machine, sizes) for launch in nest.launches)
 
@@ -77,8 +81,7 @@ class _SharedMemory:
         self.found: dict[str, int] = {}
 
     def parts(self) -> dict[str, int]:
-        """Bytes of shared memory by value: prefetched tiles, and the largest set that passes
-        through it."""
+        """Bytes of shared memory by value: prefetched tiles, and the largest set that is there for one matmul."""
         self._block(self.launch.once, 1, 1)
         self._block(self.launch.body, 1, 1)
         passing = [
@@ -87,8 +90,7 @@ class _SharedMemory:
         return self.found | max(passing, key=lambda p: sum(p.values()), default={})
 
     def _passing(self, dot: Dot) -> list[dict[str, int]]:
-        """Bytes of a matmul's operands that are not prefetched, as groups that are in shared memory
-        at the same time."""
+        """Bytes of a matmul's operands that are not prefetched, as groups that share the memory at the same time."""
         here = {
             tile.value: self.bytes[tile.value]
             for side, tile in enumerate((dot.a, dot.b, *dot.scales))
@@ -120,7 +122,7 @@ class _SharedMemory:
                 self.found.setdefault(s.value, self._stored(s))
 
     def _stored(self, s: Store) -> int:
-        """Bytes through which a tile is stored in bulk: as many columns of it as are decided."""
+        """Bytes of the staging buffer of a bulk store: as many columns of the tile as the epilogue decides."""
         value = self.values[s.value]
         whole = padded_bytes(value, self.sizes)
         columns = s.epilogue.columns if s.epilogue is not None else 0
@@ -135,7 +137,7 @@ class _SharedMemory:
                 yield self.values[s.value].stages
 
     def _loaded(self, s: Load, stages: int, copies: int) -> int:
-        """Bytes that a load takes throughout the launch."""
+        """Bytes that a load occupies throughout the launch."""
         own = padded_bytes(self.values[s.value], self.sizes)
         if s.value in self.bytes:
             if not s.bulk and (stages == 1 or self._alone(s)):
@@ -151,15 +153,14 @@ class _SharedMemory:
         return own * (stages - 1) * copies if ahead else 0
 
     def _alone(self, s: Load) -> bool:
-        """Whether elements are loaded one by one, straight to registers: the run is too short to
-        copy."""
+        """Whether elements are loaded one by one to registers, since the contiguous run is too short for a copy."""
         value, last = self.values[s.value], s.region[-1] if s.region else None
         if s.bulk or last is None or DTYPES[value.dtype] >= RUN:
             return False
         return last.rows is not None or last.offset != Number(0) or len(last.terms) > 1
 
     def _operand_bytes(self) -> dict[str, int]:
-        """Bytes of one slot of each matmul operand, over the indices that it is read through."""
+        """Bytes of one slot of each matmul operand, over the indices through which it is read."""
         found: dict[str, int] = {}
         for dot in (s for s in self.launch.statements() if isinstance(s, Dot)):
             for tile in (dot.a, dot.b, *dot.scales):

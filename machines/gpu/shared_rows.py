@@ -1,4 +1,4 @@
-"""Decisions on tiles in shared memory: how their rows lie, and how results pass through it."""
+"""Decisions on shared memory: swizzles and padding of rows, and epilogues through shared memory."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Read, Spec
 from machines.gpu.matmuls import instructions
 
-PANELS = (32, 64, 128)  # bytes: what engines and matrix instructions read
-STEP, MOST = 16, 128  # bytes of a padding: what a thread moves at once, and all banks
+PANELS = (32, 64, 128)  # bytes of a swizzled panel: what TMA and matrix instructions read
+STEP, MOST = 16, 128  # bytes of a padding: one vector access, and all banks
 PROPOSED = {"swizzle": PANELS, "pad": (16, 32)}
-COLUMNS = (32, 64, 128)  # of a tile that edits let pass through shared memory at a time
+# Columns of a tile that pass through shared memory at a time, as edits propose
+COLUMNS = (32, 64, 128)
 Change = tuple[Decision | None, Decision | None]
 
 
 def check_decision(decision: Decision) -> None:
-    """KernelError where panels or paddings have bytes that nothing reads."""
+    """Raises KernelError where a swizzle or a padding has an unsupported number of bytes."""
     if decision.verb not in PROPOSED:
         return
     count = decision.number("bytes")
@@ -38,7 +39,7 @@ def check_decision(decision: Decision) -> None:
 
 
 def epilogue_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
-    """Every single change of `epilogue` of what a kernel returns, in a fixed order."""
+    """Yields every single change of `epilogue` of the outputs, in a fixed order."""
     for tensor in (t.name for t in spec.outputs) if machine.renders("epilogue") else ():
         old, bulk = (schedule.find(verb, tensor) for verb in ("epilogue", "copy"))
         ways: list[tuple[tuple[str, str | int], ...]] = [] if bulk else [(("by", "registers"),)]
@@ -54,15 +55,15 @@ def epilogue_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterat
 
 
 def _columns(spec: Spec, schedule: Schedule, tensor: str) -> int:
-    """Elements of a tensor's tile along its last index; 0 where it has no tile."""
+    """Elements of a tensor's tile along its last index; 0 where that is not tiled."""
     last = next((e.indices[-1:] for e in spec.equations if e.target == tensor), ())
     tile = schedule.find("tile", last[0]) if last else None
     return tile.number("size") if tile else 0
 
 
 def changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
-    """Every single change of `swizzle` and `pad` of what matmuls read, in a fixed order. The one
-    takes the place of the other."""
+    """Yields every single change of `swizzle` and `pad` of matmul operands, in a fixed order. A
+    tensor has at most one of the two."""
     padded = not any(one.b.shared for one in instructions(machine))  # what reads panels alone
     verbs = [v for v in PROPOSED if machine.renders(v) and (padded or v != "pad")]
     computed = {d.subject for d in schedule.of("compute") if d.option("unit") == "matrix"}

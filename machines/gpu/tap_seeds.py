@@ -1,6 +1,8 @@
-"""Seeds of windows in three dimensions: the taps along the last one are loaded together.
+"""Seeds of pooling windows in three dimensions: the filter taps along the last dimension are
+unrolled.
 
-On an H200 a max pooling of 3 x 3 x 3 over 4.3 GB took 1.37 ms with a loop over the taps of a row, and 1.32 ms so.
+On an H200 a max pooling of 3 x 3 x 3 over 4.3 GB took 1.37 ms with a loop over the taps of a row,
+and 1.32 ms unrolled.
 """
 
 from __future__ import annotations
@@ -15,14 +17,15 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Index, Reduce, Spec
 from machines.gpu.index_roles import extents, roles
 
-LEAST, MOST = 3, 4  # indices of taps; taps along the last dimension
+LEAST, MOST = 3, 4  # least number of tap indices; most taps along the last dimension
 
 
 def with_taps(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], schedule: Schedule
 ) -> Schedule:
-    """The schedule with a loop over the last dimension's taps unrolled, of windows with several others; as it is where
-    it has none, or the matrix unit multiplies."""
+    """The schedule with the loop over the taps of the last dimension unrolled, where the window has
+    several other tap indices. Returns the schedule unchanged without such a loop, or with a matmul
+    on the matrix unit."""
     taps = roles(spec).taps
     windows = [e for e in spec.equations if isinstance(e.value, Reduce) and taps & set(e.reduced)]
     if schedule.of("compute") or len(windows) != 1 or len(taps) < LEAST:

@@ -1,4 +1,4 @@
-"""Tile choices: for each index of a spec, the cuts worth trying where programs have threads."""
+"""Tile choices: the tile sizes worth trying for each index of a spec, where blocks have threads."""
 
 from __future__ import annotations
 
@@ -15,42 +15,45 @@ from ir.variant.atomic import facts_with_places, places, updated
 from ir.variant.precision import narrowest
 from machines.gpu.index_roles import Roles
 
-SIDES = (32, 64, 128, 256)  # of a product
+SIDES = (32, 64, 128, 256)  # M and N of a matmul
 SMALL_SIDE = 16
-REDUCED_SIDES = (128, 64, 32)  # at a time, of a side that an epilogue reduces
-FEW_BESIDE = (2, 4, 8, 16)  # of an index whose next faster one is short and whole
-SUMMED = (64, 32, 128)  # by a product, at a time
-WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
-SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
-ROWS = (1, 2, 4, 8, 16)  # at a time, where each is reduced
-# The same of a part of a sum: a hinge loss took 984 us on an H200 with 8 and 512 threads, and 940 us with 4
+REDUCED_SIDES = (128, 64, 32)  # of M or N that an epilogue reduces, per iteration
+FEW_BESIDE = (2, 4, 8, 16)  # of an index whose next faster index is short and whole
+SUMMED = (64, 32, 128)  # K of a matmul, per iteration
+WIDE_SUMMED = 32  # the same for several f32 matmuls in one launch, as recurrences have
+SEGMENTS = (16, 32, 64)  # of a jagged range, per iteration
+ROWS = (1, 2, 4, 8, 16)  # per block, where each row is reduced
+# The same for a part of a split sum: a hinge loss took 984 us on an H200 with 8 and 512 threads,
+# and 940 us with 4
 FEW = ROWS[:3]
-# Phases of what is stored that are contiguous, and periods of a tile
+# Most contiguous phases of a stored tensor, and periods of a tile
 FEW_PHASES, PERIODS = 4, (128, 64, 32, 16)
-FEW_ROWS = (1, 4, 16)  # of several reduced indices
-COLUMNS = (32, 64, 128)  # the same, where rows are contiguous and not one after the other
-# The same of long rows. On an H200 a norm over channels of 15 GB took 3.98 ms with 32 of f32 and 3.68 ms with these.
+FEW_ROWS = (1, 4, 16)  # of the outer ones of several reduced indices
+COLUMNS = (32, 64, 128)  # of rows that are contiguous, where the reduced index is strided
+# The same for long rows. On an H200 a norm over channels of 15 GB took 3.98 ms with 32 columns of
+# f32 and 3.68 ms with these.
 LONG_COLUMNS = (64, 128)
-ACROSS = (256, 64, 32)  # of such a row at a time
+ACROSS = (256, 64, 32)  # of the strided reduced index, per iteration
 REDUCED = (4096, 2048, 1024)  # of a row that is too long to be held whole
-# The same of a long part of a sum, and of long rows that begin anywhere in a vector, of which each element is a load: the
-# largest that adds nothing to the end of a row. On an H200 two norms of rows of 65,535 took 8.0 ms in tiles of 2048, and
-# one of them 6.2 ms in tiles of 16384. With serpentine passes, tiles of 16384 and 32768 took 5.42 and 5.34 ms there, and
-# 7.02 and 6.85 ms on an H100.
+# The same for a long part of a sum. And for long unaligned rows, of which each element is a load of
+# its own: the largest that does not extend the padding at the end of a row. On an H200 two norms of
+# rows of 65,535 took 8.0 ms in tiles of 2048, and one of them 6.2 ms in tiles of 16384. With
+# serpentine passes, tiles of 16384 and 32768 took 5.42 and 5.34 ms there, and 7.02 and 6.85 ms on
+# an H100.
 LONG_PART, UNALIGNED = (1 << 16, (4096,)), (1 << 15, (32768, 16384))
-# The same of a scan. On an H100 rows of 32,768 took 3.00 ms in tiles of 1024, and 2.93 ms so.
+# The same for a scan. On an H100 rows of 32,768 took 3.00 ms in tiles of 1024, and 2.93 ms in these.
 SCANNED = (4096,)
-# The same of many rows so long that no cache holds those in progress. On an H200 a softmax of 4096 rows of 393,216 took
-# 4.76 ms in tiles of 4096, and 4.63 ms so.
+# The same for many rows so long that no cache holds those in progress. On an H200 a softmax of 4096
+# rows of 393,216 took 4.76 ms in tiles of 4096, and 4.63 ms in these.
 LONGEST, MANY = (1 << 18, (16384,)), 1024
-VECTOR = 4  # elements of f32 that are loaded at once
-STEPS = (1, 4, 8, 16)  # of a recurrence, in a product outside of it
+VECTOR = 4  # elements of f32 of a vector access
+STEPS = (1, 4, 8, 16)  # of a recurrence, in a matmul outside of it
 INNERMOST = (128, 256, 64, 32, 512, 1024, 2048)  # where nothing is reduced
-LONGEST_SIDE = 512  # that is held whole where a product needs all of it
-SHORT, LONG = 256, 1024  # extents below and from which fewer cuts of a product are worth it
-LONGEST_ROW = 16384  # elements that a program holds
-HELD = 8192  # the same, of several reduced indices
-INNER = (1024, 2048, 4096, 512, 256)  # of the last of several reduced indices, at a time
+LONGEST_SIDE = 512  # longest M, N or K that is held whole where a matmul needs all of it
+SHORT, LONG = 256, 1024  # extents below and from which fewer tiles of a matmul are tried
+LONGEST_ROW = 16384  # elements that a block holds
+HELD = 8192  # the same for several reduced indices
+INNER = (1024, 2048, 4096, 512, 256)  # of the last of several reduced indices, per iteration
 
 Tiles = tuple[Decision, ...]
 
@@ -62,9 +65,9 @@ def tile_choices(
     parts: Mapping[str, int] = MappingProxyType({}),
     cut: Collection[str] = (),
 ) -> tuple[tuple[Tiles, ...], ...]:
-    """The cuts of each index, what is preferred first; `()` is the index as a whole.
+    """The tile choices of each index, preferred ones first; `()` leaves the index whole.
 
-    parts: into how many a reduction over an index is split.  cut: indices that have their tiles.
+    parts: split-K parts of an index. cut: indices whose tiles are already decided.
     """
     ranges = facts_with_places(spec).ranges
     extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
@@ -101,8 +104,8 @@ def tile_choices(
 
 
 def _across(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> Mapping[str, tuple[int, ...]]:
-    """More sizes where one index is reduced that lies apart in memory in all that is read, and one
-    that is stored lies contiguous: of both."""
+    """Additional sizes for both indices where one reduced index is strided in every read and one
+    stored index is contiguous."""
     places = [r.at for e in spec.equations for r in e.reads() if len(r.at) > 1]
     ends = {at[-1].name for at in places if isinstance(at[-1], Index)}
     plain = {p.name for at in places for p in at if isinstance(p, Index)}
@@ -117,7 +120,7 @@ def _across(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> Mapping[str
 
 
 def _unaligned(spec: Spec, extents: Mapping[str, int]) -> frozenset[str]:
-    """The indices of long rows, of several, that begin anywhere in a vector."""
+    """The indices of long contiguous rows whose starts are not aligned to a vector."""
     places = [r.at for e in spec.equations for r in e.reads() if len(r.at) > 1]
     ends = {at[-1].name for at in places if isinstance(at[-1], Index)}
     return frozenset(i for i in ends if extents[i] >= UNALIGNED[0] and extents[i] % VECTOR)
@@ -126,16 +129,16 @@ def _unaligned(spec: Spec, extents: Mapping[str, int]) -> frozenset[str]:
 def _beside(
     index: str, extents: Mapping[str, int], across: Mapping[str, tuple[int, ...]], level: str
 ) -> list[Tiles]:
-    """Cuts of an index into some of these sizes: of rows that are contiguous, which come before
-    others, as more of a row lies contiguous, or of what is reduced in a loop."""
+    """The additional sizes of an index at one level: of contiguous rows on the grid, which come
+    first as they make accesses longer, or of the strided reduced index in a loop."""
     if level != ("loop" if across.get(index) == ACROSS else "grid"):
         return []
     return [tiled(index, s, level) for s in across.get(index, ()) if s < extents[index]]
 
 
 def _several(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> tuple[str, ...]:
-    """The reduced indices, the one that changes fastest in memory last, where a program cannot
-    hold all that they run over; none where it can."""
+    """The reduced indices, the fastest in memory last, where a block cannot hold their whole range;
+    empty where it can."""
     apart = roles.jagged | roles.taps | roles.multiplied | roles.batch
     found = [i for i in extents if i in roles.reduced and i not in apart]
     if len(found) < 2 or prod(power_of_two(extents[i]) for i in found) <= HELD:
@@ -152,8 +155,8 @@ def _reduced(
     several: tuple[str, ...],
     inner: tuple[int, ...],
 ) -> list[Tiles]:
-    """Cuts of one of several reduced indices; where it is stored too, its tiles are contiguous
-    in launches that do not reduce it. inner: sizes of the last of them."""
+    """Tile choices of one of several reduced indices. An index that is also stored is tiled on the
+    grid. inner: sizes of the last of them."""
     extent, level = extents[index], "grid" if index in roles.stored else "loop"
     if index == several[-1]:
         made: list[Tiles] = [tiled(index, size, level) for size in inner if size < extent]
@@ -168,7 +171,7 @@ def _reduced(
 def _split(
     index: str, roles: Roles, extents: Mapping[str, int], several: tuple[str, ...]
 ) -> list[Tiles]:
-    """Cuts of an index whose reduction is split; extents: of a part."""
+    """Tile choices of an index whose reduction is split. extents: of a part."""
     wide = power_of_two(extents[index])
     sizes: tuple[int, ...] = (*REDUCED, *INNER)
     if index in several[:-1]:
@@ -184,8 +187,8 @@ def _split(
 
 
 def _scattered(spec: Spec) -> Mapping[str, tuple[int, ...]]:
-    """The sizes of tiles of the indices of scatters: what lies contiguous, or is the last that
-    tells updates apart where nothing does, in long ones."""
+    """Tile sizes of the indices of scatters. The contiguous index gets long tiles; so does the last
+    index that distinguishes updates, where no contiguous one does."""
     found: dict[str, tuple[int, ...]] = {}
     for e in (e for e in spec.equations if e.accumulate):
         own, along = [p.name for p in places(e)], updated(e)
@@ -218,7 +221,7 @@ def _of(
     if index in roles.stored and extent <= LONGEST_SIDE:
         return [()]
     if index in roles.multiplied - roles.summed and index not in roles.stored:
-        # Results of a product, which its epilogue reduces: in the tiles that they have else.
+        # Results of a matmul that its epilogue reduces: the usual tiles.
         inner = _innermost(index, roles, extents)
         few = () if index == inner else FEW_ROWS
         return _looped(index, extent, (*few, *REDUCED_SIDES), LONGEST_SIDE)
@@ -238,14 +241,14 @@ def _of(
 
 
 def _longest(roles: Roles, extents: Mapping[str, int]) -> frozenset[str]:
-    """The reduced indices of many rows so long that a tile of one of them keeps a program busy."""
+    """The reduced indices of many rows that are so long that one tile keeps a block busy."""
     long = [i for i in roles.reduced if extents[i] >= LONGEST[0]]
     rows = {i: prod(extents[s] for s in roles.stored if s != i) for i in long}
     return frozenset(i for i in long if rows[i] >= MANY)
 
 
 def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles]:
-    """Cuts of an index that is stored and never reduced: its tiles can are contiguous."""
+    """Tile choices of an index that is stored and never reduced: its tiles are on the grid."""
     extent = extents[index]
     if index in roles.multiplied:
         inner = _innermost(index, roles, extents)
@@ -258,10 +261,10 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
             few = (1, 2, 4) if extents[inner] < 2 * SIDES[0] and _next(index, roles) else (1,)
             return [tiled(index, size, "grid") for size in few if size <= extent]
         if _short_next(index, roles, extents):
-            # Many of a batch at one pixel fill a side, too. On an H200 two convolutions of 13 x 13 pixels took 1.44 and 2.21 ms
-            # so, and 1.80 and 2.90 ms with tiles of pixels.
+            # Many images of a batch at one pixel also fill M or N. On an H200 two convolutions of
+            # 13 x 13 pixels took 1.44 and 2.21 ms so, and 1.80 and 2.90 ms with tiles of pixels.
             return _cut(index, extent, (*FEW_BESIDE, *SIDES[:3]), 0)
-        # A step of a recurrence is short, so that many small tiles share it.
+        # A step of a recurrence is short, so many small tiles share it.
         small = extent <= SIDES[0] or roles.stepped
         sides = (SMALL_SIDE, *SIDES) if small else SIDES
         return _cut(index, extent, sides if extent < LONG else SIDES[1:], SIDES[-1])
@@ -276,7 +279,7 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
     if index == roles.stored[-1]:
         return _cut(index, extent, INNERMOST, max(INNERMOST))
     if len(roles.stored) > 1 and index == roles.stored[-2]:
-        # Short rows, as pixels of a few channels: many are contiguous.
+        # Short rows, such as pixels of a few channels: several rows are contiguous.
         room = ACROSS[0] // power_of_two(extents[roles.stored[-1]])
         more = (size for size in SIDES if size <= room)
         return _cut(index, extent, (*ROWS, *more), 0)
@@ -284,8 +287,8 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
 
 
 def _of_phases(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles] | None:
-    """Cuts where the last dimension of what is stored is a few phases: all of these, as they are contiguous, of periods as
-    many as of other rows, and a few such rows. None where it takes none."""
+    """Tile choices where the last stored dimension is a few contiguous phases: all phases, many
+    periods, and a few rows. None where the last dimension is something else."""
     places = [i for i in roles.stored if extents[i] > FEW_PHASES]
     if not places or roles.stored[-1] in places or extents[roles.stored[-1]] < 2:
         return None
@@ -299,13 +302,13 @@ def _of_phases(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Til
 
 
 def _cut(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> list[Tiles]:
-    """Tiles of these sizes, as far as they cut the index, and all of it where it is short."""
+    """Grid tiles of these sizes that are smaller than the index, and the whole index where it is short."""
     made: list[Tiles] = [tiled(index, s, "grid") for s in sizes if s < power_of_two(extent)]
     return [(), *made] if extent <= longest or not made else made
 
 
 def _looped(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> list[Tiles]:
-    """The same for an index whose tiles go one after another."""
+    """The same for tiles of a loop."""
     made: list[Tiles] = [tiled(index, s, "loop") for s in sizes if s < extent]
     if extent > longest and made:
         return made
@@ -314,14 +317,14 @@ def _looped(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> li
 
 
 def _finer(extent: int) -> tuple[int, ...]:
-    """A smaller tile of what a product sums, where less of the last one is outside then."""
+    """A smaller K tile, where it leaves less of the last tile out of bounds."""
     outside = [-extent % size for size in (SMALL_SIDE, SUMMED[1])]
     return (SMALL_SIDE,) if SUMMED[1] < extent and outside[0] < outside[1] else ()
 
 
 def _innermost(index: str, roles: Roles, extents: Mapping[str, int]) -> str:
-    """Of the side of a product that an index is of, the one that changes fastest in memory; of
-    those that fill a side of the matrix unit, where any does, else of the longest."""
+    """The fastest index in memory of the same matmul dimension, among indices that fill the matrix
+    unit, if any, else among the longest."""
     for rows, columns in roles.sides:
         for side in (rows, columns):
             if index in side:
@@ -335,14 +338,14 @@ def _innermost(index: str, roles: Roles, extents: Mapping[str, int]) -> str:
 
 
 def _short_next(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
-    """Whether the next faster index is of the same side and too short to fill it."""
+    """Whether the next faster index belongs to the same matmul dimension and is too short to fill it."""
     after = roles.stored[_rank(index, roles) + 1 :][:1]
     sides = [s for pair in roles.sides for s in pair if index in s]
     return any(i in side and extents[i] < SMALL_SIDE for i in after for side in sides)
 
 
 def _after(index: str, other: str, roles: Roles) -> bool:
-    """Whether an index changes faster in memory than another one."""
+    """Whether an index is faster in memory than another one."""
     return _rank(index, roles) > _rank(other, roles)
 
 
@@ -351,5 +354,5 @@ def _rank(index: str, roles: Roles) -> int:
 
 
 def _next(index: str, roles: Roles) -> bool:
-    """Whether an index changes fastest but for one."""
+    """Whether an index is the second fastest one in memory."""
     return len(roles.stored) > 1 and index == roles.stored[-2]

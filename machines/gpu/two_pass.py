@@ -1,5 +1,4 @@
-"""Two-pass reductions: which reductions of a spec are worth two passes, because one leaves most of a
-machine idle."""
+"""Two-pass reductions (split-K): reductions that leave most of a machine idle in one pass."""
 
 from __future__ import annotations
 
@@ -16,25 +15,26 @@ from ir.variant.derived import part_of
 from ir.variant.split_k import REDUCTIONS
 from ir.verify import facts
 
-PROGRAMS = 2  # for each multiprocessor, that the parts of a reduction give
-SIDE = 64  # of a product that one program computes
-LEAST = 512  # terms of a part of one element of the result
-SUMMED = 256  # steps of a part of a product
-# Terms of whose multiples a part of a product is where there are about as many such parts: others begin anywhere in a vector, which
-# is then moved one element at a time.
+PROGRAMS = 2  # thread blocks per multiprocessor that a split should give
+SIDE = 64  # M and N of the part of a matmul that one block computes
+LEAST = 512  # least terms of one part of one result element
+SUMMED = 256  # least K of one part of a matmul
+# Parts of a matmul are multiples of this many terms, where nearly as many parts allow it. Other
+# parts would be unaligned and move single elements.
 STEP = 16
-# Terms of a part from which on there are more parts, and how many times as many at most: programs that are done make
-# room for others. On an H200 a loss of 2^28 elements took 0.69 ms in 512 parts and 0.57 ms in 4096. Of sums over rows
-# whose elements are multiplied by others that all rows share, a few parts are the fastest: a hinge loss of 2^30 elements
-# took 0.94 ms in 512 and 0.98 ms in 4096 on an H200, 1.39 and 1.66 ms on an H100.
+# Terms of a part above which there are more parts, and the largest factor: finished blocks make
+# room for others. On an H200 a loss of 2^28 elements took 0.69 ms in 512 parts and 0.57 ms in 4096.
+# Few parts are the fastest for sums over rows whose elements are multiplied by others that all rows
+# share: a hinge loss of 2^30 elements took 0.94 ms in 512 and 0.98 ms in 4096 on an H200, 1.39 and
+# 1.66 ms on an H100.
 LONG, MORE = 1 << 16, 8
-AGAIN = 4096  # parts that are reduced at a time
-SHORT = 4  # parts too few by so much that another index is split
+AGAIN = 4096  # parts that the second pass reduces at a time
+SHORT = 4  # factor by which an index may fall short of the wanted parts before another one is split
 
 
 def two_pass(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Decision, ...]:
-    """A `split_k` of each reduction that has fewer elements than the machine has multiprocessors
-    and many terms for each of them, with the tile in which its parts are reduced again.
+    """A `split_k` of each reduction with fewer results than the machine has multiprocessors and
+    many terms per result, with the tile of its second pass.
 
     sizes: the free and the derived ones.
     """
@@ -69,8 +69,8 @@ def two_pass(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[De
 
 
 def stored_apart(spec: Spec, made: tuple[Decision, ...]) -> tuple[Decision, ...]:
-    """Launch ends after outputs that reductions in two passes read: a launch that stores one runs over all of
-    its indices, and would have to compute the parts one after the other."""
+    """Launch ends after outputs that two-pass reductions read. A launch that stores such an output
+    runs over all of its indices, and would compute the parts sequentially."""
     split = {d.subject for d in made if d.verb == "split_k"}
     read = {t for e in spec.equations if e.target in split for t in e.sources()}
     computed = {e.target for e in spec.equations}
@@ -78,13 +78,13 @@ def stored_apart(spec: Spec, made: tuple[Decision, ...]) -> tuple[Decision, ...]
 
 
 def _splits(e: Equation, extents: Mapping[str, int]) -> bool:
-    """Whether an equation is a reduction whose parts can be reduced again, of known ranges."""
+    """Whether an equation is a reduction with known ranges whose parts can be reduced again."""
     reduction = isinstance(e.value, Reduce) and e.value.reduction in REDUCTIONS and not e.accumulate
     return reduction and all(extents[i] for i in e.reduced)
 
 
 def _programs(e: Equation, product: Contraction | None, extents: Mapping[str, int]) -> int:
-    """How many programs compute a reduction that is not split."""
+    """The thread blocks of a reduction that is not split."""
     sides = (product.rows, product.columns) if product else ()
     tiles = (-(-prod(extents[i] for i in side) // SIDE) for side in sides)
     beside = {i for side in sides for i in side}
@@ -92,7 +92,7 @@ def _programs(e: Equation, product: Contraction | None, extents: Mapping[str, in
 
 
 def _shares_rows(spec: Spec, e: Equation) -> bool:
-    """Whether something is read that lies along some of several summed indices and not along the others."""
+    """Whether some read depends on some, but not all, of the reduced indices."""
     summed = set(e.reduced)
     found = (
         {p.name for p in r.at if isinstance(p, Index)} & summed
@@ -103,8 +103,8 @@ def _shares_rows(spec: Spec, e: Equation) -> bool:
 
 
 def _over(e: Equation, extents: Mapping[str, int], wanted: int) -> str:
-    """The reduced index that is split: the longest, but one that is contiguous in memory only
-    where the others are much too short."""
+    """The reduced index to split: the longest strided one. A contiguous one only where the others
+    are much too short."""
     last = {_last(r.at[-1]) for r in e.reads() if r.at}
     able = [i for i in e.reduced if i in _plain(e)]
     others = [i for i in able if i not in last]
@@ -115,7 +115,7 @@ def _over(e: Equation, extents: Mapping[str, int], wanted: int) -> str:
 
 
 def _aligned(extent: int, parts: int) -> int:
-    """As many parts, or up to half as many, of whole steps each where that can be."""
+    """This many parts, or down to half as many, where that divides the extent into whole steps."""
     even = (n for n in range(parts, parts // 2, -1) if extent % (n * STEP) == 0)
     return next(even, parts)
 
@@ -125,5 +125,5 @@ def _last(position: Expr) -> str:
 
 
 def _plain(e: Equation) -> set[str]:
-    """The indices at which something is read as they are."""
+    """The indices that are read positions by themselves."""
     return {p.name for r in e.reads() for p in r.at if isinstance(p, Index)}

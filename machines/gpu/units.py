@@ -1,4 +1,4 @@
-"""Units: which matmuls go to the matrix unit, and which scatters add to memory."""
+"""Units: which matmuls run on the matrix unit, and which scatters use atomics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ir.verify import facts
 
 
 def units(spec: Spec, machine: Machine) -> Iterator[Decision]:
-    """Products go to the matrix unit, with operands in the narrow dtype of the inputs."""
+    """Yields decisions that put matmuls on the matrix unit, with operands in the narrow dtype of the inputs."""
     narrow, ranges = narrowest(spec), facts(spec).ranges
     for e in spec.equations:
         found = contraction(e)
@@ -35,6 +35,6 @@ def units(spec: Spec, machine: Machine) -> Iterator[Decision]:
 
 
 def added(spec: Spec) -> tuple[Decision, ...]:
-    """The updates of scatters are added to memory, where that is about as exact."""
+    """Decisions that make scatters use atomics, where that is about as exact."""
     tensors = facts(spec).tensors if scattered(spec) else {}
     return tuple(Decision("atomic", t) for t in scattered(spec) if tensors[t].dtype in WIDE)

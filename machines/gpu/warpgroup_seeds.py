@@ -1,13 +1,13 @@
-"""Seeds of one large matmul for warpgroups: operands in boxes, persistent blocks, results in boxes.
+"""Seeds of one large matmul for warpgroups: TMA operands, persistent blocks, TMA stores.
 
-The estimate that chooses the seed counts operations and bytes, so it tells none of these apart. A search tries
-each that is legal beside the seed:
+The estimate that chooses the seed counts operations and bytes, so it ranks all of these equal. A
+search tries each that is legal beside the seed:
 
-    wide      tiles of 256 columns, one line of 128 bytes of each operand at a time
+    wide      tiles of 256 columns, one line of 128 bytes of each operand per step
     square    tiles of 128 columns and more stages
-    long      8-bit operands: two lines at a time, as sums are promoted once a step
-    parts     3xTF32: the parts of the operands are made by launches of their own
-    turns     special functions after a short sum: warpgroups with a tile each take turns
+    long      8-bit operands: two lines per step, as accumulators are promoted once per step
+    parts     3xTF32: launches of their own make the split parts of the operands
+    turns     special functions after a short K: warpgroups alternate, with a tile each (ping-pong)
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from machines.gpu.shared_memory import most_shared
 ROWS, LINE = 128, 128  # rows of a tile; bytes of a line of an operand
 WARPGROUP = 128  # threads
 STAGES = (5, 4, 3, 2)
-LEAST = 3  # stages, below which the result leaves in parts instead
-COLUMNS = (0, 64, 32)  # of the result that leave together; 0: the whole tile
-SURE = 0.9  # of shared memory, which leaves a backend enough for barriers and alignment
+LEAST = 3  # stages, below which the result is stored in parts instead
+COLUMNS = (0, 64, 32)  # columns of the result that are stored at a time; 0: the whole tile
+SURE = 0.9  # share of shared memory that leaves a backend enough for barriers and alignment
 GROUPS = (
     8,
     16,
-)  # rows of tiles that blocks walk through together, in small grids and in large ones
+)  # rows of tiles in a rasterization group, in small grids and in large ones
 KNOWN = (
     "tile",
     "place",
@@ -56,7 +56,7 @@ KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """How a tile of the result is made."""
+    """The shape of a tile of the result."""
 
     columns: int
     lines: int  # of each operand in a step
@@ -65,25 +65,24 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Matmul:
-    """The one matmul of a spec, and the schedule that cuts it."""
+    """The one matmul of a spec, and the schedule that tiles it."""
 
     first: Schedule
-    result: str  # what leaves
+    result: str  # the stored tensor
     row: str
     column: str
     step: str
     bytes: int  # of an element of the widest operand, as it is loaded
     operands: tuple[str, ...]  # what is loaded for it
-    ends: tuple[str, ...]  # of these, what launches end with that make them
+    ends: tuple[str, ...]  # of these, the ones that launches of their own make
     extents: Mapping[str, int]
-    special: bool  # functions of its result take the special function unit
+    special: bool  # whether an epilogue uses the special function unit
 
 
 def for_warpgroups(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
 ) -> tuple[Schedule, ...]:
-    """Schedules with roles for the one matmul of a spec that are legal at some sizes; none where it has no
-    such matmul. first: the seed."""
+    """Legal schedules with roles for the one matmul of a spec. Empty where it has no such matmul. first: the seed."""
     found = _matmul(spec, first, sizes)
     if found is None:
         return ()
@@ -92,7 +91,7 @@ def for_warpgroups(
 
 
 def _matmul(spec: Spec, first: Schedule, sizes: Mapping[str, int]) -> _Matmul | None:
-    """None where there are several, or it is none of plain operands, each side cut along one index."""
+    """The matmul; None where there are several, or where M, N or K is not tiled along exactly one index."""
     own = roles(spec)
     products = [e for e in spec.equations if contraction(e) is not None]
     if len(products) != 1 or len(own.sides) != 1 or own.taps or own.stepped or own.jagged:
@@ -123,7 +122,7 @@ def _matmul(spec: Spec, first: Schedule, sizes: Mapping[str, int]) -> _Matmul | 
 
 
 def _loaded(spec: Spec, target: str) -> tuple[str, ...]:
-    """The inputs of several dimensions that a tensor is computed from."""
+    """The multi-dimensional inputs from which a tensor is computed."""
     made = {e.target: e for e in spec.equations}
     inputs = {t.name for t in spec.inputs if len(t.shape) > 1}
     found: dict[str, None] = {}
@@ -151,8 +150,9 @@ def _shapes(found: _Matmul) -> Iterator[_Shape]:
 def _fitting(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], found: _Matmul, shape: _Shape
 ) -> Iterator[Schedule]:
-    """In such tiles with the most stages that shared memory holds, and with one less where a backend may have
-    no room for its own; the result leaves in parts where that is what lets a loop have enough of them."""
+    """Schedules of this tile shape with the most stages that fit shared memory, and with one less
+    where a backend may lack room for its own buffers. The result is stored in parts where that
+    makes room for enough stages."""
     for columns in COLUMNS:
         for stages in STAGES:
             made = _tiled(found, shape, stages, columns)
@@ -194,7 +194,7 @@ def _tiled(found: _Matmul, shape: _Shape, stages: int, columns: int) -> Schedule
 def _shared_bytes(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], schedule: Schedule
 ) -> float:
-    """What its tiles take of shared memory; inf where it is not legal."""
+    """Bytes of shared memory of a schedule's tiles; inf where it is not legal."""
     try:
         nest = lower(spec, schedule, machine, sizes)
     except KernelError:

@@ -1,15 +1,15 @@
-"""Seeds of a convolution whose operands are copied into other orders first: the windows of such a copy in boxes.
+"""Seeds of a convolution whose operands are first packed into other orders: TMA boxes of windows.
 
-The seed reads windows by threads. The DMA engine fills what is outside of an image with zeros, so a tile of
-output pixels is a box for each filter tap. A search tries, beside the seed, tiles of so many pixels:
+The seed reads windows by threads. TMA fills out-of-bounds elements of an image with zeros, so a
+tile of output pixels is one box for each filter tap. A search tries these tiles beside the seed:
 
-    large    256 for two warpgroups, persistent
-    square   128 for two warpgroups
-    small    128 for one, of which a multiprocessor holds several
+    large    256 pixels for two warpgroups, persistent
+    square   128 pixels for two warpgroups
+    small    128 pixels for one warpgroup, several blocks per multiprocessor
 
-Where a backend has windows that blocks transpose (`copy(x, by=window)`), the image is not copied at all: a block
-loads its tile with the pixels around it once, and all taps read that. Such blocks are small, as several of a
-multiprocessor hide each other's waiting.
+Where a backend has windows that blocks transpose (`copy(x, by=window)`), the image is not packed. A
+block loads its tile with the surrounding pixels once, and all filter taps read that. Such blocks
+are small, as several blocks on a multiprocessor hide each other's latency.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ir.spec import DTYPES, Spec
 from ir.variant.derived import copy_of
 from machines.gpu.index_roles import extents, roles
 
-WRITTEN, READ = 32, 64  # elements of a copy's tile along its last index, and along the one before
-COPIED = 4096  # elements of a copy's tile
-CHANNELS = (16, 32, 64, 128, 256)  # of a result, that are a tile
-STEPS = (64, 32, 16)  # channels at a time, the first that there are
+WRITTEN, READ = 32, 64  # tile of a packed copy along its last index, and along the one before
+COPIED = 4096  # elements of the tile of a packed copy
+CHANNELS = (16, 32, 64, 128, 256)  # output channels that form one tile
+STEPS = (64, 32, 16)  # input channels per K step, the first that fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +41,30 @@ class _Shape:
     stages: int
     threads: int
     persistent: bool = False
-    producers: int = 0  # 0: as many as the backend likes
+    producers: int = 0  # 0: the backend chooses
 
 
 SHAPES = (_Shape(256, 3, 256, True), _Shape(128, 4, 256), _Shape(128, 4, 128, producers=32))
 
 
-# Pixels, threads and instruction; empty: one of warpgroups
+# Pixels, threads and instruction; empty: a warpgroup instruction
 IN_BLOCK = ((128, 128, ""), (128, 256, ""), (256, 256, ""), (128, 128, "m16n8k16"))
-COLUMNS = 32  # of an instruction, of which results have several
-WIDTH = 2  # bytes of an element of such windows
+COLUMNS = 32  # of a warpgroup instruction, where the result has several of them
+WIDTH = 2  # bytes of an element of transposed windows
 ROW, PANEL = 128, 64  # bytes of the widest panel, and of one that rows of 32 channels fill
 
 
 @dataclass(frozen=True, slots=True)
 class _Windows:
-    """A convolution over copies, as a seed cuts it."""
+    """A convolution over packed copies, as a seed tiles it."""
 
     first: Schedule
     target: str  # of the convolution
-    result: str  # what leaves
-    copies: tuple[str, ...]  # what loops load ahead: copies, and what is read in its own order
+    result: str  # the stored tensor
+    copies: tuple[str, ...]  # prefetched tensors: packed copies, and inputs read in their own order
     pixels: tuple[str, ...]  # the indices of output pixels
     channel: str  # of the result
-    step: str  # channels that are summed
+    step: str  # the reduced channel index
     taps: frozenset[str]
     extents: Mapping[str, int]
 
@@ -72,8 +72,8 @@ class _Windows:
 def of_packed_windows(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
 ) -> tuple[Schedule, ...]:
-    """Schedules with windows in boxes that are legal at some sizes, also with pixels as the rows of the
-    matmul; none where the seed, `first`, is no convolution of copies."""
+    """Legal schedules with TMA boxes of windows, also with pixels as M. Empty where the seed,
+    `first`, is no convolution of packed copies."""
     found = _windows(spec, first, sizes)
     if found is None or {copy_of(d) for d in first.of("pack")} != set(found.copies):
         return ()
@@ -87,8 +87,8 @@ def of_packed_windows(
 def of_windows_in_blocks(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], first: Schedule
 ) -> tuple[Schedule, ...]:
-    """Schedules whose blocks transpose windows of the image, legal at some sizes; none where the seed, `first`, is
-    no convolution of copies, or the backend has no such windows."""
+    """Legal schedules whose blocks transpose windows of the image. Empty where the seed, `first`,
+    is no convolution of packed copies, or where the backend has no such windows."""
     found = _windows(spec, first, sizes)
     if found is None or WINDOW not in machine.rendered_engines:
         return ()
@@ -105,7 +105,7 @@ def of_windows_in_blocks(
 def _in_blocks(
     found: _Windows, image: str, pixels: int, threads: int, instruction: str
 ) -> Schedule | None:
-    """A schedule in tiles of so many pixels; None where there are fewer."""
+    """A schedule with tiles of so many pixels; None where there are fewer."""
     cut = _cut(found, pixels)
     if cut is None:
         return None
@@ -123,11 +123,11 @@ def _in_blocks(
         Decision("specialize", found.result),
     ]
     row, channels = WIDTH * found.extents[found.step], found.extents[found.channel]
-    if row > ROW and row % ROW == PANEL:  # panels of 128 bytes would be filled with zeros
+    if row > ROW and row % ROW == PANEL:  # panels of 128 bytes would be partly zeros
         made += [Decision("swizzle", n, (("bytes", PANEL),)) for n in (image, *copies)]
     if not instruction and channels & (channels - 1) and channels % COLUMNS == 0:
         instruction = (
-            f"m64n{COLUMNS}k16"  # one of more columns would round them up to a power of two
+            f"m64n{COLUMNS}k16"  # one with more columns would round them up to a power of two
         )
     if instruction:
         made.append(Decision("instruction", found.target, (("shape", instruction),)))
@@ -135,7 +135,7 @@ def _in_blocks(
 
 
 def _cut(found: _Windows, pixels: int) -> dict[str, int] | None:
-    """Tile sizes of so many pixels; None where there are fewer."""
+    """Tile sizes that give so many pixels; None where there are fewer."""
     cut: dict[str, int] = {}
     for index in reversed(found.pixels):
         cut[index] = min(pixels, power_of_two(found.extents[index]))
@@ -171,12 +171,12 @@ def _windows(spec: Spec, first: Schedule, sizes: Mapping[str, int]) -> _Windows 
 
 
 def _tiled(found: _Windows, shape: _Shape, rows: bool) -> Iterator[Schedule]:
-    """In tiles of so many pixels, stored in bulk or by threads. rows: pixels are the rows of the matmul."""
+    """Schedules with tiles of so many pixels, stored in bulk or by threads. rows: pixels are M of the matmul."""
     cut = _cut(found, shape.pixels)
     step = next((n for n in STEPS if n <= found.extents[found.step]), None)
     if cut is None or step is None:
         return
-    if found.extents[found.channel] in CHANNELS:  # the engine fills whole tiles
+    if found.extents[found.channel] in CHANNELS:  # TMA fills whole tiles
         cut[found.channel] = found.extents[found.channel]
     tiles = {**cut, found.step: step, **dict.fromkeys(found.taps, 1)}
     made = [
@@ -205,7 +205,7 @@ def _tiled(found: _Windows, shape: _Shape, rows: bool) -> Iterator[Schedule]:
 
 
 def _copies(found: _Windows, packs: Sequence[Decision]) -> Iterator[Decision]:
-    """Copies in tiles that are boxes, each fastest along what it writes and what it reads, and the unit."""
+    """The packs with tiles that are boxes, contiguous in what they read and write; and the compute unit."""
     yield from (*packs, *found.first.of("compute"))
     for pack in packs:
         name, left = copy_of(pack), COPIED

@@ -1,9 +1,10 @@
-"""Windowed: other equations worth trying for a convolution where programs have threads.
+"""Algorithm variants of a convolution that are worth trying where blocks have threads.
 
-A weight lies with its taps last, so that what one tap takes of it is scattered: a copy of it lies
-with them first. Positions of the result become one index, so that tiles of it are full; channels
-go last in a copy of what the windows slide over, so that sums run along memory; and few channels
-become one sum with the taps, as a matrix unit sums many at a time.
+- A copy of the filter has its taps first. In the filter itself the taps are last, so the elements
+  of one tap are scattered.
+- Output pixels are flattened into one index, so that their tiles are full.
+- A copy of the input has its channels last, so that the reduction is contiguous.
+- Few channels are flattened with the taps into one K, since a matrix unit reduces many at a time.
 """
 
 from __future__ import annotations
@@ -27,17 +28,14 @@ from ir.variant.pack import dimensions
 from ir.variant.precision import NARROW
 from ir.verify import facts
 
-READ, WRITTEN = 32, 64  # contiguous elements that a copy reads, and writes
-FEW = 16  # channels below which a matrix unit sums taps along with them
+READ, WRITTEN = 32, 64  # contiguous elements that a packing copy reads, and writes
+FEW = 16  # channels below which a matrix unit reduces taps along with them
 
 Decisions = tuple[Decision, ...]
 
 
 def windowed(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
-    """Decisions to start from, each a set of its own; none where a spec is no single convolution.
-
-    sizes: the free and the derived ones.
-    """
+    """Alternative sets of decisions to start from; empty where the spec is no single convolution."""
     one = single_convolution(spec, sizes)
     if one is None or not one.taps:
         return ()
@@ -45,8 +43,8 @@ def windowed(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
 
 
 def depthwise(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
-    """The same for a depthwise convolution whose result has its channels last: what windows slide over with
-    channels last. Otherwise neighbouring threads read scattered elements, once for each tap."""
+    """A channels-last copy of the input, for a depthwise convolution with a channels-last result.
+    Without it, neighbouring threads read scattered elements, once for each tap."""
     found = [(e, product) for e in spec.equations if (product := contraction(e))]
     if len(found) != 1 or fills(found[0][1], facts(spec).ranges):
         return ()
@@ -61,9 +59,9 @@ def depthwise(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
 
 
 def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tuple[Decisions, ...]:
-    """The same for one of `sums`, whose operands may be rounded: channels last in copies that are
-    rounded as they are made, so that nothing is left to do to what a product loads. Also for a
-    convolution without taps, whose channels do not lie last."""
+    """Variants for a convolution in `sums`, whose operands may be rounded. Channels-last copies
+    round the operands, so that the matmul loads them unchanged. Also for a convolution without taps
+    whose channels are not last."""
     one = single_convolution(spec, sizes)
     if one is None or one.e.target not in sums or one.few() or not one.last():
         return ()
@@ -74,28 +72,33 @@ def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tupl
 
 
 def of_rounded(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
-    """The same for a convolution that reads operands which are rounded already."""
+    """Variants for a convolution whose operands are already rounded."""
     one = single_convolution(spec, sizes)
     return one.merged() if one and one.reads_rounded() else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A convolution in three products of a narrower dtype, the parts of whose filter are made once, by a launch of their
-    own. made: decisions to start from.  parts: those on the parts of both operands, which the products bring."""
+    """A convolution in split precision (three narrow matmuls), whose filter is split once, by a
+    launch of its own.
+
+    made: decisions to start from. parts: decisions on the split parts of both operands, which the
+    rewrite of the matmul introduces.
+    """
 
     made: Decisions
     parts: Decisions
 
 
 def filters_apart(spec: Spec, sizes: Mapping[str, int]) -> tuple[Apart, ...]:
-    """Ways to have the parts of a filter made once; none where a spec is no single convolution."""
+    """Variants that split the filter once; empty where the spec is no single convolution."""
     one = single_convolution(spec, sizes)
     return () if one is None else tuple(dict.fromkeys(one.apart()))
 
 
 def single_convolution(spec: Spec, sizes: Mapping[str, int]) -> Convolution | None:
-    """The one product of a spec as a convolution; None where it has none, or several. sizes: the free and the derived ones."""
+    """The one matmul of a spec as a convolution; None where it has none or several. sizes: the free
+    and the derived ones."""
     found = [(e, product) for e in spec.equations if (product := contraction(e))]
     ranges = facts(spec).ranges
     if len(found) != 1 or not fills(found[0][1], ranges):
@@ -104,8 +107,9 @@ def single_convolution(spec: Spec, sizes: Mapping[str, int]) -> Convolution | No
 
 
 class Convolution:
-    """One convolution. x: what windows slide over, or the larger, w: what weighs them.  taps: the
-    reduced indices that move a window, may be none; channels: the others."""
+    """One convolution. x: the input over which windows slide, or the larger operand. w: the filter.
+    taps: the reduced indices that move a window, possibly none. channels: the other reduced
+    indices."""
 
     def __init__(
         self,
@@ -145,19 +149,20 @@ class Convolution:
         yield summed
 
     def apart(self) -> Iterator[Apart]:
-        """With and without channels last, and positions or, of few channels, channels and taps as one index."""
+        """Yields variants with and without channels last, and with flattened pixels or, for few
+        channels, with channels and taps as one index."""
         found = contraction(self.e)
         if found is None:
             return
         w, x = ("a", "b") if self.w in (_read(found.a), found.a) else ("b", "a")
         own = {"a": found.rows, "b": found.columns}
         if len(own[w]) >= len(own[x]):
-            return  # then its parts do not come first
+            return  # then the parts of the filter are not operand A of the matmul
         names = {side: (*found.batch, *own[side], *found.over) for side in own}
         end = Decision("kernel", f"{self.e.target}_{w}l")
 
         def ordered(side: str, last: tuple[str, ...]) -> Decisions:
-            """The parts of an operand with these indices last."""
+            """The packs of the parts of an operand with these indices last."""
             order = sorted(names[side], key=lambda i: last.index(i) if i in last else -1)
             if tuple(order) == names[side]:
                 return ()
@@ -176,34 +181,35 @@ class Convolution:
                 yield Apart((*windows, *merged), (end, *ordered(w, order), *ordered(x, order)))
 
     def reads_rounded(self) -> bool:
-        """Whether both operands were rounded before."""
+        """Whether both operands are already rounded."""
         tensors = facts(self.spec).tensors
         return all(tensors[r.tensor].dtype == NARROW for r in (self.x, self.w))
 
     def merged(self) -> tuple[Decisions, ...]:
-        """Positions as one index, with the images of a batch and without, and apart. Tiles of a side are full so: of 784 pixels
-        of ten images each they fill 61, and 7 for each image alone, whose last is nearly empty."""
+        """Pixels as one index with the images of a batch, without them, and unflattened. Flattening
+        fills the tiles: 784 pixels of each of ten images fill 61 tiles, but 7 for each image alone,
+        the last of which is nearly empty."""
         positions = self.positions()
         moved = {*indices(self.x)} - {*indices(self.w)}
         every = tuple(i for i in self.e.indices if i in moved)
         return tuple(dict.fromkeys((self.flat(positions), self.flat(every), ())))
 
     def positions(self) -> tuple[str, ...]:
-        """The positions of a result that windows are at; without taps, those beside channels."""
+        """The output pixels over which windows move; without taps, the pixel indices next to the channels."""
         at = [set(indices(p)) for p in self.x.at]
         after = next((n for n, p in enumerate(at) if p & set(self.channels)), len(at))
         moved = [p for p in at if len(p) > 1] if self.taps else at[after + 1 :]
         return tuple(i for i in self.e.indices if any(i in p for p in moved))
 
     def packed(self, dtype: str = "") -> Decisions:
-        """The weight with taps first and channels last. dtype: what its copy is rounded to."""
+        """A copy of the filter with taps first and channels last. dtype: the dtype to which the copy is rounded."""
         names = dimensions(self.spec, self.w.tensor)
         order = sorted(names, key=lambda i: (i not in self.taps, i in self.channels))
         fine = names[-1] in self.channels and not dtype
         return () if fine else self.copied(self.w.tensor, names, order, dtype)
 
     def last(self, dtype: str = "") -> Decisions:
-        """What windows slide over with channels last."""
+        """A copy of the input with channels last."""
         at = {i for p in self.x.at if isinstance(p, Index) for i in indices(p)}
         names = dimensions(self.spec, self.x.tensor)
         order = sorted(names, key=lambda i: i in self.channels and i in at)
@@ -212,8 +218,8 @@ class Convolution:
     def copied(
         self, tensor: str, names: tuple[str, ...], order: list[str], dtype: str, every: bool = False
     ) -> Decisions:
-        """A copy in another order, and tiles for it that run along memory in both. every: of dimensions that
-        are whole too, which else are cut as the result's."""
+        """A packed copy in another order, with tiles that are contiguous in both orders. every:
+        also tiles the dimensions that fit one tile, which otherwise get the result's tiles."""
         if list(names) == order and not dtype:
             return ()
         rounding = (("dtype", dtype),) if dtype else ()
@@ -235,7 +241,7 @@ class Convolution:
         return (made, *(d for cut in cuts for d in cut))
 
     def flat(self, positions: tuple[str, ...]) -> Decisions:
-        """Indices that are adjacent as one, the last ones first."""
+        """Flattens adjacent indices into one, innermost first."""
         spec, made = self.spec, []
         inner = positions[-1] if positions else ""
         for outer, _ in list(pairwise(positions))[::-1]:
@@ -250,12 +256,12 @@ class Convolution:
         return tuple(made)
 
     def few(self) -> bool:
-        """Whether the channels alone do not fill a product."""
+        """Whether the channels alone are too few to fill K of a matrix instruction."""
         ranges = facts(self.spec).ranges
         return prod(number(ranges[i].high, self.sizes) for i in self.channels) < FEW
 
     def summed(self) -> Decisions:
-        """Channels and taps as one index, where the channels are few."""
+        """Flattens channels and taps into one index, where the channels are few."""
         return self.flat(self.e.reduced) if self.few() and len(self.e.reduced) > 1 else ()
 
 
@@ -265,8 +271,9 @@ def _read(side: Expr) -> Read | None:
 
 
 def _slid(read: Read, reduced: Collection[str], batch: Collection[str]) -> set[str]:
-    """The reduced indices that move a window over what is read: forwards, beside another index.
-    What is added to a batch, of which a program has one, are the channels of a group."""
+    """The reduced indices that move a window over what is read: with a positive stride, added to
+    another index. An index that is added to a batch index is a channel of a group, since a block
+    has one batch."""
     forms = (affine(p) for p in read.at)
     terms = ({i: by for i, by in f.terms if i not in batch} for f in forms if f)
     return {i for one in terms if len(one) > 1 for i, by in one.items() if i in reduced and by > 0}
