@@ -9,12 +9,14 @@ from ir.visit import rebuilt
 
 
 def first_parts(spec: Spec) -> Spec:
-    """before: def h_4786678c(w: f32[6, 8, 8], ...): y[i, j] = w[5, i, j]
+    """Returns the spec under a common name, with every constant position set to 0.
+
+    before: def h_4786678c(w: f32[6, 8, 8], ...): y[i, j] = w[5, i, j]
     after:  def kernel(w: f32[6, 8, 8], ...):     y[i, j] = w[0, i, j]
 
-    Kernels that differ only in constant positions and names become equal, such as the layers of a
-    recurrent network; so do those that store a whole tensor, or a part of a larger one. A good schedule
-    for one is good for the others.
+    Two kernels with equal results differ only in names and constant positions, like the layers of a
+    recurrent network. A kernel that stores a whole tensor equals one that stores a slice of a
+    larger tensor. A schedule that is good for one of them is good for the others.
     """
     equations = tuple(replace(e, value=_first(e.value)) for e in spec.equations)
     outputs = tuple(replace(t, part=None) for t in spec.outputs)

@@ -1,5 +1,7 @@
-"""The canonical spec of a group: names that depend on its equations alone, so that equal groups are
-equal specs."""
+"""Renames a group of equations canonically, so that equal groups become equal specs.
+
+Names of the spec, its tensors and its indices depend on the equations alone.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ _LETTERS = "ijklmnpqrstuvwbcdfgh"
 
 
 def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequence[str]) -> Spec:
-    """A group's spec, with names that depend on its equations alone."""
+    """The canonical spec of a group.
+
+    inputs, stored: the tensors that the kernel reads and writes, in the order of its arguments.
+    """
     tensors = {name: f"x{n}" if len(inputs) > 1 else "x" for n, name in enumerate(inputs)}
     for e in group.equations:
         tensors[e.target] = _fresh(stem(e.target), tensors.values())
@@ -44,13 +49,13 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
 
 
 def named(spec: Spec, title: str) -> Spec:
-    """A spec under a name that depends on a title and on its equations alone."""
+    """Names a spec by a title and a digest of its equations."""
     bare = replace(spec, name="kernel", doc="kernel")
     return replace(spec, name=f"{title[:40]}_{spec_digest(bare)[:8]}", doc=f"{title}.")
 
 
 def without_sizes(spec: Spec) -> Spec:
-    """The spec without the sizes and ranges that can be inferred from the rest."""
+    """Drops the sizes and ranges that can be inferred from the rest of the spec."""
     bare = replace(
         spec,
         equations=tuple(
@@ -69,12 +74,12 @@ def without_sizes(spec: Spec) -> Spec:
 
 
 def _unranged(value: Reduce) -> Reduce:
-    """A reduction without ranges but those that are parts of their index's range."""
+    """Keeps the ranges of a reduction that cover only part of their index's range."""
     return replace(value, ranges=tuple(r for r in value.ranges if r.partial))
 
 
 def _lettered(equations: Sequence[Equation], taken: Collection[str]) -> dict[str, str]:
-    """Letters for the indices of some equations, in order of first use, without names that are taken."""
+    """Maps indices to letters in order of first use, skipping names that are taken."""
     names: dict[str, str] = {}
     letters = (name for name in map(_letter, count()) if name not in taken)
     for e in equations:

@@ -1,9 +1,9 @@
-"""Chains: a contraction, exponentials of it, and their contraction, which one kernel may compute.
+"""Finds chains contraction -> exponentials -> contraction, which one kernel can compute.
 
 s[m, n] = sum(q[m, d] * k[n, d], d), t[m] = max(s[m, n], n), p[m, n] = exp(s[m, n] - t[m])
 l[m] = sum(p[m, n], n), o[m, e] = sum(p[m, n] * v[n, e], n), y[m, e] = o[m, e] / l[m]
 
-In one kernel the scores are in no memory, if a schedule makes the maximum a running one.
+If the schedule makes the maximum a running maximum, that kernel stores no scores in memory.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ from ir.spec import Equation, Expr, Read, Reduce, Spec
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Equations between two contractions, by their targets in the order of the spec."""
+    """Two contractions and the equations between and after them, as targets in the order of the
+    spec."""
 
     members: tuple[str, ...]  # from the first contraction to the second, both included
-    # pointwise equations that read the second, and those that read nothing but them
+    # The epilogue: pointwise equations that read the second contraction, or only other epilogue
+    # equations.
     after: tuple[str, ...]
-    last: str  # the second contraction
-    weights: str  # what the second contraction takes of the others
+    last: str  # target of the second contraction
+    weights: str  # operand of the second contraction that the other members compute
 
 
 def chains(spec: Spec, aliases: Collection[str]) -> Iterator[Chain]:
-    """The chains of a spec, in its order; no equation is in two.
+    """Yields the chains of a spec in its order. No equation is in two chains.
 
-    aliases: tensors that show memory under another shape. Inside a chain they are views.
+    aliases: views of other tensors' memory under another shape. Inside a chain they stay views.
     """
     table = _Table(spec, aliases)
     taken: set[str] = set()
@@ -46,7 +48,7 @@ def chains(spec: Spec, aliases: Collection[str]) -> Iterator[Chain]:
 
 
 class _Table:
-    """A spec's equations by target and by what they read."""
+    """The equations of a spec by target, and the readers of each tensor."""
 
     def __init__(self, spec: Spec, aliases: Collection[str]):
         self.aliases = aliases
@@ -59,7 +61,8 @@ class _Table:
                 self.readers.setdefault(source, []).append(e.target)
 
     def chain(self, last: Equation, weights: str) -> Chain | None:
-        """The longest chain that ends in a contraction of these weights."""
+        """The longest chain whose second contraction is `last`, with `weights` as the computed
+        operand."""
         before = self._before(weights)
         starts = [t for t in before if contraction(self.equations[t]) is not None]
         for start in starts:
@@ -68,7 +71,7 @@ class _Table:
         return None
 
     def _before(self, target: str) -> list[str]:
-        """What a tensor is computed of, back to contractions, the latest first."""
+        """The tensors that `target` depends on, back to the nearest contractions, latest first."""
         found: dict[str, None] = {}
         todo = [target]
         while todo:
@@ -111,11 +114,11 @@ class _Table:
         return Chain(tuple(ordered), tuple(later), last.target, weights)
 
     def _ends(self, e: Equation) -> bool:
-        """Whether an equation may follow the second contraction in its kernel."""
+        """Whether an equation can be in the epilogue of the second contraction."""
         return self._simple(e) and not isinstance(e.value, Reduce) and e.target not in self.aliases
 
     def _simple(self, e: Equation) -> bool:
-        """Whether an equation is pointwise, or a maximum or sum of rows."""
+        """Whether an equation is pointwise, or reduces one index by a maximum or a sum."""
         if e.accumulate or len(e.indices) != len(e.at):
             return False
         if not isinstance(e.value, Reduce):

@@ -1,4 +1,4 @@
-"""Channels last: one layout for all tensors between the convolutions of a network.
+"""Chooses a channels-last layout (NHWC) for the tensors between convolutions.
 
 before: a[b, o, i, j] = sum(pad(x[b, c, i + r - 1, j + s - 1], 0.0) * w[o, c, r, s], c, r, s)
         y[b, o, i, j] = maximum(a[b, o, i, j], 0.0)
@@ -6,9 +6,9 @@ after:  w_last[o, r, s, c] = w[o, c, r, s]
         a[b, i, j, o] = sum(pad(x[b, i + r - 1, j + s - 1, c], 0.0) * w_last[o, r, s, c], c, r, s)
         y[b, i, j, o] = maximum(a[b, i, j, o], 0.0)
 
-Sums over channels then run along memory, and no kernel makes a copy in another order. Inputs and results
-of the network, and what is seen under another shape, keep their layouts; the kernels that read or write
-them convert. Filters are fixed, so that their copies are constants.
+Sums over channels then read contiguous memory, and no kernel makes a permuted copy. Inputs and
+outputs of the network keep their layouts, and so do tensors with views; the kernels that read or
+write them convert. Filters are fixed inputs, so their permuted copies are constants.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ Order = tuple[int, ...]
 
 
 def with_channels_last(spec: Spec, aliases: Mapping[str, str], fixed: Collection[str]) -> Spec:
-    """A literal spec whose convolutions read and write tensors with channels last, where these are
-    computed and read by equations alone.
+    """Permutes the tensors around the convolutions of a literal spec to channels last.
 
-    aliases: tensors that show another's memory.  fixed: inputs that do not change between calls.
+    Only tensors that equations alone compute and read are permuted.
+
+    aliases: by view, the tensor whose memory it shows.
+    fixed: inputs that do not change between calls.
     """
     layout = _Layout(spec, aliases, fixed)
     if not layout.convolutions:
@@ -55,14 +57,14 @@ def with_channels_last(spec: Spec, aliases: Mapping[str, str], fixed: Collection
 
 
 def wide_convolutions(spec: Spec) -> bool:
-    """Whether a convolution of a spec reads elements of more than 16 bits."""
+    """Whether a convolution of the spec reads elements of more than 16 bits."""
     layout = _Layout(spec, {}, ())
     reads = [read for x, w, _ in layout.convolutions.values() for read in (x, w)]
     return any(DTYPES[layout.tensors[read.tensor].dtype] > 2 for read in reads)
 
 
 def convolution_parts(e: Equation) -> tuple[Read, Read, set[str]] | None:
-    """What windows slide over, the filter and the taps of a convolution; None for other equations."""
+    """The image, the filter and the filter taps of a convolution; None for other equations."""
     found = contraction(e)
     if found is None:
         return None
@@ -78,16 +80,17 @@ def convolution_parts(e: Equation) -> tuple[Read, Read, set[str]] | None:
 
 
 class Window(NamedTuple):
-    """How a window moves along a dimension of an image, from pixel to pixel."""
+    """How a window moves along one dimension of an image, at stride 1."""
 
-    out: str  # index of the result
-    tap: str  # empty where the window has one
-    step: int  # from one tap to the next
+    out: str  # index of the output pixel
+    tap: str  # index of the filter tap; empty if the window has a single tap
+    step: int  # from one tap to the next (dilation)
     offset: int  # of the first tap of the first window
 
 
 def window(position: Expr, taps: Collection[str]) -> Window | None:
-    """The window that is read at a position; None where it does not move so."""
+    """The window that a position reads; None unless it moves with stride 1 and a constant
+    offset."""
     form = affine(position)
     if form is None or not isinstance(form.offset, Number):
         return None
@@ -100,14 +103,16 @@ def window(position: Expr, taps: Collection[str]) -> Window | None:
 
 
 def _merged(x: Read, e: Equation) -> int:
-    """How many dimensions of an image are not dimensions of their own (`ir/partition/flat_pixels.py`)."""
+    """How many dimensions of the image are merged into others, as `ir/partition/flat_pixels.py`
+    does."""
     own = [[i for i in indices(p) if i in e.indices] for p in x.at]
     moved = [found for p, found in zip(x.at, own, strict=True) if len(indices(p)) >= 2 * len(found)]
     return sum(len(found) - 1 for found in moved if len(found) > 1)
 
 
 def summed_channels(spec: Spec, target: str) -> int:
-    """How many terms a literal spec's sum adds up at one tap of a window; all, where it has no windows."""
+    """The number of terms that a literal spec's sum has per filter tap; all terms, without
+    windows."""
     e = spec.equation(target)
     found = convolution_parts(e)
     taps = found[2] if found else set()
@@ -116,7 +121,7 @@ def summed_channels(spec: Spec, target: str) -> int:
 
 
 class _Layout:
-    """The convolutions of a spec, and where channels are in the tensors between them."""
+    """The convolutions of a spec, and the channel dimension of each tensor between them."""
 
     def __init__(self, spec: Spec, aliases: Mapping[str, str], fixed: Collection[str]):
         self.spec, self.fixed = spec, frozenset(fixed)
@@ -131,11 +136,11 @@ class _Layout:
         self.convolutions = {
             e.target: found for e in spec.equations if (found := convolution_parts(e))
         }
-        self.channels: dict[str, int] = {}  # by tensor: its dimension of channels
-        self.unlike: set[str] = set()  # tensors that are read with channels in several dimensions
+        self.channels: dict[str, int] = {}  # by tensor: its channel dimension
+        self.unlike: set[str] = set()  # tensors whose channels are read in several dimensions
 
     def orders(self) -> dict[str, Order]:
-        """By tensor: its dimensions with channels last, where they are not."""
+        """The channels-last permutation of each tensor whose channels are not last yet."""
         for target, (x, w, taps) in self.convolutions.items():
             self._mark_read(x, set(indices(w)) - taps)
             e = self.spec.equation(target)
@@ -150,7 +155,10 @@ class _Layout:
         }
 
     def filters(self) -> dict[str, list[tuple[Read, Order]]]:
-        """By convolution: its filter, where that is fixed and its channels are not last."""
+        """By convolution: the read of its filter and the permutation that puts its channels last.
+
+        Only fixed filters whose channels are not last are included.
+        """
         found: dict[str, list[tuple[Read, Order]]] = {}
         for target, (x, w, taps) in self.convolutions.items():
             reduced = set(self.spec.equation(target).reduced) - taps
@@ -164,7 +172,7 @@ class _Layout:
         return found
 
     def copied(self, tensor: str, order: Order) -> Equation:
-        """The equation of a filter with channels last."""
+        """The equation of the channels-last copy of a filter."""
         names = tuple(f"{_last(tensor)}_{d}" for d in range(len(order)))
         return Equation(
             _last(tensor),
@@ -174,7 +182,8 @@ class _Layout:
         )
 
     def _spread(self, e: Equation) -> None:
-        """Marks the channels of what an equation reads and writes, from what is marked already."""
+        """Propagates channel dimensions through an equation, from its target to its reads and
+        back."""
         if e.target in self.convolutions:
             return
         channel = self.channels.get(e.target)
@@ -188,7 +197,8 @@ class _Layout:
         self._spread_product(e)
 
     def _spread_product(self, e: Equation) -> None:
-        """The same for a product with a fixed matrix, as a convolution without taps."""
+        """Propagates through a matmul with a fixed matrix, which is a convolution with a single
+        tap."""
         found = contraction(e)
         if found is None:
             return
@@ -205,7 +215,8 @@ class _Layout:
                 self._mark(e.target, left)
 
     def _mark_read(self, read: Read, names: set[str]) -> None:
-        """Marks the dimension of a tensor that is read at one of some indices, and no other index."""
+        """Marks the dimension of a tensor that is read at one of the named indices, possibly
+        shifted."""
         if len(read.at) > 2:
             found = [d for d, p in enumerate(read.at) if _only(p) in names]
             self._mark(read.tensor, found)
@@ -223,12 +234,13 @@ def _inner(layout: _Layout, tensor: str, dim: int) -> bool:
 
 
 def _moved(dim: int, rank: int) -> Order:
-    """The dimensions with one of them last."""
+    """The permutation that moves one dimension to the end."""
     return (*(d for d in range(rank) if d != dim), dim)
 
 
 def _only(position: Expr) -> str:
-    """The index that a position is, perhaps shifted; empty where it is another expression."""
+    """The index of a position of the form `index` or `index + constant`; empty for other
+    positions."""
     found = affine(position)
     return found.terms[0][0] if found and len(found.terms) == 1 and found.terms[0][1] == 1 else ""
 
@@ -243,7 +255,7 @@ def _last(tensor: str) -> str:
 
 
 def _permuted(expr: Expr, orders: Mapping[str, Order], names: Mapping[str, str]) -> Expr:
-    """The expression with the positions of reads in other orders, and some reads of other tensors."""
+    """Permutes the positions of reads, and redirects some reads to other tensors."""
     made = rebuilt(expr, lambda part: _permuted(part, orders, names))
     if not isinstance(made, Read) or made.tensor not in orders:
         return made

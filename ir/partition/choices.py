@@ -1,10 +1,10 @@
-"""Choices: where a partition can go two ways, which it goes, each by a name.
+"""Named choices of a partition: each has a usual answer that the caller can override.
 
-    one:KERNEL      whether equations are one kernel, of that name, or several
-    channels_last   whether convolutions have the channels of their tensors last
-    flat_chains     whether what is between convolutions in TF32 is computed in planes with zeros (`ir/partition/flat_chains.py`)
+    one:KERNEL      whether some equations are one kernel, of that name, or several
+    channels_last   whether convolutions read and write their tensors channels last
+    flat_chains     whether the tensors between TF32 convolutions are zero-padded planes (`flat_chains.py`)
 
-A name depends on the equations alone, so equal parts of a network go the same way.
+A name depends on the equations alone, so equal parts of a network get equal answers.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ ONE, CHANNELS_LAST, FLAT_CHAINS = "one:", "channels_last", "flat_chains"
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Which way a partition goes.
+    """The answers to a partition's choices.
 
-    given: by name; what is not among it goes the usual way, and a name that never comes up is of no
-    effect.  asked: whether others are to come up, too. What a choice is about is scheduled for that, which takes time.
-    made: those that came up, as they went.
+    given: overrides, by name. A choice without an override takes its usual answer; a name that
+        never comes up has no effect.
+    asked: whether choices without an override come up, too. Each then needs a trial schedule, which
+        takes time.
+    made: the choices that came up, with their answers.
     """
 
     given: Mapping[str, bool] = field(default_factory=dict)
@@ -29,11 +31,11 @@ class Choices:
     made: dict[str, bool] = field(default_factory=dict)
 
     def __call__(self, name: str, usual: Callable[[], bool]) -> bool:
-        """Which way a choice goes."""
+        """Answers a choice and records the answer."""
         self.made[name] = self.given[name] if name in self.given else usual()
         return self.made[name]
 
 
 def flipped(made: Mapping[str, bool], name: str) -> Choices:
-    """All of a partition's choices as they went, but for one."""
+    """All recorded choices of a partition, with one of them negated."""
     return Choices({**made, name: not made[name]})

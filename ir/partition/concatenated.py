@@ -1,10 +1,11 @@
-"""Concatenations: pointwise parts of one are computed where it reads them.
+"""Inlines pointwise operands of a concatenation into it.
 
 before: e[n, j, k] = w[t[n, j], k]
         y[n, j, k] = where(j < 1, pad(x[n, j, k], 0.0), pad(e[n, j - 1, k], 0.0))
 after:  y[n, j, k] = where(j < 1, pad(x[n, j, k], 0.0), where(j >= 1, w[pad(t[n, j - 1], 0), k], 0.0))
 
-So an embedding beside dense features is stored once, and the half that rotary embedding negates not at all.
+An embedding that is concatenated with dense features is thus stored once. The negated half of a
+rotary embedding is not stored at all.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ from ir.spec import Apply, Equation, Expr, Index, Number, Read, Spec
 from ir.verify import Facts, facts
 from ir.visit import pruned, rebuilt, renamed
 
-LARGEST = 12  # nodes of an expression that is also computed outside of the part
+LARGEST = 12  # nodes of an expression that each masked element evaluates, too
 
 
 def through_concatenations(spec: Spec, aliases: Collection[str] = ()) -> Spec:
-    """The spec, of literal sizes, with such parts inlined. What a sum makes for a part alone stays with it.
+    """Inlines such operands in a spec of literal sizes.
 
-    aliases: tensors that show memory under another shape; their equations stay.
+    An operand that alone reads the result of a reduction stays, as the reduction's epilogue.
+
+    aliases: views of other tensors' memory under another shape; their equations stay.
     """
-    for e in reversed(spec.equations):  # what a part reads may then be read by concatenations alone
+    # Inlining one operand can leave its sources read by concatenations alone.
+    for e in reversed(spec.equations):
         readers = [r for r in spec.equations if e.target in r.sources()]
         if e.target in aliases or not _is_part(spec, e) or not readers:
             continue
@@ -43,7 +47,7 @@ def through_concatenations(spec: Spec, aliases: Collection[str] = ()) -> Spec:
 
 
 def _is_part(spec: Spec, e: Equation) -> bool:
-    """Whether its elements may be computed where they are read, and cost little there."""
+    """Whether an equation's elements can be recomputed where they are read, at little cost."""
     if e.target in {t.name for t in spec.outputs} or e.accumulate or stepped(spec, e.target):
         return False
     small = sum(1 for _ in e.value.walk()) <= LARGEST
@@ -58,8 +62,10 @@ def _is_part(spec: Spec, e: Equation) -> bool:
 
 
 def _padded(e: Equation, tensor: str) -> bool:
-    """Whether an equation reads a tensor only with a padding, at indices that are shifted at most, and not to
-    tell where to read another."""
+    """Whether an equation reads a tensor only as padded reads at indices with a constant shift.
+
+    A tensor that is read inside another read's position (a gather) does not qualify.
+    """
     reads = e.reads()
     places = [n for r in reads for p in r.at for n in p.walk() if isinstance(n, Read)]
     if any(n.tensor == tensor for n in places):
@@ -69,7 +75,7 @@ def _padded(e: Equation, tensor: str) -> bool:
 
 
 def _shift(position: Expr) -> tuple[Index, int] | None:
-    """The index that a position is, and by how much it is shifted; None for other positions."""
+    """The index and the constant shift of a position; None for other positions."""
     found = affine(position)
     if found is None or len(found.terms) != 1 or not isinstance(found.offset, Number):
         return None
@@ -78,7 +84,7 @@ def _shift(position: Expr) -> tuple[Index, int] | None:
 
 
 def _inlined(expr: Expr, part: Equation, known: Facts) -> Expr:
-    """The expression with reads of a part replaced by what it computes there."""
+    """Replaces reads of an operand by the expression that computes it there."""
     made = rebuilt(expr, lambda e: _inlined(e, part, known))
     if not isinstance(made, Read) or made.tensor != part.target or made.pad is None:
         return made
@@ -93,7 +99,7 @@ def _inlined(expr: Expr, part: Equation, known: Facts) -> Expr:
 
 
 def _within(read: Read, known: Facts) -> Iterator[Expr]:
-    """What must hold so that shifted positions are inside of a tensor, but for what always does."""
+    """The bounds that shifted positions must satisfy, without those that always hold."""
     for position, size in zip(read.at, known.tensors[read.tensor].shape, strict=True):
         if (found := _shift(position)) is None:
             continue
@@ -106,6 +112,6 @@ def _within(read: Read, known: Facts) -> Iterator[Expr]:
 
 
 def _with_pads(expr: Expr, known: Facts) -> Expr:
-    """The expression with reads that may lie out of bounds where its value is not used."""
+    """Pads the reads that can be out of bounds where the surrounding mask discards their value."""
     made = rebuilt(expr, lambda e: _with_pads(e, known))
     return replace(made, pad=0.0) if isinstance(made, Read) and any(_within(made, known)) else made

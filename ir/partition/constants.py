@@ -1,12 +1,13 @@
-"""Constants: what depends on fixed inputs alone (parameters) is computed apart, before the calls.
+"""Splits off what depends on fixed inputs (parameters) alone, to compute it once before the calls.
 
 before: s[c] = rsqrt(v[c] + 1e-5), y[n, c] = x[n, c] * s[c]     where v is fixed
-after:  s[c] = rsqrt(v[c] + 1e-5)                               once, and when v has changed
+after:  s[c] = rsqrt(v[c] + 1e-5)                               once, and again if v changes
         y[n, c] = x[n, c] * s[c]                                at each call, where s is an input
 
-Views stay with their readers, as they are computed by no kernel; those that cannot be inlined are
-copies, and are constants too. What depends on no input at all (positions, masks) stays as well, as a
-kernel that computes it reads nothing; it is also computed before where constants are made of it.
+Views stay with their readers, because no kernel computes them. Views that cannot be inlined are
+copies, so they are constants as well. Equations that depend on no input at all (positions, masks)
+stay in the call, as a kernel that computes them reads nothing. If a constant needs them, they are
+also computed before the calls.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from ir.visit import pruned
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """A spec in two parts."""
+    """A spec that is split into constants and call."""
 
-    before: Spec  # of the fixed inputs alone; its outputs are inputs of `call`
-    call: Spec  # the outputs of the whole
-    aliases: Mapping[str, str]  # of both: tensors that show another's elements
+    before: Spec  # computes the constants from the fixed inputs; its outputs are inputs of `call`
+    call: Spec  # computes the outputs of the whole spec
+    aliases: Mapping[str, str]  # by view, in both parts: the tensor whose elements it shows
 
 
 def divided(
@@ -45,14 +46,17 @@ def divided(
     wide: bool = False,
     rounded: Collection[str] = (),
 ) -> Divided | None:
-    """A literal spec without the equations that depend on some of its inputs alone, and these;
-    None where there are none.
+    """Splits a literal spec into constants and call; None if it has no constants.
 
-    fixed: inputs that stay the same between calls. An output of the spec stays an equation of the
-    call. A spec with tensors without elements is left whole. channels_last: whether convolutions read
-    and write channels last (`ir/partition/channels_last.py`). wide: whether those of few channels read
-    copies with a few more (`ir/partition/wide_channels.py`). rounded: convolutions whose operands are rounded where
-    these are computed (`ir/partition/rounded_operands.py`).
+    An output of the spec is always computed in the call. A spec with empty tensors is not split.
+
+    fixed: inputs that stay the same between calls.
+    channels_last: whether convolutions read and write channels last
+        (`ir/partition/channels_last.py`).
+    wide: whether convolutions of few channels read copies with more of them
+        (`ir/partition/wide_channels.py`).
+    rounded: convolutions whose operands are rounded where they are produced
+        (`ir/partition/rounded_operands.py`).
     """
     known = facts(spec).tensors.values()
     if not fixed or any(map(is_empty, known)):
@@ -62,7 +66,7 @@ def divided(
     flat = once(through_views(spec, aliases), aliases)
     flat = with_shared_inputs(flat, aliases, fixed)
     given = {t.name for t in flat.inputs} - set(fixed)
-    # Filters that are computed of fixed inputs alone are constants as well.
+    # Filters that are computed from fixed inputs alone are constants as well.
     filters = {*fixed, *(_reading(flat, fixed) - _reading(flat, given))}
     if wide:
         flat = with_wide_channels(flat, filters, rounded)
@@ -92,15 +96,16 @@ def divided(
 
 
 def _read(spec: Spec) -> Spec:
-    """The spec without inputs that no equation reads."""
+    """Drops the inputs that no equation reads."""
     read = {s for e in spec.equations for s in e.sources()}
     return replace(spec, inputs=tuple(t for t in spec.inputs if t.name in read))
 
 
 def _reading(spec: Spec, inputs: Collection[str]) -> set[str]:
-    """The tensors that are computed of some of the inputs, and perhaps of others."""
+    """The targets that depend on at least one of the inputs."""
     found = set(inputs)
     before = 0
-    while before != (before := len(found)):  # recurrences read later equations
+    # Iterates to a fixed point, because recurrences read later equations.
+    while before != (before := len(found)):
         found |= {e.target for e in spec.equations if found & set(e.sources())}
     return found & {e.target for e in spec.equations}

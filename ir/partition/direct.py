@@ -1,14 +1,13 @@
-"""Direct products: batched contractions read tensors where they lie, instead of permuted copies of them,
-and are computed where their only reader takes them.
+"""Lets batched contractions read and write tensors through views, without permuted copies.
 
 before: t[b, h, p, l] = x[b, l, h, p]          q[i, p, l] shows t[i // H, i % H, p, l]
         c[i, p, n] = sum(q[i, p, l] * w[i, l, n], l)
         z[b, p, h] = v[b, h, p, 2]             v[b, h, p, n] shows c[b * H + h, p, n]
 after:  z[b, p, h] = sum(x[b, l, h, p] * w_parts[b, h, l, 2], l)
 
-So neither copy is made, and of a result only the part is computed that is read. Where the reader is a
-pointwise equation, the product is computed at its indices, and it is an epilogue. A contraction keeps its
-sums, rows and columns: only an index of a batch is split.
+No operand is copied, and only the elements of the result that are read are computed. If the only
+reader is a pointwise equation, the contraction is computed at the reader's indices and the reader
+becomes its epilogue. The M, N and K indices of a contraction are kept: only a batch index is split.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from ir.visit import pruned, rebuilt, renamed, reordered
 
 
 def with_direct_products(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
-    """A literal spec with such contractions, and its aliases.
+    """Rewrites the batched contractions of a literal spec; returns the spec and its aliases.
 
-    aliases: tensors that show another tensor's elements, in its order, under another shape.
+    aliases: by view, the tensor whose elements it shows in the same order under another shape.
     """
     aliases = dict(aliases)
     apart = {t for r in recurrences(spec) for t in r.targets}
@@ -58,9 +57,12 @@ def _batched(e: Equation) -> bool:
 
 
 def _turned(spec: Spec, target: str, apart: Collection[str]) -> Spec:
-    """The spec with a contraction at the indices of its only reader, a pointwise equation, in their order,
-    so that a program stores what it holds as it holds it. The same spec where it is so, and where the
-    reader is one of `apart`."""
+    """Permutes the result of a contraction into the index order of its only reader, if that is
+    pointwise.
+
+    A thread block then stores its tile in the order in which it holds it. The spec is returned
+    unchanged if the orders agree already, or if the reader is one of `apart`.
+    """
     e = spec.equation(target)
     readers = [r for r in spec.equations if target in r.sources()]
     if len(readers) != 1 or target in {t.name for t in spec.outputs} or not is_plain(e):
@@ -82,7 +84,8 @@ def _turned(spec: Spec, target: str, apart: Collection[str]) -> Spec:
 
 
 def _oriented(e: Equation) -> Equation:
-    """A contraction whose result's last index is a column: its factors are exchanged where it is a row."""
+    """Swaps the operands of a contraction whose last output index is an M index, so that it is an N
+    index."""
     found = contraction(e)
     if found is None or e.indices[-1] not in found.rows or not isinstance(e.value, Reduce):
         return e
@@ -90,14 +93,15 @@ def _oriented(e: Equation) -> Equation:
 
 
 def _is_view(e: Equation) -> bool:
-    """Whether an equation only shows elements of another tensor."""
+    """Whether an equation only shows elements of another tensor (a view or a permuted copy)."""
     return isinstance(e.value, Read) and e.value.pad is None and not e.accumulate and is_plain(e)
 
 
 def _candidates(
     spec: Spec, aliases: Mapping[str, str], target: str, apart: set[str]
 ) -> Iterator[tuple[Spec, str]]:
-    """Specs with a contraction elsewhere, the best first, and what it then is."""
+    """Yields specs with the contraction moved towards its readers, the best first, each with the
+    new target."""
     passed = [spec.equation(target)]
     outputs, known = {t.name for t in spec.outputs}, facts(spec)
     elements = prod(shape(known.tensors[target], {}))
@@ -132,8 +136,12 @@ def _candidates(
 def _as_epilogue(
     spec: Spec, passed: list[Equation], positions: tuple[Expr, ...], reader: Equation
 ) -> tuple[Spec, str] | None:
-    """The spec with a contraction at the indices of its pointwise reader; None where that reader takes it
-    as it is already, or would compute elements of it several times."""
+    """Computes a contraction at the indices of its pointwise reader, so that the reader is its
+    epilogue.
+
+    None if the reader reads the contraction directly already, or would compute elements of it
+    several times.
+    """
     last = passed[-1]
     reads = [r for r in reader.reads() if r.tensor == last.target]
     known = facts(spec)
@@ -162,7 +170,7 @@ def _as_epilogue(
 
 
 def _body(e: Equation, positions: tuple[Expr, ...]) -> Expr:
-    """What an equation computes at positions."""
+    """What an equation computes at the given positions."""
     return renamed(e.value, dict(zip(e.indices, positions, strict=True)))
 
 
@@ -171,13 +179,14 @@ def _instead(expr: Expr, old: Read, new: Read) -> Expr:
 
 
 def _put(spec: Spec, gone: set[str], instead: Mapping[str, tuple[Equation, ...]]) -> Spec:
-    """The spec without some equations, and with others in place of some."""
+    """Removes the equations of some targets and replaces those of others; unused equations go as
+    well."""
     made = (x for e in spec.equations for x in instead.get(e.target, (e,)) if x.target not in gone)
     return pruned(replace(spec, equations=tuple(made)))
 
 
 def _reads_copy(spec: Spec, aliases: Mapping[str, str], target: str) -> bool:
-    """Whether an equation reads, under another shape, a tensor that is a copy of another's elements."""
+    """Whether an equation reads a view of a tensor that is a copy of another tensor's elements."""
     equations = {e.target: e for e in spec.equations}
     shown = {root(s, aliases) for s in equations[target].sources() if s in aliases}
     return any(s in equations and _is_view(equations[s]) for s in shown)

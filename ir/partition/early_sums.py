@@ -1,13 +1,13 @@
-"""Early sums: a sum over windows of a product's rows is taken of what the product multiplies, before it.
+"""Moves a sum over windows (an average pooling) before the matmul whose result it sums.
 
 before: c[n, o, y, x] = sum(a[n, k, y, x] * w[o, k], k)
         t[n, o, p, q] = sum(c[n, o, 2*p + i, 2*q + j], i, j)
 after:  a_sums[n, k, p, q] = sum(a[n, k, 2*p + i, 2*q + j], i, j)
         c[n, o, p, q] = sum(a_sums[n, k, p, q] * w[o, k], k), t[n, o, p, q] = c[n, o, p, q]
 
-So an average pooling after a convolution of one tap comes before it, and the product has as many times fewer
-rows as a window has elements. Nothing between them but the sum: a bias or an activation keeps their order. A
-sum over all positions stays, as it would leave nothing of a product.
+An average pooling after a 1x1 convolution thus runs before it, and the M dimension of the matmul
+shrinks by the number of elements in a window. A bias or an activation between the two prevents the
+rewrite. A sum over all positions stays, as it would leave no M dimension.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ir.spec import Equation, Expr, Index, Read, Reduce, Spec
 from ir.verify import facts
 from ir.visit import renamed
 
-FEWER = 2  # times as few elements, at least, from which on it pays
+FEWER = 2  # least ratio of the matmul's elements to the sum's for which the rewrite pays
 
 
 def with_early_sums(spec: Spec) -> Spec:
-    """A literal spec with such sums before their products."""
+    """Moves all such sums of a literal spec before their matmuls."""
     for t in spec.equations:
         if (made := _early(spec, t)) is not None:
             spec = made
@@ -36,7 +36,8 @@ def with_early_sums(spec: Spec) -> Spec:
 
 
 def _early(spec: Spec, t: Equation) -> Spec | None:
-    """The spec with the sum that an equation is taken early; None where it is none of a product."""
+    """The spec with the sum of equation `t` moved; None if `t` is not a sum over a matmul's
+    result."""
     read = t.value.body if isinstance(t.value, Reduce) and t.value.reduction == "sum" else None
     if not isinstance(read, Read) or read.pad not in (None, 0) or not is_plain(t) or t.accumulate:
         return None
@@ -50,7 +51,8 @@ def _early(spec: Spec, t: Equation) -> Spec | None:
         return None
     if c.target in {o.name for o in spec.outputs}:
         return None
-    places = dict(zip(c.indices, read.at, strict=True))  # of the product's indices in the sum
+    # by index of the matmul: the position at which the sum reads it
+    places = dict(zip(c.indices, read.at, strict=True))
     moving = {i for i, p in places.items() if not isinstance(p, Index) or p.name in t.reduced}
     return _moved(spec, t, c, places, moving, read.pad) if moving else None
 
@@ -63,7 +65,8 @@ def _moved(
     moving: set[str],
     pad: float | int | None,
 ) -> Spec | None:
-    """The spec with the sum over the positions of some of a product's indices taken of its factor."""
+    """Applies the sum to the operand that has the matmul's `moving` indices; None if not exactly
+    one has."""
     parts = factors(c.reduce.body)
     own = [f for f in parts if moving & {n.name for n in f.walk() if isinstance(n, Index)}]
     plain = {i: p for i, p in places.items() if i not in moving}
@@ -95,8 +98,11 @@ def _moved(
 def _early_at(
     a: Read, t: Equation, places: dict[str, Expr], moving: set[str], taken: set[str]
 ) -> tuple[tuple[Expr, ...], list[tuple[Index, Index]]] | None:
-    """Where an early sum reads a product's factor, and its indices, each with that of the product or of the
-    late sum which it is; None where a window moves along several indices, or a sum is of all positions."""
+    """The positions at which an early sum reads the operand, and the early sum's own indices.
+
+    Each index is paired with the index of the matmul or of the late sum that it takes the place of.
+    None where a window moves along several indices, or where the sum covers all positions.
+    """
     at: list[Expr] = []
     kept: list[tuple[Index, Index]] = []
     if a.pad is not None or len(set(a.at)) != len(a.at):

@@ -1,9 +1,10 @@
-"""Removal of tensors without elements, which no kernel computes.
+"""Removes tensors without elements, which no kernel computes.
 
 before: x: f32[0, 4], y[j] = sum(x[i, j], i) + b[j], z[i, j] = x[i, j] * 2.0
 after:  y[j] = 0.0 + b[j]
 
-A reduction over nothing is its identity element. A padded read of an empty tensor is its padding.
+A reduction over an empty range is its identity element. A padded read of an empty tensor is its
+padding.
 """
 
 from __future__ import annotations
@@ -42,8 +43,10 @@ _CONSTANT = {
 
 
 def without_empty(spec: Spec) -> Spec:
-    """A literal spec without empty tensors and without the inputs that nothing then reads; the spec
-    itself where nothing is empty."""
+    """Removes empty tensors from a literal spec, and the inputs that nothing reads afterwards.
+
+    Returns the same spec if no tensor is empty.
+    """
     if Number(0) not in _sizes(spec):
         return spec
     ranges = Ranges(spec)
@@ -63,8 +66,10 @@ def without_empty(spec: Spec) -> Spec:
 
 
 def with_empty(network: Network, whole: Spec) -> Network:
-    """A network of `without_empty(whole)` with all inputs and outputs of `whole`. Nothing fills the
-    empty ones."""
+    """Adds the empty inputs and outputs of `whole` to a network of `without_empty(whole)`.
+
+    Nothing writes the empty buffers.
+    """
     held = {b.name: b for b in network.buffers}
     inputs = [held.pop(t.name, _buffer(t, "input")) for t in whole.inputs]
     shown = {t.name: out for t, out in zip(_full(whole), network.outputs, strict=True)}
@@ -79,7 +84,7 @@ def is_empty(tensor: Tensor) -> bool:
 
 
 def _sizes(spec: Spec) -> set[Expr]:
-    """All sizes that are written in a spec."""
+    """All sizes that the spec writes."""
     shapes = [t.shape for t in (*spec.inputs, *spec.outputs)] + [e.sizes for e in spec.equations]
     ends = [r.high for e in spec.equations if isinstance(e.value, Reduce) for r in e.value.ranges]
     return {size for sizes in (*shapes, ends) for size in sizes}
@@ -100,11 +105,12 @@ def _equation(
     gone: Collection[str],
     still: Collection[str],
 ) -> Equation:
-    """An equation of a nonempty tensor. gone: empty tensors. still: indices with an empty range."""
+    """Rewrites an equation of a nonempty tensor. gone: empty tensors. still: indices with an empty
+    range."""
     dtype = known[e.target]
     reduced = set(e.reduced)
     free = {n.name for p in (*e.at, e.value) for n in p.walk() if isinstance(n, Index)} - reduced
-    if e.accumulate and free & set(still):  # no updates: the target is zeros
+    if e.accumulate and free & set(still):  # without updates, the target is zeros
         at = tuple(Index(f"{e.target}_{n}") for n in range(len(e.at)))
         return replace(e, at=at, value=_constant(0, dtype), accumulate=False, sizes=sizes)
     nothing = isinstance(e.value, Reduce) and (reduced & set(still) or _nowhere(e.value, gone))
@@ -114,21 +120,24 @@ def _equation(
 
 
 def _nowhere(value: Reduce, gone: Collection[str]) -> bool:
-    """Whether a jagged range takes its elements from an empty tensor, and so has none."""
+    """Whether a jagged range reads its bounds from an empty tensor, so that it is empty."""
     jagged = {r.index for r in value.ranges if r.jagged}
     reads = (n for n in value.walk() if isinstance(n, Read) and n.tensor in gone)
     return any(Index(i) in n.walk() for n in reads for i in jagged)
 
 
 def _unread(expr: Expr, known: Mapping[str, str], gone: Collection[str]) -> Expr:
-    """The expression without reads of empty tensors. An unpadded one is guarded by a condition that
-    never holds, so any constant may replace it."""
+    """Replaces reads of empty tensors by constants.
+
+    A condition that never holds guards an unpadded read, so any constant can replace it.
+    """
     if isinstance(expr, Read) and expr.tensor in gone:
         return _constant(expr.pad or 0, known[expr.tensor])
     if isinstance(expr, Bucketize) and expr.borders in gone:
         return Cast("i32", Number(0))
     if isinstance(expr, Apply) and expr.function == "div" and expr.args[1] == Number(0):
-        return _unread(expr.args[0] * inf, known, gone)  # the mean of nothing; compilers reject / 0
+        # the mean of an empty range; compilers reject a division by 0
+        return _unread(expr.args[0] * inf, known, gone)
     return rebuilt(expr, lambda one: _unread(one, known, gone))
 
 

@@ -1,10 +1,10 @@
-"""Expansions: an outer product of small tensors is computed where it is read, instead of stored.
+"""Inlines broadcast products of small tensors (outer products) into their only reader.
 
 before: m[i, l, j] = s[i, j] * c[l, j],  y[i, l, j] = p[i, l, j] - m[i, l, j]
 after:  y[i, l, j] = p[i, l, j] - s[i, j] * c[l, j]
 
-What it is made of has fewer elements than it, and is read instead of it. Nothing is computed twice: there
-is one reader, of as many elements.
+The reader then reads the small operands instead of the large product. Nothing is computed twice,
+because the only reader has as many elements as the product.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ir.spec import Equation, Index, Read, Spec
 from ir.verify import facts
 from ir.visit import inline
 
-LARGEST = 12  # nodes of what is inlined
-FEWER = 4  # times as many elements as all that it reads
+LARGEST = 12  # most nodes of an inlined expression
+FEWER = 4  # least ratio of the product's elements to those of all its operands
 
 
 def through_expansions(spec: Spec, aliases: Collection[str] = ()) -> Spec:
-    """The spec, of literal sizes, with such equations inlined.
+    """Inlines such equations in a spec of literal sizes.
 
-    aliases: tensors that show memory under another shape; their equations stay.
+    aliases: views of other tensors' memory under another shape; their equations stay.
     """
     tensors = facts(spec).tensors
     elements = {name: prod(shape(t, {})) for name, t in tensors.items()}
@@ -55,7 +55,7 @@ def through_expansions(spec: Spec, aliases: Collection[str] = ()) -> Spec:
 
 
 def _small(e: Equation) -> bool:
-    """Whether an equation is a short pointwise one that reads tensors at plain positions."""
+    """Whether an equation is pointwise, short, and reads several tensors without padding."""
     nodes = tuple(e.value.walk())
     reads = [n for n in nodes if isinstance(n, Read)]
     plain = is_plain(e) and not e.accumulate and is_pointwise(e.value) and len(nodes) <= LARGEST

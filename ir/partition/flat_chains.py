@@ -1,4 +1,4 @@
-"""Flat chains: what is between convolutions in TF32 that keep the size of an image is computed in planes with zeros.
+"""Stores the tensors between TF32 convolutions as zero-padded planes with one flat pixel index.
 
 before: operand[b, i, j, c] = tf32(y[b, c, i, j])
         z[b, o, i, j] = sum(pad(operand[b, i + r - 1, j + s - 1, c], 0.0) * w[r, s, o, c], c, r, s)
@@ -8,9 +8,11 @@ after:  operand[b, i, j, c] = tf32(where((i < 28) & (j < 28), y[b, c, i, j], 0.0
         u[t, o] = relu(z[t, o] + g[o])
         operand_2[t, o] = tf32(where((t // 29 % 29 < 28) & (t % 29 < 28), u[t, o], 0.0))
 
-`operand_flat` shows the memory of `operand`. What a tile of pixels reads at one tap is then one box of a matrix, which an
-engine copies: no thread finds out where its pixels lie and whether they are outside. What is computed at places that are
-no pixels is never read. Where the first operand of a chain comes from is computed in rows as long (`y` for i, j < 29).
+The convolutions keep the size of their image. `operand_flat` is a view of `operand`. What a tile of
+pixels reads at one filter tap is then one box of a matrix, which a bulk copy (TMA) can load. No
+thread computes the addresses of its pixels or masks those out of bounds. Values computed at padding
+positions are never read. The source of a chain's first operand is computed with padded rows, too
+(`y` for i, j < 29).
 """
 
 from __future__ import annotations
@@ -29,16 +31,20 @@ from ir.spec import Apply, Cast, Equation, Expr, Facts, Index, Number, Range, Re
 from ir.verify import facts
 from ir.visit import rebuilt, reindexed, renamed
 
-# Places of planes for each pixel, beyond which the work on them is more than what is saved. On an H200 layers of VGG took 0.69 to 0.82
-# of the time of gathered pixels and of boxes of them, where images are not multiples of boxes, and 0.99 and 1.02 where they are; the
-# largest waste among them was 1.15.
+# Largest ratio of plane positions to pixels; above it the extra work costs more than the copies
+# save. On an H200 layers of VGG took 0.69 to 0.82 of the time of gathered pixels, and of boxes
+# where images are not multiples of boxes. They took 0.99 and 1.02 where images are such multiples.
+# The largest ratio among them was 1.15.
 MOST = 1.2
 
-Places = tuple[int, int, int, int]  # the dimensions of images, channels, rows and columns
+Places = tuple[int, int, int, int]  # the dimensions of batch, channel, row and column
 
 
 def with_flat_chains(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
-    """A literal spec with such planes, and its aliases: tensors that show another's elements."""
+    """Rewrites the chains of a literal spec to padded planes; returns the spec and its aliases.
+
+    aliases: by view, the tensor whose elements it shows.
+    """
     chains = _Chains.of(spec, aliases)
     if not chains.convolutions:
         return spec, dict(aliases)
@@ -50,15 +56,17 @@ def with_flat_chains(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict
 
 @dataclass(slots=True)
 class _Chains:
-    """Which equations are computed in planes.
+    """Which equations of a spec are computed in padded planes.
 
-    convolutions: by target.  flat: places of dimensions of tensors whose pixels become one index, convolutions too.
-    operands: copies that get zeros, in the order of planes.  longer: places of dimensions of tensors with longer rows.
+    convolutions: by target.
+    flat: by tensor whose pixels become one index, convolutions included: its dimensions.
+    operands: rounded copies that are stored with padding zeros, by name: the image.
+    longer: by tensor that is computed with padded rows: its dimensions.
     """
 
     spec: Spec
     known: Facts
-    fixed: set[str]  # tensors that stay as they are
+    fixed: set[str]  # tensors that must keep their shape
     readers: dict[str, list[Equation]]
     convolutions: dict[str, SameSize]
     planes: dict[Image, Padded] = field(default_factory=dict)
@@ -86,19 +94,20 @@ class _Chains:
         return made
 
     def image(self, tensor: str, places: Places) -> Image:
-        """The image whose size a tensor has."""
+        """The image size of a tensor."""
         size = shape(self.known.tensors[tensor], {})
         return Image(size[places[0]], size[places[2]], size[places[3]])
 
     def plane(self, tensor: str) -> Padded:
-        """The plane of a tensor that has one."""
+        """The padded plane of a tensor that is in planes."""
         image = self.operands.get(tensor) or self.image(
             tensor, self.flat.get(tensor) or self.longer[tensor]
         )
         return self.planes[image]
 
     def wrong(self) -> set[str]:
-        """Finds what else is in planes. The convolutions for which that is not so, or does not pay."""
+        """Determines all tensors in planes; returns the convolutions for which that fails or does
+        not pay."""
         self.planes, self.flat, self.operands, self.longer = {}, {}, {}, {}
         for one in self.convolutions.values():
             old = self.planes.get(one.image, Padded(one.image, 0, 0))
@@ -129,7 +138,7 @@ class _Chains:
         return bad
 
     def before(self, tensor: str) -> Iterator[str]:
-        """The convolutions on which a tensor depends with nothing but pointwise equations between."""
+        """The convolutions that a tensor depends on through pointwise equations alone."""
         if tensor in self.convolutions:
             yield tensor
         elif tensor in self.flat:
@@ -137,7 +146,7 @@ class _Chains:
                 yield from self.before(source)
 
     def is_copy(self, e: Equation) -> bool:
-        """Whether an equation makes a rounded copy of an image with its channels last."""
+        """Whether an equation makes a rounded channels-last copy of an image."""
         match e.value:
             case Cast(dtype, Read(_, at, None)) if dtype == NARROW:
                 own = e.at == (at[0], *at[2:], at[1]) if len(at) == 4 else False
@@ -145,12 +154,13 @@ class _Chains:
         return False
 
     def stores_zeros(self, e: Equation) -> bool:
-        """Whether all that reads a copy may find zeros behind its rows."""
+        """Whether all readers of a copy accept zeros after its rows."""
         reads = [r for f in self.readers.get(e.target, []) for r in f.reads()]
         return all(r.pad in (None, 0.0) for r in reads if r.tensor == e.target)
 
     def pointwise(self, e: Equation) -> Places | None:
-        """The places of dimensions of an equation that is computed where a convolution's results are; None where it cannot."""
+        """The dimensions of a pointwise equation over a convolution's results; None if it cannot be
+        in planes."""
         if e.target in self.fixed or len(e.at) != 4 or not is_plain(e):
             return None
         found: set[tuple[Expr, ...]] = set()
@@ -174,13 +184,15 @@ class _Chains:
         return tuple(e.at.index(n) for n in names)  # type: ignore[return-value]
 
     def same_planes(self, tensor: str, e: Equation) -> bool:
-        """Whether an equation's tensor is as large as one that it reads."""
+        """Whether an equation's target has the dimension sizes of a tensor that it reads, in any
+        order."""
         sizes = (shape(self.known.tensors[t], {}) for t in (tensor, e.target))
         a, b = map(sorted, sizes)
         return a == b
 
     def extend_operand(self, tensor: str) -> bool:
-        """Whether the copy that a convolution reads can be stored in planes; notes what is computed in longer rows for that."""
+        """Whether a convolution's operand can be stored in planes; records in `longer` what that
+        needs."""
         e = self.spec.equation(tensor)
         if not self.stores_zeros(e):
             return False
@@ -189,7 +201,8 @@ class _Chains:
         return source in self.flat or self.extend(source, (0, 1, 2, 3))
 
     def extend(self, tensor: str, places: Places) -> bool:
-        """Whether a tensor can have rows as long as those of planes; notes it, and those that its kernel computes before."""
+        """Whether a tensor can be computed with padded rows; records it, and the sources that its
+        kernel computes."""
         if tensor in self.longer:
             return self.longer[tensor] == places
         if tensor in self.fixed or tensor in self.operands or tensor in self.flat:
@@ -215,7 +228,8 @@ class _Chains:
         return True
 
     def reads_well(self, e: Equation) -> bool:
-        """Whether an equation that is not in planes can read those of tensors that are, without a kernel more."""
+        """Whether an equation outside the planes can read tensors in planes without an additional
+        kernel."""
         if e.target in self.flat:
             return True
         if e.accumulate or any(r.pad is not None for r in e.reads() if r.tensor in self.flat):
@@ -232,25 +246,23 @@ def _ranges(e: Equation) -> tuple[Range, ...]:
 
 
 def _windowed(e: Equation) -> bool:
-    """Whether a reduction goes along windows, not along whole images."""
+    """Whether a reduction runs along windows, not along whole images."""
     return any(len(indices(p)) > 1 for r in e.reads() for p in r.at)
 
 
 class _Making:
-    """The equations of a spec with planes, one after the other."""
+    """Builds the equations of the rewritten spec, one after the other."""
 
     def __init__(self, chains: _Chains, aliases: dict[str, str]):
         self.chains, self.aliases, self.known = chains, aliases, chains.known
         self.equations: list[Equation] = []
         self.taken = {*self.known.tensors, *self.known.ranges}
         self.shapes = {name: shape(t, {}) for name, t in self.known.tensors.items()}
-        self.images: dict[
-            str, str
-        ] = {}  # by tensor whose pixels are one index: what shows its rows
-        self.matrices: dict[str, str] = {}  # by copy with rows: what shows its pixels as one index
+        self.images: dict[str, str] = {}  # by tensor with flat pixels: the view that shows its rows
+        self.matrices: dict[str, str] = {}  # by padded copy: the view that flattens its pixels
 
     def take(self, e: Equation) -> None:
-        """Adds an equation in planes, or with reads of them."""
+        """Adds an equation, rewritten to planes or to reads of them."""
         chains = self.chains
         if e.target in chains.convolutions:
             self._convolution(chains.convolutions[e.target])
@@ -300,7 +312,7 @@ class _Making:
         self._add_flat(e.target, place, channel, visit(e.value))
 
     def _operand(self, e: Equation) -> None:
-        """A copy with zeros: of a tensor whose pixels are one index, so are its own."""
+        """Adds a padded copy; its pixels are one index if those of its source are."""
         plane = self.chains.plane(e.target)
         (read,) = e.reads()
         if read.tensor in self.chains.flat:
@@ -319,7 +331,7 @@ class _Making:
         self._add(replace(e, value=Cast(NARROW, value), sizes=tuple(map(Number, size))), size)
 
     def _other(self, e: Equation) -> None:
-        """An equation whose rows are as long as they were, or longer."""
+        """Adds an equation whose rows keep their length, or are padded."""
         chains = self.chains
         size = list(self.shapes[e.target])
         moved: set[str] = set()
@@ -332,12 +344,12 @@ class _Making:
         if not moved and not changed & {*e.sources()}:
             self.equations.append(e)
             return
-        # Explicit, as what is read may be longer.
+        # The ranges become explicit, because a read tensor can be longer than the range.
         value = self._explicit(e, self._seen(e.value, moved))
         self._add(replace(e, value=value, sizes=tuple(map(Number, size))), tuple(size))
 
     def _seen(self, expr: Expr, longer: set[str]) -> Expr:
-        """An expression that reads tensors as they are now. longer: indices that go beyond the image."""
+        """Rewrites the reads of an expression. longer: indices that run over padded rows."""
         if not isinstance(expr, Read):
             return rebuilt(expr, lambda part: self._seen(part, longer))
         places = self.chains.flat.get(expr.tensor)
@@ -354,7 +366,7 @@ class _Making:
         return made
 
     def _explicit(self, e: Equation, value: Expr) -> Expr:
-        """A value whose reductions say how far they go: what they read may be longer."""
+        """Gives every reduced index its range explicitly, as the tensors read can be longer now."""
         if not isinstance(value, Reduce):
             return value
         said = {r.index for r in value.ranges}
@@ -362,7 +374,7 @@ class _Making:
         return replace(value, ranges=(*value.ranges, *more))
 
     def _renamed(self, e: Equation, at: tuple[Expr, ...]) -> Equation:
-        """An equation with new names for indices that go further than others of their name."""
+        """Renames the indices of an equation that run further than other indices of their name."""
         names = {i: fresh(f"{e.target}_{i}", self.taken) for p in at for i in indices(p)}
 
         def name(index: str) -> str:
@@ -383,7 +395,7 @@ class _Making:
         self.shapes[e.target] = size
 
     def _image(self, tensor: str) -> str:
-        """The name of what shows the rows of a tensor whose pixels are one index."""
+        """The view that shows the rows of a tensor with flat pixels."""
         if tensor not in self.images:
             plane = self.chains.plane(tensor)
             size = (plane.image.batch, plane.rows, plane.pitch, self.shapes[tensor][1])
@@ -391,7 +403,7 @@ class _Making:
         return self.images[tensor]
 
     def _matrix(self, tensor: str) -> str:
-        """The name of what shows the pixels of a copy as one index."""
+        """The view that flattens the pixels of a padded copy."""
         if tensor not in self.matrices:
             plane = self.chains.plane(tensor)
             self.matrices[tensor] = self._shown(

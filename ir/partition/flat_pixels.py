@@ -1,14 +1,15 @@
-"""Flat pixels: a convolution in TF32 reads the pixels of its image as one index, with the zeros beside it stored.
+"""Flattens the pixels of a TF32 convolution's image into one index, with the padding zeros stored.
 
 before: z[b, o, i, j] = sum(pad(x[b, c, i + r - 1, j + s - 1], 0.0) * w[r, s, o, c], c, r, s)     where i, j < 65, x has 64 x 64
 after:  operand[b, u, v, c] = tf32(pad(x[b, c, u - 1, v - 1], 0.0))                                  where v < 65
         operand_pixels[b, t, c] = operand[b, t // 65, t % 65, c]
         z[b, o, i, j] = sum(operand_pixels[b, i * 65 + j + r * 65 + s, c] * w[r, s, o, c], c, r, s)
 
-`operand_pixels` shows the memory of `operand`. One zero between two rows is beside both of them, so that rows of the copy are as
-long as those of the result. What a tile of pixels reads at one tap is then one piece of memory, which an engine copies as a box;
-else each thread finds out where each of its pixels lies, and whether it is outside. On an H200 the convolution of 128 such images of
-64 channels with 512 filters took 1141 us as before, and 688 us so.
+`operand_pixels` is a view of `operand`. Two neighbouring rows share one column of zeros, so that
+rows of the copy are as long as rows of the result. What a tile of pixels reads at one filter tap is
+then one contiguous box, which a bulk copy (TMA) can load. Without the copy, each thread computes
+the address of each of its pixels and masks those out of bounds. On an H200 the convolution of 128
+such images of 64 channels with 512 filters took 1141 us before and 688 us after.
 """
 
 from __future__ import annotations
@@ -23,28 +24,29 @@ from ir.partition.reshaped import view
 from ir.sizes import value as number
 from ir.spec import Cast, Equation, Expr, Facts, Index, Number, Read
 
-LINE = 32  # channels of a line of 128 bytes: boxes have whole ones
+LINE = 32  # channels of a 128-byte line; boxes consist of whole lines
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A dimension of an image, and how windows move along it."""
+    """One dimension of an image, and how windows move along it."""
 
-    out: str  # index of the result
+    out: str  # index of the output pixel
     tap: str
-    step: int  # from one tap to the next
+    step: int  # from one tap to the next (dilation)
     before: int  # zeros before the first pixel
-    start: int  # of the first window, from there on
-    most: int  # the last place that is read, from there on
-    pitch: int  # places from the first of a row to the first of the next
+    start: int  # first position that is read, counted from the first zero
+    most: int  # last position that is read, counted from the first zero
+    pitch: int  # length of a row of the copy, the same as of the result
 
 
 @dataclass(frozen=True, slots=True)
 class FlatPixels:
-    """A convolution whose image can be read so. others: the positions beside pixels and channels."""
+    """A convolution whose image can be read so. others: the positions that are neither pixels nor
+    the channel."""
 
     x: Read
-    ways: tuple[tuple[int, _Way], ...]  # by dimension of what windows slide over
+    ways: tuple[tuple[int, _Way], ...]  # by dimension of the image along which windows move
     others: tuple[Expr, ...]
     channel: Index
 
@@ -52,7 +54,8 @@ class FlatPixels:
     def of(
         e: Equation, x: Read, taps: Collection[str], channel: str, known: Facts
     ) -> FlatPixels | None:
-        """None where rows of the result are not as long as those with zeros between them, or channels fill no lines."""
+        """None unless rows of the result are as long as rows of the copy, and channels fill whole
+        lines."""
         shape = known.tensors[x.tensor].shape
         if number(known.ranges[channel].high, {}) % LINE:
             return None
@@ -78,12 +81,13 @@ class FlatPixels:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """How far apart neighbours along each dimension of the image are."""
+        """The stride of each image dimension in the flattened pixel index."""
         pitches = [way.pitch for _, way in self.ways[1:]]
         return tuple(prod(pitches[n:]) for n in range(len(self.ways)))
 
     def copies(self, name: str, flat: str, dtype: str, known: Facts) -> tuple[Equation, Equation]:
-        """The copy with zeros beside each row and channels last, and what shows its pixels as one index."""
+        """The zero-padded channels-last copy, and the view that flattens its pixels into one
+        index."""
         lengths = {p: number(n, {}) for p, n in zip(self.x.at, self._shape(known), strict=True)}
         ends = sum(way.most * by for (_, way), by in zip(self.ways, self.strides, strict=True))
         rows = ends // self.strides[0] + 1
@@ -106,7 +110,7 @@ class FlatPixels:
         return copy, view(flat, seen, own, name, shape)
 
     def read(self, name: str) -> Read:
-        """What the convolution reads of the copy."""
+        """The read of the flattened copy that replaces the convolution's read of the image."""
         ways = [(way, by) for (_, way), by in zip(self.ways, self.strides, strict=True)]
         moved = [(way.out, by) for way, by in ways] + [(way.tap, way.step * by) for way, by in ways]
         first, *more = [Index(i) * by if by > 1 else Index(i) for i, by in moved]
@@ -121,14 +125,14 @@ class FlatPixels:
 
     @staticmethod
     def _place(way: _Way, index: Index) -> Expr:
-        """Where along a dimension of the image a pixel of the copy is."""
+        """The position in the image of a pixel of the copy."""
         return index - way.before if way.before else index
 
 
 def _way(
     e: Equation, position: Expr, extent: int, taps: Collection[str], known: Facts
 ) -> _Way | None:
-    """How windows move along a dimension of `extent` places; None where they do not move from pixel to pixel."""
+    """How windows move along a dimension of `extent` pixels; None if their stride is not 1."""
     found = window(position, taps)
     if found is None or not found.tap or found.out not in e.indices:
         return None
@@ -141,5 +145,5 @@ def _way(
 
 
 def _after(way: _Way, extent: int) -> int:
-    """How many places behind the last pixel are read."""
+    """How many positions after the last pixel are read."""
     return way.most - way.before - (extent - 1)

@@ -1,9 +1,9 @@
-"""Gathers: what only gathers read of a pointwise equation is computed where they read it.
+"""Inlines a pointwise equation into the gathers that read it.
 
 before: y[i, j] = x[i, j] - log(s[i]), g[i] = y[i, t[i]]
 after:  g[i] = x[i, t[i]] - log(s[i])
 
-So cross-entropy stores no logarithms of the classes that are not asked for.
+Cross-entropy thus stores no logarithms of the classes that no target selects.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from ir.visit import inline, pruned
 
 
 def through_gathers(spec: Spec, aliases: Collection[str] = ()) -> Spec:
-    """The spec, of literal sizes, with pointwise equations inlined into gathers where nothing else reads
-    them, and the gathers have no more elements than they.
+    """Inlines pointwise equations that only gathers read, in a spec of literal sizes.
 
-    aliases: tensors that show memory under another shape; their equations stay.
+    The gathers must have no more elements than the equation.
+
+    aliases: views of other tensors' memory under another shape; their equations stay.
     """
     kept = {*aliases, *(t.name for t in spec.outputs)}
     gathered = {n.tensor for e in spec.equations for n in e.reads() if _by_data(n)}
-    for e in reversed(spec.equations):  # what one of them reads may then be read by gathers alone
+    # Inlining one equation can leave its sources read by gathers alone.
+    for e in reversed(spec.equations):
         if e.target in kept or e.target not in gathered or not _computed_anywhere(spec, e):
             continue
         known = facts(spec)
@@ -44,19 +46,19 @@ def through_gathers(spec: Spec, aliases: Collection[str] = ()) -> Spec:
 
 
 def _computed_anywhere(spec: Spec, e: Equation) -> bool:
-    """Whether an element may be computed where it is read."""
+    """Whether an equation's element can be computed where it is read."""
     return (
         is_plain(e) and is_pointwise(e.value) and not e.accumulate and not stepped(spec, e.target)
     )
 
 
 def _by_data(read: Read) -> bool:
-    """Whether data tell the place of a read."""
+    """Whether a read is a gather: its position reads another tensor."""
     return any(isinstance(x, Read) for p in read.at for x in p.walk())
 
 
 def _gathers(e: Equation, tensor: str) -> bool:
-    """Whether an equation reads a tensor at places that data tell, and nowhere else."""
+    """Whether an equation reads a tensor by gathers only."""
     places: list[Expr] = [*e.at, *(n for n in e.value.walk() if isinstance(n, Range))]
     if any(n.tensor == tensor for p in places for n in p.walk() if isinstance(n, Read)):
         return False
@@ -65,7 +67,7 @@ def _gathers(e: Equation, tensor: str) -> bool:
 
 
 def _elements(e: Equation, known: Facts) -> float:
-    """How often the right side is computed; infinity where data tell it."""
+    """How often the right side is evaluated; infinity if the range of an index depends on data."""
     names = {n.name for part in (*e.at, e.value) for n in part.walk() if isinstance(n, Index)}
     ranges = [known.ranges[n] for n in names]
     return inf if any(r.jagged for r in ranges) else prod(number(r.high, {}) for r in ranges)

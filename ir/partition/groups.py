@@ -1,10 +1,16 @@
 """Groups of equations that share a kernel, built one equation at a time.
 
-A group is one of three kinds. MAP: pointwise equations over the same indices. ROWS: reductions over
-short rows, or over so many rows that each can have a program, with the pointwise work before and
-after. HEAVY: one contraction, window or long reduction with its epilogue; a long reduction may also
-have its prologue in the group. A scan may have a prologue but no epilogue. Index names are unified
-within a group, so that a tensor is read by the names under which it is computed.
+A group is one of four kinds:
+
+MAP: pointwise equations over the same indices.
+ROWS: reductions over short rows, or over so many rows that each can have a thread block, with the
+    pointwise work before and after.
+HEAVY: one contraction, window or long reduction with its epilogue. A long reduction can have its
+    prologue in the group, too.
+ALONE: a scan, a recurrence, a jagged reduction or an accumulation. A scan can have a prologue but
+    no epilogue.
+
+Index names are unified within a group: each tensor is read by the names under which it is computed.
 """
 
 from __future__ import annotations
@@ -19,14 +25,16 @@ from ir.sizes import power_of_two
 from ir.spec import Equation, Expr, Facts, Index, Number, Read, Reduce, Scan
 from ir.visit import reindexed
 
-LONGEST_ROW = 8192  # elements of a row that one program can hold
-# Values of an index of which a tile of a convolution's results has all, and the fewest where it is one of several
+LONGEST_ROW = 8192  # elements of a row that one thread block can hold
+# Largest size of an index that a tile of a convolution's results can hold whole, and the least size
+# where its side (M or N) has several indices.
 LONGEST_SIDE, SHORTEST_SIDE = 256, 32
-# The same of what a program goes through in several tiles, by which reductions, and in which tiles at least
+# For an index that a thread block loops over in several tiles: its largest size, the reductions
+# that allow it, and the tile size.
 LONGEST_LOOP, LOOPED, LOOP = 1024, ("sum", "max", "min"), 128
-MOST_STEPS = 64  # of an index that a program goes through although others follow it in memory
-OUTSIDE = 0.25  # of such an index, that may be outside of it in its tiles
-# With so many rows, one program per row keeps a machine busy however long the rows are.
+MOST_STEPS = 64  # steps over an index that has inner indices in memory
+OUTSIDE = 0.25  # share of an index's extent by which its tiles can exceed it
+# With this many rows, one thread block per row keeps a machine busy at any row length.
 MANY_ROWS = 1024
 MOST_EQUATIONS = 24
 MAP, ROWS, HEAVY, ALONE = "map", "rows", "heavy", "alone"
@@ -38,17 +46,18 @@ class Group:
 
     kind: str  # MAP, ROWS, HEAVY or ALONE
     equations: list[Equation] = field(default_factory=list)
-    # By tensor: the unified indices it is computed at.
+    # By tensor: the unified indices at which it is computed.
     at: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ranges: dict[str, Expr] = field(default_factory=dict)  # by index: its size
-    # Indices that the reductions keep, or of the heavy equation; None in a map.
+    # Indices that the reductions keep, or those of the heavy equation; None in a map.
     rows: frozenset[str] | None = None
-    # Of a heavy equation: what reduces its results, and what is made of that
+    # Of a heavy group: reductions of the heavy equation's results, and the equations over what they
+    # leave.
     reduced: set[str] = field(default_factory=set)
 
     @property
     def targets(self) -> frozenset[str]:
-        """The tensors that it computes."""
+        """The tensors that the group computes."""
         return frozenset(self.at)
 
     def copy(self) -> Group:
@@ -63,7 +72,7 @@ class Group:
 
 
 def begun(e: Equation, facts: Facts) -> Group:
-    """A group of one equation."""
+    """A new group of one equation."""
     made = Group(kind_of(e, facts))
     if made.kind == HEAVY:
         made.rows = frozenset(e.indices)
@@ -75,8 +84,8 @@ def begun(e: Equation, facts: Facts) -> Group:
 def recurring(equations: Sequence[Equation], facts: Facts) -> Group:
     """The group of a recurrence.
 
-    Indices of the same size in the same dimension get one name, so that the equations can share
-    loops. A tensor that is read at one set of indices only is computed at those.
+    Indices of the same size in the same dimension share one name, so that the equations can share
+    loops. A tensor that is always read at the same indices is computed at those.
     """
     named = {e.target: _named(e, _threads(e, facts)) for e in equations}
     made = Group(ALONE)
@@ -92,8 +101,10 @@ def recurring(equations: Sequence[Equation], facts: Facts) -> Group:
 
 
 def whole_chain(equations: Sequence[Equation], facts: Facts) -> Group | None:
-    """The group of a chain (`ir/partition/chains.py`) and its epilogue, in order; None where an
-    equation reads another at other indices than it is computed at."""
+    """The group of a chain (`ir/partition/chains.py`) and its epilogue, in order.
+
+    None if an equation reads another one at indices other than those at which it is computed.
+    """
     first, *others = equations
     made = begun(first, facts)
     for e in others:
@@ -104,7 +115,7 @@ def whole_chain(equations: Sequence[Equation], facts: Facts) -> Group | None:
 
 
 def _threads(e: Equation, facts: Facts) -> dict[str, str]:
-    """A name for each index of an equation, from its dimension and size."""
+    """Names each index of an equation by its dimension and size."""
     names = {i: _thread("d", n, facts.ranges[i].high) for n, i in enumerate(e.indices)}
     reduced = [i for i in _all_indices(e) if i not in names]
     return names | {i: _thread("f", n, facts.ranges[i].high) for n, i in enumerate(reduced)}
@@ -116,7 +127,7 @@ def _thread(kind: str, place: int, size: Expr) -> str:
 
 
 def joined(group: Group, e: Equation, facts: Facts) -> bool:
-    """Adds an equation to a group that computes some of its sources; False where it does not
+    """Adds an equation to a group that computes some of its sources; returns False if it does not
     fit."""
     if group.kind == ALONE or len(group.equations) >= MOST_EQUATIONS:
         return False
@@ -130,8 +141,10 @@ def joined(group: Group, e: Equation, facts: Facts) -> bool:
 def beside(
     group: Group, maps: Sequence[Equation], facts: Facts, most: int = MOST_EQUATIONS
 ) -> Group | None:
-    """A copy of a group with independent pointwise equations over the same index sizes; None where
-    they do not fit, or are more than `most` with it."""
+    """A copy of a group with independent pointwise equations over equal index sizes.
+
+    None if they do not fit, or if the copy would have more than `most` equations.
+    """
     made = group.copy()
     space = max(group.at.values(), key=len)
     for e in maps:
@@ -144,8 +157,10 @@ def beside(
 
 
 def beside_rows(group: Group, e: Equation, facts: Facts) -> bool:
-    """Adds a reduction to a group of rows that reduces the same tensor along the same indices, so that it
-    is read once; False where it does not fit."""
+    """Adds a reduction to a ROWS group that reduces the same tensor along the same indices.
+
+    The kernel then reads that tensor once. Returns False if the reduction does not fit.
+    """
     if group.kind != ROWS or len(group.equations) >= MOST_EQUATIONS or kind_of(e, facts) != ROWS:
         return False
     for read, (own, reduced) in product(e.reads(), _reduced(group)):
@@ -165,12 +180,12 @@ def beside_rows(group: Group, e: Equation, facts: Facts) -> bool:
 
 
 def _reduced(group: Group) -> list[tuple[Read, frozenset[str]]]:
-    """What the reductions of a group read, and the indices that they reduce."""
+    """The reads of a group's reductions, each with the indices that are reduced."""
     return [(r, frozenset(e.reduced)) for e in group.equations if e.reduced for r in e.reads()]
 
 
 def _put(group: Group, e: Equation, names: Mapping[str, str], facts: Facts) -> bool:
-    """Adds an equation to a group under the given index names; False where it does not fit."""
+    """Adds an equation to a group under the given index names; returns False if it does not fit."""
     left = frozenset(names[i] for i in e.indices)
     reduced = frozenset(names[i] for i in e.reduced)
     if not _fits(group, e, left, reduced, names, facts):
@@ -182,13 +197,13 @@ def _put(group: Group, e: Equation, names: Mapping[str, str], facts: Facts) -> b
 
 
 def _of_terms(group: Group, e: Equation, kind: str) -> bool:
-    """Whether a heavy equation or a scan may share a kernel with the map that computes its
-    terms."""
+    """Whether a heavy equation or a scan can take the group, a map, as its prologue."""
     return group.kind == MAP and (takes_terms(e, kind) or isinstance(e.value, Scan))
 
 
 def takes_terms(e: Equation, kind: str) -> bool:
-    """Whether a reduction of a kind may share a kernel with the pointwise equations before it."""
+    """Whether a reduction of this kind can share a kernel with the pointwise equations before
+    it."""
     return kind == ROWS or kind == HEAVY and contraction(e) is None and not windowed(e)
 
 
@@ -214,7 +229,7 @@ def _fits(
         return False
     own = {names[i]: facts.ranges[i].high for i in _all_indices(e)}
     inner = {**group.ranges, **own}
-    # More elements of a row than the group's reductions run over have no loop of these to share.
+    # A row longer than those of the group's reductions has no loop of theirs to share.
     before = _extent([s for i, s in group.ranges.items() if i not in rows])
     if not reduced and _extent([own[i] for i in left - rows]) > max(LONGEST_ROW, before):
         return False
@@ -222,8 +237,11 @@ def _fits(
 
 
 def _follows(group: Group, e: Equation, left: frozenset[str], reduced: frozenset[str]) -> bool:
-    """Whether an equation is of the epilogue of a heavy one: it has all of its indices, or it reduces one of a
-    convolution, of which a tile of results may have all, or has what is left then."""
+    """Whether an equation fits in the epilogue of a heavy one.
+
+    It fits if it has all indices of the heavy equation, if it reduces one index of a convolution
+    that a tile of results can hold whole, or if it has the indices that such a reduction leaves.
+    """
     kept = {frozenset(at) for t, at in group.at.items() if t in group.reduced}
     rows = group.rows or frozenset()
     held = all(_extent([group.ranges[i] for i in rows - at]) <= LONGEST_SIDE for at in kept)
@@ -239,15 +257,17 @@ def _follows(group: Group, e: Equation, left: frozenset[str], reduced: frozenset
     looped = e.reduce.reduction in LOOPED and not kept
     extent = int(_extent([group.ranges[index]]))
     if side and looped and index != side[-1]:
-        # Images one after another, each in the tiles that results have else
+        # Outer indices are stepped through one by one; each step uses the usual tiles.
         return extent <= MOST_STEPS
     return bool(side) and suits_tile(extent, len(side) > 1, looped)
 
 
 def suits_tile(extent: int, several: bool, looped: bool) -> bool:
-    """Whether a tile of a convolution's results may have all of an index of so many values. several: it is one
-    of several indices of its side, of which tiles would else have what suits them.  looped: a program may go
-    through it in several tiles."""
+    """Whether a tile of a convolution's results can hold an index of `extent` values whole.
+
+    several: the index is one of several on its side (M or N), of which the schedule could tile any.
+    looped: a thread block can loop over the index in several tiles.
+    """
     if extent > (LONGEST_LOOP if looped else LONGEST_SIDE) or several and extent < SHORTEST_SIDE:
         return False
     tile = power_of_two(extent) if extent <= LONGEST_SIDE else LOOP
@@ -255,12 +275,13 @@ def suits_tile(extent: int, several: bool, looped: bool) -> bool:
 
 
 def _one_program(row: list[Expr], rows: list[Expr]) -> bool:
-    """Whether one program may process a whole row: rows are short, or there are many of them."""
+    """Whether one thread block can process a whole row: rows are short, or there are many of
+    them."""
     return _extent(row) <= LONGEST_ROW or _extent(rows) >= MANY_ROWS
 
 
 def _extent(sizes: list[Expr]) -> float:
-    """The number of elements; sizes that are not known count as 1."""
+    """The number of elements; unknown sizes count as 1."""
     total = 1.0
     for size in sizes:
         total *= float(size.value) if isinstance(size, Number) else 1.0
@@ -268,7 +289,7 @@ def _extent(sizes: list[Expr]) -> float:
 
 
 def kind_of(e: Equation, facts: Facts) -> str:
-    """The kind of a group that begins with an equation."""
+    """The kind of a group that starts with this equation."""
     if e.accumulate or isinstance(e.value, Scan):
         return ALONE
     if not isinstance(e.value, Reduce):
@@ -292,12 +313,12 @@ def windowed(e: Equation) -> bool:
 
 
 def reordering(group: Group, facts: Facts) -> int | None:
-    """The place of the first equation in a group that puts the results of a pooling into another order of memory; None where
-    there is none.
+    """The place of the first equation in a group that stores a pooling's results in another memory
+    order; None if there is none.
 
-    A thread block of both reads few places of many planes, again for each tap. On an H200 six such kernels moved 0.95 to
-    1.84 TB/s, one of them 1.09 to 1.14 with any of seven tiles and threads; a pooling of planes of that size moved 3.96,
-    copies into other orders 3.7 and 3.8.
+    A thread block that does both reads few pixels of many planes, again for each tap. On an H200
+    six such kernels moved 0.95 to 1.84 TB/s, one of them 1.09 to 1.14 with any of seven tiles and
+    thread counts. A pooling of planes of that size moved 3.96, and permuted copies 3.7 and 3.8.
     """
     for n, e in enumerate(group.equations):
         if isinstance(e.value, Reduce) and windowed(e) and contraction(e) is None and e.at:
@@ -308,14 +329,17 @@ def reordering(group: Group, facts: Facts) -> int | None:
 
 
 def _slides(position: Expr, last: Expr, taps: Collection[str]) -> bool:
-    """Whether a position goes along an index of the result, and along taps from there."""
+    """Whether a position moves along an index of the result and along filter taps."""
     found = {i for i in position.walk() if isinstance(i, Index)}
     return last in found and any(i.name in taps for i in found)
 
 
 def _unified(group: Group, e: Equation, facts: Facts) -> dict[str, str] | None:
-    """The names of an equation's indices within a group; None where it reads a tensor of the group
-    at other indices than it is computed at."""
+    """The names of an equation's indices within a group.
+
+    None if the equation reads a tensor of the group at indices other than those at which it is
+    computed.
+    """
     names: dict[str, str] = {}
     for read in e.reads():
         if read.tensor not in group.at:
@@ -344,7 +368,7 @@ def _unified(group: Group, e: Equation, facts: Facts) -> dict[str, str] | None:
 
 
 def _may_share(group: Group, index: str) -> bool:
-    """Whether a new index may take the name of an existing one: only of the elements of a row."""
+    """Whether a new index can take the name of an existing one: only of one inside a row."""
     return group.kind == ROWS and group.rows is not None and index not in group.rows
 
 
@@ -360,7 +384,7 @@ def _added(group: Group, e: Equation, names: Mapping[str, str], ranges: Mapping[
 
 
 def _named(e: Equation, names: Mapping[str, str]) -> Equation:
-    """The equation with its indices renamed."""
+    """Renames the indices of an equation."""
 
     def name(index: str) -> str:
         return names.get(index, index)

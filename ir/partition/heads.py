@@ -1,11 +1,12 @@
-"""Heads: an index of a chain that groups share is split, so that every position is an index.
+"""Splits the head index of grouped-query chains, so that every position is a plain index.
 
 before: s[h, n] = sum(q[h, d] * k[h // 4, n, d], d), ...
 after:  s_parts[g, r, n] = sum(q_parts[g, r, d] * k[g, n, d], d), ...
 
-`q_parts` shows the memory of `q` as [.., h // 4, h % 4, ..]. The heads of a group are then rows of one
-matmul, which reads their keys once. Views between the equations of a chain, and what is expanded only
-to be seen under another shape, become positions likewise. Memory does not change.
+`q_parts` is a view of `q` as [.., h // 4, h % 4, ..]. The query heads of a group are then rows of
+one matmul, which reads their keys once. Views between the equations of a chain become positions in
+the same way, and so do expanded tensors that are only read under another shape. The memory layout
+does not change.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ from ir.spec import Equation, Expr, Index, Number, Range, Read, Reduce, Spec
 from ir.verify import facts
 from ir.visit import pruned, rebuilt, renamed
 
-MOST_COUNTED = 48  # nodes of a mask that is computed where it is read
-ROUNDS = 8  # of splitting; each may show that more is to be split
+MOST_COUNTED = 48  # nodes of a mask that each reader recomputes
+ROUNDS = 8  # of splitting; one split can make another one necessary
 
-_Dim = tuple[str, int]  # a tensor and its dimension
+_Dim = tuple[str, int]  # a tensor and a dimension of it
 
 
 def with_split_heads(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
-    """A literal spec with the shared indices of its chains split, and its aliases."""
+    """Splits the shared indices of the chains of a literal spec; returns the spec and its
+    aliases."""
     aliases = dict(aliases)
     for chain in tuple(chains(spec, aliases)):
         made = _Splitting(spec, aliases, _targets(chain)).made()
@@ -45,8 +47,11 @@ def with_split_heads(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict
 def split(
     spec: Spec, aliases: Mapping[str, str], chain: Chain, whole: Collection[str]
 ) -> tuple[Spec, dict[str, str]] | None:
-    """A literal spec with the indices of one chain split where its positions need that, and its aliases; None
-    where nothing changes, where splitting leaves a quotient, and where it would split one of `whole`."""
+    """Splits the indices of one chain where its positions need that; returns the spec and its
+    aliases.
+
+    None if nothing changes, if a quotient would be left, or if an index of `whole` would be split.
+    """
     made = _Splitting(spec, dict(aliases), _targets(chain)).made(whole)
     if made is None:
         return None
@@ -57,8 +62,13 @@ def split(
 def split_apart(
     spec: Spec, aliases: Mapping[str, str], own: tuple[str, ...]
 ) -> tuple[Spec, dict[str, str]] | None:
-    """A literal spec with the indices of some equations split where their positions need that, and its aliases; None
-    where nothing changes, or splitting leaves a quotient. own: their targets, in the order of the spec."""
+    """Splits the indices of some equations where their positions need that; returns the spec and
+    its aliases.
+
+    None if nothing changes, or if a quotient would be left.
+
+    own: the targets of the equations, in the order of the spec.
+    """
     made = _Splitting(spec, aliases, own).made()
     if made is None:
         return None
@@ -68,15 +78,15 @@ def split_apart(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a split index."""
+    """A part (digit) of a split index."""
 
     name: str
-    stride: int  # values of the index from one of its values to the next
+    stride: int  # values of the index between two neighbouring values of the part
     extent: int
 
 
 class _Splitting:
-    """The equations of one chain, or others, with their indices split."""
+    """Splits the indices of some equations, such as those of one chain."""
 
     def __init__(self, spec: Spec, aliases: Mapping[str, str], own: tuple[str, ...]):
         self.spec, self.aliases = spec, aliases
@@ -87,15 +97,20 @@ class _Splitting:
         ranges = self.known.ranges
         self.extents = {i: number(r.high, {}) for i, r in ranges.items() if not r.jagged}
         self.nodes: dict[str, float] = {}  # by tensor: see `_counted`
-        self.parent: dict[str | _Dim, str | _Dim] = {}  # of indices and dimensions that are alike
-        self.inner: dict[str | _Dim, set[int]] = {}  # by root: values of inner parts
-        self.composed: list[tuple[_Dim, int]] = []  # dimensions that several indices run through
+        # union-find over indices and dimensions that are split alike
+        self.parent: dict[str | _Dim, str | _Dim] = {}
+        self.inner: dict[str | _Dim, set[int]] = {}  # by root: the sizes of inner parts
+        # dimensions that several indices run through, each with an inner size
+        self.composed: list[tuple[_Dim, int]] = []
         self.taken = {*self.equations, *(t.name for t in spec.inputs), *ranges}
         self.shown: dict[tuple[str, tuple[tuple[int, ...], ...]], Equation] = {}
 
     def made(self, whole: Collection[str] = ()) -> tuple[Spec, dict[str, str]] | None:
-        """The spec and its aliases; None where nothing is to be split, or splitting leaves a
-        quotient, or an index of `whole` is split."""
+        """The spec and its aliases.
+
+        None if nothing is to be split, if a quotient would be left, or if an index of `whole` is
+        split.
+        """
         bodies = {t: self._seen(self.equations[t].value) for t in self.own}
         views = any(t in self.aliases for t in self.own)
         changed = any(bodies[t] != self.equations[t].value for t in self.own)
@@ -117,7 +132,8 @@ class _Splitting:
         return made if self.inner or self.shown or views or changed else None
 
     def _seen(self, expr: Expr) -> Expr:
-        """An expression that reads no alias of what is only seen or made of indices."""
+        """Replaces reads of views by reads of their sources, and recomputes masks that depend on
+        indices alone."""
         made = rebuilt(expr, self._seen)
         if not isinstance(made, Read) or made.pad is not None or made.tensor in self.inside:
             return made
@@ -135,12 +151,14 @@ class _Splitting:
         return self._seen(made) if any(isinstance(n, Read) for n in made.walk()) else made
 
     def _counted(self, tensor: str) -> float:
-        """The number of nodes of what a tensor is computed of, where that is positions alone, as a
-        mask; infinity for all other tensors."""
+        """The number of nodes that compute a tensor from indices alone, such as a mask.
+
+        Infinity for all other tensors.
+        """
         if tensor not in self.nodes:
             e = self.equations.get(self.aliases.get(tensor, tensor))
             own = e is not None and not e.accumulate and is_pointwise(e.value)
-            self.nodes[tensor] = inf  # in a recurrence
+            self.nodes[tensor] = inf  # holds while sources are counted: a recurrence reads itself
             if e is not None and own:
                 sources = sum(map(self._counted, e.sources()))
                 self.nodes[tensor] = sources + len(tuple(e.value.walk()))
@@ -155,7 +173,8 @@ class _Splitting:
         return one
 
     def _join(self, bodies: Mapping[str, Expr]) -> None:
-        """Indices and dimensions that always have the same value are split alike."""
+        """Unites the indices and dimensions that always have the same value, so that they are split
+        alike."""
         for t in self.own:
             pairs = list(zip(self.equations[t].indices, ((t, d) for d in range(99)), strict=False))
             for n in bodies[t].walk():
@@ -169,14 +188,14 @@ class _Splitting:
                     self.parent[a] = b
 
     def _add(self, one: str | _Dim, inner: int) -> bool:
-        """Notes a split of an index or dimension; whether it is new."""
+        """Records a split of an index or dimension; returns whether it is new."""
         found = self.inner.setdefault(self._root(one), set())
         new = inner not in found
         found.add(inner)
         return new
 
     def _chained(self) -> bool:
-        """Whether of all inner parts of an index each is made of the next smaller ones."""
+        """Whether the inner sizes of each index divide each other."""
         for found in self.inner.values():
             sizes = sorted(found)
             if any(b % a for a, b in zip(sizes, sizes[1:], strict=False)):
@@ -184,7 +203,7 @@ class _Splitting:
         return True
 
     def _parts(self, one: str | _Dim, name: str, extent: int) -> list[_Part]:
-        """The parts of an index or dimension, the outermost first."""
+        """The parts of an index or dimension, outermost first."""
         strides = [1, *sorted(self.inner.get(self._root(one), ()))]
         ends = [*strides[1:], extent]
         parts = [
@@ -194,7 +213,7 @@ class _Splitting:
         return parts[::-1]
 
     def _split(self, e: Equation, body: Expr) -> Equation:
-        """An equation in terms of the parts of its indices."""
+        """Rewrites an equation in terms of the parts of its indices."""
         reduced = {i for n in (body,) if isinstance(n, Reduce) for i in n.over}
         names = dict.fromkeys((*e.indices, *_named(body), *reduced))
         parts = {i: self._parts(i, i, self._extent(i)) for i in names}
@@ -214,7 +233,7 @@ class _Splitting:
         )
 
     def _positions(self, expr: Expr, extents: Mapping[str, int]) -> Expr:
-        """An expression whose reads inside the chain are at the parts of dimensions."""
+        """Rewrites the reads of the split tensors to one position per part of a dimension."""
         made = rebuilt(expr, lambda part: self._positions(part, extents))
         if not isinstance(made, Read):
             return made
@@ -267,7 +286,7 @@ class _Splitting:
         return through_views(spec, aliases), aliases
 
     def _joined(self, e: Equation, parts: str) -> Equation:
-        """The equation that shows a split tensor under its own shape."""
+        """The view that shows a split tensor in its original shape."""
         at = [
             _digit(Index(i), p, p.stride * p.extent == self._extent(i))
             for i in e.indices
@@ -277,7 +296,8 @@ class _Splitting:
         return replace(e, value=Read(parts, tuple(at)), sizes=sizes)
 
     def _shown(self, expr: Expr, extents: Mapping[str, int]) -> Expr:
-        """An expression whose reads of memory are at single indices, where it can be shown so."""
+        """Rewrites reads of memory to reads of a view at single indices, where there is such a
+        view."""
         made = rebuilt(expr, lambda part: self._shown(part, extents))
         if (
             not isinstance(made, Read)
@@ -297,7 +317,7 @@ class _Splitting:
         return Read(view.target, tuple(one for t in terms for one, _ in t))
 
     def _view(self, tensor: str, sizes: tuple[tuple[int, ...], ...]) -> Equation:
-        """The equation of a memory's view with more dimensions."""
+        """The equation of a view of a tensor with more dimensions."""
         name = fresh(f"{tensor}_parts", self.taken)
         flat = [n for dim in sizes for n in dim]
         indices = [fresh(f"{name}_{n}", self.taken) for n in range(len(flat))]
@@ -319,7 +339,7 @@ def _targets(chain: Chain) -> tuple[str, ...]:
 
 
 def _no_memory(e: Equation) -> bool:
-    """Whether an equation computes nothing of data: it shows a tensor otherwise, or counts."""
+    """Whether an equation computes nothing from data: it is a view, or depends on indices alone."""
     if e.accumulate or not is_pointwise(e.value):
         return False
     if isinstance(e.value, Read):
@@ -332,7 +352,7 @@ def _named(expr: Expr) -> Iterator[str]:
 
 
 def _whole(parts: list[_Part]) -> Expr:
-    """The index that its parts make."""
+    """The index that its parts compose."""
     made: Expr | None = None
     for p in parts:
         one = Index(p.name) if p.stride == 1 else Index(p.name) * p.stride
@@ -342,22 +362,24 @@ def _whole(parts: list[_Part]) -> Expr:
 
 
 def _digit(index: Expr, part: _Part, first: bool) -> Expr:
-    """A part of an index."""
+    """The digit of an index that a part is."""
     one = index if part.stride == 1 else index // part.stride
     return one if first else one % part.extent
 
 
 def _inner(position: Expr, part: _Part) -> Iterator[int]:
-    """The sizes of the inner parts that a part of a dimension has for those who read it."""
+    """The inner sizes that readers of a dimension need its part to be split by."""
     found = affine(position)
     if found is not None and len(found.terms) > 1:
         yield from (f for _, f in found.terms if f > 1 and part.extent % f == 0)
 
 
 def _digits(position: Expr, size: int, extents: Mapping[str, int]) -> list[tuple[Expr, int]]:
-    """The indices that make a position, the outermost first, with how many values each takes. Before
-    them is the part of the dimension that they run through, where it has several such parts. The
-    position itself where they make no such part."""
+    """The indices that compose a position, outermost first, each with its number of values.
+
+    A constant outermost digit comes before them where they run through only one of several such
+    parts of the dimension. The position itself is returned if it is not composed in this way.
+    """
     found = affine(position)
     alone = [(position, size)]
     if found is None or len(found.terms) < 2 or not isinstance(found.offset, Number):
@@ -376,7 +398,7 @@ def _digits(position: Expr, size: int, extents: Mapping[str, int]) -> list[tuple
 
 
 def _extents(e: Equation) -> dict[str, int]:
-    """By index of a split equation: how many values it takes."""
+    """By index of a split equation: its number of values."""
     found = {i: number(s, {}) for i, s in zip(e.indices, e.sizes, strict=True)}
     if isinstance(e.value, Reduce):
         found |= {r.index: number(r.high, {}) for r in e.value.ranges}

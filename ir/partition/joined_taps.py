@@ -1,5 +1,4 @@
-"""Joined taps: a convolution of one tap and one with windows, of one input, whose results are concatenated,
-are one convolution.
+"""Merges a 1x1 convolution and a wider one whose results are concatenated into one convolution.
 
 before: a[n, o, y] = sum(x[n, k, y] * u[o, k], k), p[n, o, y] = relu(a[n, o, y] + c[o])
         b[n, o, y] = sum(pad(x[n, k, y + r - 1], 0.0) * v[o, k, r], k, r), q[n, o, y] = relu(b[n, o, y] + d[o])
@@ -7,8 +6,9 @@ before: a[n, o, y] = sum(x[n, k, y] * u[o, k], k), p[n, o, y] = relu(a[n, o, y] 
 after:  w[o, k, r] = where(o < 64, where(r == 1, pad(u[o, k], 0.0), 0.0), pad(v[o - 64, k, r], 0.0)), e[o] likewise
         b[n, o, y] = sum(pad(x[n, k, y + r - 1], 0.0) * w[o, k, r], k, r), z[n, o, y] = relu(b[n, o, y] + e[o])
 
-Of few input channels (the expansions of SqueezeNet) the products with zeros take less time than storing both
-results and copying them. Weights and vectors are computed before calls, as they are fixed.
+Both convolutions read the same input. With few input channels (the expand layers of SqueezeNet) the
+multiplications by zero take less time than storing both results and concatenating them. Weights and
+vectors are fixed, so the merged ones are computed before the calls.
 """
 
 from __future__ import annotations
@@ -24,37 +24,38 @@ from ir.spec import Apply, Cast, Equation, Expr, Index, Number, Read, Reduce, Sp
 from ir.verify import facts
 from ir.visit import renamed
 
-# Channels of the input: on an H200, 16 operations for each and each result at 300 TFLOP/s of tf32 take as long as
-# 16 bytes of the results at 4.3 TB/s.
+# Channels of the input. On an H200 16 operations for each channel and each result at 300 TFLOP/s of
+# tf32 take as long as 16 bytes of the results at 4.3 TB/s.
 MOST = 64
 
 
 def with_joined_taps(spec: Spec, fixed: Collection[str]) -> Spec:
-    """A literal spec with such convolutions as one. fixed: inputs that do not change between calls."""
+    """Merges such convolutions of a literal spec. fixed: inputs that do not change between
+    calls."""
     for e in spec.equations:
         spec = _Joining(spec, e, frozenset(fixed)).made() or spec
     return spec
 
 
 class _NotAlikeError(Exception):
-    """What is concatenated is not computed alike."""
+    """The two operands of a concatenation are not computed alike."""
 
 
 @dataclass(slots=True)
 class _Joining:
-    """The joining of what one equation concatenates."""
+    """Merges the two operands that one equation concatenates."""
 
     spec: Spec
     last: Equation
     fixed: frozenset[str]
-    channel: int = -1  # the dimension that is concatenated
-    first: int = 0  # elements of the first part
-    equations: list[Equation] = field(default_factory=list)  # that are new
+    channel: int = -1  # the concatenated dimension
+    first: int = 0  # extent of the first operand along it
+    equations: list[Equation] = field(default_factory=list)  # new ones
     gone: set[str] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
 
     def made(self) -> Spec | None:
-        """The spec with one convolution; None where there are no two that can be one."""
+        """The spec with one convolution; None if the operands cannot be merged."""
         parts = self._parts()
         if parts is None:
             return None
@@ -93,7 +94,7 @@ class _Joining:
         return one.tensor, other.tensor
 
     def _equation(self, tensor: str) -> Equation:
-        """The equation of a tensor that one other reads."""
+        """The equation of a tensor that has exactly one reader."""
         found = next((e for e in self.spec.equations if e.target == tensor), None)
         readers = [e for e in self.spec.equations if tensor in e.sources()]
         output = any(t.name == tensor for t in self.spec.outputs)
@@ -103,7 +104,7 @@ class _Joining:
         return found
 
     def _joined(self, one: str, other: str) -> str:
-        """The tensor that holds two one after the other."""
+        """The tensor that holds two tensors concatenated."""
         a, b = self._equation(one), self._equation(other)
         if contraction(a) and contraction(b):
             return self._convolution(a, b)
@@ -114,7 +115,7 @@ class _Joining:
         return self._add(replace(a, value=body), a, b)
 
     def _alike(self, x: Expr, y: Expr, a: Equation) -> Expr:
-        """An expression for both parts, of one for each."""
+        """Merges the expressions of both operands into one."""
         if isinstance(x, Read) and isinstance(y, Read):
             if x.pad is not None or y.pad is not None or x.at != y.at:
                 raise _NotAlikeError
@@ -142,7 +143,7 @@ class _Joining:
         return sum(number(tensors[r.tensor].shape[0], {}) for r in (x, y))
 
     def _where(self, index: Index, one: Expr, other: str, at: tuple[Expr, ...]) -> Expr:
-        """What is the first part before the first's end, and then the other."""
+        """Selects `one` before the end of the first operand, and reads `other` after it."""
         moved = tuple(p - self.first if p == index else p for p in at)
         before = Apply("lt", (index, Number(self.first)))
         return Apply("where", (before, one, Read(other, moved, 0.0)))
@@ -153,7 +154,7 @@ class _Joining:
         return name
 
     def _add(self, e: Equation, a: Equation, b: Equation) -> str:
-        """The name of a tensor of both parts, which is now computed."""
+        """Adds the merged equation of `a` and `b`; returns its target."""
         known = facts(self.spec)
         sizes = [number(known.ranges[i].high, {}) for i in a.indices]
         theirs = [number(known.ranges[i].high, {}) for i in b.indices]
@@ -162,10 +163,11 @@ class _Joining:
             raise _NotAlikeError
         sizes[self.channel] += theirs[self.channel]
         self.equations.append(replace(e, sizes=tuple(map(Number, sizes))))
-        return e.target  # which is gone, and tells how operands may be rounded
+        return e.target  # a name that is free now, and by which rounded operands are looked up
 
     def _convolution(self, a: Equation, b: Equation) -> str:
-        """The convolution with the taps of both, of which one has one tap."""
+        """Merges two convolutions, the first of which has a single tap, into one with the taps of
+        the second."""
         (x, u), (z, v) = self._operands(a), self._operands(b)
         tap = self._tap(a, x, b, z)
         assert isinstance(b.value, Reduce)
@@ -191,7 +193,7 @@ class _Joining:
         return self._add(replace(b, value=replace(b.value, body=body)), b, a)
 
     def _operands(self, e: Equation) -> tuple[Read, Read]:
-        """What a convolution multiplies, and its fixed weight."""
+        """The input of a convolution and its fixed filter."""
         parts = factors(e.value.body) if isinstance(e.value, Reduce) else ()
         reads = [p for p in parts if isinstance(p, Read)]
         weights = [r for r in reads if r.tensor in self.fixed and r.pad is None]
@@ -204,8 +206,11 @@ class _Joining:
         return x, w
 
     def _tap(self, a: Equation, x: Read, b: Equation, z: Read) -> dict[Index, Expr]:
-        """Where the windows of one convolution are on the only tap of the other: by index that it sums, a number,
-        and by index of the other, that of the one."""
+        """Where the single tap of one convolution is in the windows of the other.
+
+        By index that only the other sums (a filter tap): its value there. By channel index of the
+        one: the channel index of the other.
+        """
         if x.tensor != z.tensor or x.pad is not None:
             raise _NotAlikeError
         same = dict(zip(a.indices, b.indices, strict=True))

@@ -1,4 +1,4 @@
-"""Joins: equations that concatenate tensors.
+"""Recognises equations that concatenate tensors.
 
 t[n, c, y] = where(c < C, pad(x[n, c, y], 0.0), pad(a[n, c - C, y], 0.0))
 """
@@ -13,12 +13,14 @@ from ir.partition.views import is_plain
 from ir.sizes import shape
 from ir.spec import Apply, Equation, Expr, Index, Number, Read, Tensor
 
-_IN_A_ROW = 16  # parts that are asked for one after the other; of more, halves
+# most operands that are selected by a linear chain of comparisons; more are selected by binary
+# search
+_IN_A_ROW = 16
 
 
 @dataclass(frozen=True, slots=True)
 class JoinPart:
-    """A tensor that is a part of a concatenation, whole."""
+    """An operand of a concatenation and its extent along the concatenated dimension."""
 
     tensor: str
     start: int
@@ -28,8 +30,13 @@ class JoinPart:
 def joined_parts(
     e: Equation, tensors: Mapping[str, Tensor]
 ) -> tuple[int, tuple[JoinPart, ...]] | None:
-    """The dimension along which an equation of a literal spec concatenates, and the parts in order; None where it does
-    something else. tensors: by name, the equation's and those that it reads."""
+    """The dimension along which an equation of a literal spec concatenates, and the operands in
+    order.
+
+    None if it is not a concatenation of whole tensors.
+
+    tensors: by name, the equation's target and the tensors that it reads.
+    """
     match e.value:
         case Apply("where", (Apply("lt", (Index(along), Number())), _, _)):
             pass
@@ -57,7 +64,7 @@ def joined_parts(
 
 
 def _pieces(value: Expr, along: str, low: int, high: int) -> Iterator[tuple[int, int, Expr]]:
-    """What is chosen by an index, each with where it starts and ends."""
+    """The expressions that nested conditions on an index select, each with its start and end."""
     match value:
         case Apply("where", (Apply("lt", (Index(name), Number(cut))), before, after)) if (
             name == along
@@ -74,8 +81,11 @@ def _is_shifted(position: Expr, index: str, by: int) -> bool:
 
 
 def joined(at: tuple[Expr, ...], dim: int, parts: Sequence[JoinPart]) -> Expr:
-    """The element at a position of a concatenation, of parts that follow each other from 0 on. at: the position
-    along each dimension."""
+    """The element at a position of a concatenation.
+
+    at: the position along each dimension.
+    parts: contiguous operands, starting at 0.
+    """
     if len(parts) == 1:
         (part,) = parts
         place = Apply("sub", (at[dim], Number(part.start))) if part.start else at[dim]

@@ -1,10 +1,11 @@
-"""Merged dimensions: neighbours that only ever run together become one.
+"""Merges neighbouring dimensions that are always indexed together.
 
 before: y[b, s, n] = sum(x[b, s, k] * w[n, k], k)    x: [B, S, K]
 after:  y[b_s, n] = sum(x[b_s, k] * w[n, k], k)      x: [B * S, K]
 
-Elements lie in row-major order, so nothing is moved. A tile then spans both dimensions, where it would
-end with the inner one, and specs that differ in their dimensions alone are one kernel.
+Tensors are row-major, so no element moves. A tile can then span both dimensions, where it would end
+with the inner one otherwise. Specs that differ only in how they divide a dimension become one
+kernel.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from ir.spec import Equation, Expr, Index, Number, Range, Read, Reduce, Scan, Sp
 from ir.verify import facts
 from ir.visit import rebuilt, reindexed
 
-_Pair = tuple[str, str]  # indices, the outer first
+_Pair = tuple[str, str]  # an outer and an inner index
 _POSITIONS = ("argmax", "argmin")  # reductions whose result is a position
 
 
 def merged(spec: Spec) -> Spec:
-    """A literal spec with such dimensions as one, those of its inputs and outputs too.
+    """Merges such dimensions of a literal spec, in its inputs and outputs, too.
 
-    The sizes of targets and the ranges of reductions are written in it, as the partition writes them.
+    The sizes of targets and the ranges of reductions must be written out, as the partition does.
     """
     while (found := _found(spec)) is not None:
         spec = found.applied(spec)
@@ -34,13 +35,13 @@ def merged(spec: Spec) -> Spec:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """Pairs that become one: by equation, as indices; by tensor, as the place of the outer dimension."""
+    """Pairs to merge: by equation, the index pairs; by tensor, the outer dimensions."""
 
     pairs: dict[str, set[_Pair]] = field(default_factory=dict)
     places: dict[str, set[int]] = field(default_factory=dict)
 
     def applied(self, spec: Spec) -> Spec:
-        """The spec with them merged."""
+        """The spec with the pairs merged."""
 
         def tensor(t: Tensor) -> Tensor:
             return replace(t, shape=_multiplied(t.shape, self.places.get(t.name, set())))
@@ -74,7 +75,8 @@ class _Merge:
 
 
 def _narrowed(value: Reduce, inner: Mapping[str, str]) -> Reduce:
-    """A reduction without inner indices. inner: by outer index."""
+    """Drops the inner indices of a reduction and widens the ranges of the outer ones. inner: by
+    outer index."""
     sizes = {r.index: r.high for r in value.ranges}
 
     def wide(r: Range) -> Range:
@@ -97,7 +99,7 @@ def _without_inner(at: tuple[Expr, ...], outer: set[int]) -> tuple[Expr, ...]:
 
 
 def _multiplied(sizes: tuple[Expr, ...], outer: set[int]) -> tuple[Expr, ...]:
-    """Sizes with those at some places multiplied by the next ones, which go."""
+    """Multiplies the sizes at `outer` by the next sizes, and drops those."""
     return tuple(
         _product(size, sizes[n + 1]) if n in outer else size
         for n, size in enumerate(sizes)
@@ -106,7 +108,8 @@ def _multiplied(sizes: tuple[Expr, ...], outer: set[int]) -> tuple[Expr, ...]:
 
 
 def _found(spec: Spec) -> _Merge | None:
-    """The first pair that can be merged, with all that must be merged then; None where there is none."""
+    """The first pair that can be merged, with all pairs that must be merged then; None if there is
+    none."""
     search = _Search(spec)
     for e in spec.equations:
         for pair in _neighbours(e):
@@ -116,7 +119,7 @@ def _found(spec: Spec) -> _Merge | None:
 
 
 def _neighbours(e: Equation) -> Iterator[_Pair]:
-    """Pairs of indices of which one follows the other in the target, or in a tensor that is reduced."""
+    """Pairs of indices that are neighbours in the target, or in a tensor that is reduced."""
     reads = [r.at for r in e.reads()] if e.reduced else []
     for at in (e.at, *reads):
         for a, b in zip(at, at[1:], strict=False):
@@ -125,7 +128,7 @@ def _neighbours(e: Equation) -> Iterator[_Pair]:
 
 
 class _Search:
-    """What is known of a spec while pairs are looked for."""
+    """Facts about the spec in which pairs are searched."""
 
     def __init__(self, spec: Spec):
         known = facts(spec)
@@ -135,13 +138,14 @@ class _Search:
             for i, r in known.ranges.items()
             if not (r.jagged or r.partial) and r.low == Number(0)
         }
-        self.users: dict[str, list[Equation]] = {}  # the equations that write or read a tensor
+        self.users: dict[str, list[Equation]] = {}  # by tensor: the equations that write or read it
         for e in spec.equations:
             for name in {e.target, *e.sources()}:
                 self.users.setdefault(name, []).append(e)
 
     def merge(self, e: Equation, pair: _Pair) -> _Merge | None:
-        """A pair of an equation with all that depends on it; None where one of those cannot be merged."""
+        """A pair of an equation with all pairs that depend on it; None if one of them cannot be
+        merged."""
         found, todo = _Merge(), [(e, pair)]
         while todo:
             e, pair = todo.pop()
@@ -156,7 +160,7 @@ class _Search:
                 if place in own:
                     continue
                 if own & {place - 1, place + 1}:
-                    return None  # three in a row: two of them first
+                    return None  # of three neighbours, two are merged first
                 own.add(place)
                 for user in self.users[tensor]:
                     for at in _positions(user, tensor):
@@ -167,8 +171,11 @@ class _Search:
         return found
 
     def _places(self, e: Equation, pair: _Pair) -> set[tuple[str, int]] | None:
-        """The tensors of an equation with the places at which a pair stands; None where it is not
-        always the whole of two neighbours, or is used as a number."""
+        """The tensors of an equation with the dimensions at which a pair occurs.
+
+        None if the pair does not always cover two neighbouring dimensions whole, or if its value is
+        used.
+        """
         if pair[0] == pair[1] or not set(pair) <= set(self.sizes):
             return None
         bound = [set(pair) & set(names) for names in (e.indices, e.reduced)]
@@ -203,8 +210,10 @@ def _positions(e: Equation, tensor: str) -> Iterator[tuple[Expr, ...]]:
 
 
 def _by_position(e: Equation, pair: _Pair) -> bool:
-    """Whether an equation's value depends on the position along one of a pair: in a scan, or where the
-    result is a position."""
+    """Whether an equation's value depends on the position along one index of a pair.
+
+    That holds for scans, and for reductions whose result is a position.
+    """
     match e.value:
         case Reduce(reduction=name, over=over):
             return name in _POSITIONS and pair[0] in over

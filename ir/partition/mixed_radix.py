@@ -1,4 +1,4 @@
-"""Mixed radix: quotients and remainders of sums of indices, as sums of indices.
+"""Simplifies quotients and remainders of sums of indices (mixed-radix arithmetic).
 
 i * 4 + j, of j < 4:   (i * 4 + j) // 4 = i,   (i * 4 + j) % 4 = j
 i, of i < 8:           i // 4 needs i = a * 4 + b with a < 2 and b < 4
@@ -15,10 +15,12 @@ _Sum = tuple[dict[str, int], int]  # by index: its factor; and a constant
 
 
 def simplified(expr: Expr, extents: Mapping[str, int]) -> Expr:
-    """A position with each sum of indices, and each quotient and remainder that is one, as the sum
-    of multiples of indices; anything else in it stays as it is.
+    """Rewrites each sum, quotient and remainder in a position as a sum of multiples of indices,
+    where it is one.
 
-    extents: by index, how many values from 0 it takes.
+    Other parts of the position are unchanged.
+
+    extents: by index, its number of values, from 0 on.
     """
     found = _sum(expr, extents)
     if found is None:
@@ -34,8 +36,10 @@ def simplified(expr: Expr, extents: Mapping[str, int]) -> Expr:
 
 
 def splits(expr: Expr, extents: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    """The indices that must be split for a quotient or remainder to be a sum of indices, each with
-    the number of values of its inner part."""
+    """The index splits that would make a quotient or remainder a sum of indices.
+
+    Each index comes with the number of values of its inner part.
+    """
     if isinstance(expr, Apply) and expr.function in ("floordiv", "mod"):
         value, by = expr.args
         found = _sum(value, extents)
@@ -55,7 +59,7 @@ def is_sum(expr: Expr) -> bool:
 
 
 def _sum(expr: Expr, extents: Mapping[str, int]) -> _Sum | None:
-    """An expression as a sum of multiples of indices; None where it is none."""
+    """An expression as a sum of multiples of indices; None if it is not one."""
     match expr:
         case Index(name):
             return {name: 1}, 0
@@ -81,7 +85,10 @@ def _sum(expr: Expr, extents: Mapping[str, int]) -> _Sum | None:
 
 
 def _divided(found: _Sum | None, by: int, function: str, extents: Mapping[str, int]) -> _Sum | None:
-    """The quotient or remainder of a sum: of its multiples of the divisor, and of a rest below it."""
+    """The quotient or remainder of a sum, split into multiples of the divisor and a rest below it.
+
+    None if that split does not exist.
+    """
     if found is None:
         return None
     terms, constant = found

@@ -1,9 +1,9 @@
-"""Starts of recurrences: a state of zeros before the first step is what a read before it gives.
+"""Replaces the zero start of a recurrence by the padding of its read.
 
 before: before[t, b, k] = where(t == 0, 0.0, pad(h[t - 1, b, k], 0.0)); a[t, b, j] = sum(before[t, b, k] * w[j, k], k)
 after:  a[t, b, j] = sum(pad(h[t - 1, b, k], 0.0) * w[j, k], k)
 
-The operand of a matmul is then loaded as it is.
+The operand of the matmul is then a plain load.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from ir.visit import rebuilt, reindexed
 
 
 def with_padded_starts(spec: Spec) -> Spec:
-    """A spec without such conditions. Where sizes are open, those of first steps alone go."""
+    """Removes such conditions from a spec. With symbolic sizes, only conditions on the first step
+    go."""
     if not any(_conditions(e.value) for e in spec.equations):
         return spec
     tensors = facts(spec).tensors
     kept = {t.name for t in spec.outputs}
-    reads: dict[str, tuple[Equation, Read]] = {}  # equations that are such a read, by their target
+    reads: dict[str, tuple[Equation, Read]] = {}  # by target: equations that become a plain read
     made: list[Equation] = []
     for e in spec.equations:
         value = _padded(e.value, tensors)
@@ -38,7 +39,7 @@ def with_padded_starts(spec: Spec) -> Spec:
 
 
 def _is_read_plainly(tensor: str, equations: Sequence[Equation]) -> bool:
-    """Whether all reads of a tensor are at indices themselves."""
+    """Whether all reads of a tensor are unpadded and at plain indices."""
     nodes = (n for e in equations for n in e.value.walk())
     reads = [n for n in nodes if isinstance(n, Read) and n.tensor == tensor]
     return all(n.pad is None and all(isinstance(p, Index) for p in n.at) for n in reads)
@@ -68,14 +69,14 @@ def _padded(expr: Expr, tensors: Mapping[str, Tensor]) -> Expr:
 
 
 def _number(expr: Expr) -> float | None:
-    """The zero that an expression is, in whatever dtype; None: it is none."""
+    """Zero if an expression is the number zero in any dtype, else None."""
     while isinstance(expr, Cast):
         expr = expr.value
     return 0.0 if isinstance(expr, Number) and expr.value == 0 else None
 
 
 def _is_outside(read: Read, index: str, at: int, tensors: Mapping[str, Tensor]) -> bool:
-    """Whether a read is beside its tensor where an index has a value."""
+    """Whether a read is out of bounds where an index has the value `at`."""
     for position, size in zip(read.at, tensors[read.tensor].shape, strict=True):
         match position:
             case Apply("add" | "sub" as sign, (Index(name), Number(lag))) if name == index:

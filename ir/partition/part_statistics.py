@@ -1,5 +1,4 @@
-"""Statistics of concatenations, part by part: what is reduced of a concatenation at each place along it is put
-together of its parts' results, where all parts but one have theirs already.
+"""Computes per-channel statistics of a concatenation from those of its operands.
 
 before: t[n, c, y] = where(c < C, pad(x[n, c, y], 0.0), pad(a[n, c - C, y], 0.0))
         s[c] = sum(x[n, c, y], n, y)
@@ -8,8 +7,9 @@ after:  s[c] = sum(x[n, c, y], n, y)
         v[c] = sum(a[n, c, y], n, y)
         u[c] = where(c < C, pad(s[c], 0.0), pad(v[c - C], 0.0)), m[c] likewise
 
-Each layer of a dense block normalises all that the layers before it made: so it reads what is new alone, and the
-kernel that computes that can reduce it too. A part may be a concatenation itself.
+The rewrite applies if all operands but one have their statistics already. Each layer of a dense
+block normalises the results of all earlier layers, so it then reads only the new operand. The
+kernel that computes this operand can reduce it, too. An operand can itself be a concatenation.
 """
 
 from __future__ import annotations
@@ -26,30 +26,33 @@ from ir.spec import DTYPES, Equation, Index, Number, Reduce, Spec
 from ir.verify import facts
 from ir.visit import pruned, reindexed, rereading
 
-# Bytes of the parts that are not read again: putting vectors together takes a launch more, which by its time model takes
-# an H200 8 us, as long as it reads these bytes.
+# Bytes of the operands that are not read again. Concatenating vectors takes one more launch. By its
+# time model that takes an H200 8 us, as long as reading these bytes.
 LEAST = 1 << 25
 
 
 def with_part_statistics(spec: Spec, aliases: Mapping[str, str], least: int = LEAST) -> Spec:
-    """A literal spec with such statistics. aliases: tensors that show another's memory, which stay.  least: bytes
-    of the parts that are then not read again."""
+    """Rewrites such statistics of a literal spec.
+
+    aliases: views of other tensors' memory, which stay.
+    least: bytes of operands that must be saved.
+    """
     return _Statistics(spec, aliases, least).made()
 
 
 @dataclass(slots=True)
 class _Join:
-    """A concatenation, and what is computed of it alone at each place along it."""
+    """A concatenation, and the equations that depend on it alone, channel by channel."""
 
     target: str
     parts: tuple[JoinPart, ...]
-    # By tensor: the dimension along which parts follow each other. The concatenation's first.
+    # By tensor: the concatenated dimension; the concatenation itself comes first.
     dims: dict[str, int]
     members: list[Equation] = field(default_factory=list)
 
 
 class _Statistics:
-    """The rewriting of one spec."""
+    """The rewrite of one spec."""
 
     def __init__(self, spec: Spec, aliases: Mapping[str, str], least: int):
         known = facts(spec)
@@ -61,11 +64,11 @@ class _Statistics:
         self.apart = {*self.outputs, *aliases, *aliases.values()}
         self.apart |= {t for r in recurrences(spec) for t in r.targets}
         self.taken = {*self.shapes, *self.ranges}
-        self.home: dict[str, _Join] = {}  # of a concatenation and its statistics
-        self.computed: dict[object, str] = {}  # tensors by what they are
+        self.home: dict[str, _Join] = {}  # by concatenation and by each of its statistics
+        self.computed: dict[object, str] = {}  # by canonical key: the tensor that holds it
 
     def made(self) -> Spec:
-        """The spec with all of them; the same one where there are none."""
+        """The rewritten spec; the same spec if there is nothing to rewrite."""
         joins = self._joins()
         if not joins:
             return self.spec
@@ -75,7 +78,7 @@ class _Statistics:
             if e.target in joins and (found := self._replaced(joins[e.target])):
                 instead |= found
                 if self._after(joins[e.target]):
-                    # What reads both can then be computed with the concatenation.
+                    # Readers of both can then be computed together with the concatenation.
                     later[joins[e.target].members[-1].target] = e
                     instead[e.target] = []
             if not e.accumulate and is_plain(e) and e.target not in self.apart - self.outputs:
@@ -89,7 +92,7 @@ class _Statistics:
         return pruned(replace(self.spec, equations=tuple(equations)))
 
     def _joins(self) -> dict[str, _Join]:
-        """The concatenations of which something is reduced, by name."""
+        """The concatenations that have reductions, by name."""
         for e in self.spec.equations:
             if e.target not in self.apart and (parts := joined_parts(e, self.tensors)):
                 dim, found = parts
@@ -104,7 +107,8 @@ class _Statistics:
         return {j.target: j for j in self.home.values() if j.members}
 
     def _after(self, join: _Join) -> bool:
-        """Whether a concatenation can be computed after its statistics: nothing else reads it before."""
+        """Whether a concatenation can be computed after its statistics, as nothing else reads it
+        before them."""
         own = {e.target for e in join.members}
         for e in self.spec.equations:
             if e.target == join.members[-1].target:
@@ -114,13 +118,14 @@ class _Statistics:
         raise AssertionError("its statistics are equations of the spec")
 
     def _size(self, index: str) -> int | None:
-        """The number of values of an index; None where it depends on something."""
+        """The number of values of an index; None if that is not constant."""
         r = self.ranges[index]
         plain = not r.jagged and not r.partial and r.low == Number(0)
         return int(r.high.value) if plain and isinstance(r.high, Number) else None
 
     def _take(self, join: _Join, e: Equation) -> None:
-        """Adds an equation to what is computed of a concatenation alone, where it is."""
+        """Adds an equation to the members of a concatenation, if it depends on that alone, channel
+        by channel."""
         if e.target in self.apart or e.accumulate or not is_plain(e):
             return
         if isinstance(e.value, Reduce):
@@ -134,7 +139,8 @@ class _Statistics:
         (index,) = along if len(along) == 1 else (None,)
         if not isinstance(index, Index) or any(r.pad is not None for r in reads):
             return
-        # Once in each read, and nowhere else: what is computed depends on the place by what is read there alone.
+        # The channel index occurs once in each read and nowhere else, so the value depends on the
+        # channel only through what is read there.
         if sum(n == index for n in e.value.walk()) != len(reads) or index.name not in e.indices:
             return
         join.members.append(e)
@@ -142,11 +148,12 @@ class _Statistics:
         self.home[e.target] = join
 
     def _replaced(self, join: _Join) -> dict[str, list[Equation]]:
-        """What stands instead of the statistics of a concatenation, by name; nothing where that is no gain."""
+        """The equations that replace the statistics of a concatenation, by target; empty if that
+        does not pay."""
         computed = dict(self.computed)
         instead: dict[str, list[Equation]] = {e.target: [] for e in join.members}
         of: dict[str, list[str]] = {join.target: [p.tensor for p in join.parts]}
-        new: set[str] = set()  # parts of which something is reduced that is not yet
+        new: set[str] = set()  # operands with a statistic that is not computed yet
         for e in join.members:
             of[e.target] = []
             for n, part in enumerate(join.parts):
@@ -169,7 +176,8 @@ class _Statistics:
     def _of_part(
         self, e: Equation, join: _Join, part: JoinPart, names: Mapping[str, str]
     ) -> tuple[Equation, list[int | None]]:
-        """A statistic of one part, and the sizes of its indices. names: what it reads instead."""
+        """A statistic of one operand, and the sizes of its indices. names: the tensors that it
+        reads instead."""
         own = {i: fresh(f"{i}_part", self.taken) for i in (*e.indices, *e.reduced)}
         dim, length = join.dims[e.target], part.end - part.start
         sizes = [self._size(i) for i in (*e.indices, *e.reduced)]
@@ -185,8 +193,11 @@ class _Statistics:
         return made, sizes
 
     def _key(self, e: Equation, sizes: Sequence[int | None], like: str) -> object:
-        """A key that is equal for equations equal up to the names of their indices. sizes: of these, the target's
-        first.  like: a tensor of the target's dtype."""
+        """A key that is equal for equations that are equal up to index names.
+
+        sizes: of the indices, those of the target first.
+        like: a tensor of the target's dtype.
+        """
         names = {i: f"#{n}" for n, i in enumerate((*e.indices, *e.reduced))}
         value = e.value
         if isinstance(value, Reduce) and None not in sizes:
@@ -194,7 +205,8 @@ class _Statistics:
         return tuple(sizes), self.dtypes[like], reindexed(value, lambda i: names.get(i, i))
 
     def _joined(self, e: Equation, join: _Join, names: Sequence[str]) -> Equation:
-        """A statistic of a concatenation, put together of its parts'. names: those."""
+        """A statistic of a concatenation, concatenated from those of its operands. names: these, in
+        order."""
         dim = join.dims[e.target]
         parts = [replace(p, tensor=name) for p, name in zip(join.parts, names, strict=True)]
         value = joined(e.at, dim, parts)
@@ -202,7 +214,7 @@ class _Statistics:
 
 
 def _reductions(members: Sequence[Equation]) -> list[Equation]:
-    """The reductions among some equations, and what these need of them, in order."""
+    """The reductions among some equations and the equations that they depend on, in order."""
     needed: set[str] = set()
     kept: list[Equation] = []
     for e in reversed(members):

@@ -1,8 +1,8 @@
-"""The partition of one large spec into a network of kernels.
+"""Partitions one large spec into a network of kernels.
 
-Which equations share a kernel changes no result. The rules here are those that are nearly always
-right: pointwise equations join their neighbours, epilogues join the matmul, norms over short rows
-are one pass. A kernel that a machine cannot lower is divided.
+The choice of equations that share a kernel changes no result. The rules here are nearly always
+right: pointwise equations join their neighbours, epilogues join the matmul, and norms over short
+rows are one pass. A kernel that the machine cannot lower is divided.
 """
 
 from __future__ import annotations
@@ -82,14 +82,17 @@ def partition(
 ) -> Network:
     """A network that computes a spec at one set of sizes.
 
-    aliases: tensors that show another tensor's elements, in its order, under another shape; no
-    kernel computes them. lowers: called once for each kernel; a kernel that it refuses is divided,
-    and its error is raised where one equation alone is refused. outside: calls that no kernel
-    makes, each after those that it needs. No kernel has equations both from before and from after
-    such a call. ahead: told the kernels that `lowers` is called with, all at once, before it is; those
-    of divided kernels are not among them. takes: the time of a kernel; two contractions with exponentials
-    between share one where that takes less time than several kernels. Without it they do not. choices:
-    which way it goes where there are two; those that came up are noted in it.
+    aliases: views that show another tensor's elements in the same order under another shape. No
+        kernel computes them.
+    lowers: called once for each kernel. A kernel that it refuses is divided; if that kernel has a
+        single equation, its error is raised.
+    outside: calls that no kernel makes, each after the calls that it needs. No kernel has equations
+        from both before and after such a call.
+    ahead: gets all kernels that `lowers` will be called with, before it is called. Kernels of
+        divided groups are not among them.
+    takes: the time of a kernel. Two contractions with exponentials between them share one kernel if
+        that takes less time than several kernels. Without `takes` they never do.
+    choices: overrides of the partition's choices; it records those that came up.
     """
     whole = literal(spec, sizes)
     spec = without_empty(whole)
@@ -107,7 +110,7 @@ def partition(
     flat = with_prologues(flat, aliases)
     flat, aliases = without_views_between(flat, aliases)
     flat, aliases = with_flat_epilogues(flat, aliases)
-    # What an alias shows may be the same as an earlier tensor, which is then shown instead.
+    # `once` can replace the tensor that a view shows by an equal earlier one.
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
     flat, aliases = with_split_heads(flat, aliases | shown)
     flat, aliases = with_direct_products(flat, aliases)
@@ -119,7 +122,7 @@ def partition(
 
 
 def _require_elements(spec: Spec, outside: Sequence[Outside]) -> None:
-    """KernelError where an outside call reads or fills a tensor without elements."""
+    """Raises KernelError if an outside call reads or fills an empty tensor."""
     empty = {t.name for t in (*spec.inputs, *spec.outputs) if is_empty(t)}
     for one in outside:
         if names := empty & {*one.inputs, *one.outputs}:
@@ -130,7 +133,8 @@ def _require_elements(spec: Spec, outside: Sequence[Outside]) -> None:
 
 
 def _copies(spec: Spec) -> dict[str, str]:
-    """Equations that copy a tensor unchanged: their targets alias memory that exists already."""
+    """Equations that copy a tensor unchanged. Their targets become aliases of the existing
+    memory."""
     tensors = facts(spec).tensors
     return {
         e.target: e.value.tensor
@@ -156,16 +160,17 @@ class _Partition:
         outside: Sequence[Outside],
     ):
         self.spec, self.aliases, self.lowers = spec, aliases, lowers
-        self.flat = flat  # the spec without views and dimensions of one element
+        self.flat = flat  # the spec without views and dimensions of size 1
         self.outside, self.stages = outside, stages(flat, outside)
         self.facts = ranged(flat)
         self.place = {e.target: n for n, e in enumerate(ordered(flat))}
         self.seen: dict[Spec, KernelError | None] = {}
-        # By `id` of the equations, which are kept beside it.
+        # By the `id` of each equation. The equations are kept with the step, so that no id is
+        # reused.
         self.steps: dict[tuple[int, ...], tuple[list[Equation], Step]] = {}
         self.outputs = {self.root(t.name) for t in spec.outputs}
         self.terms = Terms(ordered(flat), self.facts, aliases, self.outputs)
-        self.readers: dict[str, set[str]] = {}  # by tensor in memory
+        self.readers: dict[str, set[str]] = {}  # by tensor in memory: the targets that read it
         for e in flat.equations:
             for source in e.sources():
                 self.readers.setdefault(self.root(source), set()).add(e.target)
@@ -173,8 +178,7 @@ class _Partition:
     def network(
         self, ahead: Callable[[Sequence[Spec]], object], takes: Takes | None, choices: Choices
     ) -> Network:
-        """The network: groups whose kernels are refused divided, and all of them in order of
-        stage."""
+        """The network of all groups in order of stage, with refused groups divided."""
         groups: list[Group] = []
         wanted = [
             part for group in self.groups() for part in self.without_reordering(group, choices)
@@ -195,8 +199,11 @@ class _Partition:
         return self.in_place(self.assembled(sorted(groups, key=self.stage)), ahead)
 
     def in_place(self, network: Network, ahead: Callable[[Sequence[Spec]], object]) -> Network:
-        """The network whose concatenations move no data; where some kernel is refused that would do so, as far as
-        that is possible."""
+        """Lets kernels store the operands of concatenations in place, so that concatenations move
+        no data.
+
+        If a kernel is refused that way, only those are stored in place whose kernels lower.
+        """
         wanted = with_parts_in_place(network, lambda _: True)
         new = tuple(k for k in wanted.kernels() if k not in self.seen)
         if not new:
@@ -206,14 +213,14 @@ class _Partition:
         return wanted if done else with_parts_in_place(network, self.lowered)
 
     def whole_chains(self, groups: Sequence[Group]) -> list[tuple[list[int], Group]]:
-        """For each chain of which a kernel can be made: the places of the groups that compute it, and
-        the group that would compute it alone."""
+        """The chains that one kernel could compute: the groups that compute each now, and the
+        single group."""
         found = []
         home = {t: n for n, group in enumerate(groups) for t in group.at}
         for chain in chains(self.flat, self.aliases):
             own = {*chain.members, *chain.after}
             if not all(t in home for t in chain.members):
-                continue  # one that is only seen under another shape
+                continue  # a member is only a view
             members = sorted({home[t] for t in chain.members})
             *before, last = (groups[n] for n in members)
             inside = all(g.targets <= own for g in before)
@@ -234,7 +241,7 @@ class _Partition:
         return ONE + self.kernel(group).spec.name
 
     def chosen(self, group: Group, choices: Choices) -> list[Group]:
-        """A group, or where that is chosen its heavy equation and its epilogue by themselves."""
+        """The group, or, if so chosen, its heavy equation and its epilogue as separate groups."""
         name = self.choice(group)
         if choices.given.get(name, not choices.asked):
             return [group]
@@ -242,14 +249,16 @@ class _Partition:
         return [group] if not parts or choices(name, lambda: True) else parts
 
     def without_reordering(self, group: Group, choices: Choices) -> list[Group]:
-        """A group, or, if not chosen otherwise, a pooling and what puts its results into another order by themselves."""
+        """The group, or a pooling and the permutation of its results as separate groups, unless
+        chosen otherwise."""
         cut = reordering(group, self.facts)
         if cut is None or choices(self.choice(group), lambda: False):
             return [group]
         return self.cut(group, cut)
 
     def cut(self, group: Group, place: int) -> list[Group]:
-        """A group as its equations before a place and those from there on; more groups where these do not join."""
+        """Splits a group at a place. Equations of either half that do not join form further
+        groups."""
         parts: list[Group] = []
         for n, one in enumerate(group.equations):
             e = self.flat.equation(one.target)
@@ -258,8 +267,10 @@ class _Partition:
         return parts
 
     def without_epilogue(self, group: Group) -> list[Group]:
-        """A group as what computes its heavy equation, and then its epilogue; empty where it has no
-        such parts, or where they cannot be lowered."""
+        """Splits a group into its heavy equation with the prologue, and its epilogue.
+
+        Empty if the group has no such parts, or if they cannot be lowered.
+        """
         if group.kind != HEAVY:
             return []
         equations = [self.flat.equation(e.target) for e in group.equations]
@@ -270,15 +281,16 @@ class _Partition:
         return parts if all(map(self.had, parts)) else []
 
     def root(self, tensor: str) -> str:
-        """The tensor in memory whose elements an alias shows; a tensor that is no alias itself."""
+        """The tensor in memory that an alias shows, or the tensor itself if it is no alias."""
         return root(tensor, self.aliases)
 
     def stage(self, group: Group) -> int:
-        """How many outside calls, one after another, must finish before a group runs."""
+        """The number of consecutive outside calls that must finish before a group runs."""
         return self.stages[group.equations[0].target]
 
     def groups(self) -> list[Group]:
-        """The equations in groups; within a stage, each group after those that it needs."""
+        """The groups of the equations. Within a stage each group comes after those that it
+        needs."""
         groups: list[Group] = []
         home: dict[str, int] = {}
         for e in ordered(self.flat):
@@ -308,23 +320,25 @@ class _Partition:
         return side_by_side(left, self.members, self.ready, self.facts)
 
     def members(self, group: Group) -> list[Equation]:
-        """The equations of a group, by the names of the spec."""
+        """The equations of a group, with the names of the spec."""
         return [self.flat.equation(t) for t in group.at]
 
     def ready(self, e: Equation) -> bool:
-        """Whether all that an equation reads is there before any kernel runs."""
+        """Whether everything that an equation reads exists before any kernel runs."""
         computed = {self.root(s) for s in e.sources()} & self.place.keys()
         return not computed and not self.stages[e.target] and not e.accumulate
 
     def placed(self, groups: list[Group], homes: Sequence[int], e: Equation) -> bool:
-        """Whether an equation joins the last group that it reads from. The other maps that it reads
-        join with it where they can; else it joins without them."""
+        """Adds an equation to the last group that it reads from; returns whether it fits.
+
+        The other maps that it reads join the same group where they can.
+        """
         *others, last = homes
         made = groups[last]
         taken: list[int] = []
         for n in others:
             maps = [self.flat.equation(t) for t in groups[n].at]
-            # Moving a map to the last group is legal only where no group in between reads it.
+            # Moving a map to the last group is legal only if no group in between reads it.
             if groups[n].kind == MAP and not self.read(groups[n], groups[n + 1 : last + 1]):
                 wider = beside(made, maps, self.facts)
                 made, taken = (wider, [*taken, n]) if wider else (made, taken)
@@ -333,13 +347,16 @@ class _Partition:
         made.equations.sort(key=lambda one: self.place[one.target])
         groups[last] = made
         for n in taken:
-            # An empty group keeps the numbers of the others valid.
+            # An empty group keeps the numbers of the other groups valid.
             groups[n] = Group(MAP)
         return True
 
     def sharing(self, groups: Sequence[Group], first: int, e: Equation) -> int:
-        """The number of the last group from `first` on that reduces what an equation reduces, and to which it
-        was added; that of a new group where there is none."""
+        """Adds an equation to the last group from `first` on that reduces the same tensor; returns
+        its number.
+
+        Returns the number of a new group if there is none.
+        """
         for n in range(len(groups) - 1, first - 1, -1):
             group = groups[n]
             if group.kind == ROWS and self.stage(group) == self.stages[e.target]:
@@ -349,21 +366,26 @@ class _Partition:
         return len(groups)
 
     def read(self, group: Group, later: Sequence[Group]) -> bool:
-        """Whether some of the groups `later` read what `rasterize` computes."""
+        """Whether one of the groups `later` reads what `group` computes."""
         sources = {self.root(s) for g in later for e in g.equations for s in e.sources()}
         return bool(sources & group.targets)
 
     def join(self, group: Group, e: Equation) -> bool:
-        """Whether an equation was added to a group. A tensor that it reads through an alias must be
-        in memory before, so no group that computes one takes it."""
+        """Adds an equation to a group; returns whether it fits.
+
+        A tensor that the equation reads through a view must already be in memory, so a group that
+        computes that tensor does not take it.
+        """
         shown = {self.root(s) for s in e.sources() if s in self.aliases}
         if shown & group.targets or self.terms.belongs_later(group, e):
             return False
         return joined(group, e, self.facts)
 
     def parts(self, group: Group) -> list[Group]:
-        """A group whose kernel is refused, as several groups that are not; the error where one
-        equation is refused."""
+        """Divides a group whose kernel is refused into groups whose kernels lower.
+
+        Raises the error if the kernel of a single equation is refused.
+        """
         if len(group.equations) == 1 or stepped(self.flat, group.equations[0].target):
             raise self.seen[self.kernel(group).spec] or AssertionError("it lowers")
         made: list[Group] = []
@@ -378,7 +400,7 @@ class _Partition:
         return made
 
     def widened(self, group: Group, e: Equation) -> Group | None:
-        """A group with one more equation, if its kernel is not refused; else None."""
+        """A group with one more equation, or None if its kernel is refused."""
         copy = group.copy()
         reads = any(s in group.targets for s in e.sources())
         return copy if reads and self.join(copy, e) and self.had(copy) else None
@@ -450,11 +472,11 @@ class _Partition:
 
 
 def stages(spec: Spec, outside: Sequence[Outside]) -> dict[str, int]:
-    """By tensor: how many outside calls, one after another, it depends on."""
+    """By tensor: the number of consecutive outside calls that it depends on."""
     found = dict.fromkeys((t.name for t in spec.inputs), 0)
     found |= dict.fromkeys((e.target for e in spec.equations), 0)
     before: dict[str, int] = {}
-    # A call may read what depends on an earlier call, so iterate to a fixed point.
+    # A call can read what depends on an earlier call, so this iterates to a fixed point.
     while outside and before != found:
         before = dict(found)
         for e in ordered(spec):

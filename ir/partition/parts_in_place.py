@@ -1,10 +1,11 @@
-"""Parts in place: kernels store the parts of a concatenation into it, and what reads a part reads it there.
+"""Stores the operands of a concatenation directly into its buffer, and reads them there.
 
 before: a = conv1(x), b = conv2(x), t = cat(a, b), which reads and writes both once more
 after:  t[:, :64] = conv1(x), t[:, 64:] = conv2(x)
 
-Parts that no kernel can store so, such as inputs, are copied there. A part may be a concatenation itself: a block
-whose layers each read all that the layers before them made has one buffer for all of it.
+Operands that no kernel can store so, such as inputs, are copied into the buffer. An operand can
+itself be a concatenation: a dense block, whose layers read the results of all earlier layers, has
+one buffer.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ from ir.partition.slices import as_one, read_from
 from ir.sizes import shape
 from ir.spec import DTYPES, Equation, Number, Part, Read, Spec, Tensor
 
-ALIGNED = 16  # bytes: where parts and their rows begin, so that they are stored in vectors
-# Bytes that are moved no more, for each launch more. By its time model a launch takes an H200 8 us, as long as it
-# reads these bytes.
+ALIGNED = 16  # bytes: alignment of operands and their rows, so that stores are vectorised
+# Bytes of traffic that each additional launch must save. By its time model a launch takes an H200 8
+# us, as long as reading these bytes.
 LEAST = 1 << 25
-FEWEST = 1 << 20  # bytes that are stored no more, where a launch stays: of fewer nothing is gained
-Items = list[Step | Pause]  # of a network, in order
+FEWEST = 1 << 20  # bytes of stores to save where no launch is saved; fewer bring nothing
+Items = list[Step | Pause]  # steps and pauses of a network, in order
 Lowers = Callable[[Spec], bool]
 
 
 def with_parts_in_place(network: Network, lowers: Lowers) -> Network:
-    """A network whose concatenations are stored by the kernels that compute their parts. lowers: whether a kernel
-    can be lowered."""
+    """Lets kernels store the operands of concatenations in place. lowers: whether a kernel can be
+    lowered."""
     items: Items = [item for _, item in network.sequence()]
     from_end, changed = 1, False
-    # The last first, as a part may be a concatenation.
+    # The last concatenation comes first, as an operand can be a concatenation.
     while from_end <= len(items):
         n = len(items) - from_end
         item = items[n]
@@ -49,7 +50,7 @@ def with_parts_in_place(network: Network, lowers: Lowers) -> Network:
 
 
 def _network(network: Network, items: Items) -> Network:
-    """The network of other steps."""
+    """The network with other steps and pauses; unused buffers are dropped."""
     steps = tuple(s for s in items if isinstance(s, Step))
     before = [sum(isinstance(s, Step) for s in items[:n]) for n in range(len(items))]
     pauses = tuple(
@@ -66,7 +67,7 @@ def _network(network: Network, items: Items) -> Network:
 
 @dataclass(frozen=True, slots=True)
 class _Join:
-    """What a step concatenates and stores."""
+    """The concatenation that a step computes from its inputs and stores."""
 
     step: Step
     equation: Equation
@@ -75,7 +76,7 @@ class _Join:
 
     @staticmethod
     def of(step: Step) -> _Join | None:
-        """Of a step that does so with inputs; None for another one."""
+        """The concatenation of a step; None if it has none."""
         stored = {t.name: t for t in step.spec.outputs}
         given = {t.name: t for t in step.spec.inputs}
         for e in step.spec.equations:
@@ -86,26 +87,31 @@ class _Join:
 
     @property
     def target(self) -> Tensor:
-        """The concatenation."""
+        """The concatenation, as an output of the step's spec."""
         return next(t for t in self.step.spec.outputs if t.name == self.equation.target)
 
     @property
     def buffer(self) -> str:
-        """What it is stored to."""
+        """The buffer that the concatenation is stored to."""
         return self.step.outputs[self.step.spec.outputs.index(self.target)]
 
     @property
     def whole(self) -> Part | None:
-        """Where it begins along its dimension, and how long that is; None where it is itself a part along another
-        one."""
+        """The part of the buffer that the concatenation covers.
+
+        None if the concatenation is itself a part along another dimension.
+        """
         own = self.target.part
         if own is None:
             return Part(self.dim, 0, shape(self.target, {})[self.dim])
         return own if own.axis == self.dim else None
 
     def place(self, part: JoinPart, tensor: Tensor, whole: Part) -> Part | None:
-        """The place of a tensor of the part's elements, in its own shape, if its rows begin where vectors do; None
-        where its shape does not tell the rows of the concatenation."""
+        """The place of an operand in the buffer, in the shape of `tensor`.
+
+        None if its rows are not aligned, or if its shape does not contain the rows of the
+        concatenation.
+        """
         sizes, own = shape(self.target, {}), shape(tensor, {})
         rows, inner = prod(sizes[: self.dim]), prod(sizes[self.dim + 1 :])
         first, pitch = (whole.first + part.start) * inner, whole.whole * inner
@@ -120,18 +126,20 @@ class _Join:
 
 
 class _InPlace:
-    """The rewriting of one concatenation of a network."""
+    """The rewrite of one concatenation of a network."""
 
     def __init__(self, network: Network, items: Items, at: int, join: _Join, lowers: Lowers):
         self.network, self.items, self.at = network, items, at
         self.join, self.lowers = join, lowers
         self.buffers = {b.name: b for b in network.buffers}
         names = [t.name for t in join.step.spec.inputs]
-        self.holds = dict(zip(names, join.step.inputs, strict=True))  # by the names of the join
-        self.rest = len(join.step.spec.equations) > 1  # whether the step does something else, too
+        # by input name of the concatenating spec: the buffer
+        self.holds = dict(zip(names, join.step.inputs, strict=True))
+        # whether the step computes something else, too
+        self.rest = len(join.step.spec.equations) > 1
 
     def made(self) -> Items | None:
-        """The items with it; None where that is no gain."""
+        """The rewritten items; None if that does not pay."""
         whole = self.join.whole
         if whole is None:
             return None
@@ -147,7 +155,8 @@ class _InPlace:
             return None
         if not all(self.lowers(step.spec) for step in (*copies, *([last] if last else []))):
             return None
-        # What reads the concatenation's beginning before its end is there reads the copies, too.
+        # If a step reads the start of the buffer before its end is stored, later steps read the
+        # copies, too.
         early = any(self.join.buffer in _read(s) for s in items[: self.at])
         items[self.at : self.at + 1] = [*([] if early else copies), *([last] if last else [])]
         for run, step in zip(runs, copies, strict=True) if early else ():
@@ -155,8 +164,11 @@ class _InPlace:
         return items
 
     def _copied(self, items: Items, run: Sequence[JoinPart], copy: Step, whole: Part) -> Items:
-        """The items with a copy as soon as it can be made. What concatenates its parts with others that are stored in place
-        reads them there."""
+        """Inserts a copy as early as possible.
+
+        Steps after it that concatenate the copied operands with operands in place read them in the
+        buffer.
+        """
         filled = (n for n, s in enumerate(items) if set(s.outputs) & set(copy.inputs))
         first = max(filled, default=-1) + 1
         made = list(items[:first])
@@ -170,7 +182,7 @@ class _InPlace:
         return [*made[:first], copy, *made[first:]]
 
     def _gains(self, stored: Sequence[JoinPart], copies: int) -> bool:
-        """Whether fewer bytes are moved, for the launches that are more."""
+        """Whether the saved traffic is worth the additional launches."""
         own = sum(map(self._bytes, stored))
         left = sum(map(self._bytes, self.join.parts)) - own
         if self.rest:
@@ -182,7 +194,8 @@ class _InPlace:
         return DTYPES[b.dtype] * prod(b.shape)
 
     def _stored(self, items: Items, part: JoinPart, whole: Part) -> Items | None:
-        """The items of which one stores a part in place, and others read it there; None where they cannot."""
+        """Stores one operand in place and lets all its readers read it there; None if one of them
+        cannot."""
         name = self.holds[part.tensor]
         uses = [n for n, s in enumerate(items) if name in (*s.outputs, *_read(s))]
         again = [p for p in self.join.parts if self.holds[p.tensor] == name]
@@ -206,14 +219,14 @@ class _InPlace:
         return made
 
     def _is_between(self, name: str) -> bool:
-        """Whether a buffer is between steps, of which one stores all of it."""
+        """Whether a buffer is an intermediate that exactly one step stores whole."""
         writers = [s for s in self.items if isinstance(s, Step) and name in s.outputs]
         returned = {output for output, _ in self.network.outputs}
         whole = len(writers) == 1 and _tensor(writers[0], name).part is None
         return whole and self.buffers[name].role == "between" and name not in returned
 
     def _storing(self, step: Step, name: str, part: JoinPart, whole: Part) -> Step | None:
-        """The step that computes a part as one that stores it in place; None where it cannot."""
+        """Lets the step that computes an operand store it in place; None if it cannot."""
         tensor = _tensor(step, name)
         place = self.join.place(part, tensor, whole)
         if place is None or tensor.dtype != self.join.target.dtype:
@@ -223,7 +236,7 @@ class _InPlace:
         return Step(_renamed(replace(step.spec, outputs=outputs)), step.inputs, names)
 
     def _reading(self, step: Step, name: str, part: JoinPart, whole: Part) -> Step | None:
-        """A step that reads a part as one that reads it in place; None where it cannot."""
+        """Lets a step that reads an operand read it in place; None if it cannot."""
         buffer, spec = self.join.buffer, step.spec
         if step.inputs.count(name) != 1:
             return None
@@ -242,7 +255,7 @@ class _InPlace:
         return Step(_renamed(found), tuple(names), step.outputs)
 
     def _copy(self, run: Sequence[JoinPart], whole: Part) -> Step:
-        """The step that copies parts that follow each other."""
+        """The step that copies contiguous operands into the buffer."""
         spec, dim, first, e = self.join.step.spec, self.join.dim, run[0].start, self.join.equation
         parts = [replace(p, start=p.start - first, end=p.end - first) for p in run]
         value = joined(e.at, dim, parts) if len(run) > 1 else Read(run[0].tensor, e.at)
@@ -261,7 +274,10 @@ class _InPlace:
         return Step(_renamed(made), names, (self.join.buffer,))
 
     def _last(self, whole: Part) -> Step | None:
-        """What the step does beside the concatenation, which it reads; None where it cannot be read in place."""
+        """What the step computes besides the concatenation, which it then reads from the buffer.
+
+        None if nothing reads the concatenation, or if it cannot be read in place.
+        """
         step, target = self.join.step, self.join.target
         spec, kept = step.spec, [n for n, t in enumerate(step.spec.outputs) if t != target]
         equations = tuple(e for e in spec.equations if e != self.join.equation)
@@ -300,7 +316,7 @@ def _read(item: Step | Pause) -> tuple[str, ...]:
 
 
 def _runs(parts: Sequence[JoinPart], stored: Sequence[JoinPart]) -> Iterator[list[JoinPart]]:
-    """The parts that are not stored in place, those together that follow each other."""
+    """The operands that are not stored in place, grouped into contiguous runs."""
     run: list[JoinPart] = []
     for part in parts:
         if part not in stored:

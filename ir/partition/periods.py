@@ -1,12 +1,12 @@
-"""Periods: what reads elements of several phases, one phase after the other, has an index for the period and one for the phase.
+"""Splits an index that interleaves phases into an index of the period and one of the phase.
 
 before: y[b, o, j] = tanh(c[b, j % 2 * O + o, j // 2]), z[b, o, j] = y[b, o, j] * s[o]
 after:  y_phases[b, o, u, r] = tanh(c[b, r * O + o, u]), z_phases[b, o, u, r] = y_phases[b, o, u, r] * s[o]
         y[b, o, j] = y_phases[b, o, j // 2, j % 2], z[b, o, j] = z_phases[b, o, j // 2, j % 2]
 
-`y` and `z` show the memory of `y_phases` and `z_phases`. So do the results of a transposed convolution, which are the
-channels of an ordinary one (`frontends/aten/convolution.py`). A program then loads contiguous elements, for each
-phase, and interleaves them in what it stores.
+`y` and `z` are views of `y_phases` and `z_phases`. Transposed convolutions interleave their results
+so: these are the channels of an ordinary convolution (`frontends/aten/convolution.py`). A thread
+block then loads contiguous elements of each phase, and interleaves them in its stores.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ from ir.verify import facts
 from ir.visit import pruned, rebuilt
 
 MOST_PHASES = 8  # of a dimension
-LEAST = 1 << 20  # elements of a tensor from which on a pass over it takes longer than a launch
+LEAST = 1 << 20  # elements of a tensor above which a pass over it takes longer than a launch
 
 
 def with_periods_apart(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
-    """A literal spec with an index for each phase, and its aliases: tensors that show another's memory."""
+    """Splits such indices of a literal spec; returns the spec and its aliases.
+
+    aliases: by view, the tensor whose memory it shows.
+    """
     found = dict(aliases)
     for e in spec.equations:
         if e.target in found:
@@ -46,18 +49,22 @@ def with_periods_apart(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, di
 
 @dataclass(slots=True)
 class _Periods:
-    """An equation that reads elements of phases, and what is computed of it."""
+    """An equation that reads interleaved phases, and the pointwise equations that depend on it."""
 
     before: Spec
     aliases: Mapping[str, str]
     shapes: dict[str, tuple[int, ...]] = field(init=False)
     taken: set[str] = field(init=False)
     fixed: set[str] = field(init=False)
-    strides: dict[str, tuple[int, ...]] = field(default_factory=dict)  # by tensor and dimension
-    named: dict[str, str] = field(default_factory=dict)  # what a tensor is called with phases apart
-    made: dict[str, list[Equation]] = field(default_factory=dict)  # instead of that of a target
-    shown: dict[str, str] = field(default_factory=dict)  # aliases
-    views: list[Equation] = field(default_factory=list)  # that show what is read
+    # by tensor: the number of phases of each dimension
+    strides: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    # by tensor: the name of its version with split phases
+    named: dict[str, str] = field(default_factory=dict)
+    # by target: the equations that replace its equation
+    made: dict[str, list[Equation]] = field(default_factory=dict)
+    shown: dict[str, str] = field(default_factory=dict)  # by new view: the tensor that it shows
+    # views of the tensors that the current equation reads
+    views: list[Equation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         spec = self.before
@@ -66,7 +73,7 @@ class _Periods:
         self.fixed = {*self.aliases, *(t for r in recurrences(spec) for t in r.targets)}
 
     def begun(self, e: Equation) -> bool:
-        """Whether an equation reads a large tensor by phases, and was taken."""
+        """Whether an equation reads a large tensor by phases; if so, takes it."""
         if not self._able(e) or prod(self.shapes[e.target]) < LEAST or not is_pointwise(e.value):
             return False
         if not any(_phase_of_channels(p) for r in e.reads() for p in r.at):
@@ -83,7 +90,7 @@ class _Periods:
         return True
 
     def go_on(self, first: Equation) -> None:
-        """Takes what is computed of an equation, element by element."""
+        """Takes the pointwise equations that depend on the first one."""
         for e in self.before.equations:
             reads = [r for r in e.reads() if r.tensor in self.strides]
             if e is first or not reads or not self._able(e):
@@ -100,9 +107,12 @@ class _Periods:
                 self._take(e, {i: s for i, s in strides.items() if s > 1})
 
     def waits(self) -> bool:
-        """Whether a reduction that could compute what it reduces, would have to read it instead. One over channels of all
-        phases, in one kernel, took 1240 us of 1.1 GB on an H100; with what puts them between each other in it, two kernels
-        of that problem took 998 us on an H200, and 1255 us so."""
+        """Whether a reduction would have to read from memory what it could compute as its prologue.
+
+        A kernel that reduces over the channels of all phases took 1240 us for 1.1 GB on an H100. On
+        an H200 two kernels of that problem took 998 us if the reduction interleaves the phases
+        itself, and 1255 us with this rewrite.
+        """
         return any(
             isinstance(e.value, Reduce) and not windowed(e)
             for e in self.before.equations
@@ -110,13 +120,18 @@ class _Periods:
         )
 
     def spec(self) -> Spec:
-        """The spec with phases apart."""
+        """The spec with split phases."""
         made = (one for e in self.before.equations for one in self.made.get(e.target, [e]))
         return pruned(replace(self.before, equations=tuple(made)))
 
     def _seen(self, read: Read, extents: Mapping[str, int]) -> Read | None:
-        """A read of a tensor whose channels of all phases are one dimension, as one of a dimension of phases and one of
-        channels; None of another tensor. extents: of indices."""
+        """Rewrites a read whose channel dimension contains the phases to a view that separates the
+        two.
+
+        None for other reads.
+
+        extents: the number of values of each index.
+        """
         sizes = self.shapes[read.tensor]
         for d, position in enumerate(read.at):
             if (found := _phase_of_channels(position)) is None:
@@ -139,7 +154,7 @@ class _Periods:
         return own and is_plain(e) and is_pointwise(e.value)
 
     def _take(self, e: Equation, strides: Mapping[str, int]) -> None:
-        """Has an equation computed with phases apart. strides: of its indices that have phases."""
+        """Computes an equation with split phases. strides: by index of it, the number of phases."""
         target = fresh(f"{e.target}_phases", self.taken)
         ranges = facts(self.before).ranges
         extents = {i: number(ranges[i].high, {}) for i in e.indices}
@@ -170,7 +185,7 @@ class _Periods:
         self.named[e.target], self.shown[e.target] = target, target
 
     def _apart(self, expr: Expr, own: Mapping[str, _Split], extents: Mapping[str, int]) -> Expr:
-        """An expression over places and phases."""
+        """Rewrites an expression in terms of periods and phases."""
 
         def apart(part: Expr) -> Expr:
             return self._apart(part, own, extents)
@@ -191,19 +206,19 @@ class _Periods:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """What is there instead of one index."""
+    """The two indices that replace an interleaved index."""
 
     place: Index
     phase: Index
-    places: int  # how many
+    places: int  # number of periods
     phases: int
 
     def whole(self) -> Expr:
-        """The index."""
+        """The original index."""
         return Apply("add", (Apply("mul", (self.place, Number(self.phases))), self.phase))
 
     def part(self, function: str, shift: int) -> Expr:
-        """The remainder or the quotient of the index and a shift by the count of phases."""
+        """The quotient or remainder of the index plus a shift, divided by the number of phases."""
         if not shift:
             return self.phase if function == "mod" else self.place
         of = Apply("add", (self.phase, Number(shift)))
@@ -212,7 +227,7 @@ class _Split:
 
 
 def _split(positions: tuple[Expr, ...], own: Mapping[str, _Split]) -> Iterator[Expr]:
-    """Positions with two for each index that has phases."""
+    """Replaces each interleaved index among positions by its period and its phase."""
     for p in positions:
         if isinstance(p, Index) and p.name in own:
             yield from (own[p.name].place, own[p.name].phase)
@@ -221,7 +236,11 @@ def _split(positions: tuple[Expr, ...], own: Mapping[str, _Split]) -> Iterator[E
 
 
 def _phase_of_channels(position: Expr) -> tuple[Expr, int, str] | None:
-    """The phase that a position is one of the channels of, how many these are, and their index; None of another one."""
+    """Matches a position `phase * channels + channel`: the phase, the number of channels, and their
+    index.
+
+    None for other positions.
+    """
     match position:
         case Apply("add", (Apply("mul", (phase, Number(each))), Index(own))) if [
             *_phases_of(phase)
@@ -231,7 +250,7 @@ def _phase_of_channels(position: Expr) -> tuple[Expr, int, str] | None:
 
 
 def _phases_of(position: Expr) -> Iterator[tuple[str, int]]:
-    """The indices of whose remainders a position is made, and by what they are divided."""
+    """The indices whose remainders occur in a position, each with the divisor."""
     for node in position.walk():
         match node:
             case Apply("mod", (of, Number(stride))) if stride > 1 and (found := _shifted(of)):
@@ -239,7 +258,7 @@ def _phases_of(position: Expr) -> Iterator[tuple[str, int]]:
 
 
 def _shifted(expr: Expr) -> tuple[str, int] | None:
-    """The index and the number that a position is the sum of."""
+    """Matches a position `index + number`."""
     match expr:
         case Index(name):
             return name, 0

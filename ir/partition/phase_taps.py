@@ -1,13 +1,14 @@
-"""Taps of phases: a transposed convolution sums the taps that each phase has.
+"""Limits the filter taps that a transposed convolution sums to those that each phase has.
 
-With a stride of 2 and a kernel of 3, phase 0 has one tap and phase 1 has two, so the filter of phase 0 has a zero:
+With a stride of 2 and a kernel of 3, phase 0 has one tap and phase 1 has two, so the filter of
+phase 0 has a zero:
 
 before: w[q, n, k] = pad(v[k, q % O, 1 + q // O - n * 2], 0.0)
         c[b, q, i] = sum(x[b, k, i + n] * w[q, n, k], k, n)
 after:  c[b, q, i] = sum(x[b, k, i + n] * w[q, n, k], k, n=range(0, q // O + 1))
 
-Of three dimensions 27 taps are left of 64. Only zeros are left out, and products with an infinite x, which would be NaN
-in a phase that has no such tap.
+In three dimensions 27 taps are left of 64. Only products with zeros are left out. For an infinite x
+such a product would be NaN, in a phase that has no such tap.
 """
 
 from __future__ import annotations
@@ -25,26 +26,27 @@ from ir.sizes import value as number
 from ir.spec import Apply, Cast, Equation, Expr, Index, Number, Range, Read, Spec
 from ir.verify import facts
 
-TILE = 128  # channels that a program has at least, all of one phase
-MOST = 2048  # channels that are looked at
+TILE = 128  # least number of channels of a thread block's tile, all of one phase
+MOST = 2048  # most channels that are examined
 
 Run = tuple[int, int]  # the first tap and the one after the last
 Span = tuple[int, int]  # the least and the greatest value
 
 
 def with_taps_of_phases(spec: Spec) -> Spec:
-    """A literal spec whose convolutions sum only taps that are not zero in all of a phase."""
+    """Limits the sums of a literal spec's convolutions to the taps that are not zero in all of a
+    phase."""
     zeros = _Zeros(spec)
     return _valued(spec, [_limited(spec, e, zeros) for e in spec.equations])
 
 
 def with_whole_tiles(spec: Spec) -> Spec:
-    """The spec without such ranges where phases are channels that lie too close for a tile of each."""
+    """Drops such ranges where the channels of a phase are too few to fill a tile."""
     return _valued(spec, [_coarse(e) for e in spec.equations])
 
 
 def _valued(spec: Spec, values: Sequence[Expr]) -> Spec:
-    """The spec with other right sides; itself where they are its own."""
+    """The spec with other right sides; the same spec if they are unchanged."""
     pairs = list(zip(spec.equations, values, strict=True))
     if all(e.value is value for e, value in pairs):
         return spec
@@ -73,7 +75,7 @@ def _limited(spec: Spec, e: Equation, zeros: _Zeros) -> Expr:
 
 
 def _with(e: Equation, found: Sequence[Range]) -> Expr:
-    """The sum over some ranges, which stand after what is summed whole."""
+    """The sum with some ranges; limited indices come after the others."""
     if not found:
         return e.value
     limited = {r.index for r in found}
@@ -83,7 +85,10 @@ def _with(e: Equation, found: Sequence[Range]) -> Expr:
 
 
 def _bounds(index: str, runs: Sequence[Run | None], count: int) -> tuple[Expr, Expr] | None:
-    """The range of the taps of a channel; None where it has all of them, or no such range."""
+    """The range of taps as an expression of the channel.
+
+    None if every channel has all taps, or if no such expression exists.
+    """
     kept = [r for r in runs if r is not None]
     if len(kept) < len(runs) or all(r == (0, count) for r in kept):
         return None
@@ -106,7 +111,7 @@ def _bounds(index: str, runs: Sequence[Run | None], count: int) -> tuple[Expr, E
 
 
 def _end(phase: Expr, ends: Sequence[int], always: int) -> Expr | None:
-    """An end of ranges by phase, as an expression; None where it is no phase and a number."""
+    """One end of the ranges by phase, as a number or as `phase + number`; None if it is neither."""
     if all(end == always for end in ends):
         return Number(always)
     first = ends[0]
@@ -130,7 +135,7 @@ def _coarse(e: Equation) -> Expr:
 
 
 def _channels(expr: Expr) -> int:
-    """How many channels after another have the same bound."""
+    """The number of consecutive channels with the same bound."""
     found = [
         int(n.args[1].value)
         for n in expr.walk()
@@ -141,13 +146,13 @@ def _channels(expr: Expr) -> int:
 
 @dataclass(slots=True)
 class _Zeros:
-    """Where tensors are zero because all that they show lies outside of another."""
+    """Finds where tensors are zero because they show only the padding of another tensor."""
 
     spec: Spec
     equations: Mapping[str, Equation] = field(init=False)
     shapes: Mapping[str, tuple[int, ...]] = field(init=False)
     extents: Mapping[str, int] = field(init=False)
-    shown: dict[str, Read | None] = field(default_factory=dict)  # by tensor: what it shows
+    shown: dict[str, Read | None] = field(default_factory=dict)  # by tensor: the read that it shows
 
     def __post_init__(self) -> None:
         known, equations = facts(self.spec), self.spec.equations
@@ -158,19 +163,19 @@ class _Zeros:
         }
 
     def has_any(self, tensor: str) -> bool:
-        """Whether a tensor shows something with zeros around it."""
+        """Whether a tensor shows a zero-padded read, directly or through others."""
         read = self._of(tensor)
         return read is not None and (read.pad == 0 or self.has_any(read.tensor))
 
     def run(self, w: Read, at: Mapping[str, int], tap: str, count: int) -> Run | None:
-        """The taps that may not be zero at some index of a filter; None where they are not one run."""
+        """The taps that can be nonzero at some filter indices; None if they are not contiguous."""
         own = {i: (n, n) for i, n in at.items()}
         left = [n for n in range(count) if not self._zero(w, {**own, tap: (n, n)})]
         run = (left[0], left[-1] + 1) if left else None
         return run if run and run[1] - run[0] == len(left) else None
 
     def _of(self, tensor: str) -> Read | None:
-        """What a tensor shows, perhaps in another dtype; None where it is computed, or an input."""
+        """The read that a tensor shows, up to a cast; None for inputs and computed tensors."""
         if tensor not in self.shown:
             e = self.equations.get(tensor)
             value = e.value if e else None
@@ -182,7 +187,7 @@ class _Zeros:
         return self.shown[tensor]
 
     def _zero(self, read: Read, at: Mapping[str, Span]) -> bool:
-        """Whether what is read is zero at some indices, whatever the others are."""
+        """Whether a read is zero at the given indices, whatever the other indices are."""
         places = [self._span(p, at) for p in read.at]
         sizes = self.shapes[read.tensor]
         if read.pad is not None and any(
@@ -196,7 +201,7 @@ class _Zeros:
         return self._zero(inner, {i: p for i, p in own if p is not None})
 
     def _span(self, expr: Expr, at: Mapping[str, Span]) -> Span | None:
-        """The least and the greatest value of a position; None where they are not known."""
+        """The least and the greatest value of a position; None if they are unknown."""
         match expr:
             case Number(int(value)):
                 return value, value

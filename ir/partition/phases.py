@@ -1,7 +1,7 @@
-"""Phases apart: what reduces the results of a transposed convolution reduces each phase by itself.
+"""Reduces the results of a transposed convolution phase by phase, before they are interleaved.
 
-A transposed convolution with a stride is one convolution whose channels are its phases; what reads it puts them
-between each other:
+A transposed convolution with a stride is one convolution whose channels contain the phases. Its
+reader interleaves them:
 
 before: c[b, q, i, j] = sum(x[b, k, i + r, j + s] * w[q, r, s, k], k, r, s)
         y[b, o, i, j] = tanh(c[b, (i % 2 * 2 + j % 2) * O + o, i // 2, j // 2]), m[b, i, j] = min(y[b, o, i, j], o)
@@ -9,8 +9,8 @@ after:  c[b, p, o, i, j] = sum(x[b, k, i + r, j + s] * w_apart[p, o, r, s, k], k
         y_apart[b, p, o, i, j] = tanh(c[b, p, o, i, j]), m_apart[b, p, i, j] = min(y_apart[b, p, o, i, j], o)
         m[b, i, j] = m_apart[b, i % 2 * 2 + j % 2, i // 2, j // 2]
 
-`w_apart` shows the memory of `w`. So the reduction can be in the kernel of the convolution, and only what it leaves is
-put between each other. A sum over all positions needs no order of them at all.
+`w_apart` is a view of `w`. The reduction can then be part of the convolution's kernel, and only its
+result is interleaved. A sum over all pixels needs no interleaving at all.
 """
 
 from __future__ import annotations
@@ -32,13 +32,18 @@ from ir.verify import facts
 from ir.visit import pruned, rebuilt, reindexed, renamed
 
 ORDERLESS = ("sum", "max", "min")
-CHANNEL = -1  # the role of a dimension; those before it are below, places are from 0 on
+# role of the channel dimension; the dimensions before it have lower roles, pixel dimensions roles
+# from 0 on
+CHANNEL = -1
 
 _T = TypeVar("_T")
 
 
 def with_phases_apart(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
-    """A literal spec with such reductions of each phase, and its aliases: tensors that show another's memory."""
+    """Splits the phases of such reductions of a literal spec; returns the spec and its aliases.
+
+    aliases: by view, the tensor whose memory it shows.
+    """
     found = dict(aliases)
     for e in spec.equations:
         if e.target in found or e.accumulate or not is_plain(e):
@@ -52,27 +57,28 @@ def with_phases_apart(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dic
 
 @dataclass(frozen=True, slots=True)
 class _Between:
-    """How the equation that reads a convolution puts phases between each other."""
+    """How a read of a convolution interleaves the phases."""
 
     read: Read
-    at: tuple[Index, ...]  # its indices in the order of the dimensions of what is read
-    channel: int  # the dimension of channels
-    channels: int  # of a phase
-    phase: Expr  # over the indices of places
+    at: tuple[Index, ...]  # the reader's indices in the order of the dimensions of the tensor read
+    channel: int  # the channel dimension
+    channels: int  # number of channels of a phase
+    phase: Expr  # over the pixel indices
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The indices of places."""
+        """The pixel indices."""
         return tuple(i.name for i in self.at[self.channel + 1 :])
 
     def places(self, names: Mapping[str, Expr]) -> tuple[Expr, tuple[Expr, ...]]:
-        """The phase, and the places in it, of other indices."""
+        """The phase and the pixel within it, in terms of other indices."""
         places = self.read.at[self.channel + 1 :]
         return renamed(self.phase, names), tuple(renamed(p, names) for p in places)
 
 
 def _phases(spec: Spec, e: Equation, aliases: Mapping[str, str]) -> _Phases | None:
-    """A convolution whose channels are phases, and what can be computed of it; None for other equations."""
+    """A convolution whose channels contain phases, with the equations over it; None for other
+    equations."""
     parts = convolution_parts(e)
     kept = {t.name for t in spec.outputs} | {*aliases.values()}
     readers = [f for f in spec.equations if e.target in f.sources()]
@@ -98,7 +104,7 @@ def _phases(spec: Spec, e: Equation, aliases: Mapping[str, str]) -> _Phases | No
 
 
 def _between(read: Read, channel: int, known: Facts) -> _Between | None:
-    """None where a read does not put phases between each other."""
+    """None if a read does not interleave phases."""
     match read.at[channel]:
         case Apply("add", (Apply("mul", (phase, Number(each))), Index() as own)):
             pass
@@ -119,7 +125,8 @@ def _between(read: Read, channel: int, known: Facts) -> _Between | None:
 
 @dataclass(slots=True)
 class _Phases:
-    """A convolution whose channels are phases, and what is computed of each phase by itself."""
+    """A convolution whose channels contain phases, and the equations that each phase can compute
+    alone."""
 
     before: Spec
     convolution: Equation
@@ -127,10 +134,13 @@ class _Phases:
     between: _Between
     shapes: Mapping[str, tuple[int, ...]]
     aliases: Mapping[str, str]
-    pays: bool = False  # whether a reduction is among it that a tile of results can make
-    shown: dict[str, str] = field(default_factory=dict)  # aliases that it needs
-    roles: dict[str, tuple[int, ...]] = field(default_factory=dict)  # by tensor with phases apart
-    # Instead of the equation of a target
+    # whether one of these equations is a reduction that a tile of results can compute
+    pays: bool = False
+    # by view that the rewrite adds: the tensor that it shows
+    shown: dict[str, str] = field(default_factory=dict)
+    # by tensor with split phases: the role of each dimension
+    roles: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    # By target: the equations that replace its equation.
     made: dict[str, list[Equation]] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
 
@@ -142,16 +152,16 @@ class _Phases:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Of the places of a phase."""
+        """The pixel extents of a phase."""
         return self.shapes[self.convolution.target][self.between.channel + 1 :]
 
     @property
     def count(self) -> int:
-        """Of phases."""
+        """The number of phases."""
         return self.shapes[self.convolution.target][self.between.channel] // self.between.channels
 
     def take(self, e: Equation) -> None:
-        """Has an equation computed of each phase by itself, where that is possible."""
+        """Computes an equation phase by phase, if that is possible."""
         names = self._names(e)
         reduced = set(e.reduced)
         if names is None or not self._alike(e, names):
@@ -174,20 +184,21 @@ class _Phases:
                 self._move(e, names)
 
     def stays_large(self) -> bool:
-        """Whether something of all channels and places is put together, which its readers can do as well."""
+        """Whether a tensor of all channels and pixels is interleaved; its readers can do that
+        themselves."""
         outputs = {t.name for t in self.before.outputs}
         read = {s for e in self.before.equations if e.target not in self.made for s in e.sources()}
         full = self.roles[self.convolution.target]
         return any(self.roles.get(t) == full for t in self.made if t in outputs | read)
 
     def periodic(self) -> bool:
-        """Whether results are whole periods of phases."""
+        """Whether the extents of the results are whole multiples of the phases."""
         ranges = facts(self.before).ranges
         sizes = [number(ranges[i].high, {}) for i in self.between.names]
         return self._periodic(sizes)
 
     def spec(self) -> Spec:
-        """The spec with phases apart."""
+        """The spec with split phases."""
         made: list[Equation] = []
         for e in self.before.equations:
             if e.target == self.convolution.target:
@@ -198,7 +209,8 @@ class _Phases:
         return pruned(through_views(spec, {**self.aliases, **self.shown}))
 
     def _names(self, e: Equation) -> dict[str, int] | None:
-        """The roles of the indices that an equation reads phases by; None where it reads them otherwise."""
+        """By index of an equation that it reads phases by: the role. None if it reads them
+        otherwise."""
         names: dict[str, int] = {}
         for read in e.reads():
             if read.tensor not in self.roles:
@@ -216,7 +228,8 @@ class _Phases:
         return names if len(set(names.values())) == len(names) else None
 
     def _alike(self, e: Equation, names: Mapping[str, int]) -> bool:
-        """Whether an equation computes the same at all places, but of what it reads of phases."""
+        """Whether an equation depends on the pixel only through the tensors with phases that it
+        reads."""
 
         def plain(expr: Expr) -> bool:
             if isinstance(expr, Read) and expr.tensor in self.roles:
@@ -230,11 +243,11 @@ class _Phases:
         return is_pointwise(e.value) and plain(e.value)
 
     def _move(self, e: Equation, names: Mapping[str, int]) -> None:
-        """Has an equation computed with phases apart, and what it computed put together of that."""
+        """Computes an equation with split phases, and interleaves its result."""
         left = tuple(names[i] for i in e.indices)
         apart = any(r >= 0 for r in left)
         target = fresh(f"{e.target}_apart", self.taken) if apart else e.target
-        # An index runs over one range, which is another one here.
+        # An index has one range in all equations, and these have other ranges.
         own = {i: fresh(f"{target}_{n}", self.taken) for n, i in enumerate(names)}
         phase = fresh(f"{target}_phase", self.taken)
 
@@ -271,7 +284,7 @@ class _Phases:
         self.made[e.target] = [first, self._together(e, left, target)]
 
     def _together(self, e: Equation, roles: tuple[int, ...], apart: str) -> Equation:
-        """The equation of a tensor whose phases are put between each other."""
+        """The equation that interleaves the phases of a tensor."""
         index = {
             self.between.names[r]: Index(i) for i, r in zip(e.indices, roles, strict=True) if r >= 0
         }
@@ -281,11 +294,11 @@ class _Phases:
         return replace(e, value=Read(apart, _with(roles, at, phase)), sizes=sizes)
 
     def _named(self, tensor: str) -> str:
-        """What a tensor is called with phases apart."""
+        """The name of a tensor's version with split phases."""
         return tensor if tensor == self.convolution.target else self.made[tensor][0].target
 
     def _range(self, index: str, names: Mapping[str, int]) -> Range:
-        """What an index that is reduced runs over: one without a role over phases."""
+        """The range of a reduced index; an index without a role is the phase."""
         role = names.get(index)
         size = (
             self.count
@@ -297,19 +310,19 @@ class _Phases:
         return Range(index, Number(0), Number(size))
 
     def _each_once(self, e: Equation, names: Mapping[str, int]) -> bool:
-        """Whether each place of each phase is read once."""
+        """Whether each pixel of each phase is read exactly once."""
         ranges = facts(self.before).ranges
         found = {r: number(ranges[i].high, {}) for i, r in names.items() if r >= 0}
         return self._periodic([found[r] for r in range(len(self.extents))])
 
     def _periodic(self, sizes: list[int]) -> bool:
-        """Whether results of these sizes are whole periods of phases."""
+        """Whether extents are whole multiples of the phases."""
         if any(n % u for n, u in zip(sizes, self.extents, strict=True)):
             return False
         return self._strided(sizes, [n // u for n, u in zip(sizes, self.extents, strict=True)])
 
     def _strided(self, sizes: list[int], strides: list[int]) -> bool:
-        """Whether along each dimension the phases come again after so many results, each as often."""
+        """Whether the phases repeat along each dimension with its stride, each equally often."""
         if not _separate(self.between.phase):
             return False
 
@@ -328,7 +341,8 @@ class _Phases:
         return first == 0 and every == set(range(self.count))
 
     def _split(self) -> list[Equation]:
-        """The convolution with phases apart from channels, and the filter that it reads."""
+        """The convolution with separate phase and channel indices, and the view of the filter that
+        it reads."""
         e, channel = self.convolution, self.between.channel
         index, phase = e.indices[channel], fresh("phase", self.taken)
         own = self.filter.at.index(Index(index))
@@ -342,7 +356,7 @@ class _Phases:
             if expr == self.filter:
                 places = self.filter.at
                 return Read(name, (*places[:own], Index(phase), *places[own:]))
-            match expr:  # what bounds taps by a channel
+            match expr:  # the bound of a tap range by channel
                 case Apply("floordiv", (Index(i), Number(by))) if i == index:
                     each = by // self.between.channels
                     return (
@@ -360,7 +374,7 @@ class _Phases:
 
 
 def _with(roles: tuple[int, ...], at: tuple[_T, ...], phase: _T) -> tuple[_T, ...]:
-    """Positions with a phase before those of channels and places."""
+    """Inserts the phase before the channel and pixel positions."""
     first = next(n for n, r in enumerate(roles) if r >= CHANNEL)
     return (*at[:first], phase, *at[first:])
 

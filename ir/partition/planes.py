@@ -1,8 +1,8 @@
-"""Padded planes: images with zeros stored between their rows and between them, so that pixels are one index.
+"""Zero-padded images stored as planes, so that one flat index covers all pixels.
 
-An image of H x W pixels has W + beside places a row, and H + below rows: windows that reach that far beyond a border
-read zeros of the image's own, or of the image before. So what a convolution reads at one tap, of any pixels one after
-another, is one piece of memory.
+A plane has W + beside positions a row and H + below rows for an image of H x W pixels. A window
+that reaches beyond a border reads zeros of its own image or of the previous one. So what a
+convolution reads at one filter tap, for consecutive pixels, is contiguous in memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ir.spec import Apply, Equation, Expr, Facts, Index, Number, Read
 
 
 class Image(NamedTuple):
-    """The extents of images."""
+    """The extents of a batch of images."""
 
     batch: int
     height: int
@@ -29,7 +29,7 @@ class Image(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """Images with `below` rows of zeros behind each, and `beside` zeros behind each row."""
+    """Images with `below` rows of zeros after each image, and `beside` zeros after each row."""
 
     image: Image
     below: int
@@ -37,7 +37,7 @@ class Padded:
 
     @property
     def pitch(self) -> int:
-        """Places from one row to the next."""
+        """Positions from one row to the next."""
         return self.image.width + self.beside
 
     @property
@@ -47,16 +47,16 @@ class Padded:
 
     @property
     def places(self) -> int:
-        """Places of all images."""
+        """Positions of all images."""
         return self.image.batch * self.rows * self.pitch
 
     @property
     def waste(self) -> float:
-        """Places for each pixel."""
+        """The ratio of positions to pixels."""
         return self.rows * self.pitch / (self.image.height * self.image.width)
 
     def is_pixel(self, row: Expr, column: Expr) -> Expr:
-        """Whether a place of a plane is of the image, and no stored zero."""
+        """Whether a position is a pixel, and not a stored zero."""
         inside = [
             part < size
             for part, size, more in (
@@ -68,20 +68,22 @@ class Padded:
         return inside[0] if len(inside) == 1 else inside[0] & inside[1]
 
     def split(self, place: Expr) -> tuple[Expr, Expr, Expr]:
-        """The image, the row and the column of a place."""
+        """The image, the row and the column of a position."""
         row = place // self.pitch
         return place // (self.rows * self.pitch), row % self.rows, place % self.pitch
 
 
 @dataclass(frozen=True, slots=True)
 class SameSize:
-    """A convolution whose result has the size of its images, and reads a rounded operand with its channels last."""
+    """A convolution whose result has the size of its image, with a rounded channels-last
+    operand."""
 
     e: Equation
     x: Read
     image: Image
-    names: tuple[str, str, str, str]  # indices of images, filters, rows, columns
-    taps: tuple[tuple[tuple[str, int], int], ...]  # of rows, columns: (index, step), zeros before
+    names: tuple[str, str, str, str]  # indices of the batch, the filters, the rows and the columns
+    # of rows, columns: (index, dilation), zeros before
+    taps: tuple[tuple[tuple[str, int], int], ...]
 
     @staticmethod
     def of(e: Equation, known: Facts) -> SameSize | None:
@@ -115,7 +117,7 @@ class SameSize:
         return SameSize(e, x, Image(*size[:3]), names, moved)  # type: ignore[arg-type]
 
     def reading(self, name: str, place: Index, plane: Padded) -> Read:
-        """What it reads of an operand whose pixels are one index."""
+        """Its read of an operand with flat pixels."""
         at: Expr = place
         before = 0
         for ((tap, step), zeros), by in zip(self.taps, (plane.pitch, 1), strict=True):
@@ -130,8 +132,11 @@ class SameSize:
 def _way(
     position: Expr, extent: int, taps: set[str], extents: Mapping[str, int]
 ) -> tuple[str, tuple[str, int], int] | None:
-    """The index of the result along a dimension, the tap's and its step ('' where there is none), and how many zeros are before
-    the first pixel; None where the result is not as long as the image."""
+    """The output index along a dimension, the tap with its dilation, and the number of zeros before
+    the image.
+
+    The tap is ('', 0) if there is none. None if the result is not as long as the image.
+    """
     found = window(position, taps)
     if found is None or extents.get(found.out) != extent:
         return None

@@ -1,9 +1,9 @@
-"""Positions: comparisons of indices in i64 are made in i32, where nothing overflows.
+"""Compares indices in i32 instead of i64, where nothing can overflow.
 
-before: where(i64(k) <= i64(j) - 40, ..), as PyTorch's `arange` is of i64
+before: where(i64(k) <= i64(j) - 40, ..), as PyTorch's `arange` has dtype i64
 after:  where(k <= j - 40, ..)
 
-A mask then costs half as much, and loops may end where it begins (`causal_bound`).
+A mask then costs half as much, and a loop can end where the mask begins (`causal_bound`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST = 2**31 - 1
 
 
 def with_plain_positions(spec: Spec) -> Spec:
-    """A literal spec with such comparisons."""
+    """Narrows such comparisons of a literal spec."""
     ranges = facts(spec).ranges
     extents = {i: int(r.high.value) for i, r in ranges.items() if isinstance(r.high, Number)}
     made = tuple(replace(e, value=_plain(e.value, extents)) for e in spec.equations)
@@ -36,8 +36,11 @@ def _plain(expr: Expr, extents: Mapping[str, int]) -> Expr:
 
 
 def _position(expr: Expr, extents: Mapping[str, int]) -> tuple[Expr, int] | None:
-    """A sum of indices and numbers without casts, and what none of its parts exceeds; None for any other
-    expression."""
+    """A sum of indices and numbers without its casts, and a bound of every partial sum's absolute
+    value.
+
+    None for any other expression.
+    """
     match expr:
         case Index(name) if name in extents:
             return expr, extents[name]

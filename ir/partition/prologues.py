@@ -1,11 +1,10 @@
-"""Prologues of windows: what is computed element by element, for windows that do not overlap, is computed
-where they read it.
+"""Inlines a pointwise equation as the prologue of a reduction over windows that do not overlap.
 
 before: r[n, y, x] = relu(a[n, y, x] * s[n]),  t[n, p, q] = sum(r[n, 2*p + i, 2*q + j], i, j)
 after:  t[n, p, q] = sum(relu(a[n, 2*p + i, 2*q + j] * s[n]), i, j)
 
-Each element is read once, so nothing is computed twice, and `r` is in no memory. The epilogue of a product
-stays with it: there the elements are on the chip.
+Each element is read once, so nothing is computed twice, and `r` is never stored. The epilogue of a
+contraction stays with the contraction, as its elements are on the chip there.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from ir.spec import Equation, Reduce, Spec
 from ir.verify import facts
 from ir.visit import inline
 
-LARGEST = 24  # nodes of what is inlined
+LARGEST = 24  # most nodes of an inlined expression
 
 
 def with_prologues(spec: Spec, aliases: Mapping[str, str]) -> Spec:
-    """The spec, of literal sizes, with such equations inlined.
+    """Inlines such equations in a spec of literal sizes.
 
-    aliases: tensors that show memory under another shape; their equations stay.
+    aliases: views of other tensors' memory under another shape; their equations stay.
     """
-    for e in reversed(spec.equations):  # what an inlined equation reads may be inlined, too
+    for e in reversed(spec.equations):  # the sources of an inlined equation can be inlined, too
         readers = [r for r in spec.equations if e.target in r.sources()]
         if len(readers) == 1 and _is_prologue(spec, e, aliases) and _once(spec, readers[0], e):
             value = inline(readers[0].value, e)
@@ -45,7 +44,7 @@ def with_prologues(spec: Spec, aliases: Mapping[str, str]) -> Spec:
 
 
 def _is_prologue(spec: Spec, e: Equation, aliases: Mapping[str, str]) -> bool:
-    """Whether an equation is a short pointwise one of tensors that are in memory anyway."""
+    """Whether an equation is short, pointwise, and reads tensors that are in memory anyway."""
     nodes = sum(1 for _ in e.value.walk())
     kept = {t.name for t in spec.outputs} | set(aliases)
     if e.target in kept or e.accumulate or not is_plain(e) or not is_pointwise(e.value):
@@ -64,14 +63,14 @@ def _is_prologue(spec: Spec, e: Equation, aliases: Mapping[str, str]) -> bool:
 
 
 def _readers(spec: Spec, tensor: str, aliases: Mapping[str, str]) -> int:
-    """How many equations read a tensor in memory, under any shape."""
+    """The number of equations that read a tensor in memory, through any view."""
     seen = root(tensor, aliases)
     shown = {tensor, seen} | {a for a in aliases if root(a, aliases) == seen}
     return sum(1 for e in spec.equations if e.target not in aliases and shown & set(e.sources()))
 
 
 def _once(spec: Spec, reader: Equation, e: Equation) -> bool:
-    """Whether a reduction reads each element of a tensor at most once, in windows."""
+    """Whether a reduction reads each element of a tensor at most once, through windows."""
     if not isinstance(reader.value, Reduce) or contraction(reader) is not None:
         return False
     reads = [r for r in reader.reads() if r.tensor == e.target]
@@ -84,7 +83,7 @@ def _once(spec: Spec, reader: Equation, e: Equation) -> bool:
         found = affine(position)
         if found is None:
             return False
-        stride = 1  # a mixed radix of indices reaches each value once
+        stride = 1  # a mixed radix of indices reaches each value at most once
         for name, factor in sorted(found.terms, key=lambda term: term[1]):
             if factor < stride:
                 return False

@@ -1,4 +1,4 @@
-"""Common subexpressions: an equation that repeats an earlier one is dropped.
+"""Eliminates common subexpressions: drops an equation that repeats an earlier one.
 
 before: a[i] = exp(x[i]), b[j] = exp(x[j]), y[k] = a[k] + b[k]
 after:  a[i] = exp(x[i]), y[k] = a[k] + a[k]
@@ -17,8 +17,9 @@ from ir.visit import pruned, reindexed, rereading
 def once(spec: Spec, aliases: Collection[str] = ()) -> Spec:
     """The spec without equations that repeat earlier ones.
 
-    aliases: tensors that show memory under another shape. They stay, as outputs, scatters and
-    recurrences do.
+    Outputs, scatters and recurrences stay.
+
+    aliases: views of other tensors' memory under another shape, which stay as well.
     """
     kept = {*aliases, *(t.name for t in spec.outputs)}
     first: dict[tuple[object, ...], str] = {}
@@ -36,7 +37,7 @@ def once(spec: Spec, aliases: Collection[str] = ()) -> Spec:
 
 
 def _key(e: Equation) -> tuple[object, ...]:
-    """A key that is equal for equations equal up to the names of their indices."""
+    """A key that is equal for equations that are equal up to index names."""
     names: dict[str, str] = {}
     for index in e.indices:
         names[index] = f"#{len(names)}"

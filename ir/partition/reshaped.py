@@ -1,10 +1,9 @@
-"""Reshaped results: pointwise equations are computed under the shape of the contraction that they read
-through an alias, and their own shape becomes the alias.
+"""Computes an epilogue in the shape of its contraction, and makes the reshaped result a view.
 
 before: c[p, n] = sum(...), v[b, s, n] = c[b * S + s, n], y[b, s, n] = gelu(v[b, s, n]) + x[b, s, n]
 after:  c[p, n] = sum(...), y_flat[p, n] = gelu(c[p, n]) + x_flat[p, n], y[b, s, n] = y_flat[b * S + s, n]
 
-`x_flat` shows the memory of `x`. So the equations join the contraction as its epilogue.
+`x_flat` is a view of `x`. The pointwise equations can then join the contraction as its epilogue.
 """
 
 from __future__ import annotations
@@ -25,9 +24,10 @@ _Shape = tuple[int, ...]
 
 
 def with_flat_epilogues(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
-    """A literal spec with the epilogues of contractions under their shapes, and its aliases.
+    """Moves the epilogues of a literal spec to the shapes of their contractions; returns the spec
+    and its aliases.
 
-    aliases: tensors that show another tensor's elements, in its order, under another shape.
+    aliases: by view, the tensor whose elements it shows in the same order under another shape.
     """
     made = _Moving(spec, aliases)
     for e in spec.equations:
@@ -38,7 +38,7 @@ def with_flat_epilogues(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, d
 
 
 class _Moving:
-    """The equations of a spec, one after the other."""
+    """Builds the equations of the rewritten spec, one after the other."""
 
     def __init__(self, spec: Spec, aliases: Mapping[str, str]):
         self.aliases = dict(aliases)
@@ -50,7 +50,7 @@ class _Moving:
         self.contracted: set[str] = set()
 
     def take(self, e: Equation) -> None:
-        """Adds an equation, moved where that is possible."""
+        """Adds an equation, in another shape where that is possible."""
         if e.accumulate or not is_plain(e) or e.target in self.fixed:
             self.equations.append(e)
         elif not is_pointwise(e.value):
@@ -71,7 +71,7 @@ class _Moving:
         self.equations.append(e)
 
     def _moved(self, e: Equation, to: _Shape) -> bool:
-        """Whether an equation was added under another shape."""
+        """Adds an equation in another shape; returns whether that is possible."""
         old = self.shapes[e.target]
         alike = _alike(old, to)
         last = set(e.indices[len(old) - alike :])
@@ -88,13 +88,13 @@ class _Moving:
         return True
 
     def _under(self, expr: Expr, old: tuple[Expr, ...], at: tuple[Expr, ...], to: _Shape) -> Expr:
-        """An expression whose reads at `old` are at `at` of tensors of the new shape."""
+        """Replaces reads at `old` by reads at `at` of views in the new shape."""
         if isinstance(expr, Read) and expr.at == old:
             return Read(self._shown(expr.tensor, at, to), at)
         return rebuilt(expr, lambda part: self._under(part, old, at, to))
 
     def _shown(self, tensor: str, at: tuple[Expr, ...], to: _Shape) -> str:
-        """The name of a tensor of a shape that has the elements of another."""
+        """The tensor or view that has another tensor's elements in a given shape."""
         seen = root(tensor, self.aliases)
         if self.shapes[seen] == to:
             return seen
@@ -110,7 +110,7 @@ class _Moving:
 
 
 def _alike(a: _Shape, b: _Shape) -> int:
-    """How many last dimensions two shapes have in common."""
+    """The number of trailing dimensions that two shapes have in common."""
     count = 0
     for x, y in zip(reversed(a), reversed(b), strict=False):
         if x != y:
@@ -120,8 +120,10 @@ def _alike(a: _Shape, b: _Shape) -> int:
 
 
 def _stays(expr: Expr, at: tuple[Expr, ...], last: set[str]) -> bool:
-    """Whether an expression can be computed under another shape: all that it reads has the old shape, or
-    is read by indices that stay."""
+    """Whether an expression can be computed in another shape.
+
+    Each tensor that it reads must have the old shape, or be read by trailing indices that stay.
+    """
     if isinstance(expr, Read) and expr.at == at:
         return expr.pad is None
     if isinstance(expr, Index):
@@ -130,7 +132,7 @@ def _stays(expr: Expr, at: tuple[Expr, ...], last: set[str]) -> bool:
 
 
 def view(target: str, at: tuple[Expr, ...], own: _Shape, source: str, shown: _Shape) -> Equation:
-    """The equation of a tensor that shows another's elements in their order."""
+    """The equation of a view that shows another tensor's elements in the same order."""
     positions = tuple(_positions(at, own, shown))
     return Equation(target, at, Read(source, positions), sizes=tuple(map(Number, own)))
 

@@ -1,10 +1,10 @@
-"""Reverse scans: a scan that is only read from the end is one from the last term to the first.
+"""Replaces a scan of flipped terms whose result is flipped back by a reverse scan.
 
 before: s[i, j] = cumsum(x[i, N - 1 - j], j)
-        y[i, j] = s[i, N - 1 - j]                     the flipped scan is flipped back
+        y[i, j] = s[i, N - 1 - j]
 after:  y[i, j] = cumsum(x[i, j], j, reverse=True)
 
-So where a machine stores a scan from its end, it is stored once, and not read again.
+A machine that can store a scan from its end then stores it once and does not read it again.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from ir.visit import rebuilt
 
 
 def with_reverse_scans(spec: Spec, aliases: Collection[str] = ()) -> Spec:
-    """The spec, of literal sizes, with such scans in the place of what reads them.
+    """Replaces such scans in a spec of literal sizes.
 
-    aliases: tensors that show memory under another shape; their equations stay.
+    aliases: views of other tensors' memory under another shape; their equations stay.
     """
     return with_scans_instead(spec, aliases, _read, _reversed)
 
 
 def _read(e: Equation) -> Read | None:
-    """The read that an equation is."""
+    """The read that an equation consists of; None for other equations."""
     return e.value if isinstance(e.value, Read) and is_plain(e) else None
 
 
 def _reversed(e: Equation, scan: Equation, read: Read, known: Facts) -> Equation | None:
-    """The reverse scan in the place of an equation that reads one; None where it reads it otherwise."""
+    """The reverse scan that replaces an equation; None if it does not read the scan flipped."""
     value = scan.scan
     shapes = [[number(n, {}) for n in known.tensors[t].shape] for t in (e.target, scan.target)]
     if read.pad is not None or shapes[0] != shapes[1]:
@@ -53,7 +53,7 @@ def _reversed(e: Equation, scan: Equation, read: Read, known: Facts) -> Equation
 
 
 def _moved(expr: Expr, to: Mapping[str, Expr]) -> Expr:
-    """The expression at other indices; a position that is then an index is written as one."""
+    """The expression at other indices; a position that simplifies to an index is written as one."""
     if isinstance(expr, Index):
         return to.get(expr.name, expr)
     made = rebuilt(expr, lambda part: _moved(part, to))

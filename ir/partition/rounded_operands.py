@@ -1,4 +1,4 @@
-"""Rounded operands: what a convolution in TF32 multiplies is rounded, and its channels put last, where it is computed.
+"""Rounds the operands of a TF32 convolution, channels last, where they are produced.
 
 before: y[b, o, i, j] = relu(a[b, o, i, j])
         z[b, o, i, j] = sum(pad(y[b, c, i + r - 1, j + s - 1], 0.0) * w[o, c, r, s], c, r, s)
@@ -7,8 +7,9 @@ after:  y[b, o, i, j] = relu(a[b, o, i, j])
         operand_2[r, s, o, c] = tf32(w[o, c, r, s])
         z[b, o, i, j] = sum(pad(operand[b, i + r - 1, j + s - 1, c], 0.0) * operand_2[r, s, o, c], c, r, s)
 
-The kernel that computes `y` stores the first copy too, or alone where nothing else reads `y`; the filter's is a
-constant where the filter is fixed. A schedule can only make such copies by launches of their own, at each call.
+The kernel that computes `y` stores the rounded copy as well, or only the copy if nothing else reads
+`y`. The copy of a fixed filter is a constant. A schedule can make such copies only by separate
+launches, at each call.
 """
 
 from __future__ import annotations
@@ -24,24 +25,26 @@ from ir.sizes import value as number
 from ir.spec import Cast, Equation, Index, Number, Read, Spec
 from ir.verify import Facts, facts
 
-NARROW = "tf32"  # what operands are rounded to
-FEW = 16  # channels from which on a product is filled without taps
+NARROW = "tf32"  # dtype that operands are rounded to
+FEW = 16  # least number of channels that fills the K dimension of a matmul without filter taps
 
 
 def with_rounded_operands(
     spec: Spec, fixed: Collection[str], rounded: Collection[str]
 ) -> tuple[Spec, dict[str, str]]:
-    """A literal spec whose convolutions read rounded copies of their operands, and aliases that it needs: tensors that show
-    another's memory.
+    """Lets the convolutions of a literal spec read rounded copies of their operands.
 
-    fixed: inputs that do not change between calls.  rounded: the sums of products whose operands may be rounded.
+    Returns the spec and the aliases that it adds: by view, the tensor whose memory it shows.
+
+    fixed: inputs that do not change between calls.
+    rounded: targets of the sums of products whose operands may be rounded.
     """
     known = facts(spec)
     taken = {t.name for t in spec.inputs} | {e.target for e in spec.equations}
     copies: dict[tuple[str, tuple[int, ...]], str] = {}
     shown: dict[str, str] = {}
     made: list[Equation] = []
-    # A copy of an input would be a kernel of its own, and whether that pays, a schedule tells.
+    # A copy of an input would be a kernel of its own; whether that pays is up to a schedule.
     given = {t.name for t in spec.inputs} - set(fixed)
     for e in spec.equations:
         orders = _orders(e, known) if e.target in rounded else {}
@@ -57,7 +60,7 @@ def with_rounded_operands(
             if read in reads:
                 continue
             if (read.tensor, order) not in copies:
-                # Numbered, so that equal copies are one kernel whatever they are of.
+                # Numbered, so that equal copies are one kernel whatever they copy.
                 copies[read.tensor, order] = fresh("operand", taken)
                 made.append(_copy(copies[read.tensor, order], read.tensor, order, known))
             at = tuple(read.at[d] for d in order)
@@ -67,8 +70,10 @@ def with_rounded_operands(
 
 
 def _orders(e: Equation, known: Facts) -> dict[Read, tuple[int, ...]]:
-    """The operands of a convolution, and the orders of their dimensions in copies; none where it is none that a unit for
-    TF32 takes as it is."""
+    """The operands of a convolution, each with the dimension order of its copy.
+
+    Empty if the equation is no convolution that TF32 matrix units take as it is.
+    """
     found = contraction(e)
     parts = convolution_parts(e) or without_taps(e)
     if parts is None or found is None:
@@ -98,7 +103,7 @@ def _orders(e: Equation, known: Facts) -> dict[Read, tuple[int, ...]]:
 def _flat(
     e: Equation, orders: Mapping[Read, tuple[int, ...]], given: Collection[str], known: Facts
 ) -> FlatPixels | None:
-    """What a convolution reads of an input as flat pixels; None where it reads another tensor, or cannot."""
+    """The flat-pixel form of a convolution that reads an input; None if it has none."""
     parts = convolution_parts(e)
     if parts is None or not orders:
         return None
@@ -110,7 +115,7 @@ def _flat(
 
 
 def without_taps(e: Equation) -> tuple[Read, Read, set[str]] | None:
-    """The same as `convolution_parts` for a filter of one pixel; its dimensions beside channels have one element."""
+    """Like `convolution_parts`, for a 1x1 filter whose other dimensions have size 1."""
     found = contraction(e)
     reads = [side for side in (found.a, found.b) if isinstance(side, Read)] if found else []
     for x, w in (reads, reads[::-1]) if len(reads) == 2 else ():

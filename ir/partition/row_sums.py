@@ -1,10 +1,11 @@
-"""Reductions of images row by row: what a convolution computes is reduced along its rows by its own kernel, and the
-rows by another.
+"""Splits the reduction of a convolution's result over an image into a reduction along rows and one
+over rows.
 
 before: y[b, o, i, j] = gelu(sum(x[b, c, i + r, j + s] * w[o, c, r, s], c, r, s)), t[b, o] = sum(y[b, o, i, j], i, j)
 after:  t_rows[b, o, i] = sum(y[b, o, i, j], j), t[b, o] = sum(t_rows[b, o, i], i)
 
-So `y` is never stored, where nothing else reads it.
+The convolution's kernel makes the first reduction in its epilogue. `y` is then never stored, unless
+something else reads it.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from ir.sizes import shape
 from ir.spec import Equation, Expr, Facts, Index, Number, Read, Reduce, Spec
 from ir.verify import facts
 
-LEAST = 1 << 24  # elements of a tensor from which on a pass over it takes longer than a launch
+LEAST = 1 << 24  # elements of a tensor above which a pass over it takes longer than a launch
 
 
 def with_reductions_by_rows(spec: Spec, aliases: Mapping[str, str]) -> Spec:
-    """A literal spec with such reductions of large results in two steps. aliases: tensors that show another's
-    memory, which are stored."""
+    """Splits such reductions of large results in a literal spec.
+
+    aliases: by view, the tensor whose memory it shows; both are stored.
+    """
     known = facts(spec)
     shapes = {name: shape(t, {}) for name, t in known.tensors.items()}
     kept = {t.name for t in spec.outputs} | {*aliases, *aliases.values()}
@@ -47,12 +50,13 @@ def with_reductions_by_rows(spec: Spec, aliases: Mapping[str, str]) -> Spec:
 
 
 def _whole(e: Equation, known: Facts) -> Read | None:
-    """What a reduction over several indices reads, each element once; None for other equations."""
+    """The read of a reduction over several indices that reads each element once; None for other
+    equations."""
     value = e.value
     if not isinstance(value, Reduce) or value.reduction not in LOOPED or len(value.over) < 2:
         return None
     if known.tensors[e.target].dtype != "f32":
-        return None  # what is summed in parts is rounded in between
+        return None  # partial sums in a narrower dtype would be rounded
     if e.accumulate or not is_plain(e) or any(r.jagged or r.partial for r in value.ranges):
         return None
     reads = list(e.reads())
@@ -66,13 +70,13 @@ def _whole(e: Equation, known: Facts) -> Read | None:
 
 
 def _only(position: Expr) -> str:
-    """The index that a position is; empty where it is another expression."""
+    """The index that a position is; empty for other expressions."""
     form = affine(position)
     return (form.index or "") if form else ""
 
 
 def _alone(spec: Spec, tensor: str, kept: Collection[str], readers: Mapping[str, int]) -> bool:
-    """Whether a tensor is a convolution's result with what is done to each of its elements, and read once."""
+    """Whether a tensor is a convolution's result or pointwise in it, and has a single reader."""
     while tensor not in kept and readers.get(tensor) == 1:
         e = next((e for e in spec.equations if e.target == tensor), None)
         if e is None or e.accumulate or not is_plain(e):
@@ -87,7 +91,8 @@ def _alone(spec: Spec, tensor: str, kept: Collection[str], readers: Mapping[str,
 
 
 def _in_two(e: Equation, read: Read, sizes: tuple[int, ...], taken: set[str]) -> list[Equation]:
-    """A reduction along rows, and one of what that gives; the equation itself where rows suit no tile."""
+    """A reduction along rows and one over the rows; the equation itself if rows do not suit a
+    tile."""
     value = e.value
     assert isinstance(value, Reduce)
     names = [_only(p) for p in read.at]

@@ -1,10 +1,11 @@
-"""Tensors seen otherwise for a while: what is computed of a view and then viewed as before is computed as if there were none.
+"""Removes a view around a normalisation: equations over a view use the shape of its source instead.
 
 before: v[q, s] = c[q // C, q % C, s], m[q] = max(v[q, s], s), y[q, s] = v[q, s] - m[q], z[n, o, s] = y[n * C + o, s]
 after:  m[n, o] = max(c[n, o, s], s), z[n, o, s] = c[n, o, s] - m[n, o]
 
-where `v` shows the memory of `c`, and `z` that of `y`. So an instance norm, which sees the images and channels of a
-convolution as one dimension, joins the convolution, and what follows joins the norm.
+Here `v` is a view of `c`, and `z` one of `y`. An instance norm views the batch and channel
+dimensions of a convolution as one. With this rewrite it joins the convolution's kernel, and the
+equations after it join the norm.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from ir.partition.views import is_plain, is_pointwise
 from ir.recurrence import stepped
 from ir.spec import Equation, Reduce, Spec
 
-MOST = 32  # equations of a view
+MOST = 32  # equations over a view
 
 
 def without_views_between(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
-    """A literal spec without such views, and the aliases that are left."""
+    """Removes such views from a literal spec; returns the spec and the remaining aliases."""
     found = dict(aliases)
     for view in aliases:
         equations = {e.target: e for e in spec.equations}
@@ -35,8 +36,10 @@ def without_views_between(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec,
 
 
 def _region(spec: Spec, aliases: Mapping[str, str], view: str) -> tuple[str, ...]:
-    """The view, and all that is computed of it up to other views, in the order of the spec; nothing where something else
-    reads that, or nothing of it is reduced."""
+    """The view and all equations over it up to other views, in the order of the spec.
+
+    Empty if an equation among these cannot be rewritten, or if none of them is a reduction.
+    """
     inside, todo, reduced = {view}, [view], False
     while todo:
         tensor = todo.pop()
@@ -56,7 +59,7 @@ def _region(spec: Spec, aliases: Mapping[str, str], view: str) -> tuple[str, ...
 
 
 def _able(spec: Spec, e: Equation) -> bool:
-    """Whether an equation is computed element by element, or reduces what is."""
+    """Whether an equation is pointwise, or a reduction of a pointwise body."""
     if e.accumulate or not is_plain(e) or stepped(spec, e.target) or contraction(e) is not None:
         return False
     if isinstance(e.value, Reduce):

@@ -1,4 +1,4 @@
-"""Matmuls of one input: those with fixed weights run as one, whose columns are theirs one after another.
+"""Merges matmuls that share an input and have fixed weights into one, with concatenated columns.
 
 before: q[m, j] = sum(f32(x[m, k]) * f32(a[j, k]), k), p[m, j] = bf16(q[m, j] + f32(c[j]))
         r[m, j] = sum(f32(x[m, k]) * f32(b[j, k]), k), s[m, j] = bf16(r[m, j] + f32(d[j]))
@@ -6,10 +6,11 @@ after:  w[j, k] = where(j < 64, a[j, k], b[j - 64, k]), v[j] = where(j < 64, c[j
         q[m, j] = sum(f32(x[m, k]) * f32(w[j, k]), k), t[m, j] = bf16(q[m, j] + f32(v[j]))
         p[m, j] = t[m, j], s[m, j] = t[m, j + 64]
 
-The input is read once, and tiles fill the chip where those of one alone would not. Weights and vectors are
-computed before calls, as they are fixed; p and s move no data. So are queries, keys and values of a transformer. Results that
-pointwise equations read stay apart: those are epilogues of one of the matmuls (gate and up of SwiGLU), or would
-read a part of each row (rotary embedding).
+The kernel reads the input once, and its tiles fill the chip where those of a single matmul would
+not. Weights and vectors are fixed, so they are concatenated before the calls; `p` and `s` are
+views. The query, key and value projections of a transformer merge in this way. Matmuls whose
+results are read by pointwise equations stay separate: these are epilogues of one of the matmuls
+(gate and up of SwiGLU), or would read a part of each row (rotary embedding).
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from ir.visit import reindexed, rereading
 
 
 def with_shared_inputs(spec: Spec, aliases: Mapping[str, str], fixed: Collection[str]) -> Spec:
-    """A literal spec with such matmuls as one.
+    """Merges such matmuls of a literal spec.
 
-    aliases: tensors that show another's memory.  fixed: inputs that do not change between calls.
+    aliases: by view, the tensor whose memory it shows.
+    fixed: inputs that do not change between calls.
     """
     known = facts(spec)
     groups: dict[Hashable, list[_Matmul]] = defaultdict(list)
@@ -46,11 +48,11 @@ def with_shared_inputs(spec: Spec, aliases: Mapping[str, str], fixed: Collection
 class _Matmul:
     """A matmul with a fixed weight, and the pointwise equation after it, if there is one."""
 
-    key: Hashable  # equal for matmuls that can run as one
+    key: Hashable  # equal for matmuls that can be merged
     sum: Equation
     last: Equation  # the pointwise equation, or the sum itself
     weight: Read
-    vectors: tuple[str, ...]  # that the last equation reads at the column
+    vectors: tuple[str, ...]  # the vectors that the last equation reads at the column index
 
 
 def _matmul(spec: Spec, known: Facts, e: Equation, fixed: Collection[str]) -> _Matmul | None:
@@ -77,8 +79,11 @@ def _matmul(spec: Spec, known: Facts, e: Equation, fixed: Collection[str]) -> _M
 
 
 def _after(spec: Spec, e: Equation, fixed: Collection[str]) -> tuple[Equation, tuple[str, ...]]:
-    """The one pointwise equation that reads a matmul in its order, and the vectors that it reads beside; the
-    matmul itself where there is none."""
+    """The only reader of a matmul, if it is pointwise in the same order, and the vectors that it
+    reads.
+
+    The matmul itself if there is no such reader.
+    """
     readers = [r for r in spec.equations if e.target in r.sources()]
     if len(readers) != 1 or e.target in _kept(spec):
         return e, ()
@@ -94,7 +99,7 @@ def _after(spec: Spec, e: Equation, fixed: Collection[str]) -> tuple[Equation, t
 
 
 def _contracted(spec: Spec, aliases: Mapping[str, str], group: Sequence[_Matmul]) -> bool:
-    """Whether contractions are all that reads the results, perhaps through views."""
+    """Whether only contractions read the results, possibly through views."""
     seen = {m.last.target for m in group}
     for e in spec.equations:
         if not seen & set(e.sources()):
@@ -107,8 +112,8 @@ def _contracted(spec: Spec, aliases: Mapping[str, str], group: Sequence[_Matmul]
 
 
 def _joined(spec: Spec, known: Facts, group: Sequence[_Matmul]) -> Spec:
-    """The spec with a group as one matmul, in the place of its first one."""
-    # A weight may be in several groups, so names of those that are joined already count, too.
+    """The spec with a group merged into one matmul, in the place of its first one."""
+    # A weight can be in several groups, so the names of merged weights are taken, too.
     first = group[0]
     taken = {*(t.name for t in spec.inputs), *(e.target for e in spec.equations)}
     widths = [number(known.tensors[m.last.target].shape[-1], {}) for m in group]
@@ -146,7 +151,7 @@ def _joined(spec: Spec, known: Facts, group: Sequence[_Matmul]) -> Spec:
 def _beside(
     name: str, parts: Sequence[str], at: int, widths: Sequence[int], known: Facts
 ) -> Equation:
-    """Fixed tensors one after another along one dimension."""
+    """Concatenates fixed tensors along one dimension."""
     shape = [*known.tensors[parts[0]].shape]
     shape[at] = Number(sum(widths))
     places = [Index(f"{name}_{d}") for d in range(len(shape))]
@@ -165,7 +170,7 @@ def _beside(
 
 
 def _under(e: Equation, names: Mapping[str, str]) -> Equation:
-    """An equation under another name, of tensors of other names, with indices of its own."""
+    """Renames an equation, the tensors that it reads, and its indices."""
     target = names[e.target]
 
     def part(expr: Expr) -> Expr:
@@ -175,7 +180,8 @@ def _under(e: Equation, names: Mapping[str, str]) -> Equation:
 
 
 def _named(e: Equation, own: Mapping[str, str]) -> Expr:
-    """The equation's right side, equal for equations equal up to the names of indices and of these tensors."""
+    """The right side of an equation, equal for equations that differ only in these tensors and in
+    index names."""
     names = {index: f"#{n}" for n, index in enumerate(e.indices)}
     value = replace(e.value, ranges=()) if isinstance(e.value, Reduce) else e.value
     return rereading(reindexed(value, lambda i: names.setdefault(i, f"#{len(names)}")), own)

@@ -1,10 +1,11 @@
-"""Shifted scans: a scan that is only read some steps later is one of terms that are shifted.
+"""Replaces a scan that is only read some steps later (an exclusive scan) by a scan of shifted
+terms.
 
 before: s[i, j] = cumsum(x[i, j], j)
         y[i, j] = where(j < 1, 0.0, pad(s[i, j - 1], 0.0))       a concatenation of a zero and the scan
 after:  y[i, j] = cumsum(pad(x[i, j - 1], 0.0), j)
 
-So an exclusive scan is stored once, and not read again.
+The kernel then stores the scan once and does not read it again.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from ir.visit import pruned, rebuilt
 
 
 def with_shifted_scans(spec: Spec, aliases: Collection[str] = ()) -> Spec:
-    """The spec, of literal sizes, with such scans in the place of what reads them.
+    """Replaces such scans in a spec of literal sizes.
 
-    aliases: tensors that show memory under another shape; their equations stay.
+    aliases: views of other tensors' memory under another shape; their equations stay.
     """
     return with_scans_instead(spec, aliases, _later, _shifted)
 
@@ -36,10 +37,12 @@ def with_scans_instead(
     read_of: Callable[[Equation], Read | None],
     instead: Callable[[Equation, Equation, Read, Facts], Equation | None],
 ) -> Spec:
-    """The spec with other scans in the place of equations that alone read one.
+    """Replaces equations that are the only reader of a scan by other scans.
 
-    aliases: as above. read_of: what an equation reads, and nothing else; None of another one.
-    instead: the scan in the place of an equation, by the scan that it reads and how; None where it stays.
+    aliases: views of other tensors' memory under another shape; their equations stay.
+    read_of: the read that an equation consists of; None for other equations.
+    instead: the scan that replaces an equation, given the scan and how the equation reads it; None
+        to keep the equation.
     """
     kept = {t.name for t in spec.outputs} | set(aliases)
     scans = {e.target: e for e in spec.equations if is_scan(spec, e) and e.target not in kept}
@@ -55,7 +58,7 @@ def with_scans_instead(
 
 
 def is_scan(spec: Spec, e: Equation) -> bool:
-    """Whether an equation is a scan from its first term on, of what is computed element by element."""
+    """Whether an equation is an inclusive forward scan of a pointwise body."""
     value = e.value
     if not isinstance(value, Scan) or value.reverse or value.exclusive:
         return False
@@ -63,7 +66,8 @@ def is_scan(spec: Spec, e: Equation) -> bool:
 
 
 def _later(e: Equation) -> Read | None:
-    """The padded read that an equation is, perhaps behind a choice that gives what the padding gives."""
+    """The padded read that an equation consists of, possibly inside a `where` that selects the
+    padding value."""
     value = e.value
     match value:
         case Apply(
@@ -75,7 +79,7 @@ def _later(e: Equation) -> Read | None:
 
 
 def _lag(read: Read, index: str) -> int:
-    """By how many steps a read lies before an index; 0: it does not, or elsewhere."""
+    """The number of steps by which a read precedes an index; 0 if it does not."""
     for position in read.at:
         match position:
             case Apply("sub", (Index(name), Number(lag))) if name == index and type(lag) is int:
@@ -84,8 +88,11 @@ def _lag(read: Read, index: str) -> int:
 
 
 def _shifted(e: Equation, scan: Equation, read: Read, known: Facts) -> Equation | None:
-    """The scan of shifted terms in the place of an equation that reads one; None where it reads another part
-    of it, or what precedes the first term is not the scan's identity element."""
+    """The scan of shifted terms that replaces an equation.
+
+    None if the equation reads another part of the scan, or if the value before the first term is
+    not the scan's identity element.
+    """
     value, identity = scan.scan, IDENTITY[scan.scan.reduction]
     dim = scan.indices.index(value.along)
     shapes = [[number(n, {}) for n in known.tensors[t].shape] for t in (e.target, scan.target)]
@@ -94,7 +101,7 @@ def _shifted(e: Equation, scan: Equation, read: Read, known: Facts) -> Equation 
     index = e.indices[dim]
     lag = _lag(read, index)
     places = (*e.at[:dim], read.at[dim], *e.at[dim + 1 :])
-    after = shapes[0][dim] - lag - shapes[1][dim]  # steps that are read behind the last one
+    after = shapes[0][dim] - lag - shapes[1][dim]  # steps that are read after the last one
     beside = shapes[0][:dim] + shapes[0][dim + 1 :] == shapes[1][:dim] + shapes[1][dim + 1 :]
     if lag < 1 or read.at != places or after > 0 or not beside:
         return None
@@ -109,8 +116,8 @@ def _shifted(e: Equation, scan: Equation, read: Read, known: Facts) -> Equation 
 
 
 def _moved(expr: Expr, to: Mapping[str, Expr]) -> Expr:
-    """The expression at other indices; what it then reads elsewhere than at an index may lie out of bounds,
-    where its value is not used."""
+    """The expression at other indices. Reads that are then out of bounds get padding; their value
+    is not used."""
     if isinstance(expr, Index):
         return to.get(expr.name, expr)
     made = rebuilt(expr, lambda part: _moved(part, to))

@@ -1,9 +1,9 @@
-"""Slices: a kernel that reads a tensor where it lies in a larger one.
+"""Lets a kernel read a tensor as a slice of a larger one.
 
 before: y[n, c, h] = relu(x[n, c, h])            x: [8, 32, 49]
 after:  y[n, c, h] = relu(x[n, c + 64, h])       x: [8, 128, 49], of which the tensor is 64..96 along `c`
 
-Where such tensors were concatenated in their order, the kernel reads the larger one.
+If a kernel concatenated such slices in their order, it reads the larger tensor instead.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ from ir.visit import rebuilt
 
 
 def read_from(spec: Spec, name: str, part: Part) -> Spec | None:
-    """A literal spec whose input of a name is the larger tensor of which it was a part; None where it is read beyond
-    its borders along that dimension, or as a sorted table."""
+    """Replaces the input `name` of a literal spec by the larger tensor of which it is a part.
+
+    None if the input is read out of bounds along the sliced dimension, or as a sorted table.
+    """
     known = facts(spec)
     at = next(n for n, t in enumerate(spec.inputs) if t.name == name)
     inputs, larger = list(spec.inputs), replace(spec.inputs[at], part=part)
@@ -59,7 +61,7 @@ def read_from(spec: Spec, name: str, part: Part) -> Spec | None:
 
 
 def as_one(spec: Spec, name: str, other: str) -> Spec:
-    """A literal spec that reads one input in place of another one, which is the same tensor."""
+    """Replaces one input of a literal spec by another input that is the same tensor."""
     known = facts(spec)
 
     def visit(expr: Expr) -> Expr:
@@ -77,7 +79,8 @@ def as_one(spec: Spec, name: str, other: str) -> Spec:
 
 
 def _written(e: Equation, known: Facts) -> Equation:
-    """An equation with its sizes, as ranges may follow no more from what it reads."""
+    """Writes the sizes and ranges of an equation out, as its reads may not determine them any
+    more."""
     value = e.value
     if isinstance(value, Reduce):
         own = {r.index: r for r in value.ranges}
@@ -87,20 +90,23 @@ def _written(e: Equation, known: Facts) -> Equation:
 
 
 class _Outside(Exception):
-    """A read lies beyond a part's borders at some values of the indices."""
+    """A read can be out of the part's bounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """Moves the reads of a tensor in an equation to its part of a larger one."""
+    """Shifts the reads of a tensor to its part of a larger one."""
 
     name: str
     part: Part
     own: tuple[int, ...]  # the shape of the tensor
-    sizes: Mapping[str, int]  # of indices whose ranges start from 0
+    sizes: Mapping[str, int]  # by index whose range starts at 0: its extent
 
     def visit(self, expr: Expr, bounds: Mapping[str, tuple[int, int]]) -> Expr:
-        """An expression with them. bounds: by index, the first value and the end of those at which it counts."""
+        """Shifts the reads of an expression.
+
+        bounds: by index, the first value and the end of the range in which the expression is used.
+        """
         match expr:
             case Apply("where", (Apply("lt", (Index(i), Number(cut))) as below, one, two)) if (
                 i in bounds
@@ -115,7 +121,7 @@ class _Moved:
         return self.read(made, bounds) if _reads(made, self.name) else made
 
     def read(self, read: Read, bounds: Mapping[str, tuple[int, int]]) -> Read:
-        """A read, moved."""
+        """Shifts one read."""
         axis, at = self.part.axis, list(read.at)
         if read.pad is not None and not _lies(at[axis], bounds, self.own[axis]):
             raise _Outside
@@ -131,7 +137,8 @@ def _reads(expr: Expr, name: str) -> TypeGuard[Read]:
 
 
 def _lies(position: Expr, bounds: Mapping[str, tuple[int, int]], size: int) -> bool:
-    """Whether a position along one index is less than a size, and not less than 0, at all its values within bounds."""
+    """Whether a position along one index is at least 0 and less than `size`, for all values within
+    bounds."""
     form = affine(position)
     if form is None or len(form.terms) != 1 or not isinstance(form.offset, Number):
         return False
@@ -141,7 +148,7 @@ def _lies(position: Expr, bounds: Mapping[str, tuple[int, int]], size: int) -> b
 
 
 def _plus(position: Expr, by: int) -> Expr:
-    """A position moved by a number of elements."""
+    """Adds a number of elements to a position."""
     form = affine(position)
     if form is not None and form.terms and isinstance(form.offset, Number):
         plain = [Index(i) if c == 1 else Apply("mul", (Number(c), Index(i))) for i, c in form.terms]

@@ -1,9 +1,9 @@
-"""Squeezing: dimensions of one element are dropped.
+"""Squeezes tensors: drops dimensions of size 1.
 
 before: m[i, j]: [N, 1] = ..., y[i, k] = x[i, k] - m[i, 0]
 after:  m[i] = ..., y[i, k] = x[i, k] - m[i]
 
-A dimension stays where a padded read may be out of bounds in it. Memory does not change.
+A dimension stays if a padded read can be out of bounds in it. The memory layout does not change.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ONE, _FIRST = Number(1), Number(0)
 
 
 def squeezed(spec: Spec) -> Spec:
-    """The spec over tensors without dimensions of one element, and without unread inputs."""
+    """The spec over tensors without dimensions of size 1, and without unread inputs."""
     known = facts(spec)
     kept = {name: _kept(t) for name, t in known.tensors.items()}
     _widen(spec, kept, known.tensors)
@@ -51,7 +51,7 @@ def squeezed(spec: Spec) -> Spec:
 
 
 def _read(spec: Spec) -> Spec:
-    """The spec without inputs that nothing reads."""
+    """Drops the inputs that no equation reads."""
     read = {s for e in spec.equations for s in e.sources()}
     return replace(spec, inputs=tuple(t for t in spec.inputs if t.name in read))
 
@@ -61,8 +61,11 @@ def _kept(tensor: Tensor) -> list[int]:
 
 
 def _widen(spec: Spec, kept: dict[str, list[int]], tensors: Mapping[str, Tensor]) -> None:
-    """Adds to `kept` the dimensions that must stay: those where a padded read may be out of bounds
-    or a position is data, the dimension of `bucketize` borders, and the steps of recurrences."""
+    """Adds to `kept` the dimensions that must stay.
+
+    These are dimensions where a padded read can be out of bounds or a position depends on data, the
+    dimension of `bucketize` borders, and the steps of recurrences.
+    """
     for e in spec.equations:
         for node in (n for x in (*e.at, e.value) for n in x.walk()):
             if isinstance(node, Bucketize):
@@ -77,7 +80,8 @@ def _widen(spec: Spec, kept: dict[str, list[int]], tensors: Mapping[str, Tensor]
 
 
 def _moves(position: Expr, padded: bool) -> bool:
-    """Whether a position may be other than 0 in a padded read, or is data."""
+    """Whether a position of a padded read can differ from 0, or a position of another read depends
+    on data."""
     return position != _FIRST if padded else any(isinstance(n, Read) for n in position.walk())
 
 
@@ -100,7 +104,7 @@ def _equation(e: Equation, kept: Mapping[str, list[int]], known: Facts) -> Equat
 
 
 def _of_one(value: Expr, ones: set[str], dtype: str) -> Expr:
-    """A reduction or scan without the indices that take one value only."""
+    """Removes the indices of extent 1 from a reduction or scan."""
     if isinstance(value, Scan) and value.along in ones:
         return Cast(dtype, Number(IDENTITY[value.reduction]) if value.exclusive else value.body)
     if not isinstance(value, Reduce):
@@ -112,7 +116,7 @@ def _of_one(value: Expr, ones: set[str], dtype: str) -> Expr:
 
 
 def _dropped(expr: Expr, kept: Mapping[str, list[int]]) -> Expr:
-    """The expression without positions in dimensions that were dropped."""
+    """Removes the positions in dropped dimensions."""
     made = rebuilt(expr, lambda x: _dropped(x, kept))
     if isinstance(made, Read):
         return replace(made, at=tuple(made.at[d] for d in kept[made.tensor]))

@@ -1,9 +1,11 @@
-"""Terms: pointwise equations that a contraction's epilogue is better without, as what stores them is wider
-than what they are made of, and a later reduction can compute them.
+"""Decides which pointwise equations a later reduction computes as its prologue, instead of an
+epilogue.
 
-a[i, j] = bf16(sum(...)), x[i, j] = f32(a[i, j]), s[i] = sum(x[i, j] * x[i, j], j), y[i, j] = x[i, j] * s[i]
+a[i, j] = bf16(sum(...)), x[i, j] = f32(a[i, j]), s[i] = sum(x[i, j] * x[i, j], j), y[i, j] = x[i,
+j] * s[i]
 
-As part of the epilogue `x` would be stored in f32; the kernel of the reduction reads `a` instead.
+In the epilogue of the contraction `x` would be stored in f32. The kernel of the reduction reads the
+narrower `a` instead and recomputes `x`.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from ir.spec import DTYPES, Equation, Facts, Reduce, Scan
 class Terms:
     """What the readers of each tensor of a spec need.
 
-    equations: in an order in which each comes after those that it needs.  kept: tensors that are stored in
-    any case.  aliases: tensors that show another's memory.
+    equations: in topological order.
+    kept: tensors that are stored in any case.
+    aliases: by view, the tensor whose memory it shows.
     """
 
     def __init__(
@@ -32,21 +35,23 @@ class Terms:
         kept: Collection[str],
     ):
         self._facts, self._aliases, self._kept = facts, aliases, kept
-        self._levels: dict[str, int] = {}  # by tensor: reductions one after another
+        # by tensor: the most consecutive reductions that it depends on
+        self._levels: dict[str, int] = {}
         self._readers: dict[str, list[Equation]] = {}
         for e in equations:
             before = max((self._levels.get(s, 0) for s in e.sources()), default=0)
             self._levels[e.target] = before + isinstance(e.value, Reduce | Scan)
             for source in e.sources():
                 self._readers.setdefault(source, []).append(e)
-        # By tensor: whether all its readers are such reductions, or need one.
+        # By tensor: whether all its readers are reductions that take terms, or come after one.
         self._late: dict[str, bool] = {}
         for e in reversed(equations):
             readers = self._readers.get(e.target, [])
             self._late[e.target] = bool(readers) and all(self._is_later(e, r) for r in readers)
 
     def belongs_later(self, group: Group, e: Equation) -> bool:
-        """Whether an equation that could join a contraction's group is better computed by its readers."""
+        """Whether an equation that could join a contraction's group is better computed by its
+        readers."""
         if group.kind != HEAVY or e.target in self._kept or not self._late[e.target]:
             return False
         whole = [s for s in e.sources() if self._elements(s) == self._elements(e.target)]

@@ -1,4 +1,4 @@
-"""Unification: specs that differ only in literal sizes become one spec over symbolic sizes.
+"""Unifies specs that differ only in literal sizes into one spec over symbolic sizes.
 
 before: y[m] = x[m] / 64,  for x: f32[64]   and   y[m] = x[m] / 96, for x: f32[96]
 after:  y[m] = x[m] / S0,  for x: f32[S0],  with S0 = 64 and S0 = 96
@@ -25,17 +25,17 @@ class _Differ(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Unified:
-    """A spec over symbolic sizes that stands for several literal specs."""
+    """A spec over symbolic sizes that represents several literal specs."""
 
     spec: Spec
     sizes: tuple[Sizes, ...]  # for each of those specs, the sizes that give it
 
 
 def unified(specs: Sequence[Spec]) -> Unified | None:
-    """The spec that all of these are up to names and sizes; None where they differ in more. It has
-    the name of the first.
+    """Unifies specs that are equal up to names and sizes; None if they differ in more.
 
-    Integers that differ become sizes; equal lists of values become the same size.
+    The result has the name of the first spec. Integers that differ become sizes; equal lists of
+    values become the same size.
     """
     found: dict[Numbers, str] = {}
     try:

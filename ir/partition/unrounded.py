@@ -1,12 +1,13 @@
-"""Roundings inside of a kernel: what only pointwise equations read stays f32.
+"""Removes roundings to bf16 and f16 between pointwise equations of a kernel.
 
 before: a[i] = bf16(f32(x[i]) + 1.0), y[i] = bf16(f32(a[i]) * 0.5)
 after:  a[i] = f32(x[i]) + 1.0,       y[i] = bf16(a[i] * 0.5)
 
-PyTorch rounds the result of each operator, as it stores it. A kernel keeps such a result in registers, where
-rounding takes time and loses accuracy. Inductor does the same. Operands of matmuls keep their roundings, as
-matrix units take them; so do what a kernel stores, what reductions read, and what is compared or cut to
-integers, where another last bit may give another result.
+PyTorch rounds the result of each operator when it stores it. A kernel keeps such a result in
+registers, where rounding takes time and loses accuracy. Inductor omits the roundings as well.
+Operands of matmuls stay rounded, as matrix units take them in 16 bits. Roundings also stay in what
+a kernel stores, in what reductions read, and in what is compared or converted to integers, where a
+different last bit can change the result.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ir.spec import Apply, Bucketize, Cast, Equation, Expr, Read, Reduce, Scan, 
 from ir.verify import facts
 from ir.visit import rebuilt
 
-_ROUNDED = ("bf16", "f16")  # shorter floats are quantised on purpose
+_ROUNDED = ("bf16", "f16")  # narrower floats are quantised on purpose
 _KEPT_KINDS = ("compare", "test", "logic", "bits", "random")
 _JUMPS = ("floordiv", "mod", "floor", "ceil", "round", "trunc", "sign", "fmod")
 
@@ -53,7 +54,7 @@ def unrounded(spec: Spec) -> Spec:
 
 
 def _is_local(spec: Spec, e: Equation) -> bool:
-    """Whether smooth pointwise equations are all that reads its target."""
+    """Whether only smooth pointwise equations read an equation's target."""
     if e.accumulate or stepped(spec, e.target) or e.target in {t.name for t in spec.outputs}:
         return False
     readers = [other for other in spec.equations if e.target in other.sources()]

@@ -1,4 +1,4 @@
-"""Variances in parts: the mean and the squared deviations of a large tensor take one pass over it.
+"""Computes the mean and the variance of a large tensor in one pass, part by part.
 
 before: s[c] = sum(x[b, c, i, j], b, i, j); mean[c] = s[c] / N
         t[c] = sum(square(x[b, c, i, j] - mean[c]), b, i, j)
@@ -7,9 +7,9 @@ after:  p[c, b, i] = sum(x[b, c, i, j], j); m[c, b, i] = p[c, b, i] / J
         s[c] = sum(p[c, b, i], b, i); mean[c] = s[c] / N
         t[c] = sum(d[c, b, i] + J * square(m[c, b, i] - mean[c]), b, i)
 
-A part stays on the chip between its sum and its deviations. This is Chan's form of Welford's sums: no digits
-cancel. A part is contiguous in memory. Where it would be short, or a whole sum fits on the chip, or the tensor
-is small, both sums stay as they are.
+A part stays on the chip between its sum and its squared deviations. This is Chan's parallel form of
+Welford's algorithm, without cancellation. A part is contiguous in memory. Both sums stay as they
+are if a part would be short, if a whole sum fits on the chip, or if the tensor is small.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from ir.verify import facts
 from ir.visit import renamed
 
 MOST, LEAST = 8192, 64  # elements of a part
-# Elements of a tensor from which on a pass takes longer than a launch: one whose sums run along memory is
-# read by one kernel otherwise, others by several.
+# Elements of a tensor above which a pass takes longer than a launch. ROWS: for sums along
+# contiguous memory, which one kernel computes otherwise. OTHERS: for other sums, which several
+# kernels compute.
 ROWS, OTHERS = 1 << 24, 1 << 20
 
 
 def with_variances_in_parts(spec: Spec) -> Spec:
-    """A literal spec whose large variances are computed in parts."""
+    """Rewrites the large variances of a literal spec in parts."""
     for e in spec.equations:
         found = _moments(spec, e)
         if found is not None:
@@ -42,8 +43,10 @@ def with_variances_in_parts(spec: Spec) -> Spec:
 
 
 def _moments(spec: Spec, e: Equation) -> Spec | None:
-    """The spec with the deviations of an equation, and the sum of their mean, in parts; None where it has
-    none, or they stay as they are."""
+    """The spec with the squared deviations of an equation, and the sum of their mean, in parts.
+
+    None if the equation is no variance, or if it stays as it is.
+    """
     terms = deviation(e.reduce) if sums(e) else None
     if terms is None:
         return None
@@ -59,7 +62,7 @@ def _moments(spec: Spec, e: Equation) -> Spec | None:
 
 
 def _sum_of(spec: Spec, mean: Read, e: Equation) -> Equation | None:
-    """The sum that a mean is the quotient of, with the indices of its deviations."""
+    """The sum whose quotient a mean is, with the indices of the deviations."""
     made = {f.target: f for f in spec.equations}
     quotient = made.get(mean.tensor)
     if quotient is None or mean.at != e.at:
@@ -83,7 +86,8 @@ def _sum_of(spec: Spec, mean: Read, e: Equation) -> Equation | None:
 
 
 def _inside(spec: Spec, x: Read, e: Equation) -> tuple[str, ...]:
-    """The reduced indices of a part, in the order of memory; none where both sums stay as they are."""
+    """The reduced indices of a part, in the order of memory; empty if both sums stay as they
+    are."""
     names = [at.name for at in x.at if isinstance(at, Index)]
     if len(names) != len(x.at) or set(names) != {*e.indices, *e.reduced}:
         return ()

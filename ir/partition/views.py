@@ -1,10 +1,10 @@
-"""Views: equations that only index another tensor are inlined into their readers.
+"""Inlines views, equations that only index another tensor, into their readers.
 
 before: v[i, j] = x[j, i], y[i, j] = exp(v[i, j])
 after:  y[i, j] = exp(x[j, i])
 
-A padded read is inlined only through a view that permutes or drops dimensions and does no more:
-only then are both out of bounds at the same positions.
+A padded read is inlined only through a view that permutes dimensions and does no more: only then
+are both out of bounds at the same positions.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import cast
 from ir.spec import Apply, Bucketize, Equation, Expr, Index, Number, Range, Read, Reduce, Scan, Spec
 from ir.visit import pruned, rebuilt, renamed
 
-SMALL = 8  # largest expression (in nodes) without reads that is recomputed in each reader
+SMALL = 8  # most nodes of an expression without reads that each reader recomputes
 
 
 def through_views(spec: Spec, aliases: Collection[str] = ()) -> Spec:
-    """The spec with views and small constants inlined into their readers.
+    """Inlines views and small constants into their readers.
 
-    aliases: tensors that show memory under another shape; their equations stay.
+    aliases: views of other tensors' memory under another shape; their equations stay.
     """
     views: dict[str, Equation] = {}
     made: list[Equation] = []
@@ -43,7 +43,7 @@ def _is_view(value: Expr) -> bool:
 
 
 def is_pointwise(value: Expr) -> bool:
-    """Whether an element is computed from others by itself, and alike each time."""
+    """Whether each element is computed independently, and deterministically."""
     return not any(
         isinstance(n, Reduce | Scan | Bucketize) or isinstance(n, Apply) and n.function == "uniform"
         for n in value.walk()
@@ -51,19 +51,19 @@ def is_pointwise(value: Expr) -> bool:
 
 
 def is_plain(e: Equation) -> bool:
-    """Whether an equation computes each element at an index of its own for each dimension."""
+    """Whether an equation's positions are distinct plain indices, one for each dimension."""
     return len(e.indices) == len(e.at) == len(set(e.indices))
 
 
 def root(tensor: str, aliases: Mapping[str, str]) -> str:
-    """The tensor in memory whose elements an alias shows; a tensor that is no alias itself."""
+    """The tensor in memory that an alias shows, or the tensor itself if it is no alias."""
     while tensor in aliases:
         tensor = aliases[tensor]
     return tensor
 
 
 def fresh(stem: str, taken: set[str]) -> str:
-    """A name that is not taken, which it is from now on: the stem, else with a number behind it."""
+    """Takes a name that is free: the stem, or the stem with a number."""
     name, n = stem, 1
     while name in taken:
         n += 1
@@ -79,8 +79,10 @@ def _is_constant(value: Expr) -> bool:
 
 
 def _seen(expr: Expr, views: Mapping[str, Equation]) -> Expr:
-    """The expression with reads of views replaced by their definitions. The bounds of a jagged
-    range stay reads of memory. A reduction or scan whose body would lose its index stays as it was.
+    """Replaces reads of views by their definitions.
+
+    The bounds of a jagged range stay reads of memory. A reduction or scan whose body would lose its
+    index stays unchanged.
     """
     if isinstance(expr, Range):
         return expr
@@ -94,7 +96,7 @@ def _seen(expr: Expr, views: Mapping[str, Equation]) -> Expr:
     if expr.pad is None:
         return renamed(view.value, names)
     if view.value == Number(expr.pad):
-        return view.value  # inside and out of bounds
+        return view.value  # in bounds and out of bounds
     if isinstance(view.value, Read) and _turns(view, view.value):
         return replace(cast(Read, renamed(view.value, names)), pad=expr.pad)
     return expr

@@ -1,11 +1,12 @@
-"""Weights: the sum that normalises exponentials divides the sum that they weigh, not each of them.
+"""Moves the normalisation of exponential weights after the contraction that they weigh.
 
 before: l[m] = sum(exp(s[m, n] - t[m]), n), w[m, n] = bf16(exp(s[m, n] - t[m]) / l[m])
         o[m, e] = sum(f32(w[m, n]) * f32(v[n, e]), n)
 after:  p[m, n] = exp(s[m, n] - t[m]), l[m] = sum(p[m, n], n)
         u[m, e] = sum(p[m, n] * f32(v[n, e]), n), o[m, e] = u[m, e] / l[m]
 
-One loop can then make the sums and the maximum. The weights keep their precision until they are summed.
+One loop can then compute the maximum and both sums. The weights keep their precision until they are
+summed.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ from ir.visit import pruned, rebuilt, renamed
 
 
 def with_plain_weights(spec: Spec, aliases: Collection[str]) -> Spec:
-    """A spec whose chains divide by the sums of their weights after their second contraction."""
+    """Moves the division of each chain of a spec after its second contraction."""
     for chain in tuple(chains(spec, aliases)):
         spec = _divided_later(spec, chain) or spec
     return spec
 
 
 def _divided_later(spec: Spec, chain: Chain) -> Spec | None:
-    """The spec with one chain's division moved; None where its weights are not normalised so."""
+    """The spec with one chain's division moved; None if its weights are not normalised in this
+    way."""
     equations = {e.target: e for e in spec.equations}
     weights, last = equations[chain.weights], equations[chain.last]
     while isinstance(weights.value, Cast) and isinstance(weights.value.value, Read):
@@ -80,7 +82,7 @@ def _inlined(read: Read, equations: dict[str, Equation]) -> Expr:
 
 
 def _names(weights: Equation, divisor: Read, total: Equation) -> dict[str, str]:
-    """By index of the weights: the index of their sum that has its values."""
+    """By index of the weights: the index of their sum that has the same values."""
     found = {
         p.name: i for p, i in zip(divisor.at, total.indices, strict=True) if isinstance(p, Index)
     }
@@ -91,7 +93,7 @@ def _names(weights: Equation, divisor: Read, total: Equation) -> dict[str, str]:
 
 
 def _body(total: Equation, divisor: Read, weights: Equation) -> Expr | None:
-    """What a total sums, at the indices of the weights; None where they do not match."""
+    """The body of a total at the indices of the weights; None if they do not match."""
     names = _names(weights, divisor, total)
     if len(names) != len(weights.indices) or not isinstance(total.value, Reduce):
         return None
@@ -99,14 +101,15 @@ def _body(total: Equation, divisor: Read, weights: Equation) -> Expr | None:
 
 
 def _kept(last: Equation, read: Read, weights: Equation, divisor: Read) -> bool:
-    """Whether a divisor is the same for all that is summed."""
+    """Whether a divisor is the same for all terms of the second contraction."""
     at = dict(zip(weights.indices, read.at, strict=True))
     rows = [at[p.name] for p in divisor.at if isinstance(p, Index)]
     return all(isinstance(p, Index) and p.name in last.indices for p in rows)
 
 
 def _taken(expr: Expr, read: Read, tensor: str, dtype: str) -> Expr:
-    """An expression that reads a tensor of a dtype where it read another, of any."""
+    """Replaces a read by one of another tensor, of the given dtype, and drops a cast to that
+    dtype."""
     if isinstance(expr, Cast) and expr.value == read:
         made = replace(read, tensor=tensor)
         return made if expr.dtype == dtype else replace(expr, value=made)

@@ -1,11 +1,11 @@
-"""Whole vectors: large matmuls in f32 whose rows end within a vector sum a few zeros more.
+"""Pads the K dimension of large f32 matmuls with zeros to a multiple of the vector width.
 
 before: y[i, j] = sum(x[i, k] * w[k, j], k)                               where k runs to 2949
 after:  y[i, j] = sum(pad(x[i, k], 0.0) * pad(w[k, j], 0.0), k=2952)
 
-A product of three (`precision` of `tf32x3`) reads copies of its operands, split in two. Rows of the copies are then
-whole vectors, which the machine's DMA engine moves; rows of the operands themselves need not be. What is
-added to a sum is 0 * 0.
+Under 3xTF32 split precision (`precision` of `tf32x3`) a matmul reads split copies of its operands.
+With the padded K dimension, rows of the copies consist of whole vectors, which the machine's DMA
+engine can move. Rows of the operands themselves need not. The padding adds only terms 0 * 0.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ir.spec import Equation, Expr, Index, Number, Range, Read, Spec
 from ir.verify import Facts, facts
 from ir.visit import rebuilt
 
-VECTOR = 4  # elements of f32 that are moved at once
-# Results along each side, and terms of a sum, from which on copies take much less time than the product.
+VECTOR = 4  # f32 elements that one access moves
+# Least M and N, and least K: above them the copies take much less time than the matmul.
 LEAST_SIDE, LEAST_TERMS = 512, 64
 
 
 def with_whole_vectors(spec: Spec) -> Spec:
-    """A literal spec whose large matmuls of f32 inputs sum over whole vectors."""
+    """Pads such matmuls of f32 inputs in a literal spec."""
     known = facts(spec)
     given = {t.name for t in spec.inputs if t.dtype == "f32"}
     made = tuple(_whole(e, known) if _ends_within(e, known, given) else e for e in spec.equations)
@@ -33,7 +33,7 @@ def with_whole_vectors(spec: Spec) -> Spec:
 
 
 def _ends_within(e: Equation, known: Facts, given: set[str]) -> bool:
-    """Whether an equation is such a matmul, whose sums are no whole vectors."""
+    """Whether an equation is such a matmul, with a K dimension of no whole vectors."""
     found = contraction(e)
     if found is None or e.accumulate or not is_plain(e) or len(found.over) != 1:
         return False
@@ -51,7 +51,7 @@ def _ends_within(e: Equation, known: Facts, given: set[str]) -> bool:
 
 
 def _whole(e: Equation, known: Facts) -> Equation:
-    """The matmul with sums over whole vectors."""
+    """The matmul with its K dimension padded to whole vectors."""
     (over,) = e.reduced
     terms = -(-number(known.ranges[over].high, {}) // VECTOR) * VECTOR
     value = replace(

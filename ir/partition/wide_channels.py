@@ -1,12 +1,12 @@
-"""Wide channels: convolutions in f32 of three channels, or another few that fill no vector, read a copy with a few more.
+"""Pads the channels of f32 convolutions with few of them, such as three, to the vector width.
 
 before: y[b, o, i, j] = sum(pad(x[b, c, i + r - 1, j + s - 1], 0.0) * w[o, c, r, s], c=3, r=3, s=3)
 after:  x_wide[b, i, j, c] = pad(x[b, c, i, j], 0.0)        where c runs to 4
         w_wide[o, r, s, c] = pad(w[o, c, r, s], 0.0)
         y[b, o, i, j] = sum(pad(x_wide[b, i + r - 1, j + s - 1, c], 0.0) * w_wide[o, r, s, c], r=3, s=3, c=4)
 
-A thread then loads the channels of a pixel at once, aligned, and computes one address for them, not one for each. The
-channels that are added are zeros. Filters are fixed, so that their copies are constants.
+A thread then loads all channels of a pixel with one aligned vector load, and computes one address
+for them. The added channels are zeros. Filters are fixed, so their copies are constants.
 """
 
 from __future__ import annotations
@@ -23,20 +23,24 @@ from ir.spec import Apply, Equation, Expr, Index, Number, Range, Read, Spec
 from ir.verify import facts
 from ir.visit import rebuilt
 
-VECTOR = 4  # channels that are loaded at once
-FEW = 16  # channels from which on a product is filled without taps
+VECTOR = 4  # channels that one load reads
+# number of channels from which on they fill the K dimension of a matmul without filter taps
+FEW = 16
 MOST_ADDED = 1 / 3  # of the channels
-# Terms of a sum that a product takes at once, so that nothing is gained; results of a pixel from which on a convolution
-# takes much longer than the copy. On an H200 three of 16 in f32 took 549, 509 and 1994 us without copies, and 701, 683 and
-# 2233 with them; one of 64 took 2548 and 1776; one of 96 in TF32 1408 and 1629.
+# AT_ONCE: terms that a matrix instruction takes at once, so that nothing is gained. LEAST_OUT:
+# output channels above which a convolution takes much longer than the copy. On an H200 three
+# convolutions with 16 output channels in f32 took 549, 509 and 1994 us without copies, and 701, 683
+# and 2233 us with them. One with 64 took 2548 and 1776 us; one with 96 in TF32 took 1408 and 1629
+# us.
 AT_ONCE, LEAST_OUT = 32, 24
 
 
 def with_wide_channels(spec: Spec, fixed: Collection[str], rounded: Collection[str] = ()) -> Spec:
-    """A literal spec whose convolutions of few channels read copies that fill vectors.
+    """Lets the convolutions of a literal spec that have few channels read padded copies.
 
-    fixed: inputs that do not change between calls.  rounded: convolutions whose operands may be rounded, which are one
-    product and not three: what copies and more terms cost, is more of their time than what they bring.
+    fixed: inputs that do not change between calls.
+    rounded: convolutions whose operands may be rounded to TF32. They stay: each is one matmul and
+        not three, so copies and padding cost a larger share of its time than they save.
     """
     made: list[Equation] = []
     taken = {t.name for t in spec.inputs} | {e.target for e in spec.equations}
@@ -49,8 +53,14 @@ def with_wide_channels(spec: Spec, fixed: Collection[str], rounded: Collection[s
 
 
 class _Wide:
-    """A convolution. x: what windows slide over, w: its filter, taps: what moves a window, in x's order, channel: the
-    index over channels, width: how many there will be."""
+    """A convolution to rewrite.
+
+    x: the read of its image.
+    w: the read of its filter.
+    taps: the indices of filter taps, in the order of x.
+    channel: the index over channels.
+    width: the padded number of channels.
+    """
 
     def __init__(
         self, spec: Spec, e: Equation, x: Read, w: Read, taps: tuple[str, ...], channel: str
@@ -59,12 +69,12 @@ class _Wide:
         self.width = -(-_extent(spec, channel) // VECTOR) * VECTOR
 
     def equations(self, taken: set[str], copies: dict[tuple[str, int], str]) -> list[Equation]:
-        """The copies that are not there yet, and the convolution that reads them."""
+        """The copies that do not exist yet, and the convolution that reads them."""
         dim = self.x.at.index(Index(self.channel))
         order = (*(d for d in range(len(self.x.at)) if d != dim), dim)
         outs = [d for d, p in enumerate(self.w.at) if p == Index(self.channel)]
         named = {d: i for d, p in enumerate(self.w.at) for i in indices(p) if i in self.taps}
-        # A filter's taps in the order in which they lie in what windows slide over.
+        # The filter's taps in their order in the image.
         beside = sorted(
             (d for d in range(len(self.w.at)) if d not in outs),
             key=lambda d: self.taps.index(named[d]) if d in named else -1,
@@ -90,11 +100,11 @@ class _Wide:
         return [*made, replace(self.e, value=value)]
 
     def _copy(self, name: str, tensor: str, dims: tuple[int, ...]) -> Equation:
-        """A tensor with its channels last, and more of them."""
+        """A copy of a tensor with its channels last, and padded."""
         known = facts(self.spec).tensors[tensor]
         at = tuple(Index(f"{name}_{d}") for d in range(len(dims)))
         sizes = (*(known.shape[d] for d in dims[:-1]), Number(self.width))
-        # Written as a choice, as a read alone would be taken for a view, and read in the convolution again.
+        # A plain padded read would count as a view and be inlined into the convolution again.
         there = Apply("lt", (at[dims[-1]], known.shape[dims[-1]]))
         value = Apply("where", (there, Read(tensor, at, pad=0.0), Number(0.0)))
         return Equation(name, tuple(at[d] for d in dims), value, sizes=sizes)
@@ -103,7 +113,7 @@ class _Wide:
 def _wide(
     spec: Spec, e: Equation, x: Read, w: Read, taps: set[str], fixed: Collection[str]
 ) -> _Wide | None:
-    """The convolution, where it is one of few channels that fill no vector."""
+    """The convolution to rewrite; None if it does not have few channels that fill no vector."""
     channels = [i for i in e.reduced if i not in taps]
     if len(channels) != 1 or w.tensor not in fixed:
         return None
