@@ -1,1 +1,1 @@
-"""Lowering of a spec and a schedule to a loop nest, and the legality rules of decisions."""
+"""Lowers a spec and a schedule to a loop nest; the legality rules of decisions."""

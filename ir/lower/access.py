@@ -1,4 +1,4 @@
-"""The region of a global tensor that a read loads, and how its tile is indexed."""
+"""Computes the region of a global tensor that a read loads, and how its tile is indexed."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class Access:
 
     region: tuple[Slice, ...]  # one slice per dimension; an indirect one has no `rows` yet
     axes: tuple[Axis, ...]  # of the value that holds the loaded tile
-    windows: tuple[Window, ...]  # axes that several indices walk along together
-    shifted: tuple[str, ...]  # axes loaded whole, of which a loop uses one tile at a time
-    # Per dimension: the expression of its positions where they are indirect, else None.
+    windows: tuple[Window, ...]  # axes that several indices address together
+    shifted: tuple[str, ...]  # axes that are loaded whole, of which a loop uses one tile at a time
+    # By dimension: the expression of an indirect position (a gather), else None.
     rows: tuple[Expr | None, ...]
-    needed: frozenset[str]  # indices whose tile origins place the region
-    number: int  # of the load: reads that load the same have the same
+    needed: frozenset[str]  # indices whose tile origins determine the region
+    number: int  # equal for reads that load the same region
 
 
 class Accesses:
-    """The accesses of one variant's reads, each found once for what it depends on."""
+    """The accesses of one variant's reads, computed once for everything that they depend on."""
 
     def __init__(self) -> None:
-        # By the read's `id`, its indices in order, which of them are tiled, and `outside`. A read
-        # stays alive beside its access, so that no other one gets its id.
+        # By the read's `id`, its indices in order, which of them are tiled, and `outside`. The read
+        # is kept with its access, so that no other read gets its id.
         self._known: dict[object, tuple[Read, Access]] = {}
         self._numbers: dict[object, int] = {}
 
@@ -43,7 +43,7 @@ class Accesses:
     ) -> Access:
         """The region that a read loads under the tilings of a launch.
 
-        outside: indices of loops that the load stands outside of; the region covers their whole
+        outside: indices of the loops that the load is hoisted out of. The region covers their whole
         range.
         """
         inside = indices(read)
@@ -71,10 +71,11 @@ def _access(
     windows: list[Window] = []
     shifted: list[str] = []
     rows: list[Expr | None] = []
-    walked: set[str] = set()  # axes of indirect positions only
+    walked: set[str] = set()  # axes that only indirect positions use
     for dim, position in enumerate(read.at):
         form = affine(position)
-        # A falling index (x[K - 1 - k]) is no strided slice: its positions are computed.
+        # A decreasing index (x[K - 1 - k]) is no strided slice: its positions are computed, as for
+        # a gather.
         if form is None or any(c < 0 for _, c in form.terms):
             region.append(_indirect(position, tilings, outside))
             new = [i for i, _ in region[-1].terms if i not in {a.name for a in axes}]
@@ -93,7 +94,7 @@ def _access(
         if one.whole:
             shifted.append(one.axis)
         if one.axis in walked:
-            # The dimension is read together with the rows, element by element.
+            # The dimension is read together with the gathered rows, element by element.
             walked.discard(one.axis)
             continue
         axes.append(Axis(one.axis, _room(one, tensor.shape[dim], tilings)))
@@ -110,8 +111,8 @@ def _access(
 
 
 def extent(cut: Tiling) -> Expr:
-    """The number of elements of an index that a value has room for: its tile, which is filled in
-    later, or its whole range."""
+    """The extent of a value along an index: an open tile size, which is filled in later, or the
+    whole range."""
     return TileSize(cut.index) if cut.tile else cut.range.high
 
 
@@ -146,7 +147,7 @@ def _slice(
 
 
 def _room(one: Slice, size: Expr, tilings: Mapping[str, Tiling]) -> Expr:
-    """The extent of the axis that a slice fills; of a window, its span over all its indices."""
+    """The extent of the axis that a slice fills; for a window, its span over all its indices."""
     if one.whole:
         return tilings[one.terms[0][0]].range.high
     if len(one.terms) == 1 and one.axis == one.terms[0][0]:

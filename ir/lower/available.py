@@ -1,4 +1,4 @@
-"""Which verbs a machine has: those of its class that its backend renders."""
+"""The verbs that a machine has: those of its class that its backend renders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ir.lower.verb_table import VERBS
 from ir.machine import NOTED, Machine
 from ir.schedule import Decision
 
-# Verbs that machines of some class only have.
+# Verbs that only some machine classes have.
 OF_CLASS = frozenset(
     """
     associate unroll split_k flatten atomic mirror causal_bound multicast keep rasterize cluster
@@ -18,7 +18,8 @@ OF_CLASS = frozenset(
 
 
 def available(machine: Machine) -> tuple[str, ...]:
-    """The verbs that a machine's class has and its backend renders, in the order of their table."""
+    """The verbs that a machine's class has and its backend renders, in the order of the verb
+    table."""
     return tuple(
         verb
         for verb in VERBS
@@ -29,7 +30,7 @@ def available(machine: Machine) -> tuple[str, ...]:
 
 
 def require_of_class(decision: Decision, machine: Machine) -> None:
-    """Raises KernelError where machines of this class do not have the verb."""
+    """Raises KernelError if machines of this class do not have the verb."""
     model = machine.model
     if decision.verb not in model.verbs:
         raise KernelError(
@@ -41,7 +42,7 @@ def require_of_class(decision: Decision, machine: Machine) -> None:
 
 
 def require_rendered(decision: Decision, machine: Machine) -> None:
-    """Raises KernelError where the machine's backend does not render the verb."""
+    """Raises KernelError if the machine's backend does not render the verb."""
     if machine.renders(decision.verb):
         return
     rendered = [v for v in NOTED if machine.renders(v)]

@@ -1,11 +1,10 @@
-"""Loop-carried values: what each step of a recurrence passes to the next within one program.
+"""Loop-carried values: what each step of a recurrence passes to the next one within a thread block.
 
 before: a launch for each t: h[t, d] = a[t, d] * pad(h[t - 1, d], 0.0)
 after:  one launch: h_before = 0; for t in order: h = a * h_before; h_before = h
 
-Legal where each read of the previous step uses the indices at which its tensor is computed, so that
-no program needs tiles of another program. Loops over those indices must enclose the loop over the
-steps.
+Legal if each read of the previous step uses the indices at which its tensor is computed, so that no
+thread block needs tiles of another. Loops over those indices must enclose the loop over the steps.
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ class Demand(Protocol):
 
 
 class Carries:
-    """The loop-carried values of one program."""
+    """The loop-carried values of one launch."""
 
     def __init__(self, program: Demand):
         self.program = program
         self._made: list[tuple[tuple[str, float | None], _Carry]] = []
 
     def read(self, read: Read, step: Recurrence, scope: Scope) -> Tile:
-        """The tile of the previous step, initialised before the loop over the steps."""
+        """The tile of the previous step, which is initialised before the loop over the steps."""
         steps = next((s for s in scope.chain() if step.index in s.binds), None)
         if steps is None:
             raise KernelError(
@@ -73,11 +72,11 @@ class Carries:
         return Tile(made.value)
 
     def hand_on(self, scope: Scope) -> None:
-        """Ends a step: what it computed becomes the previous step's tile."""
+        """Ends a step: copies its tiles to the loop-carried values."""
         done: list[_Carry] = []
-        # Compute all new tiles before any old one is overwritten: they may read each other.
+        # Compute all new tiles before any old one is overwritten, as they can read each other.
         while left := [c for _, c in self._made if c.scope is scope and c not in done]:
-            for carry in left:  # computing a tensor may add further carries
+            for carry in left:  # computing a tensor can add further carries
                 self.program.tensor(carry.tensor, scope)
                 done.append(carry)
         for carry in done:
@@ -105,6 +104,6 @@ class Carries:
             )
         dtype = program.facts.tensors[read.tensor].dtype
         value = program.new(f"{read.tensor}_before", read.tensor, dtype, kept, stages=1)
-        first = cast(float, read.pad)  # a recurrence pads the step before its first
+        first = cast(float, read.pad)  # a recurrence pads the step before its first one
         outside.statements.append(Fill(value.name, first if dtype in FLOATS else int(first)))
         return _Carry(value.name, read.tensor, steps)

@@ -1,10 +1,10 @@
-"""Cooperative launches: the blocks of one launch run all steps of a recurrence.
+"""Cooperative launches: the thread blocks of one launch run all steps of a recurrence.
 
 before: for each step, a launch: h = f(x, h of the step before)
-after:  one launch: for each step: h = f(x, h of the step before), then all blocks meet
+after:  one launch: for each step: h = f(x, h of the step before), then a grid barrier
 
-Blocks meet by flags: each raises one of its own after each step, and awaits those of all others before
-the next. The launch before clears them. All blocks have to run at once.
+The barrier uses flags in global memory: after each step a block sets its own flag, and waits for
+the flags of all other blocks. The launch before clears the flags. All blocks must run at once.
 """
 
 from __future__ import annotations
@@ -36,9 +36,12 @@ CLEARED = 1024  # flags that one block clears
 def gathered(
     launches: Sequence[Launch], schedule: Schedule, machine: Machine, sizes: Mapping[str, float]
 ) -> Iterator[Launch]:
-    """Launches with the flags of those that are cooperative, after the ones that clear them.
+    """Adds the flags of cooperative launches, and the launches that clear them.
 
-    sizes: all of them. KernelError where a launch cannot run all steps."""
+    Raises KernelError if the blocks of a launch cannot run all steps.
+
+    sizes: all sizes of the spec.
+    """
     for launch in launches:
         if launch.meeting is None:
             yield launch
@@ -86,7 +89,7 @@ def _require_steps(
     sizes: Mapping[str, float],
     decision: Decision,
 ) -> None:
-    """KernelError where the blocks of a launch cannot run all steps."""
+    """Raises KernelError if the blocks of a launch cannot run all steps."""
     tiles = launch.grid_tiles(sizes)  # type: ignore[arg-type]
     moved = (s for s in launch.statements() if isinstance(s, Load | Store))
     if launch.repeat is None:

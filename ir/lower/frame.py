@@ -1,4 +1,4 @@
-"""Frames: what lowering makes of a schedule but for its tile sizes.
+"""Frames: the part of lowering that does not depend on tile sizes.
 
 Most schedules that a search lowers differ from an earlier one in tile sizes only. They share a
 frame, which is built once: its checks, its equations, its launches with open tile sizes.
@@ -20,13 +20,13 @@ from ir.variant.atomic import facts_with_places
 from ir.variant.narrow import require_range
 from ir.variant.variant import formulate
 
-MOST = 256  # frames of a spec that are kept
-SPECS = 8  # whose frames are kept
+MOST = 256  # frames that are cached for a spec
+SPECS = 8  # specs whose frames are cached
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What schedules share that differ in tile sizes only."""
+    """What schedules that differ only in tile sizes share."""
 
     variant: Spec
     launches: tuple[OpenLaunch, ...]
@@ -36,7 +36,7 @@ _FRAMES: Recent[Spec, Recent[Machine, Frame]] = Recent(SPECS)
 
 
 def frame(spec: Spec, schedule: Schedule, machine: Machine) -> Frame:
-    """The frame of a schedule; KernelError where a decision is not legal, whatever the sizes."""
+    """The frame of a schedule. Raises KernelError if a decision is illegal at all tile sizes."""
     if not schedule.exact():
         return _frame(spec, schedule, machine)
     told = told_apart(spec.equations, schedule)
@@ -49,7 +49,7 @@ def frame(spec: Spec, schedule: Schedule, machine: Machine) -> Frame:
 
 
 def _is_size(decision: Decision) -> bool:
-    """Whether a decision is a legal size of a tile."""
+    """Whether a decision is a legal tile size."""
     if decision.verb != "tile" or len(decision.options) != 1:
         return False
     ((name, size),) = decision.options

@@ -1,9 +1,9 @@
-"""Hoisted operands: what no iteration of a loop changes is computed, or converted, once before it.
+"""Hoists loop-invariant operands: computes or converts them once, before the loop.
 
 before: for n: q_a = bf16(q), s = q_a @ k
 after:  q_a = bf16(q);   for n: s = q_a @ k
-legal:  where every tile that the expression reads was made before the loop, which no index of the
-        expression walks. The value takes the same memory.
+legal:  if every tile that the expression reads was made before the loop, and no index of the
+        expression belongs to the loop. The value takes the same memory.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from ir.spec import Expr
 
 
 def before_loops(scope: Scope, needed: Collection[str], expression: Expr) -> Scope:
-    """The outermost scope around `scope`, or `scope` itself, from which on an expression over tiles
-    stays the same.
+    """The outermost enclosing scope in which an expression over tiles is invariant; `scope` if
+    there is none.
 
-    needed: its indices that have a tile origin. A tile that the loop itself makes, or goes on from
-    (a running maximum, a carried value), is not among those of the scopes around the loop.
+    needed: the expression's indices that have a tile origin. A tile that the loop itself makes or
+    updates (a running maximum, a loop-carried value) is not held by the scopes around the loop, so
+    it prevents hoisting.
     """
     read = {n.value for n in expression.walk() if isinstance(n, Tile)}
     found = scope
@@ -34,5 +35,5 @@ def before_loops(scope: Scope, needed: Collection[str], expression: Expr) -> Sco
 
 
 def _made(scope: Scope) -> set[str]:
-    """The values that hold a tensor's tile, or what a read loads, in a scope."""
+    """The values that hold a tensor's tile or a loaded region in a scope."""
     return {v for s in scope.chain() for v in (*s.tensors.values(), *s.loads.values())}

@@ -1,4 +1,4 @@
-"""Kept tiles: what a loop loads or computes stays, and later loops over the index recall it.
+"""Kept tiles: tiles that a loop loads or computes stay in a buffer, where later loops read them.
 
 before: for n: a = ..., mx = max(mx, a);   for n: a = ..., o += exp(a - mx)
 after:  for n: a = ..., mx = max(mx, a);   for n: a = kept at n, o += exp(a - mx)
@@ -35,15 +35,18 @@ class Demand(Protocol):
 
 
 class Kept:
-    """The tiles that one program keeps."""
+    """The tiles that one launch keeps."""
 
     def __init__(self, program: Demand):
         self.program = program
         self._over = {d.subject: str(d.option("over")) for d in program.schedule.of("keep")}
 
     def slots(self, tensor: str, indices: Iterable[str]) -> Expr | None:
-        """The number of slots of a kept tensor's value, one for each tile of the loop; None for
-        others. indices: that place the value's tile."""
+        """The number of slots of a kept tensor's value, one per iteration of the loop; None for
+        other tensors.
+
+        indices: those that address the value's tile.
+        """
         cut = self._loop(tensor)
         if cut is None or cut.index not in indices:
             return None
@@ -51,28 +54,30 @@ class Kept:
         return Apply("floordiv", (end, TileSize(cut.index)))
 
     def note(self, tensor: str, key: object, value: str, home: Scope) -> None:
-        """Records that a value holds a tensor, or a read of one, in `home`. key: of the scope's
-        table."""
+        """Records that a value holds a tensor, or a read of one, in `home`.
+
+        key: the tensor's name, or the number of the load.
+        """
         cut = self._loop(tensor)
-        # A value of another tensor's has no slots for this one.
+        # A value that was made for another tensor has no slots for this one.
         own = self.program.values[value].slots is not None
         if cut is not None and own and home.parent is not None and cut.index in home.binds:
             home.parent.kept[key] = value
 
     def tensor(self, name: str, scope: Scope) -> str | None:
-        """The value in which an earlier loop kept a tensor's tile; None where none did."""
+        """The value in which an earlier loop kept a tensor's tile; None if none did."""
         if found := self._recalled(name, name, scope):
             found[1].tensors[name] = found[0]
         return found[0] if found else None
 
     def load(self, tensor: str, number: int, scope: Scope) -> str | None:
-        """The value in which an earlier loop kept what a read loads; None where none did."""
+        """The value in which an earlier loop kept a loaded region; None if none did."""
         if found := self._recalled(tensor, number, scope):
             found[1].loads[number] = found[0]
         return found[0] if found else None
 
     def _recalled(self, tensor: str, key: object, scope: Scope) -> tuple[str, Scope] | None:
-        """A value that was kept, and the scope from which on it holds the tile again."""
+        """A kept value, and the scope in which it holds the tile again."""
         cut = self._loop(tensor)
         if cut is None:
             return None
@@ -84,10 +89,10 @@ class Kept:
         return None
 
     def first(self, targets: Iterable[str], home: Scope) -> None:
-        """Computes what the loops of these tensors need and do not change.
+        """Computes the loop-invariant tensors that the loops of these tensors need.
 
-        Statements are demanded from the last loop on. So the loops before one are lowered first
-        here, and what they keep is known when it is.
+        Lowering is driven by demand, so the last loop comes first. This lowers the loops before it
+        first, so that the tiles that they keep are known.
         """
         if not self._over or self._in_steps():
             return
@@ -104,7 +109,7 @@ class Kept:
                     left.append(source)
 
     def _loop(self, tensor: str) -> Tiling | None:
-        """The loop over whose tiles a tensor is kept in this launch, if it is."""
+        """The loop over whose tiles a tensor is kept in this launch; None if it is not kept."""
         cut = self.program.tilings.get(self._over.get(tensor, "").removesuffix(".outer"))
         if cut is None or cut.level != LOOP or self._in_steps():
             return None
@@ -119,5 +124,5 @@ class Kept:
         return cut
 
     def _in_steps(self) -> bool:
-        """Whether the launch is a part of a recurrence, whose loops carry values of their own."""
+        """Whether the launch is part of a recurrence, whose loops carry values of their own."""
         return bool(self.program.segment.carried or self.program.segment.recurrence)

@@ -1,4 +1,4 @@
-"""The launch of a segment, with open tile sizes."""
+"""Builds the launch of a segment, with open tile sizes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ir.schedule import Decision, Schedule
 from ir.sizes import free_sizes
 from ir.spec import Facts, Spec, Tensor
 
-MOST = 256  # launches of a segment that are kept
-SEGMENTS = 32  # whose launches are kept
-# Verbs that a launch is built without: where launches end, how indices are cut, and what a machine
-# decides on a launch as a whole.
+MOST = 256  # launches that are cached for a segment
+SEGMENTS = 32  # segments whose launches are cached
+# Verbs that do not affect the inside of a launch: they end launches, set tilings, or decide on a
+# launch as a whole.
 AROUND = ("kernel", "tile", "place", "rasterize", *OF_LAUNCH)
-OF_TENSOR = ("pipeline", "copy")  # verbs that change nothing where their tensor is not used
+OF_TENSOR = ("pipeline", "copy")  # verbs that change nothing if their tensor is not used
 _LAUNCHES: Recent[Segment, Recent[Machine, OpenLaunch]] = Recent(SEGMENTS)
 
 
@@ -34,7 +34,7 @@ def launch(
     segment: Segment,
     cut: Mapping[str, Tiling],
 ) -> OpenLaunch:
-    """The launch of a segment, built once for schedules that do not differ in what is inside it."""
+    """The launch of a segment, built once for all schedules with the same decisions inside it."""
     found = _remembered(spec, facts, schedule, machine, segment, cut)
     return found.having(machine.model.launch_fields(schedule, segment, cut))
 
@@ -64,7 +64,7 @@ def _remembered(
 
 
 def _inside(decision: Decision, segment: Segment) -> bool:
-    """Whether a decision may change what is inside the launch of a segment."""
+    """Whether a decision can change the inside of a segment's launch."""
     if decision.verb in OF_TENSOR:
         return decision.subject in segment.tensors()
     return decision.verb not in AROUND
@@ -99,7 +99,7 @@ def _built(
 
 
 def _require_unread(launch: Launch, spec: Spec) -> None:
-    """KernelError where a launch loads a part of a larger tensor, which is only stored."""
+    """Raises KernelError if a launch loads a part of a larger tensor, which can only be stored."""
     parts = {t.name for t in spec.outputs if t.part is not None}
     for s in launch.statements() if parts else ():
         if isinstance(s, Load) and s.tensor in parts:

@@ -22,13 +22,13 @@ ENDING = ("kernel", "carry", "mirror", "pack", "split_k")  # verbs that decide w
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """How a launch walks an index."""
+    """How a launch iterates over an index."""
 
     index: str
     level: str  # GRID, LOOP, STEP or WHOLE
-    tile: int  # elements; 0 where the index is not tiled
+    tile: int  # elements of a tile; 0 if the index is not tiled
     range: Range
-    decided: str = ""  # the index whose `tile` decision gives the tile; empty: it follows
+    decided: str = ""  # the index whose `tile` decision gives the tile; empty if none does
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Segment(Keeping):
     equations: tuple[Equation, ...]
     stored: tuple[str, ...]  # tensors that it writes to global memory: outputs and workspace
     recurrence: Recurrence | None = None  # the recurrence of which this launch computes one step
-    carried: tuple[Recurrence, ...] = ()  # recurrences whose steps it runs through in a loop
+    carried: tuple[Recurrence, ...] = ()  # recurrences whose steps it iterates over in a loop
 
     @property
     @kept
     def reduced(self) -> frozenset[str]:
-        """The indices that an equation here reduces or scans over. They cannot be spread over the
+        """The indices that an equation here reduces or scans. They cannot be spread over the
         grid."""
         found: set[str] = set()
         for e in self.equations:
@@ -55,7 +55,7 @@ class Segment(Keeping):
 
     @kept
     def by_target(self) -> dict[str, Equation]:
-        """The equations by what they define."""
+        """The equations by target."""
         return {e.target: e for e in self.equations}
 
     @kept
@@ -69,7 +69,8 @@ class Segment(Keeping):
         return self.sources() | frozenset(self.by_target()) | frozenset(self.stored)
 
     def loads(self, read: Read) -> bool:
-        """Whether a read is of global memory, as that of another step's tensor, which is stored."""
+        """Whether a read is of global memory. Reads of another step's tensor are: that tensor is
+        stored."""
         computed, step = self.by_target(), self.recurrence
         if read.tensor not in computed:
             return True
@@ -86,8 +87,8 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
     """The launches of a schedule.
 
     A launch ends after each `kernel(t)`, after a tensor that gets a launch of its own (packed
-    copies, parts of splits), before and after a recurrence, and after the last equation. An earlier
-    launch fills the targets of atomic additions.
+    copies, partial sums of split-K), before and after a recurrence, and after the last equation.
+    The target of an atomic addition is initialised by an earlier launch.
     """
     return _segments(spec, schedule.only(ENDING))
 
@@ -137,8 +138,8 @@ def _segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
 
 
 def _require_whole(groups: list[list[Equation]], walked: Mapping[Recurrence, Decision]) -> None:
-    """Raises KernelError where a launch would end within the steps that one program runs
-    through."""
+    """Raises KernelError if a launch would end within the steps that one thread block iterates
+    over."""
     for r, decision in walked.items():
         if not any(set(r.targets) <= {e.target for e in group} for group in groups):
             raise KernelError(
@@ -152,7 +153,7 @@ def _require_whole(groups: list[list[Equation]], walked: Mapping[Recurrence, Dec
 def _require_one_way(
     group: list[Equation], inside: tuple[Recurrence, ...], walked: Mapping[Recurrence, Decision]
 ) -> None:
-    """Raises KernelError where one loop over steps would have to run in both directions."""
+    """Raises KernelError if one loop over steps would have to run in both directions."""
     for r in (r for r in inside if r.backwards):
         forwards = [o.targets[-1] for o in inside if o.index == r.index and not o.backwards]
         forwards += [
@@ -168,7 +169,7 @@ def _require_one_way(
 
 
 def _behind(spec: Spec, stepped: tuple[Recurrence, ...]) -> set[str]:
-    """The tensors of stepped recurrences that another launch reads at another step."""
+    """The tensors of recurrences with one launch per step that are read at another step."""
     found = set()
     for r in stepped:
         equations = {t: spec.equation(t) for t in r.targets}
@@ -180,14 +181,15 @@ def _behind(spec: Spec, stepped: tuple[Recurrence, ...]) -> set[str]:
 def tilings(
     segment: Segment, facts: Facts, schedule: Schedule, spread: bool = False
 ) -> Mapping[str, Tiling]:
-    """The cut of every index of a launch, in the order of the schedule's `place` decisions.
+    """The tiling of every index of a launch, in the order of the schedule's `place` decisions.
 
     spread: whether a launch without reductions, such as one that makes a packed copy, puts all its
-    tiles on the grid, also along indices that are loops in the launches that reduce over them.
+        tiles on the grid, also along indices that are loops in the launches that reduce them.
 
-    The index of a recurrence is cut into steps, whatever the schedule decides on it for other
-    launches. An index that is on the grid elsewhere but reduced here becomes a loop. An index over
-    the parts of a split is on the grid in the launch that makes the parts, one part per tile.
+    The index of a recurrence gets one step per launch, whatever the schedule decides on it for
+    other launches. An index that is on the grid elsewhere but reduced here becomes a loop. The
+    index over the parts of a split is on the grid in the launch that makes the parts, one part per
+    tile.
     """
     used = _used(segment)
     apart = _apart(segment)
@@ -259,5 +261,5 @@ def _bounds(span: Range) -> dict[str, None]:
 
 @kept
 def _apart(segment: Segment) -> frozenset[str]:
-    """The indices along which a launch writes its tensors."""
+    """The indices that address the tensors that a launch stores."""
     return frozenset(i for t in segment.stored for i in updated(segment.by_target()[t]))

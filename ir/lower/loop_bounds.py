@@ -1,5 +1,4 @@
-"""Loop limits: reductions that run over a part of their index's range (causal bounds, parts of
-split-K)."""
+"""Bounds of loops that cover part of their index's range (causal bounds, parts of split-K)."""
 
 from __future__ import annotations
 
@@ -28,8 +27,10 @@ class Limit:
 def limits(
     equation: Equation, spec: Spec, schedule: Schedule, tilings: Mapping[str, Tiling]
 ) -> Mapping[str, Limit]:
-    """The limits of a reduction's loops, by index, where they differ from the whole range: from
-    written parts of it, parts of a split, and from `causal_bound`."""
+    """The bounds of a reduction's loops, by index, where they differ from the whole range.
+
+    They come from partial ranges in the spec, from parts of a split, and from `causal_bound`.
+    """
     value = equation.value
     found = [r for r in value.ranges if r.partial] if isinstance(value, Reduce) else []
     for r in found:
@@ -45,7 +46,10 @@ def limits(
 
 
 def _require_walked(equation: Equation, span: Range, tilings: Mapping[str, Tiling]) -> None:
-    """KernelError unless a loop walks a part of a range one at a time, that is the same for all of each tile around it."""
+    """Raises KernelError unless a loop over a partial range is legal.
+
+    Its tiles must have size 1, and the bounds must be the same across each enclosing tile.
+    """
     own = tilings[span.index]
     if own.tile != 1:
         raise KernelError(
@@ -92,7 +96,10 @@ def _steady(expr: Expr, index: str, tile: int) -> bool:
 
 
 def _reach(expr: Expr, tilings: Mapping[str, Tiling]) -> tuple[float, float] | None:
-    """The least and the greatest value of a bound, infinite where no size tells it; None where nothing is known."""
+    """The least and the greatest value of a bound; None if they are unknown.
+
+    The greatest value is infinite if it depends on a symbolic size.
+    """
     match expr:
         case Number():
             return expr.value, expr.value
@@ -128,12 +135,14 @@ def _whole(span: Range) -> Limit:
 def _cut(
     equation: Equation, spec: Spec, decision: Decision, span: Limit, tilings: Mapping[str, Tiling]
 ) -> Limit:
-    """before: for n in all tiles of N: mx = max(where(n <= m, f, -inf), n)
+    """Shortens a loop to a causal bound.
+
+    before: for n in all tiles of N: mx = max(where(n <= m, f, -inf), n)
     after:  for n in the tiles below minimum(N, origin of m + tile of m): the same
 
-    A causal loop bound. Legal where the body is the identity element of the reduction for all n on
-    one side of m + c, as its masks show (`borders`); the tightest such c is used. A lower bound is
-    rounded down to a whole tile of n.
+    Legal if the body is the identity element of the reduction for all n on one side of m + c, as
+    its masks show (`borders`). The tightest such c is used. A lower bound is rounded down to a
+    whole tile of n.
     """
     index, at = decision.subject, str(decision.option("at"))
     identity = IDENTITY_ELEMENTS.get(equation.reduce.reduction)

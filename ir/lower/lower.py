@@ -1,9 +1,9 @@
-"""Lowering of a spec and a schedule to a loop nest, driven by demand from what is stored.
+"""Lowers a spec and a schedule to a loop nest, on demand from the stored tensors.
 
 A launch is a chain of scopes: the prologue that runs once, the grid's tile, the loops in it. A
-tensor is computed in the outermost scope where all its indices have an origin, when something first
-asks for it there. So loop-invariant values stand before the loop, and a value that two loops need
-without a buffer between them is computed in both.
+tensor is computed in the outermost scope where all its indices have an origin, when a statement
+there first needs it. So loop-invariant values are computed before the loop. A value that two loops
+need, without a buffer between them, is computed in both.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ir.spec import Spec
 
 
 def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> LoopNest:
-    """The loop nest of a schedule; KernelError where it is not legal or does not fit.
+    """The loop nest of a schedule. Raises KernelError if it is illegal or exceeds a memory.
 
-    sizes: the free sizes that the kernel is tuned for. Memory capacity is checked at them.
+    sizes: the free sizes that the kernel is tuned for; memory capacity is checked at them.
     """
     nest = _lowered(spec, schedule, machine, sizes)
     for _, error in idle(nest.launches, schedule, machine):
@@ -39,8 +39,10 @@ def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, 
 
 
 def settled(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> LoopNest:
-    """As `lower`, but decisions that change nothing are left out of the nest's schedule. For
-    schedules that are made up, where one decision may take the effect from another."""
+    """Like `lower`, but drops decisions without effect from the nest's schedule.
+
+    It serves generated schedules, where one decision can make another one ineffective.
+    """
     nest = _lowered(spec, schedule, machine, sizes)
     dropped = [decision for decision, _ in idle(nest.launches, schedule, machine)]
     kept = tuple(d for d in schedule.decisions if d not in dropped)

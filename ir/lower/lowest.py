@@ -1,8 +1,8 @@
-"""Where a running maximum starts by which sums of exponentials are rescaled.
+"""The initial value of a running maximum that rescales sums of exponentials.
 
-With -inf, a row that is masked so far would give exp(-inf + inf) = NaN, so it is a finite number below the
-values. Where these may be the lowest number of f32, as sums with a mask are, it is that number, else one that
-is still finite in the unit of a power of two.
+With -inf, a row that is masked so far would give exp(-inf + inf) = NaN. So the start is a finite
+number below all values. If the values can reach the lowest f32 number, as masked sums can, the
+start is that number. Otherwise it is a number that stays finite when it is multiplied by log2(e).
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ LOWEST_SCALED = -1.0e38  # finite times log2(e)
 
 
 def lowest(spec: Spec, maximum: Equation) -> float:
-    """The number that the running maximum of an equation of a spec starts at."""
+    """The number at which the running maximum of an equation starts."""
     return LOWEST_F32 if _near_end(spec, maximum.reduce.body) else LOWEST_SCALED
 
 
 def _near_end(spec: Spec, expr: Expr) -> bool:
-    """Whether a value may be next to the lowest number: something is added to it or chosen in its place.
-    What is read from memory alone counts as far from it, and -inf is not next to it."""
+    """Whether a value can be close to the lowest f32 number, because something is added to it or
+    selected instead of it.
+
+    A plain read of memory counts as far from that number, and -inf does not count as close to it.
+    """
     if reaches_ends(expr):
         return True
     match expr:

@@ -1,4 +1,4 @@
-"""What a schedule decides on a matmul: how warps share it, and the matrix instruction."""
+"""The decisions of a schedule on a matmul: its warp grid, its matrix instruction, its overlap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHAPE = re.compile(r"m([1-9]\d{0,3})n([1-9]\d{0,3})k([1-9]\d{0,3})")
 
 
 def shape_of(word: object) -> tuple[int, int, int] | None:
-    """M, N and K of a word such as m16n8k16; None where it is no such word."""
+    """M, N and K of a word such as m16n8k16; None if it is no such word."""
     found = _SHAPE.fullmatch(str(word))
     return (int(found[1]), int(found[2]), int(found[3])) if found else None
 
@@ -25,8 +25,12 @@ def shape_word(shape: tuple[int, int, int]) -> str:
 def matmul_of(
     schedule: Schedule, target: str
 ) -> tuple[tuple[int, int] | None, tuple[int, int, int] | None, bool, bool]:
-    """The parts of M and N that warps compute, and the shape of the instruction, None where the schedule
-    leaves them to the backend; whether it is done one iteration later, and what comes before it one ahead."""
+    """The decisions on the matmul of a target.
+
+    The number of parts of M and N that warps compute; the shape of the instruction; both None if
+    the backend chooses. Whether the matmul runs one iteration later, and whether the matmul before
+    it runs one iteration ahead.
+    """
     subject = owner(schedule, target)
     verbs = ("warps", "instruction", "overlap")
     warps, instruction, overlap = (schedule.find(verb, subject) for verb in verbs)

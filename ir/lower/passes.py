@@ -1,4 +1,4 @@
-"""Passes: what is decided on the loops and loads of a launch that go through the same tiles again.
+"""Applies decisions on loops and loads of a launch that pass over the same tiles several times.
 
 serpentine  before: for k: s += x;   for k: y = x / s
             after:  for k: s += x;   for k from the last to the first: y = x / s
@@ -18,8 +18,11 @@ from ir.schedule import Decision, Schedule
 
 
 def in_passes(launch: Launch, schedule: Schedule) -> Launch:
-    """The launch with every second loop over an index of a `serpentine` from its end, and with the hints of
-    last passes. KernelError where such a loop has to run in order."""
+    """Reverses every second loop over a `serpentine` index, and sets the cache hints of last
+    passes.
+
+    Raises KernelError if such a loop must run in order.
+    """
     serpentine = {d.subject.removesuffix(".outer"): d for d in schedule.of("serpentine")}
     last = {d.subject: str(d.option("last")) for d in schedule.of("cache") if d.option("last")}
     if not serpentine and not last:
@@ -30,7 +33,7 @@ def in_passes(launch: Launch, schedule: Schedule) -> Launch:
 
 
 class _Passes:
-    """Goes through the text of one launch."""
+    """Rewrites the statements of one launch in order."""
 
     def __init__(self, serpentine: dict[str, Decision], last: dict[str, str], left: Counter[str]):
         self.serpentine, self.last, self.left = serpentine, last, left

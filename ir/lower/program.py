@@ -1,4 +1,4 @@
-"""The statements of one launch, built on demand from its stores."""
+"""Builds the statements of one launch, on demand from its stores."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Program:
         self.kept = Kept(self)
         self._touched: dict[str, None] = {}
         self._borders = segment.borders()
-        # A value is reused where the same thing is computed or loaded in loop after loop.
+        # A value is reused if several loops compute or load the same thing.
         self._pointwise_values: dict[str, str] = {}
         self._load_values: dict[int, str] = {}
         self._accesses = accesses(facts)
@@ -97,7 +97,7 @@ class Program:
 
     @property
     def once(self) -> tuple[Statement, ...]:
-        """The statements before the grid's tiles: no grid index occurs in them."""
+        """The prologue: the statements before the grid's tiles, in which no grid index occurs."""
         return tuple(self.top.statements)
 
     @property
@@ -139,9 +139,9 @@ class Program:
     def close(
         self, chain: list[Scope], loops: tuple[str, ...], limited: Mapping[str, Limit]
     ) -> None:
-        """Turns opened scopes into loops, each at the end of the scope around it.
+        """Closes opened scopes into loops, each at the end of the scope around it.
 
-        limited: the bounds of loops that run over a part of their range.
+        limited: the bounds of loops over part of their range.
         """
         for inner, outer, index in zip(
             reversed(chain[1:]), reversed(chain[:-1]), reversed(loops), strict=True
@@ -213,14 +213,15 @@ class Program:
         home.tensors[name] = self._pointwise_values[name]
 
     def _same(self, expression: Expr, equation: Equation) -> bool:
-        """Whether a pointwise tensor only renames a tile that exists already."""
+        """Whether a pointwise tensor only renames an existing tile."""
         if not isinstance(expression, Tile) or expression.windows or expression.shifted:
             return False
         value = self.values[expression.value]
         return value.dtype == self._dtype(equation) and value.names == equation.indices
 
     def _dtype(self, equation: Equation) -> str:
-        """The dtype of a pointwise tensor's tile: the stored dtype where nothing here reads it."""
+        """The dtype of a pointwise tensor's tile: the stored dtype if the launch does not read
+        it."""
         name = equation.target
         if name in self.segment.stored and name not in self._sources:
             return self.stored_dtype(name)
@@ -240,8 +241,8 @@ class Program:
     def new(
         self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], stages: int = 0
     ) -> Value:
-        """A new value over some indices, its name unique in the launch. It has no axis for an index
-        over the parts of a split: a program makes one part."""
+        """A new value over some indices, with a name that is unique in the launch. It has no axis
+        for an index over the parts of a split, as a thread block makes one part."""
         axes = tuple([self._axis(i) for i in indices if not self.counts_parts(i)])
         slots = self.kept.slots(tensor, indices) if name == tensor else None
         return self._add(
@@ -255,7 +256,7 @@ class Program:
         return self._axes[index]
 
     def counts_parts(self, index: str) -> bool:
-        """Whether the index counts the parts of a split and each program here makes one of them."""
+        """Whether the index counts the parts of a split and each thread block makes one of them."""
         return self.tilings[index].level == GRID and counts_parts(self.schedule, index)
 
     def _add(self, value: Value) -> Value:
@@ -311,8 +312,8 @@ class Program:
         return Tile(value)
 
     def _stages_of(self, found: Expr) -> int:
-        """The stages of an operand: as many as the computed tile has that it converts, so that the
-        next is converted while one is used."""
+        """The stages of an operand: those of the computed tile that it converts, so that the next
+        tile is converted while one is used."""
         source = self.values[found.value] if isinstance(found, Tile) else None
         return source.stages if source is not None and not source.loaded else 1
 
@@ -378,7 +379,7 @@ class Program:
         tensor = self.facts.tensors[read.tensor]
         outside = self._outside(read.tensor, scope)
         found = self._accesses.of(read, tensor, self.tilings, outside)
-        # The launch holds this tensor whole already, for a search: take entries from that value.
+        # The launch already holds this tensor whole, for a search: take entries from that value.
         if self._searched(read.tensor) and found.rows[0] is not None and read.pad is None:
             return self._take(read, found, scope)
         name = scope.load(found.number) or self.kept.load(read.tensor, found.number, scope)
@@ -399,7 +400,7 @@ class Program:
             for one, rows in zip(found.region, found.rows, strict=True)
         )
         if found.number not in self._load_values:
-            # What is loaded once per program has nothing to prefetch.
+            # A load in the prologue has nothing to prefetch.
             stages = 1 if home is self.top else self.stages(read.tensor)
             value = Value(
                 *(read.tensor, read.tensor, tensor.dtype, found.axes, stages),
@@ -426,10 +427,10 @@ class Program:
         return self.operand(f"{tensor}_rows", position, scope, "i32")
 
     def _shared(self, tensor: str, needed: frozenset[str], home: Scope) -> str | None:
-        """The grid's last index if a load is to be broadcast along it and can be, else None. A load of
-        the prologue is broadcast to all programs.
+        """The grid's last index if a load is to be broadcast along it and can be, else None. A load
+        of the prologue is broadcast to all thread blocks.
 
-        All tiles along it must execute the load equally often, so no jagged loop may be around it.
+        All tiles along it must execute the load equally often, so no jagged loop may enclose it.
         """
         decision = self.schedule.find("multicast", tensor)
         if decision is None:
@@ -447,7 +448,7 @@ class Program:
         return over
 
     def _outside(self, tensor: str, scope: Scope) -> frozenset[str]:
-        """The indices of enclosing loops outside of which a tensor is loaded."""
+        """The indices of enclosing loops that the load of a tensor is hoisted out of."""
         load = self.schedule.find("load", tensor)
         if load is None:
             return frozenset()
@@ -460,7 +461,7 @@ class Program:
         return frozenset(inner)
 
     def _searched(self, tensor: str) -> bool:
-        """Whether the launch holds a whole tensor anyway, as sorted borders that it searches."""
+        """Whether the launch holds a whole tensor, as sorted borders that it searches."""
         return tensor in self._borders
 
     def _take(self, read: Read, found: Access, scope: Scope) -> Tile:

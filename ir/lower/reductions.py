@@ -1,4 +1,4 @@
-"""Lowering of reductions and scans to loops, matmuls and running values."""
+"""Lowers reductions and scans to loops, matmuls and running values."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Moved:
     equation: Equation  # of the running maximum
     before: str  # its value before this tile
     now: str  # its value after it
-    scale: str  # exp(before - now), by which sums of exponentials shrink; empty: there are none
+    scale: str  # exp(before - now), which rescales sums of exponentials; empty if there are none
 
 
 class Demand(Protocol):
@@ -93,11 +93,11 @@ class Demand(Protocol):
     def close(
         self, chain: list[Scope], loops: tuple[str, ...], limited: Mapping[str, Limit]
     ) -> None:
-        """Turns opened scopes into loops over their index's range, or over its limits."""
+        """Closes opened scopes into loops over their index's range, or over part of it."""
 
 
 class Reductions:
-    """The reductions and scans of one program."""
+    """The reductions and scans of one launch."""
 
     def __init__(self, program: Demand):
         self.program = program
@@ -158,15 +158,15 @@ class Reductions:
     def _is_result(
         self, running: Equation, group: Sequence[Equation], loops: tuple[str, ...]
     ) -> bool:
-        """Whether a running maximum is read after its loop, or stored, and not only subtracted."""
+        """Whether a running maximum is stored or read after its loop, and not only subtracted."""
         if running.target in self.program.segment.stored:
             return True
         readers = [e for e in self.program.segment.equations if running.target in e.sources()]
         return any(e not in group and not set(loops) & set(e.indices) for e in readers)
 
     def _finish(self, running: Equation, home: Scope) -> None:
-        """The maximum of a row whose every value is masked is -inf, not what it was started with;
-        the latter where it may be a value too."""
+        """Restores -inf as the maximum of a row whose values are all masked. The start value stays
+        if it can be a value, too."""
         start = lowest(self.program.spec, running)
         if start == LOWEST_F32:
             return
@@ -179,7 +179,7 @@ class Reductions:
         home.tensors[running.target] = made
 
     def _start(self, member: Member, scaled: Equation | None) -> float | int:
-        """The initial value of an accumulator: the identity element of its reduction, in range of
+        """The initial value of an accumulator: the identity element of its reduction, clamped to
         its dtype.
 
         scaled: the running maximum by which sums are rescaled, if any.
@@ -212,9 +212,9 @@ class Reductions:
     def _dots(
         self, member: Member, found: tuple[Contraction, ...], scope: Scope, onto: bool
     ) -> None:
-        """Emits the matmuls of a sum. Where there are several (3xTF32), or operands of 8 bits, each
-        K step has an accumulator of its own, which is added to the total in full precision: a
-        matrix unit loses bits in a long sum."""
+        """Emits the matmuls of a sum. With several matmuls (3xTF32) or 8-bit operands each K step
+        has its own accumulator, which is added to the total in full precision, because a matrix
+        unit loses bits in a long sum."""
         equation, value = member.equation, member.value
         first = self._operand_dtype(equation, found[0])
         apart = onto and (first in EIGHT or (len(found) > 1 and first == "tf32"))
@@ -243,8 +243,8 @@ class Reductions:
             scope.statements.append(Map(member.value, total))
 
     def _scaled(self, equation: Equation, found: Contraction) -> Scaled | None:
-        """The contraction as a block-scaled one, unless the schedule rounds its operands or tiles the
-        elements of a block."""
+        """The block-scaled form of a contraction, unless the schedule rounds its operands or tiles
+        the elements of a block."""
         made = scaled(self.program.spec, found, self.program.machine)
         if made is None or decided(self.schedule, owner(self.schedule, equation.target)):
             return None
@@ -255,8 +255,8 @@ class Reductions:
         return tuple(self.program.operand(r.tensor, r, scope, SCALE) for r in sides)
 
     def _require_matrices(self, equation: Equation, found: Contraction) -> None:
-        """Raises KernelError for a batched contraction without an N dimension, where the machine's
-        matrix unit takes a batch of matrices only."""
+        """Raises KernelError for a batched contraction without an N dimension, if the machine's
+        matrix unit takes only batches of matrices."""
         if self.program.machine.model.matmul_needs_columns and found.batch and not found.columns:
             raise KernelError(
                 f"`{equation.target}` multiplies a matrix with a vector for each "
@@ -265,7 +265,7 @@ class Reductions:
             )
 
     def _side(self, name: str, expr: Expr, scope: Scope, dtype: str) -> Tile:
-        """An operand of a matmul; a read that is merely widened to f32 is taken in its stored
+        """An operand of a matmul; a read that is only widened to f32 is taken in its stored
         dtype."""
         if isinstance(expr, Cast) and isinstance(expr.value, Read) and expr.dtype == "f32":
             if self._natural(expr) == dtype:
@@ -275,7 +275,7 @@ class Reductions:
         return self.program.operand(name, expr, scope, dtype)
 
     def _whole(self, expr: Expr) -> Read | None:
-        """The tensor of bytes that a factor is, widened to i32; None for others."""
+        """The i8 tensor that a factor is, widened to i32; None for other factors."""
         inner = expr.value if isinstance(expr, Cast) and expr.dtype == "i32" else None
         known = self.program.facts.tensors
         return inner if isinstance(inner, Read) and known[inner.tensor].dtype == WHOLE else None
@@ -347,7 +347,7 @@ class Reductions:
         return [e for e in self.program.segment.equations if e.target in names]
 
     def _running(self, group: list[Equation]) -> Equation | None:
-        """The running maximum or minimum of a group; None where it has none."""
+        """The running maximum or minimum of a group; None if it has none."""
         for e in group:
             if self.schedule.find("online", e.target):
                 return e
@@ -377,8 +377,8 @@ class Reductions:
 
     def _require_scalable(self, other: Equation, running: Equation) -> None:
         """Raises KernelError unless `other` is the position of the running maximum, or a sum over a
-        product whose only factor that depends on it is exp(f - maximum): multiplying by exp(old -
-        new) then corrects earlier terms."""
+        product whose only factor that depends on it is exp(f - maximum). Earlier terms of such a
+        sum are rescaled by exp(old - new)."""
         if _places(other, running):
             return
         body = undone(self.program.spec, other).reduce.body
@@ -480,14 +480,14 @@ def _places(e: Equation, extremum: Equation) -> bool:
 
 
 def _kept(member: Member, moved: Moved) -> Expr:
-    """What an accumulator is worth after the running maximum changed: a sum is rescaled; a position
-    stays only while the maximum did."""
+    """An accumulator after the running maximum changed: a sum is rescaled; a position is kept only
+    if the maximum is unchanged."""
     own = Tile(member.value)
     if not _places(member.equation, moved.equation):
         return Apply("mul", (own, Tile(moved.scale)))
     found, _, count = cast(Apply, member.equation.reduce.body).args
     same: Expr = Apply("eq", (Tile(moved.before), Tile(moved.now)))
-    # Once the maximum is NaN it stays so, and so does its first position.
+    # Once the maximum is NaN it stays NaN, and so does its first position.
     if cast(Apply, found).function == "or":
         same = Apply("or", (same, Apply("isnan", (Tile(moved.before),))))
     return Apply("where", (same, own, count))

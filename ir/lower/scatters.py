@@ -1,4 +1,4 @@
-"""The statements of a launch that add updates to global memory atomically."""
+"""Builds the statements that add updates to global memory atomically."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def add_updates(program: Demand, equation: Equation, scope: Scope) -> None:
     """Adds the updates of a scatter to its target, in the scope where all their indices have
     origins.
 
-    Each tile of updates is added once: along a grid index that the updates lack, only by the first
-    tile.
+    Each tile of updates is added once. Along a grid index that the updates lack, only the first
+    tile adds them.
     """
     names = updated(equation)
     home = scope.home(program.needed(names)) or scope
-    # Every program runs the prologue, so updates there would be added many times.
+    # Every thread block runs the prologue, so updates there would be added many times.
     home = program.grid if home is program.top else home
     value = _value(program, equation, names, home)
     region = tuple(_slice(program, equation.target, p, home) for p in equation.at)

@@ -19,9 +19,9 @@ class Scope:
     tensors: dict[str, str] = field(default_factory=dict)
     # By read of a global tensor: the value that holds its region.
     loads: dict[object, str] = field(default_factory=dict)
-    # As these two: what loops in this scope keep for those after them.
+    # By the same keys: values that loops in this scope keep for later loops.
     kept: dict[object, str] = field(default_factory=dict)
-    # What loops in this scope take as operands, computed before them: by expression and dtype.
+    # By expression and dtype: operands of the loops in this scope that are hoisted out of them.
     operands: dict[object, str] = field(default_factory=dict)
     bound: frozenset[str] = field(init=False)  # every index that has an origin here
 
@@ -36,8 +36,8 @@ class Scope:
             scope = scope.parent
 
     def home(self, needed: set[str]) -> Scope | None:
-        """The outermost scope of the chain in which all these indices have an origin; None where
-        there is none."""
+        """The outermost scope of the chain in which all these indices have an origin; None if there
+        is none."""
         found = None
         for scope in self.chain():
             if needed <= scope.bound:

@@ -1,4 +1,5 @@
-"""Stored regions: where the tile of a tensor goes, and which tensors are stored from their end."""
+"""Stored regions: where the tile of a tensor is stored, and which tensors are stored from their
+end."""
 
 from __future__ import annotations
 
@@ -20,21 +21,26 @@ class Demand(Protocol):
     spec: Spec  # the variant
 
     def counts_parts(self, index: str) -> bool:
-        """Whether an index counts the parts of a split and each program here makes one of them."""
+        """Whether an index counts the parts of a split and each thread block makes one of them."""
 
     def rows(self, tensor: str, position: Expr, scope: Scope) -> Tile:
         """A tile of the positions along one dimension of a tensor."""
 
 
 def stored_from_end(spec: Spec, segment: Segment) -> Mapping[str, str]:
-    """The reverse scans that a launch stores, each with the scan of mirrored terms that it makes of it."""
+    """The reverse scans that a launch stores, each with the scan of mirrored terms that computes
+    it."""
     here = set(segment.by_target())
     return {scan: back for back, scan in mirrored(spec).items() if {scan, back} <= here}
 
 
 def stored_region(program: Demand, equation: Equation, back: str, home: Scope) -> tuple[Slice, ...]:
-    """The positions of a tensor's tile in memory. back: see `stored_from_end`; empty: at its own indices.
-    KernelError where positions along which it is a part are computed."""
+    """The positions of a tensor's tile in memory.
+
+    Raises KernelError if a part of a larger tensor is stored from its end.
+
+    back: see `stored_from_end`; empty if the tensor is stored at its own indices.
+    """
     parts = {t.name: t.part for t in program.spec.outputs}
     part = parts.get(equation.target)
     region = tuple(

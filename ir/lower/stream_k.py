@@ -1,10 +1,10 @@
-"""Stream-K: the blocks of a persistent launch share all iterations of a loop over all tiles.
+"""Stream-K: the blocks of a persistent launch share the K-loop iterations of all tiles equally.
 
 before: block 0 computes tiles 0, 132, 264, ...; in the last wave most blocks have none
 after:  each block has as many iterations of `for k in tiles: acc += x @ w`, wherever tiles end
 
-A block that does not come to the end of a tile hands its part of the sum on in a workspace, and the
-block with the tile's last iteration adds it. The launch before says that nothing was handed on yet.
+A block that does not finish a tile stores its partial sum in a workspace. The block with the tile's
+last iteration adds the partial sums. The launch before clears the flags that say which are there.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ from ir.nest.nest import (
 from ir.schedule import Decision, Schedule
 from ir.spec import Index, Number
 
-COUNTED = "i32"  # the dtype of flags, and of the number of a block, which memory adds to
+# the dtype of flags and of block numbers, on which memory must support atomic addition
+COUNTED = "i32"
 LEAST = 16  # elements along each axis of a matmul's result
-DTYPE = "f32"  # in which products are summed
+DTYPE = "f32"  # accumulator dtype of the shared sum
 
 
 def streamed(launch: Launch, schedule: Schedule, machine: Machine) -> Iterator[Launch]:
-    """A launch with its workspace, after the one that clears it; itself where it has no such shares.
+    """Yields a launch with its workspace, after the launch that clears it; others are unchanged.
 
-    KernelError where its blocks cannot share the loop that is decided."""
+    Raises KernelError if the blocks cannot share the loop that the schedule names.
+    """
     if launch.stream_k is None:
         yield launch
         return
@@ -80,7 +82,7 @@ def _cleared(launch: Launch, flags: Parameter) -> Launch:
 
 
 def _sum(launch: Launch, machine: Machine, decision: Decision) -> Value:
-    """The sum whose loop the blocks share; KernelError where they cannot."""
+    """The sum whose loop the blocks share. Raises KernelError if they cannot share it."""
     index = str(decision.option("over"))
     loops = [s for s in launch.statements() if isinstance(s, Loop)]
     why = _unfit(launch, machine)
@@ -108,7 +110,7 @@ def _sum(launch: Launch, machine: Machine, decision: Decision) -> Value:
 
 
 def _unfit(launch: Launch, machine: Machine) -> str:
-    """What a launch lacks as a whole; empty: nothing."""
+    """Why a launch as a whole cannot use stream-K; empty if it can."""
     if COUNTED not in machine.atomics:
         return f"memory of `{machine.name}` does not add to {COUNTED}, which counts the blocks"
     if not launch.resident:
@@ -119,7 +121,7 @@ def _unfit(launch: Launch, machine: Machine) -> str:
 
 
 def _carried(launch: Launch, loop: Loop) -> Value | None:
-    """The sum that a loop adds matmuls to, where it carries nothing else to its next iterations."""
+    """The sum that a loop adds matmuls to; None if the loop carries anything else."""
     inside = [s for s in launch.statements() if s in loop.body]
     begun = {s.value for s in launch.statements() if isinstance(s, Fill) and s not in inside}
     written = {getattr(s, name, "") for s in inside for name in ("value", "carry")}
@@ -131,12 +133,12 @@ def _carried(launch: Launch, loop: Loop) -> Value | None:
 
 
 def _fits(tile: int) -> bool:
-    """Whether a tile is as wide as what blocks hold of it."""
+    """Whether a tile's size is 1, or a power of two that the workspace can hold."""
     return tile == 1 or tile >= LEAST and not tile & (tile - 1)
 
 
 def _whole(loop: Loop) -> bool:
-    """Whether a loop has the same iterations for all tiles, from 0 on."""
+    """Whether a loop has the same iterations for all tiles, starting at 0."""
     low, high = loop.low.size, loop.high.size
     if low != Number(0) or high is None or loop.backwards:
         return False

@@ -18,11 +18,14 @@ from ir.spec import Apply, Equation, Expr, Index, Number, Range, Reduce
 from ir.variant.derived import part_of
 
 Sizes = Mapping[str, int]  # the tile of each tiled index
-MOST = 64  # launches with other tile sizes that are kept
+MOST = 64  # filled launches that are cached
 
 
 def told_apart(equations: tuple[Equation, ...], schedule: Schedule) -> frozenset[str]:
-    """The tiled indices on whose tile sizes more than extents depends."""
+    """The indices whose tile size affects more than extents.
+
+    Schedules that differ in those sizes do not share a launch.
+    """
     splits = schedule.of("split_k")
     if _bounded(equations, frozenset(map(part_of, splits))) or schedule.of("causal_bound"):
         return frozenset(d.subject for d in schedule.of("tile"))
@@ -31,8 +34,12 @@ def told_apart(equations: tuple[Equation, ...], schedule: Schedule) -> frozenset
 
 @by_identity
 def _bounded(equations: tuple[Equation, ...], parts: frozenset[str]) -> bool:
-    """Whether there is a jagged range or a part of one: its loop needs small tiles around it. One of the equal
-    parts of a split needs none. parts: the indices of those."""
+    """Whether there is a jagged or a partial range: its loop needs small tiles around it.
+
+    The equal parts of a split need none.
+
+    parts: the indices over parts of splits.
+    """
     values = (e.value for e in equations)
     ranges = [r for v in values if isinstance(v, Reduce) for r in v.ranges]
     return any(r.jagged or r.partial and not parts & _named(r) for r in ranges)
@@ -44,18 +51,18 @@ def _named(span: Range) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class TileSize(Expr):
-    """The tile of an index, as a part of an extent; no finished launch has one."""
+    """The tile size of an index, as a part of an extent. No finished launch contains one."""
 
     index: str
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTile:
-    """Where an index's tile comes from."""
+    """Where an index's tile size comes from."""
 
     index: str
     size: int
-    decided: str  # the index whose `tile` decision gives the size; empty: it is `size`
+    decided: str  # the index whose `tile` decision gives the size; empty if `size` is the size
 
     def of(self, schedule: Schedule) -> int:
         """The size under a schedule."""
@@ -65,15 +72,18 @@ class OpenTile:
 
 @dataclass(frozen=True, slots=True)
 class OpenLaunch:
-    """A launch whose extents name tile sizes. Its tiles are those of the schedule it was built
-    for."""
+    """A launch whose extents contain open tile sizes.
+
+    `launch` has the tiles of the schedule it was built for.
+    """
 
     launch: Launch
     tiles: tuple[OpenTile, ...]  # of every tiled index
-    # One that differs in some fields alone, such as threads, which are put into what that is filled to.
+    # The launch from which this one differs only in `fields`, such as threads; these replace those
+    # of its filled launch.
     inside: OpenLaunch | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
-    # The launches so far by their tiles, as a launch beside others keeps its own.
+    # Filled launches by tile sizes: equal sizes give the identical launch.
     made: dict[tuple[int, ...], Launch] = field(default_factory=dict, compare=False, repr=False)
 
     def filled(self, schedule: Schedule) -> Launch:
@@ -101,7 +111,7 @@ class OpenLaunch:
         if not sizes:
             return launch
         numbers = {index: Number(size) for index, size in sizes.items()}
-        axes: dict[int, Axis] = {}  # by `id`, as values share them
+        axes: dict[int, Axis] = {}  # by `id`, as values share axes
         return replace(
             launch,
             grid=tuple([GridAxis(g.index, sizes[g.index], g.size) for g in launch.grid]),
@@ -129,7 +139,7 @@ def _value(value: Value, numbers: Mapping[str, Number], made: dict[int, Axis]) -
 
 
 def _extent(expr: Expr, numbers: Mapping[str, Number]) -> Expr:
-    """An extent with tile sizes filled in, and constants evaluated as if they had been there."""
+    """Fills tile sizes into an extent, and evaluates constants as if the sizes had been there."""
     if isinstance(expr, TileSize):
         return numbers[expr.index]
     if isinstance(expr, Apply) and _is_open(expr):
@@ -148,7 +158,7 @@ def _is_open(expr: Expr) -> bool:
 
 
 def _block(block: tuple[Statement, ...], sizes: Sizes) -> tuple[Statement, ...]:
-    """A block with the tiles of its loops filled in."""
+    """Fills in the tiles of a block's loops."""
     return tuple([_loop(s, sizes) if isinstance(s, Loop) else s for s in block])
 
 

@@ -1,4 +1,4 @@
-"""The table of verbs: what each decides on, its options, and their order in a schedule."""
+"""The table of verbs: the subject of each, its options, and their order in a schedule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Verb:
 
     name: str
     doc: str  # before -> after
-    subject: str  # what it decides on: index, loop, tensor, reduction, ...
+    subject: str  # kind of its subject: index, loop, tensor, reduction, ...
     needs: Mapping[str, str]  # required options, each with the kind of its value
     may: Mapping[str, str]  # optional ones, likewise
 
@@ -354,7 +354,9 @@ RANK = {v.name: n for n, v in enumerate(_TABLE)}
 
 
 def canonical(schedule: Schedule) -> Schedule:
-    """The same decisions in the order of the verb table, those of one verb in their own order
-    (`place` depends on it). Unknown verbs come last."""
+    """The same decisions in the order of the verb table. Unknown verbs come last.
+
+    Decisions of one verb keep their order, on which `place` depends.
+    """
     ranked = sorted(schedule.decisions, key=lambda d: RANK.get(d.verb, len(RANK)))
     return Schedule(schedule.kernel, tuple(ranked))

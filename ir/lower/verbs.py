@@ -1,6 +1,6 @@
-"""The checks on a decision by itself: its verb, its subject, its options.
+"""Checks each decision by itself: its verb, its subject, its options.
 
-Lowering finds out whether decisions are legal together.
+Lowering checks whether decisions are legal together.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ir.verify import facts as facts_of
 # Kinds that are checked when the decisions are carried out.
 _CHECKED_BEFORE = ("order", "flattened", "short", "shape")
 MOST_UNROLLED = 16  # iterations of a loop at once
-MOST_RESIDENT = 16  # persistent programs per processor
+MOST_RESIDENT = 16  # persistent thread blocks per processor
 
 
 def require_legal(spec: Spec, schedule: Schedule, machine: Machine) -> None:
@@ -87,7 +87,7 @@ class _Checker:
         }
 
     def check(self, decision: Decision) -> None:
-        """Raises KernelError where a decision's verb, subject, options or numbers are wrong."""
+        """Raises KernelError if a decision's verb, subject, options or numbers are wrong."""
         verb = VERBS.get(decision.verb)
         if verb is None:
             raise KernelError(
@@ -386,7 +386,7 @@ class _Checker:
 
 
 def thread_counts(machine: Machine) -> tuple[int, ...]:
-    """The numbers of threads that a program may have: powers of two from 32 on, in whole warps
+    """The legal numbers of threads of a block: powers of two from 32 on, in whole warps
     (`warp`)."""
     counts = (32 << n for n in range(6))
     return tuple(c for c in counts if c % machine.warp == 0 and c <= machine.threads)
