@@ -1,4 +1,5 @@
-"""The seed schedules of any spec on any machine: the autoschedule and the plain schedule."""
+"""Makes the seed schedules of a spec on a machine: the autoschedule, its alternatives, the plain
+schedule."""
 
 from __future__ import annotations
 
@@ -24,19 +25,22 @@ def autoschedule(
     rounded: Collection[str] = (),
     cost: Cost | None = None,
 ) -> Schedule:
-    """The best seed schedule by the quick cost, made by the machine's class; KernelError where the
-    spec cannot be lowered at all.
+    """The best seed schedule by the quick cost, made by the machine's class.
 
-    rounded: contractions of f32 whose operands may be rounded to tf32 where the machine has it;
-    others use 3xTF32 where that pays. cost: replaces the quick cost, in microseconds, on machines
-    whose class uses it.
+    Raises KernelError if the spec cannot be lowered at all.
+
+    rounded: f32 contractions whose operands may be rounded to tf32 if the machine has it. Others
+        use 3xTF32 where that pays.
+    cost: replaces the quick cost, in microseconds, on machines whose class uses it.
     """
     return machine.model.seed(spec, machine, sizes, rounded, cost)
 
 
 def alternatives(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
-    """The seed schedules of other algorithms than that of the autoschedule; KernelError where the spec
-    cannot be lowered at all."""
+    """Seed schedules that use other algorithms than the autoschedule.
+
+    Raises KernelError if the spec cannot be lowered at all.
+    """
     return machine.model.alternatives(spec, machine, sizes)
 
 
@@ -45,7 +49,8 @@ def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
 
     A row that does not fit becomes a loop over tiles, first along reduction axes.
     """
-    # A scan that runs backwards may have taken the equations that it reads into its own body.
+    # The expansion of a reverse scan can inline the equations that it reads, which then have no
+    # launch.
     left = {e.target for e in formulate(spec, Schedule(spec.name)).equations}
     ends = tuple(Decision("kernel", e.target) for e in spec.equations[:-1] if e.target in left)
     taps = machine.model.single_indices(spec)
@@ -54,7 +59,7 @@ def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
     rows = {i for e in spec.equations for i in (e.indices[:-1] or e.indices) if i not in reduced}
     legal: Schedule | None = None
     fault: KernelError | None = None
-    # Tile sizes of the other and of the reduction axes; 0 leaves an axis whole.
+    # Tile sizes of the other axes and of the reduction axes; 0 leaves an axis whole.
     for kept, summed in product((0, 128, 32, 8, 1), (0, 128, 32, 8, 1)):
         tiles: list[Decision] = []
         for name, span in facts.ranges.items():
@@ -73,7 +78,7 @@ def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
             continue
         if machine.model.holds(nest, machine, sizes):
             return schedule
-        legal = legal or schedule  # too large for the machine; better than none
+        legal = legal or schedule  # too large for the machine, but better than none
     if legal is None:
         raise cast(KernelError, fault)
     return legal

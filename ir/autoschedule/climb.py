@@ -19,9 +19,11 @@ Outcome = TypeVar("Outcome", bound=Comparable)
 def climb(
     start: tuple[int, ...], lengths: Sequence[int], at: Callable[[tuple[int, ...]], Outcome]
 ) -> Outcome:
-    """The outcome at a local optimum: each axis is searched in turn until none improves.
+    """Coordinate descent: searches each axis in turn until none improves; returns the local
+    optimum.
 
-    lengths: the number of choices along each axis. at: the outcome of a point.
+    lengths: the number of choices along each axis.
+    at: the outcome of a point.
     """
     point, best = start, at(start)
     better = True

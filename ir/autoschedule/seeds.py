@@ -1,4 +1,4 @@
-"""Decisions of a seed schedule besides tile sizes: launch ends, streaming, factor hoisting."""
+"""Decisions of a seed schedule besides tile sizes: launch ends, running maxima, factor hoisting."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ from ir.verify import facts
 
 
 def launch_ends(spec: Spec) -> Iterator[Decision]:
-    """Launch ends after tensors that are read at other indices than they are computed at."""
+    """Launch ends after tensors that are read at indices other than those at which they are
+    computed."""
     made = {e.target: e for e in spec.equations}
     ended = set()
     for e in spec.equations:
@@ -53,8 +54,10 @@ def launch_ends(spec: Spec) -> Iterator[Decision]:
 
 
 def _apart(spec: Spec, e: Equation, read: Read) -> bool:
-    """Whether a read crosses launches anyway: it is of an earlier step of the recurrence, or of a
-    tensor outside it."""
+    """Whether a read crosses launches anyway.
+
+    That holds if it reads an earlier step of the recurrence, or a tensor outside it.
+    """
     found = stepped(spec, e.target)
     if found != stepped(spec, read.tensor):
         return True
@@ -63,7 +66,7 @@ def _apart(spec: Spec, e: Equation, read: Read) -> bool:
 
 
 def alongside(spec: Spec) -> tuple[Decision, ...]:
-    """Fusion of the sums of each recurrence over the same index into one loop."""
+    """Fuses the sums of each recurrence over the same index into one loop."""
     made: list[Decision] = []
     for r in recurrences(spec):
         sums = [e for e in map(spec.equation, r.targets) if _reduces(e, "sum")]
@@ -75,7 +78,7 @@ def alongside(spec: Spec) -> tuple[Decision, ...]:
 
 
 def beside(spec: Spec) -> tuple[Decision, ...]:
-    """Fusion of sums over the same index that read a common tensor, where none needs another, into one loop."""
+    """Fuses independent sums over the same index that read a common tensor into one loop."""
     made: list[Decision] = []
     sums = [e for e in spec.equations if _reduces(e, "sum")]
     for n, e in enumerate(sums):
@@ -88,8 +91,11 @@ def beside(spec: Spec) -> tuple[Decision, ...]:
 
 def walked(spec: Spec) -> tuple[Decision, ...]:
     """Loop-carried values for recurrences whose thread blocks are independent: all steps run in one
-    launch. It ends before equations that read its tensors at other indices. Contractions over its
-    index before it get launches of their own."""
+    launch.
+
+    The launch ends before equations that read its tensors at other indices. Contractions before it
+    that have the index of its steps get launches of their own.
+    """
     made: dict[Decision, None] = {}
     lines = ordered(spec)
     for r in recurrences(spec):
@@ -110,8 +116,10 @@ def walked(spec: Spec) -> tuple[Decision, ...]:
 
 
 def _elsewhere(read: Read, equations: Mapping[str, Equation], but: str) -> bool:
-    """Whether one of these tensors is read at other indices than it is computed at, apart from the
-    dimension of index `but`."""
+    """Whether a read of one of these tensors uses indices other than those at which it is computed.
+
+    The dimension of index `but` does not count.
+    """
     if read.tensor not in equations:
         return False
     pairs = zip(read.at, equations[read.tensor].at, strict=True)
@@ -119,7 +127,7 @@ def _elsewhere(read: Read, equations: Mapping[str, Equation], but: str) -> bool:
 
 
 def tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:
-    """The decisions that cut an index into tiles and place their loop."""
+    """The decisions that tile an index and place the loop over its tiles."""
     return (
         Decision("tile", index, (("size", size),)),
         Decision("place", f"{index}.outer", (("level", level),)),
@@ -127,7 +135,8 @@ def tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:
 
 
 def eight(spec: Spec, machine: Machine, found: Contraction) -> bool:
-    """Whether both operands are inputs of one 8-bit dtype that the matrix unit takes, maybe with scales."""
+    """Whether both operands are inputs of one 8-bit dtype that the matrix unit takes, possibly with
+    scales."""
     if scaled(spec, found, machine) is not None:
         return True
     dtype = together(of_input(spec, found.a), of_input(spec, found.b))
@@ -142,15 +151,17 @@ def integers(spec: Spec, found: Contraction) -> bool:
 
 
 def of_input(spec: Spec, side: Expr) -> str:
-    """The dtype of a factor that is an input, perhaps cast; f32 for other factors."""
+    """The dtype of a factor that is an input, possibly cast; f32 for other factors."""
     inner = side.value if isinstance(side, Cast) else side
     inputs = {t.name: t.dtype for t in spec.inputs}
     return inputs.get(inner.tensor, "f32") if isinstance(inner, Read) else "f32"
 
 
 def online(spec: Spec) -> tuple[Decision, ...]:
-    """A running maximum shares the loop of the sums over the same index. An argmax takes
-    its maximum into its loop likewise."""
+    """A running maximum that shares the loop of the sums over the same index.
+
+    The loop of an argmax likewise contains its maximum.
+    """
     for e in spec.equations:
         if _reduces(e, "argmax") or _reduces(e, "argmin"):
             return (Decision("online", top_of(e.target), (("into", e.target),)),)
@@ -165,9 +176,11 @@ def online(spec: Spec) -> tuple[Decision, ...]:
 
 
 def kept(spec: Spec) -> Iterator[tuple[Decision, ...]]:
-    """For each reduction whose result a loop over the same index may need: what the first loop reads is
-    kept for the second; the sums of that loop share it, and its values are double-buffered. All that
-    the loops load has a slot for each tile."""
+    """For each reduction whose result a later loop over the same index needs: kept tiles.
+
+    The second loop reads the tiles that the first one loaded. Its sums are fused, and its computed
+    values are double-buffered. Everything else that the loops load has a slot for each tile, too.
+    """
     for top in (e for e in spec.equations if isinstance(e.value, Reduce) and len(e.reduced) == 1):
         (index,) = top.reduced
         later = [e for e in spec.equations if e is not top and depends(spec, e.target, top.target)]
@@ -229,7 +242,7 @@ def _legal(spec: Spec, decisions: list[Decision]) -> bool:
 
 
 def reduced_by(value: object) -> tuple[str, ...]:
-    """The indices that the right side of an equation reduces or scans over."""
+    """The indices that the right side of an equation reduces or scans."""
     if isinstance(value, Reduce):
         return value.over
     return (value.along,) if isinstance(value, Scan) else ()
