@@ -1,1 +1,1 @@
-"""Algorithm variants: the equations that the algebraic decisions of a schedule rewrite."""
+"""Algorithm variants: rewrites equations by the algebraic decisions of a schedule."""

@@ -1,4 +1,4 @@
-"""Reassociation of a matmul chain: `(w * x) * y` in place of `w * (x * y)`."""
+"""Reassociates a matmul chain: `(w * x) * y` in place of `w * (x * y)`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from ir.variant.precision import widened
 
 
 def associate(spec: Spec, decision: Decision) -> Spec:
-    """before: t[d, k] = sum(x[i, d] * y[i, k], i); z[n, k] = sum(w[n, d] * t[d, k], d)
+    """Applies an `associate` decision.
+
+    before: t[d, k] = sum(x[i, d] * y[i, k], i); z[n, k] = sum(w[n, d] * t[d, k], d)
     after:  t_again[n, i] = sum(w[n, d] * x[i, d], d); z[n, k] = sum(t_again[n, i] * y[i, k], i)
 
-    Legal where t is a contraction, only z reads it, and its factors separate into those that have
-    the outer reduction index and those that do not. An f16 result of the new first contraction
-    becomes f32: the given equations do not have this tensor, and its values may exceed the range of
-    f16.
+    Legal if t is a contraction, only z reads it, and its factors separate into those with and
+    without the outer reduction index. An f16 result of the new first contraction becomes f32: the
+    given equations do not have this tensor, and its values can exceed the range of f16.
     """
     name = again(decision.subject)
     require_free(spec, (name,), decision)
@@ -38,7 +39,7 @@ def associate(spec: Spec, decision: Decision) -> Spec:
 
 
 def associable(spec: Spec) -> tuple[str, ...]:
-    """The contractions that `associate` can move behind the contraction that reads them."""
+    """The contractions that `associate` can move after the contraction that reads them."""
     found = []
     for outer in spec.equations:
         for part in factors(outer.reduce.body) if sums(outer) else ():
@@ -54,8 +55,10 @@ def again(tensor: str) -> str:
 
 
 def only_reader(spec: Spec, outer: Equation, part: Expr) -> Equation | None:
-    """The sum that `part`, a factor of `outer`, reads at plain indices; None where it has another
-    reader or is an output."""
+    """The sum that `part`, a factor of `outer`, reads at plain indices.
+
+    None if the sum has another reader or is an output.
+    """
     read = part.value if isinstance(part, Cast) else part
     if not isinstance(read, Read) or not all(isinstance(x, Index) for x in read.at):
         return None
@@ -71,18 +74,18 @@ def only_reader(spec: Spec, outer: Equation, part: Expr) -> Equation | None:
 
 
 def reassociated(spec: Spec, outer: Equation, inner: Equation, part: Expr, name: str) -> list[Spec]:
-    """The spec with the inner sum done last, in a list; an empty list where its factors do not
-    separate.
+    """The spec with the inner sum last, in a list; an empty list if its factors do not separate.
 
-    part: the factor of the outer sum that reads the inner one. name: of the contraction that runs
-    first.
+    part: the factor of the outer sum that reads the inner one.
+    name: of the contraction that runs first.
     """
     over = set(outer.reduce.over)
 
     def meets(p: Expr) -> bool:
         return bool(over & set(indices(p)))
 
-    # A factor with the outer reduction index must be in the first contraction; the rest can wait.
+    # Factors with the outer reduction index must be in the first contraction; the others go to the
+    # second.
     others = [p for p in factors(outer.reduce.body) if p is not part]
     inside = factors(inner.reduce.body)
     early = tuple(p for p in (*others, *inside) if meets(p))
@@ -93,7 +96,7 @@ def reassociated(spec: Spec, outer: Equation, inner: Equation, part: Expr, name:
     first = Equation(name, tuple(map(Index, names)), outer.value)
     first = replace(first, value=replace(outer.reduce, body=product(early)))
     body = product((Read(first.target, first.at), *late))
-    # Each inner reduction index must still occur in what the second contraction multiplies.
+    # Each inner reduction index must still occur in the second contraction's body.
     if not set(inner.reduce.over) <= set(indices(body)):
         return []
     second = replace(outer, value=replace(inner.reduce, body=body))

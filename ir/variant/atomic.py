@@ -11,7 +11,7 @@ from ir.spec import Equation, Facts, Index, Number, Range, Reduce, Scan, Spec
 from ir.verify import facts
 
 DTYPES = ("f32", "i32", "f16")  # dtypes with an atomic addition on some machine
-# Of these, the dtypes whose range also holds partial sums where it holds the total.
+# Of these, the dtypes that can hold every partial sum if they hold the total.
 WIDE = (
     "f32",
     "i32",
@@ -19,8 +19,8 @@ WIDE = (
 
 
 def decided(spec: Spec, schedule: Schedule) -> frozenset[str]:
-    """The targets of the scatters that use atomic additions; KernelError where a decision is not
-    legal."""
+    """The targets of the scatters that use atomic additions. Raises KernelError if a decision is
+    illegal."""
     found = schedule.of("atomic")
     for decision in found:
         _require_scatter(spec, decision)
@@ -28,14 +28,18 @@ def decided(spec: Spec, schedule: Schedule) -> frozenset[str]:
 
 
 def scattered(spec: Spec) -> tuple[str, ...]:
-    """The tensors that a variant adds to in memory. Each is filled by an earlier launch and ends a
-    launch."""
+    """The tensors that a variant adds to in memory.
+
+    Each is initialised by an earlier launch and ends a launch.
+    """
     return tuple(e.target for e in spec.equations if e.accumulate)
 
 
 def places(e: Equation) -> tuple[Index, ...]:
-    """One index per dimension of a scatter's target, used to fill it: the position itself where it
-    is an index that no other position has, else a new index (`y_0` for the first dimension of `y`).
+    """One index per dimension of a scatter's target, for the launch that initialises it.
+
+    It is the position itself if that is an index that no other position has, else a new index
+    (`y_0` for the first dimension of `y`).
     """
     found: list[Index] = []
     for dim, position in enumerate(e.at):
@@ -48,8 +52,11 @@ def places(e: Equation) -> tuple[Index, ...]:
 
 
 def updated(e: Equation) -> tuple[str, ...]:
-    """The indices that an equation writes along; of a scatter, all that tell its updates apart,
-    those of the added value first."""
+    """The indices that an equation writes along.
+
+    For a scatter these are all indices that distinguish its updates, those of the added value
+    first.
+    """
     if not e.accumulate:
         return e.indices
     found: dict[str, None] = {}
@@ -64,8 +71,7 @@ def start(e: Equation) -> Equation:
 
 
 def facts_with_places(spec: Spec) -> Facts:
-    """The facts of a variant, with the ranges of the indices along which scatter targets are
-    filled."""
+    """The facts of a variant, with the ranges of the indices that initialise scatter targets."""
     known = facts(spec)
     made: dict[str, Range] = {}
     for e in spec.equations if scattered(spec) else ():
@@ -103,7 +109,8 @@ def _require_scatter(spec: Spec, decision: Decision) -> None:
 
 
 def _require_free(spec: Spec, e: Equation, decision: Decision) -> None:
-    """Raises KernelError where a fill index has the name of another index or tensor."""
+    """Raises KernelError if an index that initialises a target has the name of another index or
+    tensor."""
     known = facts(spec)
     for own, position in zip(places(e), e.at, strict=True):
         if own is not position and (own.name in known.ranges or own.name in known.tensors):

@@ -1,5 +1,4 @@
-"""Interval arithmetic on expressions: lower and upper bounds of a value, and whether it is
-positive."""
+"""Interval arithmetic on expressions: the bounds of a value, and whether it is positive."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from ir.variant.variant import pointwise
 from ir.verify import facts
 from ir.visit import inline, renamed
 
-# The largest number of each float that has a smaller range than f32.
+# The largest number of each float with a smaller range than f32.
 LARGEST = {"f16": 65504.0, "f8e5m2": 57344.0, "f8e4m3": 448.0}
 _OF_FUNCTION = {
     "tanh": (-1.0, 1.0),
@@ -32,7 +31,7 @@ _OF_FUNCTION = {
 }
 _ALWAYS_POSITIVE = ("exp", "exp2", "sigmoid", "rsqrt", "cosh")
 _ADDING = ("add", "sub", "minimum", "maximum")
-_KEEPS = ("add", "mul", "div", "minimum", "sqrt")  # positive where all operands are
+_KEEPS = ("add", "mul", "div", "minimum", "sqrt")  # positive if all operands are
 
 
 def positive(spec: Spec, expr: Expr) -> bool:
@@ -41,17 +40,20 @@ def positive(spec: Spec, expr: Expr) -> bool:
 
 
 def positive_scalar(expr: Expr) -> bool:
-    """Whether an expression is greater than 0 whatever the sizes are, tensors aside: a read of one
-    may have any sign.
+    """Whether an expression without tensor reads is greater than 0 at all sizes.
 
-    Sizes (upper case) are at least 1; attributes (lower case) may have any sign.
+    A read can have any sign, so an expression that depends on one does not qualify. Sizes (upper
+    case) are at least 1; attributes (lower case) can have any sign.
     """
     return _positive_node(expr, str.isupper, positive_scalar)
 
 
 def reaches_ends(operation: Expr) -> bool:
-    """Whether an operation may bring far numbers next to the ends of f32: it adds, as a mask of the lowest
-    number is added, or chooses another number than -inf in a value's place."""
+    """Whether an operation can move values far from the ends of the f32 range close to them.
+
+    It adds, as a mask adds the lowest number, or it selects a number other than -inf instead of a
+    value.
+    """
     match operation:
         case Apply("where", (_, _, other)):
             return other != Number(-inf)
@@ -63,8 +65,11 @@ def reaches_ends(operation: Expr) -> bool:
 def _positive_node(
     expr: Expr, size: Callable[[str], bool], operand: Callable[[Expr], bool]
 ) -> bool:
-    """Whether a node that reads no tensor is greater than 0. size, operand: whether a size, or an
-    operand of the node, is."""
+    """Whether a node that is no tensor read is greater than 0.
+
+    size: whether a named size is greater than 0.
+    operand: whether an operand of the node is.
+    """
     match expr:
         case Number(value):
             return value > 0
@@ -84,8 +89,7 @@ def _positive_node(
 
 
 def interval(spec: Spec, expr: Expr) -> Interval:
-    """The bounds of an expression's value in exact arithmetic; infinite where they are not
-    known."""
+    """The bounds of an expression's value in exact arithmetic; infinite if they are unknown."""
     return _Bounds(spec).interval(expr)
 
 
@@ -150,7 +154,7 @@ class _Bounds:
         return self._within(found, facts(self.spec).tensors[name].dtype) if self.held else found
 
     def _declared(self, name: str) -> Interval:
-        """What the spec says of a float input."""
+        """The bounds that the spec declares for a float input."""
         found = (t for t in self.spec.inputs if t.name == name and is_float(t.dtype))
         return next(map(limits, found), EVERY)
 
@@ -183,8 +187,10 @@ class _Bounds:
 
 
 def _definition(spec: Spec, tensor: str) -> Equation | None:
-    """The equation of a tensor that depends on earlier tensors only; None for inputs, scans,
-    scatters and recurrences, whose bounds are not worked out."""
+    """The equation of a tensor that depends on earlier tensors only.
+
+    None for inputs, scans, scatters and recurrences, whose bounds are not computed.
+    """
     earlier = {t.name for t in spec.inputs}
     for e in spec.equations:
         if e.target == tensor:

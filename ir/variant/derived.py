@@ -10,7 +10,7 @@ from ir.schedule import Argument, Decision, Schedule
 from ir.spec import Spec
 from ir.verify import facts
 
-LARGEST_INHERITED = 256  # largest tile that a flattened index takes over from its two indices
+LARGEST_INHERITED = 256  # largest tile that a flattened index inherits from its two indices
 TRIPLE = "tf32x3"  # precision of a 3xTF32 contraction
 
 
@@ -30,13 +30,16 @@ def part_of(decision: Decision) -> str:
 
 
 def flattened(decision: Decision) -> str:
-    """The flattened index that a `flatten` makes of two."""
+    """The index that a `flatten` makes of two."""
     return f"{decision.subject}{decision.option('inner')}"
 
 
 def stands_for(schedule: Schedule, index: str) -> str:
-    """The index whose decisions apply to an index without its own: for an index of a packed copy,
-    the index at which the tensor is read; else the index itself."""
+    """The index whose decisions apply to an index without its own.
+
+    For an index of a packed copy this is the index at which the tensor is read, else the index
+    itself.
+    """
     for d in schedule.of("pack"):
         own = f"{copy_of(d)}_"
         if index.startswith(own):
@@ -50,8 +53,8 @@ def counts_parts(schedule: Schedule, index: str) -> bool:
 
 
 def owner(schedule: Schedule, target: str) -> str:
-    """The tensor under whose name decisions on `target` are written: for the parts of a split, the
-    whole."""
+    """The tensor under whose name decisions on `target` are written: the whole for the parts of a
+    split."""
     split = (d.subject for d in schedule.of("split_k") if parts_of(d) == target)
     return next(split, target)
 
@@ -75,8 +78,11 @@ def names(decision: Decision | None) -> frozenset[str]:
 
 
 def after(schedule: Schedule, old: Decision | None, new: Decision | None) -> Schedule:
-    """The schedule after its decision `old` became `new`. Decisions on names that no longer exist
-    are dropped; those on two indices that were flattened apply to the flattened index."""
+    """The schedule after its decision `old` became `new`.
+
+    Decisions on names that no longer exist are dropped. Decisions on two flattened indices apply to
+    the flattened index.
+    """
     if new is not None and new.verb == "flatten" and old != new:
         schedule = _inherited(schedule, new)
     return _without(schedule, names(old) - names(new))
@@ -85,7 +91,7 @@ def after(schedule: Schedule, old: Decision | None, new: Decision | None) -> Sch
 def _inherited(schedule: Schedule, flatten: Decision) -> Schedule:
     pair, one = (flatten.subject, str(flatten.option("inner"))), flattened(flatten)
     tiles = [t for i in pair if (t := schedule.find("tile", i))]
-    # The flattened tile has as many elements as the two tiles had together, up to a limit.
+    # The flattened tile has as many elements as the two tiles together, up to a limit.
     size = prod(t.number("size", 1) for t in tiles)
     made: dict[tuple[str, str], Decision] = {}
     for d in schedule.decisions:
@@ -100,7 +106,7 @@ def _inherited(schedule: Schedule, flatten: Decision) -> Schedule:
 
 
 def _without(schedule: Schedule, gone: frozenset[str]) -> Schedule:
-    """The schedule without decisions on names that no longer exist."""
+    """Drops the decisions on names that no longer exist."""
     kept = (d for d in schedule.decisions if d.subject.removesuffix(".outer") not in gone)
     return Schedule(schedule.kernel, tuple(kept))
 
@@ -113,7 +119,7 @@ def ends(schedule: Schedule) -> tuple[str, ...]:
 
 
 def needed(decision: Decision, name: str) -> Argument:
-    """An option that a decision must have; KernelError where it is missing."""
+    """An option that a decision must have. Raises KernelError if it is missing."""
     found = decision.option(name)
     if found is None:
         raise KernelError(
@@ -125,8 +131,8 @@ def needed(decision: Decision, name: str) -> Argument:
 
 
 def require_free(spec: Spec, names: tuple[str, ...], decision: Decision) -> None:
-    """Raises KernelError where a tensor, an index or an attribute of the spec already has one of
-    the names."""
+    """Raises KernelError if a tensor, an index or an attribute of the spec already has one of the
+    names."""
     known = facts(spec)
     attributes = {name for name, _ in spec.attributes}
     for name in names:

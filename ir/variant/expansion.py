@@ -1,4 +1,4 @@
-"""Expansion of argmax, scatters, and exclusive or reverse scans into equations that a loop nest
+"""Expands argmax, scatters, and exclusive or reverse scans into equations that a loop nest
 computes."""
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ _BACK = "_back"  # suffix of the name of a scan over reversed input
 
 
 def expanded(spec: Spec, added: frozenset[str] = frozenset()) -> Spec:
-    """The spec with argmax and argmin, scatters, and reverse or exclusive scans written as
-    reductions and plain scans; the spec itself where it has none of them.
+    """Expands argmax and argmin, scatters, and reverse or exclusive scans to reductions and plain
+    scans.
+
+    Returns the spec itself if it has none of them.
 
     added: targets of scatters that stay, because their updates are atomic additions.
     """
@@ -48,7 +50,7 @@ def expanded(spec: Spec, added: frozenset[str] = frozenset()) -> Spec:
 
 
 def top_of(target: str) -> str:
-    """The name of the max (min) whose position `target` is."""
+    """The name of the maximum (minimum) whose position `target` is."""
     return f"{target}_top"
 
 
@@ -59,7 +61,7 @@ def reverse_scans(spec: Spec) -> tuple[str, ...]:
 
 
 def mirrored(spec: Spec) -> Mapping[str, str]:
-    """The scans of reversed inputs, which are read from the end, each with what it is then."""
+    """By scan over reversed input: the tensor that reads it from the end."""
     made = {e.target: e for e in spec.equations}
     found = {}
     for e in spec.equations:
@@ -86,11 +88,13 @@ def _expansion(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
 
 
 def _extremum(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
-    """before: y[m] = argmax(f, n)
+    """Expands an argmax or argmin.
+
+    before: y[m] = argmax(f, n)
     after:  y_top[m] = max(f, n); y[m] = min(where((f == y_top[m]) | isnan(f), n, N), n)
 
-    The first position wins, as in the reference. A row with NaN has the maximum NaN, which equals
-    nothing; so floats are tested with isnan, or such a row would have no position.
+    The first position wins, as in the reference. The maximum of a row with NaN is NaN, which equals
+    nothing. So floats are also tested with isnan; otherwise such a row would have no position.
     """
     value = e.reduce
     _require_free(known, e, top_of(e.target))
@@ -117,10 +121,10 @@ def _extremum(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
 
 
 def _scatter(known: Facts, e: Equation) -> Equation:
-    """before: y[i[n], d] += v[n, d]
-    after:  y[y_0, d] = sum(where(i[n] == y_0, v[n, d], 0), n)
+    """Expands a scatter: each output element gathers its updates, which needs no atomic addition.
 
-    Each output element gathers its updates, which needs no atomic addition.
+    before: y[i[n], d] += v[n, d]
+    after:  y[y_0, d] = sum(where(i[n] == y_0, v[n, d], 0), n)
     """
     at = places(e)
     same: list[Expr] = []
@@ -142,7 +146,9 @@ def _scatter(known: Facts, e: Equation) -> Equation:
 
 
 def _scan(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
-    """before: y[k] = cumsum(f[k], k, exclusive=True)
+    """Expands an exclusive or reverse scan.
+
+    before: y[k] = cumsum(f[k], k, exclusive=True)
     after:  y[k] = cumsum(where(k > 0, f[k - 1], 0), k)
 
     before: y[k] = cumsum(f[k], k, reverse=True)
@@ -182,12 +188,12 @@ def _scan(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
 
 
 def _padded(expr: Expr, index: str, to: Expr) -> Expr:
-    """The expression with `index` moved to position `to`; reads that this moves are padded with
+    """Moves `index` to position `to` in an expression; reads that this moves are padded with
     zeros."""
     if isinstance(expr, Index):
         return to if expr.name == index else expr
     moved = rebuilt(expr, lambda e: _padded(e, index, to))
-    # The first step reads one element out of bounds. A `where` discards it, so any padding does.
+    # The first step reads one element out of bounds. A `where` discards it, so any padding will do.
     if isinstance(moved, Read) and moved != expr and moved.pad is None:
         return replace(moved, pad=0.0)
     return moved

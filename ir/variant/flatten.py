@@ -1,4 +1,4 @@
-"""Flattening of two adjacent indices into one, as in implicit GEMM."""
+"""Flattens two adjacent indices into one, as in implicit GEMM."""
 
 from __future__ import annotations
 
@@ -31,15 +31,17 @@ from ir.visit import rebuilt
 
 
 def flatten(spec: Spec, decision: Decision) -> Spec:
-    """before: y[o, p, q] = sum(w[o, c, i] * x[c, p + i, q], c, i)
+    """Applies a `flatten` decision.
+
+    before: y[o, p, q] = sum(w[o, c, i] * x[c, p + i, q], c, i)
     after:  y[o, pq] = sum(w[o, c, i] * x[c, pq // Q + i, pq % Q], c, i)
 
-    Every tensor that is computed with p and q becomes flat; so does an input that is read at plain
-    p and q, and an output. Their memory does not change. Legal where p and q are adjacent, p first,
-    in every input and output that is read or computed with one of them. Other tensors that are computed
-    with both get them adjacent: nobody sees the order of their dimensions. A reduction over one of them must
-    be over both; it becomes one reduction over the flattened index (channels and filter taps of a
-    convolution).
+    Every tensor that is computed with p and q is flattened, and so is an input that is only read at
+    plain p and q. The memory layout of inputs and outputs does not change. Legal if p and q are
+    adjacent, p first, in every input and output that is read or computed with one of them. In other
+    tensors that are computed with both the two dimensions are moved next to each other; nothing
+    outside the kernel sees their order. A reduction over one of them must be over both. It becomes
+    one reduction over the flattened index (channels and filter taps of a convolution).
     """
     outer, inner = decision.subject, str(needed(decision, "inner"))
     spec = _adjacent(spec, outer, inner)
@@ -63,14 +65,14 @@ def flatten(spec: Spec, decision: Decision) -> Spec:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The two indices, the one that replaces them, and the tensors that become flat."""
+    """The two indices, the index that replaces them, and the tensors that are flattened."""
 
     outer: str
     inner: str
     name: str
     longest: Expr  # size of `outer`
     length: Expr  # size of `inner`: the stride of `outer` in the flattened index
-    flat: Mapping[str, int]  # flat tensors, each with its dimension of `outer`
+    flat: Mapping[str, int]  # flattened tensors, each with its dimension of `outer`
     decision: Decision
 
     def tensor(self, t: Tensor) -> Tensor:
@@ -83,8 +85,11 @@ class _Pair:
         return replace(t, shape=flat, part=t.part and self.part(t, t.part))
 
     def part(self, t: Tensor, own: Part) -> Part:
-        """Where an output lies in a larger tensor, in its flattened shape: the rows of its part follow one
-        another only along the outermost dimension of the part."""
+        """The place of an output in a larger tensor, in its flattened shape.
+
+        The output may be a part along `outer`, if the size of `inner` is a number. Raises
+        KernelError for a part along `inner`, which is not contiguous in the flattened index.
+        """
         at = self.flat[t.name]
         if own.axis == at + 1 or own.axis == at and not isinstance(self.length, Number):
             raise _refused(
@@ -96,7 +101,7 @@ class _Pair:
         return replace(own, axis=own.axis - (own.axis > at))
 
     def equation(self, e: Equation) -> Equation:
-        """An equation with one index in place of the pair on its left side."""
+        """Replaces the pair by one index on both sides of an equation."""
         at, sizes = e.at, e.sizes
         if e.target in self.flat:
             k = self.flat[e.target]
@@ -106,7 +111,7 @@ class _Pair:
         return replace(e, at=at, value=self.of(e.value), sizes=sizes)
 
     def of(self, expr: Expr) -> Expr:
-        """An expression over the flattened index."""
+        """Rewrites an expression in terms of the flattened index."""
         if isinstance(expr, Reduce) and self.outer in expr.over:
             return self.reduced(expr)
         if isinstance(expr, Index):
@@ -131,7 +136,7 @@ class _Pair:
         return rebuilt(expr, self.of)
 
     def position(self, expr: Expr) -> Expr:
-        """A position over the flattened index: p * Q + q is that index itself."""
+        """Rewrites a position in terms of the flattened index; p * Q + q is that index itself."""
         form = affine(expr)
         step = form.coefficient(self.inner) if form else 0
         if form is None or not step or not isinstance(self.length, Number):
@@ -148,7 +153,7 @@ class _Pair:
         return whole
 
     def reduced(self, expr: Reduce) -> Expr:
-        """A reduction over both indices as one over the flattened index."""
+        """Replaces a reduction over both indices by one over the flattened index."""
         own = (self.outer, self.inner)
         if any(r.partial for r in expr.ranges if r.index in own):
             raise _refused(self.decision, "a part of one of them is reduced")
@@ -159,8 +164,12 @@ class _Pair:
 
 
 def _nested(expr: Expr) -> Expr:
-    """A part of a part of an index as a part of the index: i % 24 % 8 as i % 8, and i % 24 // 8 as i // 8 % 3. Compilers
-    see of these how many neighbours are contiguous or equal. Other expressions as they are."""
+    """Simplifies nested quotients and remainders: i % 24 % 8 to i % 8, and i % 24 // 8 to i // 8 %
+    3.
+
+    From the simple form a compiler sees how many neighbours are contiguous or equal. Other
+    expressions are unchanged.
+    """
     match expr:
         case Apply(function, (Apply("mod", (whole, Number(long))), Number(short))) if (
             long % short == 0
@@ -189,7 +198,7 @@ def _plain_inputs(spec: Spec, known: Facts, outer: str, inner: str) -> dict[str,
 
 
 def _place(at: tuple[Expr, ...], outer: str, inner: str) -> int | None:
-    """The dimension at which the plain pair stands among positions; None where it does not."""
+    """The dimension at which the plain pair occurs among positions; None if it does not."""
     for k in range(len(at) - 1):
         if at[k] == Index(outer) and at[k + 1] == Index(inner):
             return k
@@ -197,7 +206,7 @@ def _place(at: tuple[Expr, ...], outer: str, inner: str) -> int | None:
 
 
 def _adjacent(spec: Spec, outer: str, inner: str) -> Spec:
-    """The spec with the two indices adjacent in what is computed with both, apart from outputs."""
+    """Makes the two indices adjacent in all tensors computed with both, except outputs."""
     outputs = {t.name for t in spec.outputs}
     orders = {}
     for e in spec.equations:
@@ -225,7 +234,7 @@ def _adjacent(spec: Spec, outer: str, inner: str) -> Spec:
 
 
 def _require_pair(spec: Spec, decision: Decision, known: Facts, outer: str, inner: str) -> None:
-    """Raises KernelError where the two indices cannot be flattened into one."""
+    """Raises KernelError if the two indices cannot be flattened into one."""
     for name in (outer, inner):
         if name not in known.ranges or known.ranges[name].jagged or outer == inner:
             what = "is jagged" if name in known.ranges else "is no index"

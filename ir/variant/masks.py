@@ -1,4 +1,4 @@
-"""Masks: the constant that an expression takes where one index lies on one side of another."""
+"""Masks: the constant that an expression takes if one index is on one side of another."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ Known = float | bool | None  # None: not known
 
 def borders(spec: Spec, expr: Expr, index: str, at: str) -> tuple[Expr, ...]:
     """The offsets c at which a comparison in the expression separates positions of `index` around
-    `at + c`: index <= at + c from index > at + c, or index < at + c from index >= at + c. Known
-    numbers come first, ascending."""
+    `at + c`.
+
+    The comparison separates index <= at + c from index > at + c, or index < at + c from index >= at
+    + c. Known numbers come first, in ascending order.
+    """
     found: dict[Expr, None] = {}
     for node in _walk(expr, {e.target: e for e in spec.equations if pointwise(e)}):
         for border in _sides(node, index, at):
@@ -27,7 +30,7 @@ def borders(spec: Spec, expr: Expr, index: str, at: str) -> tuple[Expr, ...]:
 
 
 def masked_at(spec: Spec, index: str) -> tuple[str, ...]:
-    """The indices around which masks divide each reduction over an index, so that they may bound its
+    """The indices at which masks divide every reduction over an index, so that they can bound its
     loops."""
     bodies = {e.target: e.reduce.body for e in spec.equations if index in e.reduced}
     first = next((e.indices for e in spec.equations if e.target in bodies), ())
@@ -38,9 +41,9 @@ def masked_at(spec: Spec, index: str) -> tuple[str, ...]:
 
 def beyond(spec: Spec, expr: Expr, index: str, at: str, offset: Expr, side: str) -> Known:
     """The constant that an expression has for every index > at + offset (`above`) or every index <
-    at + offset (`below`); None where it may vary.
+    at + offset (`below`).
 
-    Values that are not known are taken to be finite, as they are for finite inputs.
+    None if it can vary. Unknown values are assumed to be finite, as they are for finite inputs.
     """
     made = {e.target: e for e in spec.equations if pointwise(e)}
     return _Beyond(made, index, at, offset, side).of(expr)
@@ -54,7 +57,7 @@ class _Beyond:
         self.offset, self.side = offset, side
 
     def of(self, expr: Expr) -> Known:
-        """The constant that an expression has on this side; None where it may vary."""
+        """The constant that an expression has on this side; None if it can vary."""
         match expr:
             case Number(value):
                 return value
@@ -68,7 +71,7 @@ class _Beyond:
         return None
 
     def _compared(self, expr: Apply) -> Known:
-        """The truth of a comparison of the two indices on this side; None where it varies."""
+        """The truth of a comparison of the two indices on this side; None if it varies."""
         for border, side, holds in _sides(expr, self.index, self.at):
             if side == self.side and _reaches(self.offset, border, side):
                 return holds
@@ -117,7 +120,7 @@ class _Beyond:
 
 
 def _sum(a: Known, b: Known) -> Known:
-    """The sum of two values; an infinite one absorbs a finite one that is not known."""
+    """The sum of two values; an infinite value absorbs an unknown finite one."""
     infinite = [x for x in (a, b) if x is not None and math.isinf(x)]
     if len(set(infinite)) == 1:
         return infinite[0]
@@ -125,7 +128,7 @@ def _sum(a: Known, b: Known) -> Known:
 
 
 def _sides(expr: Expr, index: str, at: str) -> tuple[tuple[Expr, str, bool], ...]:
-    """What a comparison is on both sides of its border: (offset, side, whether it holds there)."""
+    """Both sides of a comparison's border: (offset, side, whether the comparison holds there)."""
     if not isinstance(expr, Apply) or expr.function not in ("lt", "le", "gt", "ge"):
         return ()
     form = affine(Apply("sub", expr.args))

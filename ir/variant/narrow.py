@@ -1,9 +1,9 @@
 """Range rules: which matmul operands may be rounded to a float of smaller range than f32.
 
-A schedule may round an operand that the user's equations have: plain arithmetic in the formats of
-the spec rounds it too. A decision that takes a factor out of a sum, or sums in another order, makes
-new operands, which may be larger by any factor. These may be rounded only where bounds prove that
-the narrow format holds them.
+A schedule may round an operand of the user's equations, because plain arithmetic in the formats of
+the spec rounds it, too. A decision that takes a factor out of a sum, or changes the order of
+summation, makes new operands, which can be larger by any factor. These may be rounded only if
+bounds prove that the narrow format holds them.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class OutOfRange(KernelError):
 def require_range(
     spec: Spec, schedule: Schedule, machine: Machine, given: Spec | None = None
 ) -> None:
-    """Raises OutOfRange where operands are rounded to a narrow float whose range may not hold them.
+    """Raises OutOfRange if operands are rounded to a narrow float whose range may not hold them.
 
-    given: the user's equations, where `spec` is a rewrite of them. Only their values may be rounded
-    without proof.
+    given: the user's equations, if `spec` is a rewrite of them. Only their values may be rounded
+        without proof.
     """
     narrow = [d for d in schedule.of("precision") if d.option("dtype") in LARGEST]
     if not narrow:
@@ -54,8 +54,9 @@ def require_range(
 def in_range(
     spec: Spec, made: tuple[Decision, ...], base: tuple[Decision, ...], machine: Machine
 ) -> tuple[Decision, ...]:
-    """The decisions of `base`, made legal: a rounding that may overflow becomes tf32 where the
-    matrix unit takes it, and is dropped where it does not.
+    """Makes the decisions of `base` legal.
+
+    A rounding that can overflow becomes tf32 if the matrix unit takes it, and is dropped otherwise.
 
     made: the other decisions of the schedule.
     """
@@ -71,8 +72,10 @@ def in_range(
 
 
 def _changed(spec: Spec, schedule: Schedule) -> tuple[Spec, Mapping[str, Decision]]:
-    """The equations after the decisions, and the sums with operands that the user's equations lack,
-    each with the decision that changed it."""
+    """The rewritten equations, and the sums with operands that the user's equations lack.
+
+    Each sum comes with the decision that changed it.
+    """
     changed: dict[str, Decision] = {}
     for d in schedule.of("hoist"):
         changed[freed(spec, d)[0].target] = d
@@ -82,7 +85,7 @@ def _changed(spec: Spec, schedule: Schedule) -> tuple[Spec, Mapping[str, Decisio
         spec, name = associate(spec, d), again(d.subject)
         changed |= {e.target: d for e in spec.equations if name in (e.target, *e.sources())}
     for d in schedule.of("online"):
-        # Under a running maximum exp(f - mx) uses the maximum so far: these operands are new too.
+        # Under a running maximum exp(f - mx) uses the maximum so far: these operands are new, too.
         rescaled = [t for t in _beside(schedule, d.subject) if depends(spec, t, d.subject)]
         changed |= {t: d for t in rescaled if t not in changed}
     return spec, changed
@@ -102,7 +105,7 @@ def _beside(schedule: Schedule, name: str) -> set[str]:
 def _require_held(
     spec: Spec, e: Equation, decision: Decision, by: Decision | None, machine: Machine
 ) -> None:
-    """Raises OutOfRange where the narrow float may not hold an operand of a contraction."""
+    """Raises OutOfRange if the narrow float may not hold an operand of a contraction."""
     found, dtype = contraction(e), str(decision.option("dtype"))
     for side in (found.a, found.b) if found else ():
         low, high = held_interval(spec, side)
@@ -129,8 +132,8 @@ def _wide(spec: Spec, machine: Machine) -> list[str]:
 def _alike(spec: Spec, given: Spec, name: str, known: dict[str, bool]) -> bool:
     """Whether two specs compute a tensor by the same equations from the same inputs.
 
-    known: results so far; a tensor still being compared counts as equal, which ends the recursion
-    in recurrences.
+    known: results so far. A tensor that is still being compared counts as equal, which ends the
+        recursion in recurrences.
     """
     if name not in known:
         known[name] = True

@@ -15,14 +15,16 @@ from ir.visit import reordered, transposed
 
 
 def pack(spec: Spec, decision: Decision) -> Spec:
-    """before: y[m, n] = sum(x[m, k] * w[k, n], k)
+    """Applies a `pack` decision.
+
+    before: y[m, n] = sum(x[m, k] * w[k, n], k)
     after:  w_nk[n, k] = w[k, n], in a launch of its own; y[m, n] = sum(x[m, k] * w_nk[n, k], k)
 
-    The copy runs along indices of its own (`w_nk_n`, `w_nk_k`). A tensor that the kernel computes,
-    `t[k, n] = ...`, becomes `t[n, k] = ...` instead. The dimensions of an input have the names of
-    the indices that it is read at, see `dimensions`. Legal for all tensors but outputs.
+    The copy has indices of its own (`w_nk_n`, `w_nk_k`). A tensor that the kernel computes,
+    `t[k, n] = ...`, becomes `t[n, k] = ...` instead. The dimensions of an input are named after the
+    indices at which it is read, see `dimensions`. Legal for all tensors but outputs.
 
-    With `dtype=tf32` the copy is rounded, w_nk[n, k] = tf32(w[k, n]): then only contractions read
+    With `dtype=tf32` the copy is rounded, w_nk[n, k] = tf32(w[k, n]). Then only contractions read
     it, and it may keep the input's order. Legal for f32 inputs that are operands.
     """
     name = decision.subject
@@ -59,9 +61,11 @@ def pack(spec: Spec, decision: Decision) -> Spec:
 
 
 def dimensions(spec: Spec, name: str) -> tuple[str, ...]:
-    """A name for each dimension of a tensor: its index where it is computed, else the first index
-    of the position at which it is read; `d0`, `d1`, ... where there is no such index or it names
-    another dimension."""
+    """A name for each dimension of a tensor.
+
+    For a computed tensor it is the index. For an input it is the first index of the position at
+    which it is read, or `d0`, `d1`, ... if there is no such index or it names another dimension.
+    """
     made = {e.target: e for e in spec.equations}
     if name in made:
         return made[name].indices
@@ -77,7 +81,7 @@ def dimensions(spec: Spec, name: str) -> tuple[str, ...]:
 
 
 def _fixed(spec: Spec, name: str) -> bool:
-    """Whether a tensor is scattered into: then its positions are not plain indices and cannot be
+    """Whether a tensor is a scatter's target: its positions are no plain indices and cannot be
     permuted."""
     return any(e.target == name and e.accumulate for e in spec.equations)
 
@@ -99,7 +103,8 @@ def _copied(spec: Spec, decision: Decision, names: tuple[str, ...], turn: tuple[
 
 
 def _fed(equation: Equation, name: str, to: str, turn: tuple[int, ...]) -> Equation:
-    """A contraction whose operands read the copy. Its other reads and other equations stay."""
+    """Lets the operands of a contraction read the copy. Its other reads and other equations
+    stay."""
     if contraction(equation) is None:
         return equation
     parts = factors(equation.reduce.body)
@@ -108,8 +113,7 @@ def _fed(equation: Equation, name: str, to: str, turn: tuple[int, ...]) -> Equat
 
 
 def _require_operand(spec: Spec, decision: Decision, fed: tuple[Equation, ...]) -> None:
-    """Raises KernelError where the tensor to round is not f32, or is no operand of a
-    contraction."""
+    """Raises KernelError if the tensor to round is not f32, or is no operand of a contraction."""
     given = next(t for t in spec.inputs if t.name == decision.subject)
     if given.dtype != "f32" or fed == spec.equations:
         what = f"is {given.dtype}" if given.dtype != "f32" else "is no operand of a product"

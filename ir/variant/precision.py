@@ -33,14 +33,16 @@ EXACT = (*SMALL, "bf16", "f16", "tf32")  # dtypes whose every value tf32 holds
 
 
 def triple(spec: Spec, decision: Decision, target: str) -> Spec:
-    """before: acc[m, n] = sum(a[m, k] * b[k, n], k)
+    """Splits a contraction into three tf32 contractions (3xTF32 split precision).
+
+    before: acc[m, n] = sum(a[m, k] * b[k, n], k)
     after:  acc_ah[m, k] = tf32(a[m, k]); acc_al[m, k] = tf32(a[m, k] - f32(acc_ah[m, k]));
             acc_bh[n, k] and acc_bl[n, k] likewise;
             acc[m, n] = sum(acc_al * acc_bh + acc_ah * acc_bl + acc_ah * acc_bh, k)
 
-    3xTF32: three tf32 contractions, the small ones first, give about the result of an f32 one. An
-    operand that tf32 holds exactly is not split; then two contractions do. The parts are recomputed
-    where they are read, or stored once by `kernel(acc_al)` and `kernel(acc_bl)`.
+    Their sum, small terms first, is about as accurate as an f32 contraction. An operand that tf32
+    holds exactly is not split; then two contractions suffice. The parts are recomputed where they
+    are read, or stored once by `kernel(acc_al)` and `kernel(acc_bl)`.
     """
     name = decision.subject
     equation = spec.equation(target)
@@ -55,7 +57,8 @@ def triple(spec: Spec, decision: Decision, target: str) -> Spec:
         _Side.of(spec, f"{name}_a", found.a, (*found.batch, *found.rows, *found.over)),
         _Side.of(spec, f"{name}_b", found.b, (*found.batch, *found.columns, *found.over)),
     )
-    # Of fewer indices first: such a part, as a convolution's filter, can be stored by launches of its own.
+    # Operands with fewer indices first: their parts, such as a convolution's filter, can be stored
+    # by launches of their own.
     first = sorted(sides, key=lambda side: max((len(e.at) for e in side.equations), default=0))
     made = tuple(e for side in first for e in side.equations)
     if not made:
@@ -75,8 +78,10 @@ def triple(spec: Spec, decision: Decision, target: str) -> Spec:
 
 
 def widened(spec: Spec, target: str) -> Spec:
-    """The spec with an f16 sum as an f32 one: the user's equations do not have this sum, and f16
-    may not hold its values."""
+    """The spec with an f16 sum as an f32 one.
+
+    The user's equations do not have this sum, and f16 may not hold its values.
+    """
     if facts(spec).tensors[target].dtype != "f16":
         return spec
     e = spec.equation(target)
@@ -86,7 +91,7 @@ def widened(spec: Spec, target: str) -> Spec:
 
 
 def undone(spec: Spec, equation: Equation) -> Equation:
-    """An equation that `triple` rewrote, with its one product restored; other equations
+    """Restores the single product of an equation that `triple` rewrote; other equations are
     unchanged."""
     parts = terms(equation)
     last = parts[-1] if len(parts) > 1 else None
@@ -101,7 +106,7 @@ def undone(spec: Spec, equation: Equation) -> Equation:
 
 
 def terms(equation: Equation) -> tuple[Expr, ...]:
-    """The terms that a sum's body adds up; one where the body is no addition, none for other
+    """The terms that a sum's body adds: one if the body is no addition, none for other
     reductions."""
 
     def visit(expr: Expr) -> tuple[Expr, ...]:
@@ -117,8 +122,8 @@ def terms(equation: Equation) -> tuple[Expr, ...]:
 
 @kept
 def products(equation: Equation) -> tuple[Contraction, ...]:
-    """The contractions that a sum consists of: one, or those of `triple`; none if a term is
-    none."""
+    """The contractions that a sum consists of: one, or those of `triple`; none if a term is no
+    contraction."""
     if whole := contraction(equation):
         return (whole,)
     parts = terms(equation)
@@ -130,8 +135,8 @@ def products(equation: Equation) -> tuple[Contraction, ...]:
 def natural(expr: Expr, tensors: Mapping[str, Tensor], computed: Collection[str]) -> str:
     """The narrowest dtype known to hold every value of a factor exactly.
 
-    computed: tensors that this launch computes. They are held in f32 whatever their dtype, but for
-    tf32.
+    computed: tensors that this launch computes. They are held in f32 whatever their dtype, except
+        tf32.
     """
     inner = expr.value if isinstance(expr, Cast) and expr.dtype == "f32" else expr
     if isinstance(inner, Read):
@@ -145,7 +150,7 @@ def together(a: str, b: str) -> str:
     """The dtype in which two operands of different dtypes are multiplied: it holds all values of
     both.
 
-    An 8-bit operand takes the other's dtype; two different 8-bit formats meet in bf16.
+    An 8-bit operand takes the other's dtype; two different 8-bit formats are converted to bf16.
     """
     if a == b:
         return a
@@ -156,20 +161,22 @@ def together(a: str, b: str) -> str:
 
 
 def narrowest(spec: Spec) -> tuple[str, ...]:
-    """The 16-bit dtypes to which operands may be rounded because an input has them; inputs of 8
-    bits count as bf16, which holds all their values."""
+    """The 16-bit dtypes to which operands may be rounded because an input has them.
+
+    8-bit inputs count as bf16, which holds all their values.
+    """
     have = {"bf16" if t.dtype in SMALL else t.dtype for t in spec.inputs}
     return tuple(sorted(have & {"f16", "bf16"}))
 
 
 def decided(schedule: Schedule, target: str) -> str:
-    """The operand precision that a schedule gives a sum; empty where it gives none."""
+    """The operand precision that a schedule gives a sum; empty if it gives none."""
     decision = schedule.find("precision", target)
     return str(decision.option("dtype")) if decision else ""
 
 
 def require_narrow(spec: Spec, machine: Machine) -> None:
-    """Raises KernelError where a spec casts to tf32 and the machine's matrix unit does not take
+    """Raises KernelError if a spec casts to tf32 and the machine's matrix unit does not take
     tf32."""
     for e in spec.equations:
         for node in e.value.walk():
@@ -185,13 +192,14 @@ class _Side:
     """One operand as the sum of two tf32 parts."""
 
     def __init__(self, high: Expr, low: Expr | None, equations: tuple[Equation, ...]):
-        self.high = high  # the operand rounded to tf32, or itself where tf32 holds it exactly
-        self.low = low  # the rounded rest; None where the operand is exact
-        self.equations = equations  # these define the parts
+        # the operand rounded to tf32, or the operand itself if tf32 holds it exactly
+        self.high = high
+        self.low = low  # the rounded remainder; None if the operand is exact
+        self.equations = equations  # they define the parts
 
     @staticmethod
     def of(spec: Spec, name: str, expr: Expr, order: tuple[str, ...]) -> _Side:
-        """The operand `expr`, split into the tensors `<name>h` and `<name>l` unless tf32 holds it
+        """Splits the operand `expr` into the tensors `<name>h` and `<name>l`, unless tf32 holds it
         exactly.
 
         order: of the indices of these tensors.
@@ -210,7 +218,7 @@ class _Side:
 
     @staticmethod
     def found(made: Mapping[str, Equation], high: Expr) -> _Side:
-        """The operand whose high part a factor is; the factor alone where it is no high part."""
+        """The operand whose high part a factor is; the factor alone if it is no high part."""
         if isinstance(high, Read) and high.tensor in made:
             low = replace(high, tensor=f"{high.tensor.removesuffix('h')}l")
             whole = made[high.tensor].value

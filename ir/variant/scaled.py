@@ -1,4 +1,4 @@
-"""Block-scaled contractions: operands of 8 bits with a scale for each block along K."""
+"""Block-scaled contractions: 8-bit operands with a scale for each block along K."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ir.verify import facts
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An operand: its numbers, and their scales at the same indices but for that within a block."""
+    """An operand: its numbers, and its scales, whose indices lack only the one within a block."""
 
     whole: Expr
     numbers: Read
@@ -29,13 +29,15 @@ class Scaled:
     dtype: str  # of the numbers
 
     def of(self, side: Expr) -> Side:
-        """The operand that is an expression."""
+        """The operand with the given expression."""
         return self.a if self.a.whole == side else self.b
 
 
 def scaled(spec: Spec, found: Contraction, machine: Machine) -> Scaled | None:
-    """The block-scaled contraction that a contraction is, of blocks that instructions of the machine
-    have scales of; None for others."""
+    """The block-scaled form of a contraction.
+
+    None if it has none, or if the machine's instructions do not take scales of such blocks.
+    """
     a, b = (_side(spec, side) for side in (found.a, found.b))
     if a is None or b is None:
         return None
@@ -52,7 +54,7 @@ def scaled(spec: Spec, found: Contraction, machine: Machine) -> Scaled | None:
 
 
 def _side(spec: Spec, side: Expr) -> Side | None:
-    """An operand as numbers times scales; None where it is none of inputs at plain indices."""
+    """An operand as numbers times scales; None unless both are inputs at plain indices."""
     reads = [f.value if isinstance(f, Cast) and f.dtype == "f32" else f for f in factors(side)]
     dtypes = {t.name: t.dtype for t in spec.inputs}
     if len(reads) != 2:

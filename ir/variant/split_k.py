@@ -16,7 +16,9 @@ REDUCTIONS = ("sum", "prod", "max", "min", "any", "all")
 
 
 def split_k(spec: Spec, decision: Decision, schedule: Schedule) -> Spec:
-    """before: acc[m, n] = sum(f, k)
+    """Applies a `split_k` decision.
+
+    before: acc[m, n] = sum(f, k)
     after:  acc_parts[acc_s, m, n] = sum(f, k=range(acc_s * C, minimum((acc_s + 1) * C, K))),
             which ends a launch; acc[m, n] = sum(acc_parts[acc_s, m, n], acc_s=parts)
 
@@ -52,7 +54,7 @@ def _with(spec: Spec, old: Equation, first: Equation, second: Equation) -> Spec:
 
 
 def _reduction(spec: Spec, decision: Decision) -> Equation:
-    """The reduction to split; KernelError where there is none or it cannot be split."""
+    """The reduction to split. Raises KernelError if there is none or it cannot be split."""
     able = {
         e.target: e
         for e in spec.equations

@@ -1,4 +1,4 @@
-"""Unrolling of a short reduction, so that each of its terms is loaded and pipelined by itself."""
+"""Unrolls a short reduction, so that each of its terms is loaded and pipelined by itself."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Spec
 from ir.verify import facts
 from ir.visit import rebuilt
 
-MOST = 16  # terms that a reduction is unrolled into at most
+MOST = 16  # most terms of an unrolled reduction
 _REDUCTIONS = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
 
 def unroll(spec: Spec, decision: Decision) -> Spec:
-    """before: a[l] = sum(x[c, l + i] * w[c, i], c, i=3)
+    """Applies an `unroll` decision.
+
+    before: a[l] = sum(x[c, l + i] * w[c, i], c, i=3)
     after:  a[l] = sum(x[c, l] * w[c, 0] + x[c, l + 1] * w[c, 1] + x[c, l + 2] * w[c, 2], c)
 
-    Legal where every reduction over the index is a sum, product, maximum or minimum over 2 to MOST
-    values whose number is known, and no tensor that keeps the index has its range from there.
+    Legal if every reduction over the index is a sum, product, maximum or minimum over a known
+    number of values from 2 to MOST, and if no tensor that keeps the index takes its range from
+    these reductions.
     """
     index = decision.subject
     found = [e for e in spec.equations if index in e.reduced]
@@ -38,7 +41,8 @@ def unroll(spec: Spec, decision: Decision) -> Spec:
 
 
 def _require_ranges(made: Spec, decision: Decision) -> None:
-    """KernelError where the index is without a range in what is left, as in the parts of an operand."""
+    """Raises KernelError if the index has no range in the remaining equations, such as the parts of
+    an operand."""
     try:
         facts(made)
     except KernelError as error:
@@ -50,7 +54,7 @@ def _require_ranges(made: Spec, decision: Decision) -> None:
 
 
 def terms(spec: Spec, index: str) -> int:
-    """How many terms a reduction over an index has; 0 where it cannot be unrolled."""
+    """The number of terms of a reduction over an index; 0 if it cannot be unrolled."""
     span = facts(spec).ranges.get(index)
     reductions = [e.reduce.reduction for e in spec.equations if index in e.reduced]
     if span is None or span.jagged or not isinstance(span.high, Number):
@@ -76,7 +80,8 @@ def _written_out(spec: Spec, equation: Equation, index: str) -> Equation:
 
 
 def _tap(expr: Expr, index: str, number: int) -> Expr:
-    """One term of a reduction, constants in its positions added up: x[l + 2 - 1] -> x[l + 1]."""
+    """One term of a reduction, with the constants in its positions added up: x[l + 2 - 1] -> x[l +
+    1]."""
     if isinstance(expr, Index):
         return Number(number) if expr.name == index else expr
     made = rebuilt(expr, lambda e: _tap(e, index, number))
@@ -86,7 +91,7 @@ def _tap(expr: Expr, index: str, number: int) -> Expr:
 
 
 def _settled(position: Expr) -> Expr:
-    """A sum with its constants added up at the end; other positions unchanged."""
+    """Adds up the constants of a sum and moves them to its end; other positions are unchanged."""
     rest, number = _constant_apart(position)
     if not isinstance(position, Apply) or position.function not in ("add", "sub"):
         return position
@@ -96,8 +101,8 @@ def _settled(position: Expr) -> Expr:
 
 
 def _constant_apart(expr: Expr) -> tuple[Expr | None, int]:
-    """A sum as its part without constants (None: nothing) and the total of its integer
-    constants."""
+    """Splits a sum into its part without constants (None if there is none) and the total of its
+    integer constants."""
     match expr:
         case Number(int(number)):
             return None, number

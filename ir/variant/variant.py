@@ -1,4 +1,4 @@
-"""The equations after the algebraic decisions of a schedule."""
+"""Applies the algebraic decisions of a schedule to the equations of a spec."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKED_BY_SPLIT = ("fuse", "online")
 
 
 def formulate(spec: Spec, schedule: Schedule) -> Spec:
-    """The spec after every algebraic decision; KernelError where one is not legal."""
+    """The spec after every algebraic decision. Raises KernelError if one is illegal."""
     for decision in schedule.of("hoist"):
         spec = hoist(spec, decision)
     return rewritten(spec, schedule)
@@ -68,12 +68,14 @@ def _rewritten(spec: Spec, schedule: Schedule) -> Spec:
 
 
 def hoist(spec: Spec, decision: Decision) -> Spec:
-    """before: a[i] = sum(r[i] * f[i, k], k); y[i] = g(a[i])
+    """Applies a `hoist` decision: moves a factor out of a sum.
+
+    before: a[i] = sum(r[i] * f[i, k], k); y[i] = g(a[i])
     after:  a[i] = sum(f[i, k], k);        y[i] = g(a[i] * r[i])
 
-    Legal where r lacks the reduction index and is a factor of the body, and the sum is no output.
-    Every other reader of the sum multiplies by r too. An f16 sum becomes f32: without the factor r
-    its values may exceed the range of f16.
+    Legal if r lacks the reduction index and is a factor of the body, and the sum is no output.
+    Every other reader of the sum multiplies by r, too. An f16 sum becomes f32: without the factor r
+    its values can exceed the range of f16.
     """
     total, read = freed(spec, decision)
     readers = [e for e in spec.equations if total.target in e.sources()]
@@ -82,7 +84,7 @@ def hoist(spec: Spec, decision: Decision) -> Spec:
 
 
 def freed(spec: Spec, decision: Decision) -> tuple[Equation, Read]:
-    """The sum that a `hoist` takes its factor out of, without that factor, and the read that was
+    """The sum from which a `hoist` takes its factor, without that factor, and the read that was
     taken out."""
     factor, into = decision.subject, str(decision.option("into"))
     reader = _find(spec, into, decision)
@@ -126,8 +128,10 @@ def pointwise(equation: Equation) -> bool:
 
 
 def _without(spec: Spec, name: str, factor: str) -> tuple[Equation, Read] | None:
-    """The sum `name` without `factor` in its body, and the read that was taken out; None where it
-    has no such factor."""
+    """The sum `name` without `factor` in its body, and the read that was taken out.
+
+    None if the sum has no such factor.
+    """
     try:
         total = spec.equation(name)
     except KeyError:
