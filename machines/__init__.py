@@ -1,1 +1,1 @@
-"""Machine classes: what machines of one architecture have in common, and target files."""
+"""Machine classes (what machines of one architecture have in common), and target files."""

@@ -1,4 +1,4 @@
-"""The registry of machine classes: reads a target's table as a machine of its class."""
+"""The registry of machine classes: reads the table of a target file as a machine of its class."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CLASSES: Mapping[str, MachineClass] = {one.name: one for one in (TILES, GPU)}
 
 
 def read(table: Mapping[str, Any], where: str = "") -> Machine:
-    """A machine from the table of a target file; KernelError, within `where`, names the field that
-    is missing or wrong, or that does not go with the machine's class."""
+    """A machine from the table of a target file. Raises KernelError, within `where`, at the first
+    field that is missing, wrong, or inconsistent with the machine's class."""
     found = machine(table, CLASSES, where)
     wanted = found.model.name == GPU.name
     if wanted != ("register" in found.spaces):

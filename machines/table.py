@@ -1,4 +1,4 @@
-"""The general part of a target file: its fields, checked as they are read."""
+"""Reads and checks the general part of a target file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ir.spec import DTYPES
 from machines.fields import faults
 
 LEVELS = ("grid", "thread", "warp", "loop")
-SPACES = ("global", "cache", "register")  # beside that of tiles; a cache is only costed
+# Besides the class's on-chip space; a cache only has costs
+SPACES = ("global", "cache", "register")
 UNITS = ("matrix", "vector", "special")
 GUIDE = "docs/add_a_chip.md lists the fields of a target file"
 
@@ -22,10 +23,10 @@ GUIDE = "docs/add_a_chip.md lists the fields of a target file"
 def machine(
     table: Mapping[str, Any], classes: Mapping[str, MachineClass], where: str = ""
 ) -> Machine:
-    """A machine from the table of a target file; KernelError names a missing or wrong field. What
-    a backend reads of its own is not looked at here.
+    """A machine from the table of a target file. Raises KernelError at a missing or wrong field.
+    The tables of backends are not checked here.
 
-    classes: by the names that a file may give.
+    classes: machine classes by the names that a file may give.
     """
     read = _Reader(table, where)
     backends = read.backends()
@@ -100,15 +101,14 @@ def _unit(read: _Reader, name: str, model: MachineClass) -> Unit:
 
 
 class _Reader:
-    """Looks fields up by their dotted path and says which one is at fault."""
+    """Looks up fields by their dotted path, and names the field that is missing or wrong."""
 
     def __init__(self, table: Mapping[str, Any], where: str):
         self.table = table
         self.where = where
 
     def refuse(self, path: str, what: str, allowed: str = "", hint: str = "") -> None:
-        """KernelError about a field; where faults are collected, reading goes on with a value that
-        stands in for it."""
+        """Raises KernelError about a field. Where faults are collected, reading continues with a placeholder value."""
         error = KernelError(
             f"field `{path}` {what}",
             where=self.where,
@@ -118,7 +118,7 @@ class _Reader:
         faults.refuse(error, of_field=True)
 
     def known(self, path: str, fields: tuple[str, ...]) -> None:
-        """Refuses a field of a table, where there is that, that nobody reads."""
+        """Refuses unknown fields of a table, if the table is there."""
         found = self.get(path, Mapping, default={}) if path else self.table
         for name in found:
             if name not in fields:
@@ -127,7 +127,7 @@ class _Reader:
                 self.refuse(whole, "is not known", ", ".join(fields), hint)
 
     def name(self) -> str:
-        """The target's name, which is that of a folder too."""
+        """The target's name, which is also the name of a folder."""
         found: str = self.get("name", str)
         if not _NAME.fullmatch(found):
             self.refuse(
@@ -139,7 +139,7 @@ class _Reader:
         return found
 
     def backends(self) -> tuple[str, ...]:
-        """The backends' names; whether there are such backends is the registry's to say."""
+        """The backends' names. The registry checks whether they exist."""
         found = self.get("backends", list)
         if not all(isinstance(b, str) for b in found) or len(set(found)) != len(found):
             self.refuse("backends", f"is {found!r}", "a list of names, each once")
@@ -147,7 +147,7 @@ class _Reader:
         return tuple(found)
 
     def one_of(self, path: str, known: tuple[str, ...]) -> str:
-        """One of some words."""
+        """The field's value, which must be one of these words."""
         found = self.get(path, str)
         if found not in known:
             self.refuse(path, f"is {found!r}", " or ".join(known))
@@ -155,7 +155,7 @@ class _Reader:
         return str(found)
 
     def step(self, path: str) -> tuple[int, ...]:
-        """What an engine steps by: nothing, or three whole numbers."""
+        """The step of a unit: empty, or three whole numbers."""
         found = self.get(path, list, default=[])
         whole = all(type(n) is int and n > 0 for n in found)
         if len(found) not in (0, 3) or not whole:
@@ -183,7 +183,7 @@ class _Reader:
         given = self.get(path, object, missing) is not missing
         found = self.get(path, (int, float), default)
         whole = kind is not int or (isfinite(found) and int(found) == found)
-        free = path.startswith("overheads.")  # what costs nothing
+        free = path.startswith("overheads.")  # may be 0
         if not isfinite(found) or found < 0 or not whole or found == 0 and not free and given:
             self.refuse(path, f"is {found!r}", "a positive number")
             return kind(1)
@@ -215,7 +215,7 @@ class _Reader:
 
 
 def _stand_in(kind: type | tuple[type, ...]) -> Any:
-    """What reading goes on with instead of a value that is missing or wrong."""
+    """A placeholder for a missing or wrong value, with which reading continues."""
     if kind is Mapping:
         return {}
     return "unnamed" if kind is str else [] if kind is list else 1

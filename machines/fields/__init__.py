@@ -1,1 +1,1 @@
-"""Fields of the tables in target files: what each may hold, and errors that name them."""
+"""Fields of the tables in target files: their allowed values, and errors that name them."""

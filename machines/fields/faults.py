@@ -1,4 +1,4 @@
-"""Faults of a target file: the first is raised, or all are collected for a person to read."""
+"""Faults of a target file: raised at once, or collected so that a person sees them all."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class Collected:
     """The faults of one file."""
 
     errors: list[KernelError] = field(default_factory=list)
-    incomplete: bool = False  # whether a field is missing or wrong by itself
+    incomplete: bool = False  # whether a single field is missing or wrong
 
 
 _COLLECTED: ContextVar[Collected | None] = ContextVar("collected", default=None)
 
 
 class Unchecked(KernelError):
-    """A table is not compared with others, as fields are missing or wrong by themselves."""
+    """Tables are not compared with each other, since single fields are missing or wrong."""
 
 
 @contextmanager
 def collecting() -> Iterator[Collected]:
-    """Inside, faults are collected in what this gives, and reading goes on."""
+    """Within this context, faults are collected in the yielded value, and reading continues."""
     found = Collected()
     token = _COLLECTED.set(found)
     try:
@@ -37,8 +37,8 @@ def collecting() -> Iterator[Collected]:
 
 
 def refuse(error: KernelError, of_field: bool = False) -> None:
-    """Raises an error, or collects it. of_field: it is about one field by itself, and not about
-    two that disagree."""
+    """Raises an error, or collects it. of_field: the error is about a single field, not about two
+    that contradict each other."""
     found = _COLLECTED.get()
     if found is None:
         raise error
@@ -47,8 +47,7 @@ def refuse(error: KernelError, of_field: bool = False) -> None:
 
 
 def require_complete() -> None:
-    """Raises Unchecked where a field is missing or wrong: what stands in for it agrees with
-    nothing."""
+    """Raises Unchecked where a field is missing or wrong: its placeholder would contradict other fields."""
     found = _COLLECTED.get()
     if found is not None and found.incomplete:
         raise Unchecked("fields are missing or wrong")

@@ -1,7 +1,7 @@
-"""A backend's own table of a target file: its fields, checked before anything starts.
+"""Checks the fields of a backend's own table of a target file, before anything runs.
 
-A manifest names the function that checks, `table = "module:function"` in the backend's folder. It
-imports no toolchain, is given the machine, and raises the first fault through `Checked`.
+A manifest names the check function, `table = "module:function"` in the backend's folder. That
+function imports no toolchain, takes the machine, and raises the first fault through `Checked`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ GUIDE = "docs/add_a_chip.md lists the fields of a target file"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a field may hold."""
+    """The allowed values of a field."""
 
     allowed: str  # in words
-    holds: Callable[[Any], bool]  # whether it is a given value
+    holds: Callable[[Any], bool]  # whether a value is allowed
     optional: bool = False  # whether the field may be left out
 
 
@@ -49,7 +49,7 @@ FLAG = Kind("true or false", lambda v: isinstance(v, bool))
 
 
 def words(known: tuple[str, ...]) -> Kind:
-    """A list of some of these words."""
+    """A list of some of these words, each at most once."""
     return Kind(
         f"a list of {', '.join(known)}",
         lambda v: isinstance(v, list) and len(set(map(str, v))) == len(v) and set(v) <= set(known),
@@ -65,14 +65,14 @@ def one_of(*known: Any) -> Kind:
 
 
 def rates(dtypes: tuple[str, ...] = tuple(DTYPES)) -> Fields:
-    """A table with a rate for each of some dtypes, any of which may lack."""
+    """A table with an optional rate for each dtype."""
     return {d: Kind(RATE.allowed, RATE.holds, optional=True) for d in dtypes}
 
 
 def require(
     table: Mapping[str, Any], fields: Fields, refuse: Callable[..., None], prefix: str = ""
 ) -> None:
-    """Refuses each field that is unknown, missing or wrong; refuse: of `Checked`'s form."""
+    """Refuses each field that is unknown, missing or wrong. refuse: a function like `Checked.refuse`."""
     for name in table:
         if name not in fields:
             refuse(prefix + name, "is not known", ", ".join(fields), near(name, fields, GUIDE))
@@ -93,7 +93,7 @@ def require(
 
 
 class Checked:
-    """A backend's table that was held to its fields; KernelError at the first that is wrong."""
+    """A backend's table whose fields were checked. Raises KernelError at the first that is wrong."""
 
     def __init__(self, machine: Machine, backend: str, fields: Fields):
         self.machine, self.backend = machine, backend
@@ -112,12 +112,12 @@ class Checked:
     def refuse(
         self, path: str, what: str, allowed: str = "", hint: str = GUIDE, of_field: bool = False
     ) -> None:
-        """KernelError about a field; where faults are collected, it is one of them."""
+        """Raises KernelError about a field, or collects it where faults are collected."""
         name = f"{self.backend}.{path}" if path else self.backend
         faults.refuse(KernelError(f"field `{name}` {what}", allowed=allowed, hint=hint), of_field)
 
     def equal(self, path: str, found: Any, general: str, wanted: Any, within: float = 0.0) -> None:
-        """Refuses a figure that differs from what a field of the general part makes of it."""
+        """Refuses a figure that contradicts a field of the general part."""
         if found == wanted or within and isclose(found, wanted, rel_tol=within):
             return
         self.refuse(
@@ -130,6 +130,6 @@ class Checked:
         )
 
     def at_most(self, path: str, found: float, other: str, most: float) -> None:
-        """Refuses a figure that is greater than another field's."""
+        """Refuses a figure that exceeds another field's."""
         if found > most:
             self.refuse(path, f"is {found:g}, more than `{other}`", f"{most:g} at most")

@@ -1,4 +1,4 @@
-"""What a seed schedule prefetches: which values of a launch, and in how many stages."""
+"""What a seed schedule prefetches: which values of a launch, and with how many stages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ir.schedule import Decision
 from machines.gpu.shared_memory import shared_bytes
 
 STAGES = (3, 2)
-AHEAD = 0.9  # of shared memory, that tiles in flight may take: a backend needs some for itself
+AHEAD = 0.9  # share of shared memory for prefetched tiles: a backend needs some for itself
 
 
 def prefetched(launch: Launch, stepped: Collection[str], mapped: bool) -> frozenset[str]:
-    """Values loaded in a loop and taken by a product there, or loaded in one over steps. mapped:
-    also those of which a product takes what was made of them."""
+    """Values loaded in a loop that feed a matmul there, or that a recurrence loop loads. mapped:
+    also those from which an operand is computed."""
     found: set[str] = set()
 
     def walk(block: tuple[Statement, ...]) -> None:

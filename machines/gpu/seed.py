@@ -46,8 +46,8 @@ from machines.gpu.prefetched import deepest, prefetched
 from machines.gpu.quick_cost import LaunchWork, few_threads, usual_threads, work
 from machines.gpu.tile_choices import LONGEST, UNALIGNED, VECTOR, tile_choices
 
-MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
-MOST_MAPPED = 1024  # launches whose mapping is kept
+MOST_TRIED = 96  # combinations that are all tried; of more, a hill climb finds the best
+MOST_MAPPED = 1024  # launches whose mapping is cached
 GROUP_SIZE = 8
 OF_PRODUCT = 128  # accumulator elements that one thread usually holds
 OF_ROW = 16  # elements of a row
@@ -138,9 +138,9 @@ class _Search:
         if mirrors:  # a launch that rereads a scan from its end moves twice as much
             self.plans = [replace(p, base=(*mirrors, *p.base)) for p in self.plans] + self.plans
         self.fault: KernelError | None = None
-        self.least = inf  # microseconds by the estimate, of what fits registers, so far
-        # Few launches of a kernel change with each tile: the others come again. Plans that differ in what runs ahead have the
-        # same nests.
+        self.least = inf  # least microseconds so far by the estimate, without spills
+        # Few launches of a kernel change with a tile, so the others come from the cache. Plans that differ only in
+        # prefetching have the same nests.
         self.mapped: Recent[Launch, _Mapped] = Recent(MOST_MAPPED)
         self.nests: dict[Schedule, LoopNest] = {}
 
@@ -270,7 +270,7 @@ class _Search:
         return nothing
 
     def _nest(self, schedule: Schedule) -> LoopNest:
-        """The nest of a schedule without threads and orders."""
+        """The nest of a schedule that does not yet decide threads and rasterization."""
         if (found := self.nests.get(schedule)) is None:
             if len(self.nests) >= MOST_MAPPED:
                 self.nests.clear()

@@ -1,4 +1,4 @@
-"""Footprint: every value of a launch lies in local memory, and so do temporaries of its maps."""
+"""Footprint of a launch: all of its values and the temporaries of its maps are in local memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ir.spec import DTYPES
 
 
 def local_bytes(launch: Launch, sizes: Mapping[str, int]) -> int:
-    """Bytes of local memory that one tile of a launch takes."""
+    """Bytes of local memory of one tile of a launch."""
     extents = {a.name: a.extent for v in launch.values for a in v.axes}
     between = sum(
         DTYPES[t.dtype] * prod([number(extents[a], sizes) for a in t.axes])
@@ -22,5 +22,5 @@ def local_bytes(launch: Launch, sizes: Mapping[str, int]) -> int:
 
 
 def local_parts(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Of these, the bytes of each value."""
+    """Bytes of local memory of each value, without temporaries."""
     return {v.name: value_bytes(v, sizes) for v in launch.values}

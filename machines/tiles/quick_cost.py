@@ -1,4 +1,4 @@
-"""Quick cost of a nest on processing elements, from its text."""
+"""Quick cost of a nest on processing elements, from its statements."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
-OVERLAP_LOSS = 0.05  # share of what should run in parallel that does not
+OVERLAP_LOSS = 0.05  # share of overlappable work that does not overlap
 
 
 def quick_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> float:
-    """A first estimate of a nest's time in microseconds.
+    """An estimate of a nest's time in microseconds.
 
-    The longest of: compulsory traffic over bandwidth, moved bytes over the cache's, and the
-    busiest engine of the busiest processing element, plus what a chain of steps waits and a small
-    share of all that runs beside the longest; a launch of a recurrence as often as it has steps.
+    The longest of: compulsory traffic over the memory bandwidth, moved bytes over the cache
+    bandwidth, and the busiest engine of the busiest processing element plus the latency of a chain
+    of steps. A small share of all overlapped work is added. A launch of a recurrence counts once
+    for each step.
     """
     bound = bind(nest.spec, sizes)
     total = 0.0

@@ -1,7 +1,8 @@
 """The seed schedule of processing elements.
 
-It states what is nearly always right (one launch where that is legal, contractions on the matrix
-unit, loads double-buffered) and tries a small set of tile sizes against the quick cost.
+It makes the choices that are nearly always right: one launch where that is legal, contractions on
+the matrix unit, double-buffered loads. It then tries a small set of tile sizes against the quick
+cost.
 """
 
 from __future__ import annotations
@@ -43,23 +44,24 @@ from ir.variant.narrow import in_range
 from ir.variant.precision import narrowest
 from machines.tiles.quick_cost import quick_us
 
-MOST_TRIED = 64  # combinations of tiles that are all tried; of more, the best is climbed to
+MOST_TRIED = 64  # combinations of tiles that are all tried; of more, a hill climb finds the best
 GRID_TILES = (64, 16, 4, 1)
 LOOP_TILES = (8192, 1024, 128, 32, 8, 1)
-LONGEST = 4096  # of an index that may be whole
-WORTH = 2.0  # times the best estimate: an algorithm that takes longer is no start
-DOUBT = 0.01  # of the estimate: larger tiles win where they take so little more
+LONGEST = 4096  # extent up to which an index may be whole
+WORTH = 2.0  # multiple of the best estimate above which another algorithm is not worth a start
+DOUBT = 0.01  # relative difference of estimates that counts as a tie, which larger tiles win
 
 
 def seed(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
-    """The best of a small set of schedules by the quick cost; raises KernelError where the spec
+    """The best of a small set of schedules by the quick cost. Raises KernelError where the spec
     cannot be lowered at all."""
     return _search(spec, machine, sizes).best().schedule
 
 
 def alternatives(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
-    """The best schedule of each other algorithm than that of `seed`, such as an online reduction or
-    tiles that are kept from one loop for the next; the quick cost does not see what overlaps."""
+    """The best schedule of each algorithm other than that of `seed`, such as an online reduction,
+    or tiles that are kept from one loop for the next. The quick cost does not model their overlap.
+    """
     search = _search(spec, machine, sizes)
     best = search.best()
     found = sorted(search.by_plan.values(), key=lambda f: f.us)
@@ -67,7 +69,7 @@ def alternatives(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tupl
 
 
 def _search(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> _Search:
-    """The search of a spec's seed schedules, made once."""
+    """The search of a spec's seed schedules, which is cached."""
     key = (repr(machine), tuple(sizes.items()))
     return _SEARCHES.get(spec, key) or _SEARCHES.put(spec, key, _Search(spec, machine, sizes))
 
@@ -78,7 +80,7 @@ class _Found:
 
     us: float
     schedule: Schedule
-    plan: tuple[Decision, ...] = ()  # besides tile sizes and what all have
+    plan: tuple[Decision, ...] = ()  # decisions besides tile sizes and the common ones
 
     def beats(self, other: _Found) -> bool:
         """Whether it is faster."""
@@ -86,7 +88,7 @@ class _Found:
 
 
 class _Search:
-    """Tries tile sizes, with and without what goes with loops."""
+    """Searches tile sizes, with and without the decisions that need loops."""
 
     def __init__(self, spec: Spec, machine: Machine, sizes: Mapping[str, int]):
         self.spec = spec
@@ -101,7 +103,7 @@ class _Search:
         self._best: _Found | None = None
 
     def best(self) -> _Found:
-        """The fastest of all choices where there are few, else the best that is climbed to."""
+        """The fastest of all choices where there are few, else the result of a hill climb."""
         self._best = self._best or self._found()
         return self._best
 
@@ -159,9 +161,9 @@ class _Search:
     def _broadcast(
         self, tiles: tuple[Decision, ...], extra: tuple[Decision, ...]
     ) -> tuple[Decision, ...]:
-        """A broadcast along the grid's last loop of each input that is kept: its tiles are all loaded
-        at the start, where PEs that load the same would ask for the same lines at once. Those that
-        differ along it lose the decision."""
+        """A multicast along the last grid loop for each kept input. Its tiles are all loaded at the
+        start, when PEs would request the same lines at once. Inputs that differ along that loop
+        lose the decision in lowering."""
         grid = [d.subject for d in tiles if d.option("level") == "grid"]
         if not grid or not self.machine.renders("multicast"):
             return ()
@@ -200,8 +202,8 @@ def _base(spec: Spec, machine: Machine) -> tuple[Decision, ...]:
 
 
 def _starts(choices: list[list[tuple[Decision, ...]]]) -> dict[tuple[int, ...], None]:
-    """Where to climb from: small tiles but for the last index on the grid, whose are large or
-    middling, and loops whole or middling; then everything small."""
+    """Starting points of a hill climb: small tiles, except for the last grid index, which gets
+    large or medium ones, with whole or medium loops; and all small."""
     lengths = [len(c) for c in choices]
     small, middling = [n - 1 for n in lengths], [n // 2 for n in lengths]
     grid = [a for a, c in enumerate(choices) if any(d.option("level") == "grid" for d in c[-1])]
@@ -217,8 +219,8 @@ def _starts(choices: list[list[tuple[Decision, ...]]]) -> dict[tuple[int, ...], 
 def _tilings(
     spec: Spec, base: tuple[Decision, ...], machine: Machine, sizes: Mapping[str, int]
 ) -> Iterator[list[tuple[Decision, ...]]]:
-    """For each index, choices of its tiles, the smallest last: stored indices on the grid, reduced
-    ones whole or in a loop."""
+    """Yields the tile choices of each index, smallest last: grid tiles for stored indices; whole,
+    or loop tiles, for reduced ones."""
     bound = bind(spec, sizes)
     facts, steps = facts_with_places(spec), sectors(spec, machine)
     parts = segments(spec, Schedule(spec.name, base))

@@ -1,4 +1,4 @@
-"""The class of machines whose processing elements compute one tile of the grid each."""
+"""The machine class of processing elements, each of which computes one tile of the grid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from machines.tiles.seed import alternatives, seed
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Facts of processing elements; see `ir.machine.MachineClass`."""
+    """The machine class of processing elements; see `ir.machine.MachineClass`."""
 
     name: str = "tiles"
     tables: tuple[str, ...] = ()
@@ -38,34 +38,34 @@ class Tiles:
     channels_last: bool = False
 
     def check(self, machine: Machine) -> None:
-        """The class has no table of its own."""
+        """Does nothing: the class has no table of its own."""
 
     def scaled_block(self, machine: Machine, dtype: str) -> int:
-        """None: the matrix engine takes no scales."""
+        """0: the matrix engine takes no scales."""
         return 0
 
     def check_decision(self, decision: Decision, machine: Machine) -> None:
-        """No verb of the class depends on figures of its own."""
+        """Does nothing: no verb of the class depends on the machine's figures."""
 
     def require_decided(
         self, launches: Sequence[Launch], schedule: Schedule, machine: Machine, sizes: Sizes
     ) -> None:
-        """There is no such decision."""
+        """Does nothing: the class has no such decision."""
 
     def matmul_changes(
         self, spec: Spec, schedule: Schedule, machine: Machine
     ) -> Iterator[tuple[Decision | None, Decision | None]]:
-        """None: a processing element has one matrix engine."""
+        """Yields nothing: a processing element has one matrix engine."""
         yield from ()
 
     def single_indices(self, spec: Spec) -> Collection[str]:
-        """None: a processing element takes a row as it comes."""
+        """Empty: a processing element takes rows of any length."""
         return ()
 
     def launch_fields(
         self, schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]
     ) -> Mapping[str, Any]:
-        """None: the class has no verb on a launch as a whole."""
+        """Empty: the class has no verb on a launch as a whole."""
         return {}
 
     def require_met(
@@ -74,44 +74,44 @@ class Tiles:
         parts: Sequence[Segment],
         cut: Sequence[Mapping[str, Tiling]],
     ) -> None:
-        """There is no such decision."""
+        """Does nothing: the class has no such decision."""
 
     def launch_changes(
         self, spec: Spec, schedule: Schedule, machine: Machine
     ) -> Iterator[tuple[Decision | None, Decision | None]]:
-        """None."""
+        """Empty."""
         return iter(())
 
     def on_chip_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
-        """All values, and the temporaries between the steps of maps."""
+        """Bytes of local memory: all values, and the temporaries between the steps of maps."""
         return footprint.local_bytes(launch, sizes)
 
     def on_chip_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
-        """All values."""
+        """Bytes of local memory of each value."""
         return footprint.local_parts(launch, sizes)
 
     def register_bytes(self, launch: Launch, sizes: Sizes) -> int:
-        """None: there are no registers."""
+        """0: there are no registers."""
         return 0
 
     def register_parts(self, launch: Launch, sizes: Sizes) -> Mapping[str, int]:
-        """None: there are no registers."""
+        """Empty: there are no registers."""
         return {}
 
     def space_of(self, value: Value, launch: Launch) -> str:
-        """Local memory, for every value."""
+        """The memory space of every value: local memory."""
         return "local"
 
     def exchanges(self, launch: Launch) -> int:
-        """None: a processing element works alone on its tile."""
+        """0: a processing element works alone on its tile."""
         return 0
 
     def holds(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> bool:
-        """Always: nothing spills."""
+        """True: nothing spills."""
         return True
 
     def quick_us(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
-        """Microseconds, from what the nest moves and computes."""
+        """The quick cost of a nest in microseconds."""
         return quick_cost.quick_us(nest, machine, sizes)
 
     def seed(
@@ -122,17 +122,17 @@ class Tiles:
         rounded: Collection[str],
         cost: Cost | None,
     ) -> Schedule:
-        """The best of some tilings by the quick cost; `rounded` and `cost` are of no use here."""
+        """The best of some tilings by the quick cost. Ignores `rounded` and `cost`."""
         return seed(spec, machine, sizes)
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
-        """The best of other algorithms."""
+        """The best schedules of other algorithms."""
         return alternatives(spec, machine, sizes)
 
     def seeds_like(
         self, kind: str, spec: Spec, machine: Machine, sizes: Sizes, first: Schedule
     ) -> tuple[Schedule, ...]:
-        """None."""
+        """Empty."""
         return ()
 
 

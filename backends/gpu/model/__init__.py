@@ -1,1 +1,1 @@
-"""The time model: how long a nest would take, from its statements and its build."""
+"""The time model: estimates a nest's time on a GPU from its statements and its build."""

@@ -1,4 +1,4 @@
-"""Builds: what a compiled launch takes, whether a device would run it, and its static figures."""
+"""Compiled launches: their resources, whether a device can run them, and their static figures."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class CompiledLaunch:
     """One compiled launch."""
 
     name: str
-    programs: int  # in the grid
+    programs: int  # thread blocks in the grid
     warps: int
     stages: int
-    shared: int  # bytes of shared memory per program
-    seconds: float  # of compiling
+    shared: int  # bytes of shared memory of one thread block
+    seconds: float  # of compile time
     code: Code
 
 
 def check_limits(one: CompiledLaunch, table: Mapping[str, Any]) -> None:
-    """BackendError("build") for what the compiler accepts and a device refuses."""
+    """Raises BackendError("build") for a launch that compiles but that the device cannot run."""
     most, threads = table["shared_bytes_per_program"], one.warps * table["warp"]
     if one.shared > most:
         raise BackendError(
@@ -52,7 +52,7 @@ def check_limits(one: CompiledLaunch, table: Mapping[str, Any]) -> None:
 
 
 def figures(done: Sequence[CompiledLaunch], table: Mapping[str, Any]) -> dict[str, float]:
-    """Static facts: of each launch as `<launch>.<fact>`, and over all launches by plain names."""
+    """Static figures: of each launch as `<launch>.<figure>`, and over all launches by plain names."""
     found: dict[str, float] = {}
     for one in done:
         held = programs_per_unit(table, one.code.registers, one.shared, one.warps)

@@ -1,4 +1,4 @@
-"""Extents: the numbers of a launch at given sizes: padded widths, iterations, tiles at once."""
+"""Extents of a launch at given sizes: padded widths, loop iterations, tiles in flight."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import Apply, Expr, Index, Number
 
-KNOWN_MULTIPLE = 16  # the compiler learns of an argument whether it is a multiple of this
-PLACES = 8  # at which bounds that depend on a tile's place are looked at
-TYPICAL_SEGMENT = 16.0  # entries of a jagged range, where no shape tells
+KNOWN_MULTIPLE = 16  # the compiler knows of an integer argument whether it is a multiple of this
+PLACES = 8  # samples of a tile's position, for bounds that depend on it
+TYPICAL_SEGMENT = 16.0  # entries of a jagged range, where no shape gives their number
 
 
 class Extents:
-    """What a launch's indices amount to. sizes: all of the spec, derived ones included. rules: those
-    of the language that the launch is written in."""
+    """The numeric extents of a launch. sizes: all sizes of the spec, including derived ones. rules:
+    the rules of the launch's language."""
 
     def __init__(self, launch: Launch, sizes: Mapping[str, int], rules: Rules):
         self.launch = launch
@@ -35,12 +35,12 @@ class Extents:
         self._width: dict[str, int] = {}
         self._filled: dict[str, float] = {}
         self._sizes: dict[str, float] = {}
-        # Of loops and moves by their `id`, which the launch keeps.
+        # Of loops and moves by `id`, as the launch keeps them alive.
         self._runs: dict[int, float] = {}
         self._regions: dict[int, list[float]] = {}
 
     def multiple(self, size: Expr) -> int:
-        """What the compiler knows a size to be a multiple of."""
+        """The known divisor of a size, for the compiler."""
         if isinstance(size, Number) or self.launch.specialized:
             return number(size, self.sizes)
         if isinstance(size, Apply):
@@ -50,7 +50,7 @@ class Extents:
         return 1 if number(size, self.sizes) % KNOWN_MULTIPLE else KNOWN_MULTIPLE
 
     def width(self, index: str) -> int:
-        """Elements of the axis of an index in the tensors of a tile program: a power of two."""
+        """Elements along an index in the tensors of a tile program, a power of two."""
         if index not in self._width:
             block = self.blocks[index]
             known = block.width or power_of_two(self.whole.get(index, 1))
@@ -58,11 +58,11 @@ class Extents:
         return self._width[index]
 
     def elements(self, indices: tuple[str, ...]) -> int:
-        """Elements of a tensor over indices, padding included."""
+        """Elements of a tensor over these indices, with padding."""
         return prod(self.width(i) for i in indices)
 
     def filled(self, index: str) -> float:
-        """Elements of an index's tile that lie inside, on average."""
+        """Elements of an index's tile that are in bounds, averaged over tiles."""
         if index in self.whole:
             return self.whole[index]
         if index not in self._filled:
@@ -72,11 +72,11 @@ class Extents:
 
     @cached_property
     def programs(self) -> int:
-        """Programs of the launch: tiles of its grid."""
+        """Thread blocks of the launch without persistence: tiles of its grid."""
         return prod(self.grid.values())
 
     def iterations(self, loop: Loop) -> float:
-        """How often a loop's body runs, on average over the programs."""
+        """Iterations of a loop, averaged over the tiles."""
         if id(loop) not in self._runs:
             self._runs[id(loop)] = self._mean_iterations(loop)
         return self._runs[id(loop)]
@@ -89,13 +89,13 @@ class Extents:
         return sum(self._iterations(loop, place) for place in places) / len(places)
 
     def _iterations(self, loop: Loop, place: float) -> int:
-        """Iterations of a program whose tiles lie at a share of the way along their indices."""
+        """Iterations for a tile at a relative position (0 to 1) along its indices."""
         low = number(self._mean(loop.low.size, place), self.sizes) if loop.low.size else 0
         high = number(self._mean(loop.high.size, place), self.sizes)
         return max(0, ceil((high - low) / loop.tile))
 
     def at_once(self, programs: int) -> dict[str, int]:
-        """Of each grid index, how many tiles are in flight while `programs` programs run."""
+        """For each grid index, the number of tiles in flight while `programs` thread blocks run."""
         left = float(programs)
         found = {}
         rasterization = self.launch.rasterization
@@ -116,7 +116,7 @@ class Extents:
         return found
 
     def region(self, move: Load | Store) -> list[float]:
-        """Elements along each dimension that a move touches, inside the tensor."""
+        """In-bounds elements along each dimension that a load or store touches."""
         if id(move) not in self._regions:
             self._regions[id(move)] = self._region(move)
         return self._regions[id(move)]
@@ -134,7 +134,7 @@ class Extents:
     def _touched(
         self, one: Slice, extents: Mapping[str, Expr], size: int, walked: Collection[str | None]
     ) -> float:
-        """walked: the indices along which another dimension's positions are counted already."""
+        """Elements along one dimension. walked: indices whose positions another dimension already counts."""
         if one.axis is None:
             return 1.0
         if one.rows is not None:
@@ -144,13 +144,13 @@ class Extents:
         return min(size, number(extents[one.axis], self.sizes))
 
     def _filled_by(self, index: str, extents: Mapping[str, Expr]) -> float:
-        """Elements along an index of positions that a value holds."""
+        """Elements along an index of a tensor of positions (a gather)."""
         if index in self.tiles or index in self.whole:
             return self.filled(index)
         return number(extents[index], self.sizes)
 
     def _size(self, index: str) -> float:
-        """How long a tiled index is; of a jagged one, its mean range."""
+        """The extent of a tiled index; of a jagged one, the mean length of its range."""
         if index not in self._sizes:
             self._sizes[index] = self._length(index)
         return self._sizes[index]
@@ -167,7 +167,7 @@ class Extents:
         return 0.0
 
     def _segment(self, loop: Loop) -> float:
-        """The mean length of a jagged range: the dimension it cuts, over the number of ranges."""
+        """The mean length of a jagged range: the extent of the dimension that it divides, over the number of ranges."""
         ranges = self.shapes.get(loop.high.tensor, (0,))[0] - 1
         for s in loop.body:
             for one, size in zip(getattr(s, "region", ()), self._shape(s), strict=False):
@@ -179,7 +179,7 @@ class Extents:
         return self.shapes.get(getattr(s, "tensor", ""), ())
 
     def _mean(self, expr: Expr, place: float = 0.5) -> Expr:
-        """A bound with the origin of each index's tile a share of the way along the index."""
+        """A bound in which each index is replaced by the origin of a tile at a relative position along it."""
         if isinstance(expr, Index):
             size, tile = self._size(expr.name), self.tiles.get(expr.name, 1)
             return Number(int(place * max(1, ceil(size / tile))) * tile)
@@ -196,12 +196,12 @@ class Extents:
 
 
 def _along(one: Slice) -> tuple[str, ...]:
-    """The axes of a slice whose positions a value holds; none of one position."""
+    """The axes of a gathered slice along which positions vary; empty for a single position."""
     if one.axis is None:
         return ()
     return tuple(i for i, _ in one.terms) or (one.axis,)
 
 
 def _moving(expr: Expr) -> bool:
-    """Whether a bound depends on where a tile lies."""
+    """Whether a bound depends on the position of a tile."""
     return any(isinstance(e, Index) for e in expr.walk())

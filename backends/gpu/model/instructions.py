@@ -1,11 +1,11 @@
-"""Instructions: how many the compiler makes of one operation on an element."""
+"""Instruction counts: how many instructions the compiler emits for one pointwise operation."""
 
 from __future__ import annotations
 
 from ir.nest.steps import Step
 from ir.spec import Number
 
-# Of a thread, where it is not one. A special one is counted apart.
+# Per element, where it is not 1. The special function unit's share is counted separately.
 OPERATIONS = {
     "div": 6,
     "floordiv": 20,
@@ -43,11 +43,11 @@ OPERATIONS = {
 BY_NUMBER = {
     "floordiv": 4,
     "mod": 6,
-}  # the same where it divides by a number that is no power of two
+}  # for a division by a constant that is no power of two
 
 
 def instructions(step: Step) -> int:
-    """Instructions of a step for an element: of a division by a number, a product and shifts."""
+    """Instructions per element of a step. A division by a constant becomes a multiplication and shifts."""
     by = step.args[1] if len(step.args) > 1 else None
     if step.function in BY_NUMBER and isinstance(by, Number) and isinstance(by.value, int):
         return 1 if by.value & (by.value - 1) == 0 else BY_NUMBER[step.function]

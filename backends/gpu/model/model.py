@@ -1,8 +1,8 @@
-"""The time model: how long a built kernel would take on a target's hardware, worked out.
+"""The time model: an estimate of how long a built kernel takes on a target.
 
-For each launch: the terms of `terms` (microseconds, each if nothing else took time), put together
-by `combine` with the weights below. All figures of the hardware come from the target's file; the
-weights are dimensionless and fitted to measurements.
+Each launch has the terms of `terms`: the microseconds that it would take if nothing else took time.
+`combine` combines them with the weights below. All figures of the hardware come from the target
+file. The weights are dimensionless and fitted to measurements.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from machines.gpu.occupancy import programs_per_unit
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The factor of each term; 1 is as the target's file says.
+    """The factor of each term; 1 means the figure of the target file.
 
-    `benchmarks/model_fit.py` fitted them to measured schedules, see docs/benchmarks.md.
+    `benchmarks/model_fit.py` fits them to measured schedules, see docs/benchmarks.md.
     """
 
     launch: float = 2.379
@@ -56,32 +56,34 @@ class Weights:
 
 
 WEIGHTS = Weights()
-MEMORY = ("dram", "cache")  # of the chip
+MEMORY = ("dram", "cache")  # memory terms of the whole chip
 ENGINES = ("load", "fabric", "shared", "matrix", "vector", "special", "issue", "spill", "exchange")
-CHAIN = ("wait", "start", "alone", "step")  # of one program after another
-SORTS = {  # what the figures `busy_<sort>` are of
+CHAIN = ("wait", "start", "alone", "step")  # latency terms of consecutive thread blocks
+SORTS = {  # the terms of each figure `busy_<sort>`
     "memory": (*MEMORY, "load", "fabric"),
     "vector": ("vector", "special", "issue", "exchange"),
     "matrix": ("matrix", "shared"),
 }
-MEETING = 3  # latencies of the cache at a grid barrier: a fence, a flag, and who sees it
-KEPT = 0.6  # share of the cache that holds what is read again
-# Of what stays in the cache of rows that a program reads again, the share that stays where they all begin at the same end and
-# it is told what is read again. By times on an H200, of a norm of rows of 65,535 and a softmax of rows of 393,216,
-# 0.20 and 0.06 stayed where every second pass ran backwards (0.23 and 0.05 by `_kept`), 0.34 and 0.12 with hints (0.48 and 0.13), and
-# 0.29 and 0.02 with hints alone.
+MEETING = 3  # cache latencies of a grid barrier: a fence, a flag, and its observation
+KEPT = 0.6  # share of the cache that holds data that is read again
+# Share of the reread rows that stay in the cache with cache hints, where all passes run in the same
+# direction, relative to the share that stays where every second pass runs in reverse. By times on
+# an H200, of a norm of rows of 65,535 and a softmax of rows of 393,216: 0.20 and 0.06 of the rows
+# stayed with reverse passes (0.23 and 0.05 by `_kept`), 0.34 and 0.12 with reverse passes and hints
+# (0.48 and 0.13), and 0.29 and 0.02 with hints alone.
 TOLD = 0.4
-START_CYCLES = 1500  # from one program's end to the next one's first load
-# Programs that a chip starts in a cycle, whatever they do. On an H200, kernels that put phases between each other took 0.59 to 0.61 us
-# for each thousand programs where they had 1.4 to 2.7 million of them.
+START_CYCLES = 1500  # from the end of one thread block to the first load of the next
+# Thread blocks that a chip starts per cycle. On an H200, kernels that interleave phases took 0.59
+# to 0.61 us for each thousand blocks where they had 1.4 to 2.7 million of them.
 STARTED = 0.85
-# Their work hides the start of programs but for a share, the less the shorter one of both is. On an H200 one of these kernels took 843 us
-# with 1.4 million programs, and 723 us with half as many; a ReLU of 6 GB 3.03 ms with 1.5 million, and 3.08 ms with a quarter.
+# The exponent with which the start of thread blocks and their work overlap: the shorter one counts
+# the less, the shorter it is. On an H200 one of these kernels took 843 us with 1.4 million blocks,
+# and 723 us with half as many; a ReLU of 6 GB 3.03 ms with 1.5 million, and 3.08 ms with a quarter.
 HIDDEN = 3
-MOST_GUESSED = 1024  # launches of a machine whose terms are kept
-REGISTERS_BESIDE = 25  # of a thread, for addresses and the like, where no build tells
-# That hold the address of an element that a thread moves by itself, and of those that are stored apart, some of which
-# the compiler computes where it needs them
+MOST_GUESSED = 1024  # launches of a machine whose terms are cached
+REGISTERS_BESIDE = 25  # registers of a thread for addresses and the like, where there is no build
+# Registers for the address of each element that a thread moves by itself, and of each that is
+# stored at an irregular distance. The compiler recomputes some of the latter at their use.
 ADDRESS_REGISTERS, STORED_REGISTERS = 2.0, 0.75
 
 
@@ -90,22 +92,23 @@ _GUESSED: Recent[Machine, dict[Launch, dict[str, float]]] = Recent()
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What the compiled code of a launch says."""
+    """The figures of a launch's compiled code."""
 
     registers: int
     shared_bytes: int
     warps: int
     stages: int
-    spills: float  # bytes a thread
-    instructions: float  # in the text, not as often as they run
-    barriers: float  # of these instructions
-    exchanges: float  # of these instructions: through shared memory or from another thread
+    spills: float  # bytes per thread
+    instructions: float  # static count, not executions
+    barriers: float  # static count
+    exchanges: float  # static count of exchanges through shared memory or shuffles
 
 
 def modelled_build(
     built: Built, nest: LoopNest, machine: Machine, rules: Rules, sizes: Mapping[str, int]
 ) -> Timing:
-    """The time of a build. BackendError("time") if it spills: no model tells what that costs."""
+    """The modelled time of a build. Raises BackendError("time") where it spills, since the model
+    has no cost for that."""
     if spilled := built.figures.get("spills"):
         raise BackendError(
             "time",
@@ -123,10 +126,14 @@ def modelled(
     figures: Mapping[str, float],
     weights: Weights = WEIGHTS,
 ) -> Timing:
-    """The time of a nest. rules: those of its language. figures: of its build, as `Built.figures`;
-    without any, they are guessed from the nest. The result's figures hold the terms,
-    `<launch>.<term>_us`, and the sum of all steps of a recurrence, `<launch>.us`, of which the
-    terms are the first. A nest with jagged ranges is taken to have them all of the mean length."""
+    """The modelled time of a nest.
+
+    rules: the rules of its language.
+    figures: those of its build, as `Built.figures`; empty: guessed from the nest.
+
+    The result's figures hold the terms, `<launch>.<term>_us`, of the first step, and the sum over
+    all steps of a recurrence, `<launch>.us`. All ranges of a jagged nest have the mean length.
+    """
     bound = bind(nest.spec, sizes)
     seen: dict[str, float] = {}
     total = 0.0
@@ -160,9 +167,9 @@ def modelled(
 def _again(
     launches: Sequence[Launch], step: Sequence[Mapping[str, float]], machine: Machine
 ) -> list[Mapping[str, float]]:
-    """The terms of the launches of a recurrence in the steps after the first: what one step
-    fetches lies in the cache by then, as far as that has room. Blocks of a cooperative launch meet instead
-    of a launch."""
+    """The terms of a recurrence's launches in all steps after the first. By then the cache holds
+    what a step fetches, as far as it fits. A cooperative launch has a grid barrier instead of a
+    launch."""
     fetched = sum(found["fetched_bytes"] for found in step)
     lost = _missed(fetched, KEPT * machine.spaces["cache"].bytes)
     again = [{**found, "dram_us": lost * found["dram_us"]} for found in step]
@@ -174,8 +181,8 @@ def _again(
 
 
 def combine(found: Mapping[str, float], weights: Weights = WEIGHTS) -> float:
-    """Microseconds of one launch from its terms: the longest, and a share of the others, which hide the start of programs
-    in part."""
+    """Microseconds of one launch from its terms: the longest term plus a share of the others, which
+    partly hide the start of thread blocks."""
     parts = {n: getattr(weights, n) * found[f"{n}_us"] for n in (*MEMORY, *ENGINES)}
     parts["chain"] = sum(getattr(weights, n) * found[f"{n}_us"] for n in CHAIN)
     longest = max(parts.values())
@@ -187,8 +194,8 @@ def combine(found: Mapping[str, float], weights: Weights = WEIGHTS) -> float:
 def _guessed(
     launch: Launch, machine: Machine, rules: Rules, sizes: Mapping[str, int]
 ) -> dict[str, float]:
-    """The terms of a launch that was not built. Schedules of a search differ in few launches of a kernel, so those
-    of others are kept."""
+    """The terms of a launch that was not built. They are cached, since the schedules of a search
+    differ in few launches of a kernel."""
     key = (rules, *sorted(sizes.items()))
     known = _GUESSED.get(machine, key) or _GUESSED.put(machine, key, {})
     if launch not in known:
@@ -205,8 +212,8 @@ def terms(
     sizes: Mapping[str, int],
     figures: Mapping[str, float],
 ) -> dict[str, float]:
-    """The terms of a launch, `<term>_us`, with `programs`, `resident` (a unit holds at once),
-    `rounds`, `occupancy` and the bytes moved beside them."""
+    """The terms of a launch, `<term>_us`, and `programs` (thread blocks), `resident` (blocks of a
+    multiprocessor at once), `rounds` (waves), `occupancy` and the bytes moved."""
     table = facts(machine)
     build = _build(launch, machine, rules, sizes, figures)
     ext = Extents(launch, sizes, rules)
@@ -214,10 +221,10 @@ def terms(
     if not {f"{launch.name}.registers", f"{launch.name}.spills"} & set(figures):
         build = _with_addresses(build, launch, ext, machine, rules, table, known)
     held = programs_per_unit(table, build.registers, build.shared_bytes, build.warps)
-    # A build that cannot be held is refused elsewhere; here it just takes turns.
+    # A build that does not fit is refused elsewhere; here it has one resident block.
     resident = min(max(held.programs, 1), launch.resident or max(held.programs, 1))
     free = 4 * (build.registers - REGISTERS_BESIDE)
-    if launch.pingpong:  # each tile is one group's
+    if launch.pingpong:  # each tile is computed by one group
         build, known = replace(build, warps=_threads(launch, rules, table) // table["warp"]), []
     done = work(launch, ext, machine, table, build.warps, build.stages, free, known)
     tiles = spread(launch, ext, machine.parallel, resident)
@@ -239,7 +246,7 @@ def terms(
     found["fabric_us"] += 1e6 * handed
     asked += 2 * tiles.handed * tiles.bytes
     begun = min(ext.programs, at_once) if launch.resident else ext.programs
-    # Where groups take turns, one tile's loop hides the rest of the tile before.
+    # With ping-pong, the loop of one tile hides the rest of the tile before.
     chained = 1 + (rounds - 1) * done.in_turn if launch.pingpong else rounds
     return {
         **found,
@@ -267,7 +274,7 @@ def _build(
     sizes: Mapping[str, int],
     figures: Mapping[str, float],
 ) -> Build:
-    """A launch's build as its figures say, or a guess from the nest."""
+    """The build of a launch according to its figures, or guessed from the nest."""
 
     def figure(name: str, otherwise: float) -> float:
         return figures.get(f"{launch.name}.{name}", otherwise)
@@ -291,12 +298,12 @@ def _build(
 
 
 def _threads(launch: Launch, rules: Rules, table: Mapping[str, Any]) -> int:
-    """Threads that compute a tile together."""
+    """Threads that compute one tile."""
     return launch.threads or rules.warps * table["warp"]
 
 
 def _most_registers(launch: Launch, table: Mapping[str, Any], warps: int) -> int:
-    """The most registers of a thread: what does not fit is spilled."""
+    """The most registers of a thread before it spills."""
     whole = table["registers_per_unit"] // (warps * table["warp"])
     return min(launch.registers or table["registers_per_thread"], whole)
 
@@ -310,8 +317,8 @@ def _with_addresses(
     table: Mapping[str, Any],
     known: Known,
 ) -> Build:
-    """A guessed build with registers for the addresses of what a thread moves one by one, and with
-    the spills of those that there are not. known: is given the statements of the launch."""
+    """A guessed build plus the address registers of elements that a thread moves one by one, and
+    the resulting spills. known: receives the statements of the launch."""
     done = work(launch, ext, machine, table, build.warps, build.stages, 0, known)
     threads = build.warps * table["warp"]
     scattered = [m for m in done.moves if m.bytes <= 4 * m.requests]
@@ -323,14 +330,14 @@ def _with_addresses(
     each += repeated(launch, ext, table, build.warps) / threads
     most = _most_registers(launch, table, build.warps)
     wanted = build.registers + build.spills / 4 + each
-    # Loads of several iterations begin before the first is used, as far as there are registers.
+    # Loads of several unrolled iterations are issued early, as far as registers allow.
     wanted = max(wanted, min(most, wanted + done.ahead))
     return replace(build, registers=int(min(wanted, most)), spills=4 * max(0.0, wanted - most))
 
 
 def _stored_apart(launch: Launch, ext: Extents) -> int:
-    """Elements that are stored along more indices than the two sides of the matmul that gave them, where
-    some may be out of bounds; the others lie at distances that the compiler knows."""
+    """Elements that are stored along more than M and N of their matmul, with bounds checks. Other
+    elements are at distances that the compiler knows."""
     statements = tuple(launch.statements())
     if not any(isinstance(s, Dot) for s in statements):
         return 0
@@ -348,7 +355,7 @@ def _stored_apart(launch: Launch, ext: Extents) -> int:
 def _stages(
     launch: Launch, table: Mapping[str, Any], figures: Mapping[str, float], asked: int
 ) -> int:
-    """Iterations in flight at once: one where the build shows that no load runs ahead."""
+    """Iterations in flight at once; 1 where the build shows that no load is prefetched."""
     copies = figures.get(f"{launch.name}.mix.copy_async")
     if not table["copies_async"] or copies is None:
         return asked
@@ -357,7 +364,7 @@ def _stages(
 
 
 def _of_build(build: Build, done: Work, table: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds of a unit for what only the compiler tells: instructions issued, and spills."""
+    """Seconds of a multiprocessor for what only the build tells: issued instructions, exchanges and spills."""
     issue = build.instructions * done.repeats * build.warps
     again = 2 * build.spills * build.warps * table["warp"] * done.repeats
     bytes_exchanged = 4 * build.exchanges * build.warps * table["warp"] * done.repeats
@@ -369,36 +376,36 @@ def _of_build(build: Build, done: Work, table: Mapping[str, Any]) -> dict[str, f
 
 
 def _guessed_text(build: Build, done: Work, table: Mapping[str, Any]) -> float:
-    """Instructions of a warp in a text that is not known: what keeps the engines busy as long."""
+    """Instructions of a warp in unknown code: as many as keep the engines busy as long."""
     return done.text * table["clock_hz"] * table["partitions"] / build.warps
 
 
 def _steps(build: Build, done: Work, table: Mapping[str, Any]) -> float:
-    """Cycles of one warp that goes through a program with nothing else to wait for than its own
-    last instruction, the other waves, and what it spilled."""
+    """Cycles of a single warp that waits only for its own previous instruction, for barriers, and for its spills."""
     there_and_back = 2 * build.spills / 4 * 1e-9 * table["shared_latency_ns"] * table["clock_hz"]
     each = table["step_cycles"] * build.instructions + table["barrier_cycles"] * build.barriers
     return (each + there_and_back) * done.repeats
 
 
 def spilled(build: Build, done: Work, table: Mapping[str, Any], resident: int) -> float:
-    """Bytes of a program's spills, written and read, that its unit's own cache has no room for:
-    that is shared memory which no program takes."""
+    """Bytes of a thread block's spills, written and read, that do not fit the L1 cache: the shared
+    memory that no block uses."""
     own = build.spills * build.warps * table["warp"]
     room = table["shared_bytes_per_unit"] - resident * build.shared_bytes
     return 2 * own * done.repeats * _missed(resident * own, max(0, room))
 
 
 def _missed(used: float, room: float) -> float:
-    """The share of what is used over and over that there is no room for."""
+    """The share of repeatedly used data that does not fit."""
     return 1 - room / used if used > room else 0.0
 
 
 def traffic(moves: list[Move], ext: Extents, machine: Machine, at_once: int) -> tuple[float, float]:
-    """Bytes asked of the cache by all programs, and bytes that it fetches from memory.
+    """Bytes that all thread blocks request from the L2 cache, and bytes that it fetches from
+    memory.
 
-    Programs that run together share what they read. What later ones read again is still there
-    as far as the cache has room for all that is read between.
+    Concurrent blocks share what they read. What later blocks reread is still in the cache as far as
+    the cache holds everything that is read in between.
     """
     together = ext.at_once(at_once)
     waves = ext.programs / max(1, at_once)
@@ -430,11 +437,12 @@ def _kept(
     moves: Sequence[Move],
     room: float,
 ) -> float:
-    """The share of its rows that programs find in the cache where they read them again: where every second
-    pass begins with what the one before left there, and where the cache is told to keep what is read again.
-    Programs are not in step, so a smaller share of rows is still there than there is room for.
+    """The share of its rows that a thread block finds in the cache when it rereads them. Rows stay
+    there where every second pass runs in reverse, or where cache hints keep them. Blocks are not in
+    step, so a smaller share stays than would fit.
 
-    passes: the loads of a tensor, each with the bytes of all programs that run together."""
+    passes: the loads of a tensor, each with the bytes of all concurrent blocks.
+    """
     first = [bytes_ for move, bytes_ in passes if move.cache != "evict_first"]
     if len(passes) < 2 or not first:
         return 0.0

@@ -1,4 +1,4 @@
-"""Operands: what several warps hold of the same operand of a matmul whose tile is too small for an instruction of all of them."""
+"""Matmul operands that several warps hold in registers, where a tile is too small for a warpgroup instruction."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ir.nest.nest import Dot, Launch
 from ir.nest.steps import tile_axes
 from ir.spec import DTYPES
 
-ROWS = 16  # of an instruction of one warp
+ROWS = 16  # M of an instruction of one warp
 
 
 def repeated(launch: Launch, ext: Extents, table: Mapping[str, Any], warps: int) -> float:
-    """Words of operands that registers of several warps hold, but for those of one warp: each has the rows and the columns
-    that it multiplies, which are those of the warps beside and above it, too. What is copied to shared memory ahead is not held.
-    """
+    """Words of operands in the registers of several warps, beyond one copy. Each warp holds the
+    rows and columns that it multiplies, which adjacent warps hold, too. Operands prefetched to
+    shared memory are not held."""
     values = {v.name: v for v in launch.values}
     found: dict[str, float] = {}
     for s in (s for s in launch.statements() if isinstance(s, Dot)):

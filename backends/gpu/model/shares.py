@@ -1,5 +1,5 @@
-"""How the tiles of a launch are spread over multiprocessors: whole ones, or equal shares of a loop's
-iterations (`stream_k`), with what blocks then hand to each other."""
+"""The distribution of a launch's tiles over multiprocessors: whole tiles, or equal shares of a
+loop's iterations (stream-K) with the partial tiles that blocks then exchange."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from ir.spec import DTYPES
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Tiles are whole numbers where blocks have whole tiles."""
+    """The distribution of tiles; counts are whole numbers where blocks have whole tiles."""
 
     busiest: float  # tiles of the busiest multiprocessor
-    rounds: float  # tiles that one block after the other computes in one place
-    at_once: int  # blocks
-    handed: int = 0  # parts of tiles that one block stores and another adds
-    bytes: int = 0  # of each
-    most: int = 0  # of one tile
+    rounds: float  # tiles that one residency slot computes one after another
+    at_once: int  # thread blocks
+    handed: int = 0  # partial tiles that one block stores and another adds
+    bytes: int = 0  # of each partial tile
+    most: int = 0  # partial tiles of one tile
 
     def bytes_of_busiest(self) -> float:
-        """What the blocks of one multiprocessor hand on and add, where all do it alike."""
+        """Bytes of partial tiles that the blocks of one multiprocessor store and add, on average."""
         return 2 * self.bytes * self.handed / max(1, self.at_once)
 
     def chain(self, table: Mapping[str, Any]) -> float:
-        """Seconds from the end of a tile's own iterations to its sum: the parts are added one after
-        the other."""
+        """Seconds from the end of a tile's own iterations to its complete sum. Partial tiles are
+        added one after another."""
         moved = self.bytes / table["cache_bytes_per_cycle"] / table["clock_hz"]
         return self.most * (1e-9 * table["cache_latency_ns"] + moved)
 
 
 def spread(launch: Launch, ext: Extents, units: int, resident: int) -> Spread:
-    """How a launch's tiles are spread. resident: blocks that a multiprocessor holds at once."""
+    """How a launch's tiles are distributed. resident: thread blocks of a multiprocessor at once."""
     places = units * resident
     if launch.stream_k is None:
         at_once = min(ext.programs, places)

@@ -1,4 +1,4 @@
-"""Transactions: what moving a tile between registers and global memory asks of the hardware."""
+"""Memory transactions: the requests and sectors of moving a tile between registers and global memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES
 
-NOT_KEPT = 0.3  # share of what a program reads again that its unit no longer has
-VECTOR_BYTES = 16  # what one thread moves at most with one instruction
+NOT_KEPT = 0.3  # share of a thread block's rereads that miss the L1 cache
+VECTOR_BYTES = 16  # most bytes that one thread moves with one instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,27 +24,27 @@ class Move:
 
     tensor: str
     store: bool
-    times: float  # executions
+    times: float  # executions per thread block
     fresh: float  # of these, the executions that would touch each address once
-    requests: float  # instructions of threads in one execution, padding included
-    sectors: float  # bytes of whole sectors in one execution
+    requests: float  # thread instructions of one execution, padding included
+    sectors: float  # bytes in whole sectors of one execution
     needs: frozenset[str]  # grid indices that the addresses depend on
     rows: float = 0.0  # bytes of one row of a gather, else 0
     bytes: float = 0.0  # in registers while it is in flight; 0 for a bulk copy
-    sharing: int = 1  # blocks of a cluster for which the cache is asked once
-    cache: str = ""  # the hint to the caches
-    backwards: bool = False  # whether it is in a loop from the last tile to the first
+    sharing: int = 1  # cluster size, where one request serves all of its blocks
+    cache: str = ""  # the cache hint
+    backwards: bool = False  # whether its loop runs in reverse
 
     @property
     def asked(self) -> float:
-        """Executions that the cache sees: the first ones, and what the unit did not keep."""
+        """Executions that reach the L2 cache: first accesses, and rereads that miss L1."""
         return self.fresh + NOT_KEPT * max(0.0, self.times - self.fresh)
 
 
 def move(
     s: Load | Store, ext: Extents, sector: int, threads: int, around: Iterable[tuple[str, float]]
 ) -> Move:
-    """What a load or store does. around: the loops around it with their iterations."""
+    """The transactions of a load or store. around: the enclosing loops with their iterations."""
     shape = ext.shapes[s.tensor]
     width = DTYPES[next(p.dtype for p in ext.launch.parameters if p.name == s.tensor)]
     spread = _spread(s.region, ext)
@@ -83,8 +83,8 @@ def move(
 
 
 def untouched(s: Load, earlier: Iterable[Load], ext: Extents) -> float:
-    """The share of what a load touches that loads before it, of the same tensor, did not: little where it reads the next
-    place of a window that is written out."""
+    """The share of the elements of a load that no earlier load of the same tensor touched. Small
+    where it reads the next tap of an unrolled window."""
     return 1 - max((_overlap(s, one, ext) for one in earlier), default=0.0)
 
 
@@ -101,7 +101,7 @@ def _overlap(s: Load, other: Load, ext: Extents) -> float:
 
 
 def _sharing(s: Load | Store, ext: Extents) -> int:
-    """How many blocks get what one of them copies: those of a cluster, where clusters are whole."""
+    """The number of blocks that one copy serves: the cluster size, where clusters are whole."""
     cluster = ext.launch.cluster
     if cluster is None or not isinstance(s, Load) or not shared(s, cluster.index):
         return 1
@@ -109,7 +109,7 @@ def _sharing(s: Load | Store, ext: Extents) -> int:
 
 
 def _spread(region: tuple[Slice, ...], ext: Extents) -> tuple[str, ...]:
-    """The indices with an axis that the elements of a region are spread over."""
+    """The indices over which the elements of a region extend, as far as they have axes."""
     found = dict.fromkeys(i for one in region for i in _indices(one) if i in ext.blocks.blocks)
     return tuple(found)
 
@@ -121,7 +121,7 @@ def _indices(one: Slice) -> tuple[str, ...]:
 
 
 def _fixed(s: Load | Store, ext: Extents) -> int:
-    """Elements along axes of their own, which no index walks."""
+    """Elements along axes that no index moves."""
     value = next(v for v in ext.launch.values if v.name == s.value)
     extents = {a.name: a.extent for a in value.axes}
     alone = [o.axis for o in s.region if o.axis and not o.terms and o.rows is None]
@@ -131,9 +131,9 @@ def _fixed(s: Load | Store, ext: Extents) -> int:
 def _growth(
     s: Load | Store, ext: Extents, index: str, iterations: float, width: int, sector: int
 ) -> float:
-    """By how much a loop makes what a region touches larger: by its iterations where each is at
-    other places, by little where it shifts a window or stays in its sectors, not at all where it is
-    not in the region."""
+    """The factor by which a loop enlarges the region that is touched: its iterations where each
+    touches other addresses, less where it shifts a window or stays within sectors, 1 where the
+    index is not in the region."""
     extents, shape = ext.region(s), ext.shapes[s.tensor]
     for dim, (one, extent) in enumerate(zip(s.region, extents, strict=True)):
         if one.rows is not None and one.axis == index:
@@ -150,8 +150,7 @@ def _growth(
 
 
 def _vector(s: Load | Store, width: int, ext: Extents, each: int) -> int:
-    """Elements that one thread moves at once: contiguous, and aligned for all that is known of the
-    shape when the code is compiled."""
+    """Elements that one thread moves with one instruction: contiguous, and provably aligned at compile time."""
     if not s.region:
         return 1
     last = s.region[-1]
@@ -169,7 +168,7 @@ def _vector(s: Load | Store, width: int, ext: Extents, each: int) -> int:
 def _runs(
     region: tuple[Slice, ...], shape: tuple[int, ...], extents: list[float]
 ) -> tuple[float, float, float]:
-    """Elements of a contiguous run, how many runs there are, and elements from one to the next."""
+    """Elements of a contiguous run, the number of runs, and the distance between runs in elements."""
     run = pitch = 1.0
     for one, size, extent in zip(reversed(region), reversed(shape), reversed(extents), strict=True):
         if one.rows is not None:
@@ -186,5 +185,5 @@ def _runs(
 
 
 def _pitch(shape: tuple[int, ...], width: int, sector: int) -> int:
-    """Bytes from one row to the next; rows of a vector start aligned."""
+    """Bytes between rows; a one-dimensional tensor is aligned."""
     return width * shape[-1] if len(shape) > 1 else sector

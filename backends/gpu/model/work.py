@@ -1,4 +1,4 @@
-"""Work: what one program of a launch asks of a unit's engines, and what it waits for."""
+"""The work of a thread block: how long it keeps each engine of a multiprocessor busy, and its latencies."""
 
 from __future__ import annotations
 
@@ -33,25 +33,24 @@ from ir.nest.steps import Step, Temporary, steps, tile_axes
 from ir.sizes import value as number
 from ir.spec import DTYPES, Index, Number
 
-ADDRESS = 3  # instructions beside each load or store of a thread: its address and mask
+ADDRESS = 3  # instructions per load or store of a thread, for its address and mask
 REDUCTION_CYCLES = 120  # from the last element of a reduction to its result
 SCAN_CYCLES = 240
-SCAN = 8  # instructions an element of a running reduction
-DOT_CYCLES = 60  # from the last operand of a product to its result
-LEAST_ALONG = 4  # threads that a reduction is spread over at the least
-# Instructions issued for each cycle that an engine is busy.
+SCAN = 8  # instructions per element of a scan
+DOT_CYCLES = 60  # from the last operand of a matmul to its result
+LEAST_ALONG = 4  # least threads per reduction result
+# Instructions issued per cycle in which an engine is busy.
 ISSUED = {"vector": 1.0, "load": 1.0, "shared": 1 / 4, "matrix": 1 / 16}
-OUTSIDE = 80  # instructions of a warp that no statement stands for: origins, ranges
-MOST_UNROLLED = 4  # iterations of a loop of a known size that the compiler writes out
-COPIED = 4  # bytes that a thread copies to shared memory at the least
-TRANSPOSED = 2.5  # elements a cycle that are put into shared memory the other way around
-# Waits of all threads for an operand that they put into shared memory: before, and after
+OUTSIDE = 80  # instructions of a warp outside of all statements: origins, ranges
+MOST_UNROLLED = 4  # iterations of a constant-size loop that the compiler unrolls
+COPIED = 4  # least bytes that a thread copies to shared memory asynchronously
+TRANSPOSED = 2.5  # elements per cycle that are transposed into shared memory
+# Barriers around an operand that threads write to shared memory: before and after
 FENCES = 2
-SHUFFLE = 2  # instructions each time that halves of a warp are reduced
+SHUFFLE = 2  # instructions of each step of a warp reduction
 
 
-# Of statements in the order in which they are gone over: busy seconds by engine, seconds that what
-# follows waits, and moves.
+# Of statements in program order: busy seconds by engine, seconds of latency for what follows, and moves.
 Known = list[tuple[dict[str, float], float, list[Move]]]
 
 
@@ -63,26 +62,26 @@ class Work:
     # Busy time of each engine of a multiprocessor that runs this thread block alone
     seconds: dict[str, float] = field(default_factory=dict)
     waits: float = 0.0  # seconds of load latency that pipelining does not hide
-    alone: float = 0.0  # seconds of arithmetic at the rate that its own warps reach
+    alone: float = 0.0  # seconds to issue each statement of the compiled code once
     looped: float = 0.0  # seconds of both in loops
     text: float = 0.0  # seconds to issue each statement of the compiled text once
     run: float = 0.0  # seconds to issue each statement as often as it runs
-    # Words that a thread puts into shared memory as operands of products, and how often all wait for
-    # that, in the compiled text
+    # Words per thread of matmul operands that threads write to shared memory, and barriers for them, in the compiled
+    # code
     handed: float = 0.0
     fences: float = 0.0
-    ahead: float = 0.0  # of these words, those of iterations that the compiler has written out
+    ahead: float = 0.0  # of these words, those of further unrolled iterations
 
     @property
     def in_turn(self) -> float:
-        """The share of its time that a program takes of a multiprocessor where two groups of its threads
-        take turns: they go through loops one after the other, and through the rest beside them."""
+        """The share of its own time for which a tile occupies the multiprocessor with ping-pong: the two groups
+        alternate in the loops, and overlap outside of them."""
         whole = self.waits + self.alone
         return max(self.looped / whole, 1 / 2) if whole else 1.0
 
     @property
     def repeats(self) -> float:
-        """How often an instruction of the text runs, on average."""
+        """Average executions per instruction of the compiled code."""
         return self.run / self.text if self.text else 1.0
 
 
@@ -96,9 +95,9 @@ def work(
     free: int,
     known: Known | None = None,
 ) -> Work:
-    """What a program of `warps` warps does. stages: iterations of a loop in flight at once.
-    free: bytes of a thread's registers that loads in flight can be given.  known: the statements of an
-    earlier call with the same arguments but for `free`; an empty list is given them."""
+    """The work of a thread block of `warps` warps. stages: iterations of a loop in flight at once. free: bytes of a
+    thread's registers for loads in flight. known: the statements of an earlier call that differs only in `free`; an
+    empty list receives them."""
     counter = _Counter(launch, ext, machine, table, warps, stages, free, known)
     for block in (launch.once, launch.body):
         fetch, after, moving, alone = counter.block(block, ())
@@ -108,7 +107,7 @@ def work(
 
 
 class _Counter:
-    """Goes over the statements once; times are of one execution, sums of a program."""
+    """Visits each statement once. Times are of one execution, sums of a thread block."""
 
     def __init__(
         self,
@@ -127,20 +126,20 @@ class _Counter:
         self.warps, self.stages, self.free = warps, stages, max(free, VECTOR_BYTES)
         self.threads = warps * table["warp"]
         self.values = {v.name: v for v in launch.values}
-        self.tables = _searched(launch) | later_taps(launch)  # what no load of its own brings
+        self.tables = _searched(launch) | later_taps(launch)  # values without a load of their own
         products = [s for s in launch.statements() if isinstance(s, Dot)]
         self.transposed_products = transposed_products(launch, ext.blocks)
         self.maps = [s for s in launch.statements() if isinstance(s, Map)]
-        self.taken = {t.value for s in products for t in (s.a, s.b, *s.scales)}  # by products
+        self.taken = {t.value for s in products for t in (s.a, s.b, *s.scales)}  # matmul operands
         outside = OUTSIDE * warps / table["partitions"] / table["clock_hz"]
         self.work = Work(text=outside, run=outside)
         self.pipelined, self.together = False, 1.0  # iterations whose loads are in flight at once
-        self.backwards = False  # whether the innermost loop runs from its end
-        # Of values that maps made, the loops in whose iterations they are others
+        self.backwards = False  # whether the innermost loop runs in reverse
+        # For each loaded or mapped value, the loops in which it varies
         self.moves: dict[str, frozenset[str]] = {}
         self.loads: dict[str, list[Load]] = {}  # by tensor, since the innermost loop began or ended
-        self.copies: dict[str, float] = {}  # of each unrolled loop's body in the text
-        self.ends: dict[str, str] = {}  # the index that values change along fastest in memory
+        self.copies: dict[str, float] = {}  # unrolled copies of each loop body in the code
+        self.ends: dict[str, str] = {}  # the fastest index in memory of each value
         matrix = machine.units.get("matrix")
         self.from_shared = matrix is not None and matrix.reads == "shared"
         self.cycle = 1 / table["clock_hz"]
@@ -149,7 +148,7 @@ class _Counter:
     def block(
         self, block: tuple[Statement, ...], around: tuple[tuple[str, float], ...]
     ) -> tuple[float, float, float, float]:
-        """Seconds of one execution: waiting for loads, for other results, moving, computing."""
+        """Seconds of one execution: latency of loads, other latencies, moving, computing."""
         fetch = after = moving = alone = 0.0
         later = beside = 0.0  # of matmuls one iteration later or ahead, and of what hides them
         ahead = any(isinstance(s, Dot) and s.ahead for s in block)
@@ -183,7 +182,7 @@ class _Counter:
         return fetch, after, moving, alone + max(0.0, later - beside)
 
     def _loop(self, s: Loop, around: tuple[tuple[str, float], ...]) -> tuple[float, float]:
-        """Seconds of all iterations: waiting, and busy. With stages, loads run beside the rest."""
+        """Seconds of all iterations: latency, and busy. With stages, loads overlap the rest."""
         iterations = self.ext.iterations(s)
         inner = not any(isinstance(x, Loop) for x in s.body)
         literal = isinstance(s.low.size, Number) and isinstance(s.high.size, Number)
@@ -205,8 +204,8 @@ class _Counter:
         return fetch + iterations * (exposed + after), iterations * busy
 
     def _batches(self) -> float:
-        """How many times the last load waits: as its threads' registers hold what is in flight."""
-        if self.pipelined:  # they lie in shared memory
+        """How many times the last load waits, as the registers of its threads hold only part of what is in flight."""
+        if self.pipelined:  # data in flight are in shared memory
             return 1.0
         last = self.work.moves[-1]
         return max(1.0, self.together * last.bytes / self.threads / self.free)
@@ -214,7 +213,7 @@ class _Counter:
     def _statement(
         self, s: Statement, around: tuple[tuple[str, float], ...]
     ) -> tuple[dict[str, float], float]:
-        """Busy seconds by engine, and seconds that what follows waits."""
+        """Busy seconds by engine, and seconds of latency for what follows."""
         if self.counted is not None:
             seconds, wait, moves = next(self.counted)
             self.work.moves += moves
@@ -258,7 +257,7 @@ class _Counter:
     def _moved(self, s: Load | Store, around: tuple[tuple[str, float], ...]) -> dict[str, float]:
         found = move(s, self.ext, self.table["sector_bytes"], self.threads, around)
         rows = self.values[s.value].rows if isinstance(s, Load) else None
-        if rows is not None and rows.direct:  # each thread asks for so many bytes at once
+        if rows is not None and rows.direct:  # each thread copies that many bytes at once
             most = self.table["lds_copy_bytes"]
             found = replace(found, requests=max(found.requests, found.bytes / most))
         found = replace(found, backwards=self.backwards)
@@ -288,22 +287,22 @@ class _Counter:
         }
 
     def _asked_at(self, s: Load | Store, found: Move) -> str:
-        """The entry of the table that says how many threads are served in a cycle: fewer where each
-        copies a few bytes to shared memory (of less than four, nothing is copied that way)."""
+        """The table's field for threads served per cycle. Fewer threads are served where each copies a few bytes to
+        shared memory; copies of less than four bytes do not exist."""
         each = found.bytes / max(found.requests, 1.0)
         narrow = COPIED <= each < VECTOR_BYTES
         return "copy_threads_per_cycle" if narrow and self._copied(s) else "load_threads_per_cycle"
 
     def _copied(self, s: Load | Store) -> bool:
-        """Whether a load runs ahead as a copy to shared memory."""
+        """Whether a load is prefetched to shared memory."""
         return self.pipelined and isinstance(s, Load) and self.table["copies_async"]
 
     def _passes(self, s: Load | Store) -> int:
-        """How often a copy's bytes pass shared memory, but for a product that reads them there."""
+        """Shared memory passes of the bytes of a copy, except for a matmul that reads them there."""
         return 1 if self.from_shared and s.value in self.taken else 2
 
     def _gathered(self, tile: Tile, depth: int) -> dict[str, float]:
-        """Entries of a table in global memory, `depth` of them one after the other."""
+        """Loads of `depth` dependent table entries in global memory."""
         threads = depth * max(self._elements(tile_axes(tile, self.values)), 1)
         sectors = threads * self.table["sector_bytes"]
         cycles = max(
@@ -335,26 +334,27 @@ class _Counter:
         full = full and (s.instruction is None or s.instruction[0] >= self.table["matrix_rows"])
         full = full and (s.warps is None or s.warps[0] % self.table["matrix_warps"] == 0)
         part = 1.0 if full else self.table["matrix_share_below"]
-        if full and self.from_shared:  # groups of warps need rows of their own
+        if full and self.from_shared:  # each warpgroup needs rows of its own
             groups = self.warps / self.table["matrix_warps"]
             part = min(1.0, rows / self.table["matrix_rows"] / groups)
         part = part if fast else self.table["thread_product_share"]
-        # How often the left operand is read from shared memory, and the right one.
+        # How often operands A and B are read from shared memory.
         down = rows // self.table["matrix_rows"] if full else min(self.warps, max(1, rows // 16))
         across = 1 if full else max(1, self.warps // down)
         read = batch * depth * (rows * across * DTYPES[a] + columns * down * DTYPES[b])
-        # Compilers that keep operands in registers read them for a smaller instruction as they lie.
+        # Compilers that keep operands in registers read them in their own order for a smaller instruction.
         there = full or not self.ext.blocks.rules.flat_sums
         transposed = self._transposed(s, right, batch * columns * depth) if fast and there else 0.0
         if self.from_shared and not self.values[right.value].loaded:
-            read += 2 * batch * depth * columns * DTYPES[b]  # laid out for the unit, there and back
+            # Layout conversion through shared memory, both ways
+            read += 2 * batch * depth * columns * DTYPES[b]
         return {
             "matrix": flops / (self._rate("matrix", a) * part),
             "shared": (read / self.table["shared_bytes_per_cycle"] + transposed) * self.cycle,
         }
 
     def _hand_over(self, s: Dot, around: tuple[tuple[str, float], ...]) -> None:
-        """Counts the operands that a thread holds of what was loaded, which others multiply."""
+        """Counts loaded operands that a thread holds and hands over to others through shared memory."""
         copies = prod(self.copies.get(index, 1.0) for index, _ in around)
         for tile in {s.a, s.b}:
             if self._is_held(tile.value):
@@ -364,7 +364,7 @@ class _Counter:
                 self.work.fences += copies * FENCES
 
     def _is_held(self, value: str) -> bool:
-        """Whether a value was loaded into registers, or computed of nothing else."""
+        """Whether a value was loaded into registers, or computed only from loaded values."""
         if self.values[value].loaded:
             return not self.pipelined and value in self.taken
         found = [m for m in self.maps if m.value == value]
@@ -372,13 +372,13 @@ class _Counter:
         return bool(read) and all(self.values[n].loaded for n in read)
 
     def _held_up(self, s: Dot, seconds: float) -> float:
-        """Seconds that what follows a product waits for it: where its right operand was put into
-        shared memory by the program, the next one has to wait for the place."""
+        """Seconds for which a matmul blocks what follows: threads may overwrite its operand B in shared memory only
+        after it."""
         made = self.from_shared and not self.values[self._right(s).value].loaded
         return seconds if made else 0.0
 
     def _right(self, s: Dot) -> Tile:
-        """The operand that the unit has on the right, and reads in shared memory."""
+        """Operand B of the matrix unit, which it reads from shared memory."""
         if not self.ext.blocks.rules.flat_sums:
             return s.b
         right = right_operand(s, self.values, self.ext.blocks)
@@ -387,8 +387,8 @@ class _Counter:
         return s.a if right is s.b else s.b
 
     def _transposed(self, s: Dot, right: Tile, elements: float) -> float:
-        """Cycles to put a right operand into shared memory with what is summed in parallel, as
-        the unit wants it in dtypes of four bytes, where memory has it otherwise."""
+        """Cycles to transpose operand B into shared memory so that K is contiguous, which the unit requires for 4-byte
+        dtypes."""
         wide = self.from_shared and DTYPES[self.values[right.value].dtype] >= 4
         if not wide or self.ends.get(right.value, s.over[-1]) in s.over:
             return 0.0
@@ -416,8 +416,7 @@ class _Counter:
     def _moves(
         self, step: Step, own: Mapping[str, frozenset[str]], around: tuple[tuple[str, float], ...]
     ) -> frozenset[str]:
-        """The loops around a step in whose iterations its result is another one. own: the same of what
-        other steps of its map leave."""
+        """The enclosing loops in which the result of a step varies. own: the same for other steps of its map."""
         every = frozenset(index for index, _ in around)
         found: set[str] = set()
         for one in (n for arg in step.args for n in arg.walk()):
@@ -430,7 +429,7 @@ class _Counter:
         return frozenset(found)
 
     def _kept(self, moves: Collection[str], around: tuple[tuple[str, float], ...]) -> float:
-        """Iterations of the innermost loops, before which the compiler computes what does not change in them."""
+        """Iterations of the innermost loops out of which the compiler hoists a loop-invariant computation."""
         kept = 1.0
         for index, iterations in reversed(around):
             if index in moves:
@@ -449,7 +448,7 @@ class _Counter:
             and self._elements(tuple(i for i in source if i in s.over)) == 1
         ):
             return {"vector": count / self._rate("vector", "i32")}, 0.0
-        # Threads that hold parts of one result: more where there are fewer results than threads.
+        # Threads that share one result: more where there are fewer results than threads.
         along = min(self.table["warp"], max(LEAST_ALONG, self.threads / kept))
         shuffles = SHUFFLE * log2(along) * min(kept * along, count)
         shared = 4 * min(kept, count) * self.warps / self.table["shared_bytes_per_cycle"]
@@ -459,7 +458,7 @@ class _Counter:
         }, cycles * self.cycle
 
     def _busy(self, seconds: dict[str, float], around: tuple[tuple[str, float], ...]) -> float:
-        """Adds an execution to the program's sums; returns how long its own warps take."""
+        """Adds one execution to the sums of the thread block; returns how long its own warps take."""
         times = prod(iterations for _, iterations in around)
         every = sum(share * seconds.get(engine, 0.0) for engine, share in ISSUED.items())
         self.work.run += times * every
@@ -469,7 +468,7 @@ class _Counter:
         return max(seconds.values(), default=0.0) / self.share
 
     def _rate(self, unit: str, dtype: str) -> float:
-        """Operations a second of one unit; i32's are single instructions of the threads."""
+        """Operations per second of one multiprocessor; i32 counts single instructions of the threads."""
         unit = unit if unit in self.machine.units else "vector"
         return self.machine.peak(unit, dtype) / self.machine.parallel
 
@@ -486,7 +485,7 @@ class _Counter:
 
 
 def _searched(launch: Launch) -> set[str]:
-    """Values that stay in global memory: tables that are searched or taken from."""
+    """Values that stay in global memory: tables of searches and gathers."""
     found = set()
     for s in launch.statements():
         if isinstance(s, Search):
