@@ -1,1 +1,1 @@
-"""The thread level: who owns each element of a tile, and what each thread of a block does."""
+"""Thread programs: which thread owns each element of a tile, and what each thread of a block does."""

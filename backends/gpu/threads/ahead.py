@@ -1,4 +1,4 @@
-"""The first of two matmuls of a loop one iteration ahead, as well as the second one later.
+"""Runs the first of two matmuls of a loop one iteration ahead, and the second one iteration later.
 
     s = q @ k[0];  t = g(s);  s = q @ k[1];  p = h(t)        f = h of g, where g alone reads s
     for n from 1 on:  o += p @ v[n - 1]                      in flight beside g and h
@@ -6,11 +6,13 @@
                       p' = h(t);  wait for o;  o *= scale;  p = p';  wait for s
     o += p @ v[last]
 
-The tensor cores compute both matmuls beside the other units: no iteration waits for its own. The last iteration
-multiplies its own stage again, and nothing reads that: so no matmul is conditional.
+The tensor cores compute both matmuls beside the other units, so no iteration waits for its own
+matmuls. The last iteration multiplies its own stage again, and nothing reads the result. So no
+matmul is conditional.
 
-What is left of an iteration is the chain of its own values, so two things leave it: threads add up their own
-elements, and join the sums after the loop; factors that rescale sums are powers of two.
+The remaining critical path of an iteration is the chain of its own values. Two transformations
+shorten it: each thread accumulates its own elements and the partial sums are combined after the
+loop, and factors that rescale sums become powers of two.
 """
 
 from __future__ import annotations
@@ -28,17 +30,17 @@ from ir.spec import Expr, Number
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """The parts of a loop's body."""
+    """The parts of the body of a loop with one matmul ahead."""
 
-    own: to.Block  # of the iteration, before anything reads the first result
-    clear: to.Block  # gives the first result its first value
+    own: to.Block  # before anything reads the first result
+    clear: to.Block  # initialises the first result
     first: to.WarpgroupMultiply
-    reading: to.Block  # from the first result's first reader to its last one
-    beside: to.Block  # what then is computed beside the next one
-    updates: to.Block  # what changes the second result and its operand
+    reading: to.Block  # from the first reader of the first result to the last
+    beside: to.Block  # computed while the next first matmul is in flight
+    updates: to.Block  # changes the second result and its operand
     later: to.WarpgroupMultiply
     begin: to.Block  # before the loop
-    end: to.Block  # after it
+    end: to.Block  # after the loop
 
     def once(self, stage: Expr, await_next: to.Block, next_stage: Expr) -> to.Block:
         """The first iteration, after the wait for its stage."""
@@ -63,7 +65,7 @@ class Ahead:
         stage_before: Expr,
         freed: to.Block,
     ) -> to.Block:
-        """Each other iteration. freed: what gives back the stage of the one before."""
+        """Each later iteration. freed: statements that release the stage of the iteration before."""
         return (
             replace(self.later, b_stage=stage_before, pending=1),
             *self.own,
@@ -89,8 +91,8 @@ def parts_ahead(
     fragments: Mapping[Name, to.Fragment],
     temporary: Callable[[str, tuple[to.Axis, ...]], Name],
 ) -> Ahead:
-    """The parts of a loop whose second matmul may be one iteration later; BackendError where the first one
-    cannot be one ahead. temporary: makes a fragment of a dtype and axes."""
+    """The parts of a loop whose second matmul may be one iteration later. Raises BackendError where
+    the first one cannot be one ahead. temporary: makes a fragment of a dtype and axes."""
     first = parts.first
     clear = tuple(s for s in parts.before if written(s) == {first.to})
     own = tuple(s for s in parts.before if s not in clear)
@@ -112,8 +114,8 @@ def parts_ahead(
 
 
 def _rescaled(s: to.Statement, fragments: Mapping[Name, to.Fragment]) -> to.Statement:
-    """An exponential of a difference as a power of two, whose difference is taken first: that of equal
-    numbers is 0 however large they are."""
+    """An exponential of a difference as a power of two that takes the difference before scaling it:
+    the difference of equal numbers is 0 however large they are."""
     match s:
         case to.Each(name, of.Compute("exp", (of.Compute("sub", (a, b), True),))) if (
             fragments[name].dtype == "f32"
@@ -127,8 +129,8 @@ def _own_sums(
     fragments: Mapping[Name, to.Fragment],
     temporary: Callable[[str, tuple[to.Axis, ...]], Name],
 ) -> Ahead:
-    """Sums over threads join after the loop. A running sum is rescaled alike in all threads that share it;
-    so is what each has added up since the loop began."""
+    """Moves the shuffles of sums after the loop: each thread sums its own elements in the loop.
+    This is valid because all threads that share a running sum rescale it alike."""
     every = (*parts.own, *parts.reading, *parts.beside, *parts.updates)
     for shuffle in (s for s in parts.beside if isinstance(s, to.Shuffle) and s.reduction == "sum"):
         adds = [s for s in parts.beside if _adds(s, shuffle.name)]
@@ -163,7 +165,7 @@ def _own_sums(
 
 
 def _adds(s: to.Statement, part: Name) -> bool:
-    """Whether a statement is a running sum += a part, and nothing else."""
+    """Whether a statement only adds a part to a running sum."""
     match s:
         case to.Each(name, of.Joined("sum", to.Element(onto), to.Element(value))):
             return (onto, value) == (name, part)
@@ -171,7 +173,7 @@ def _adds(s: to.Statement, part: Name) -> bool:
 
 
 def _scales(s: to.Statement, held: to.Fragment, fragments: Mapping[Name, to.Fragment]) -> bool:
-    """Whether a statement multiplies a running sum by a number that all threads which share it have."""
+    """Whether a statement multiplies a running sum by a factor that is the same in all threads that share the sum."""
     match s:
         case to.Each(name, of.Compute("mul", (to.Element(onto), to.Element(by)))):
             return onto == name == held.name and fragments[by].axes == held.axes
@@ -179,7 +181,7 @@ def _scales(s: to.Statement, held: to.Fragment, fragments: Mapping[Name, to.Frag
 
 
 def _put(value: Expr, old: Expr, new: Expr) -> Expr:
-    """An expression with an operand in the place of another."""
+    """An expression with one operand replaced by another."""
     match value:
         case of.Joined():
             return replace(

@@ -1,8 +1,8 @@
-"""Barriers: where threads wait for each other, derived from who reads and writes shared memory.
+"""Barriers: inserts block-wide barriers where shared memory accesses require them.
 
-A barrier stands before a statement that reads a region which another statement wrote since the last
-barrier, or that writes one which another read or wrote. Stages of a pipelined tile are unlike memory,
-and their loop has barriers of its own.
+A barrier precedes a statement that reads a region written since the last barrier, or that writes a
+region read or written since then. Stages of a pipelined tile do not overlap in memory, and their
+loop has barriers of its own.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class _Pending:
 
 
 class Barriers:
-    """Puts barriers into the statements of one launch."""
+    """Inserts barriers into the statements of one launch."""
 
     def __init__(self, shared: Mapping[Name, to.Shared]):
         self.shared = shared
         self.pending = _Pending()
 
     def block(self, statements: tuple[to.Statement, ...]) -> tuple[to.Statement, ...]:
-        """A block with barriers."""
+        """The block with barriers."""
         found: list[to.Statement] = []
         for s in statements:
             match s:
@@ -44,7 +44,7 @@ class Barriers:
                 case to.Loop():
                     found += self._loop(s)
                 case to.Guard(condition) if any(isinstance(e, to.Thread) for e in condition.walk()):
-                    found += self._one(s)  # not all threads would reach a barrier in it
+                    found += self._one(s)  # not all threads would reach a barrier inside
                 case to.Guard(_, body, others):
                     before = self.pending
                     first = self.block(body)
@@ -57,8 +57,8 @@ class Barriers:
         return tuple(found)
 
     def _loop(self, s: to.Loop) -> list[to.Statement]:
-        """A loop: what its end leaves pending meets its beginning. What was pending before it is
-        settled before it, once."""
+        """A loop. Accesses that are pending at its end conflict with those at its beginning.
+        Accesses that are pending before it get one barrier before it."""
         touched = _Pending()
         for one in to.statements(s.body):
             touched = touched.joined(self._of(one))
@@ -80,7 +80,7 @@ class Barriers:
         return [to.Barrier(), s] if met else [s]
 
     def _of(self, s: to.Statement) -> _Pending:
-        """The regions that a statement touches, but for stages, whose loop has its own barriers."""
+        """The regions that a statement touches, except stages, whose loop has its own barriers."""
         if isinstance(s, to.Guard):
             parts = [self._of(one) for one in (*s.body, *s.others)]
             return reduce(_Pending.joined, parts, _Pending())
@@ -89,12 +89,12 @@ class Barriers:
         return _Pending(written=regions) if writes else _Pending(read=regions)
 
     def _staged(self, s: to.Loop) -> frozenset[str]:
-        """The regions of pipelined tiles in a loop: other tiles may overlap them behind it."""
+        """The regions of pipelined tiles in a loop, which other tiles may overlap after it."""
         tiles = (t for one in to.statements(s.body) for t in accessed(one, self.shared)[0])
         return frozenset(t.region for t in tiles if t.stages > 1)
 
     def _met(self, own: _Pending) -> bool:
-        """Whether what is pending has to be settled before regions are touched."""
+        """Whether pending accesses conflict with these."""
         return bool(
             self.pending.written & (own.read | own.written) or self.pending.read & own.written
         )
@@ -103,7 +103,7 @@ class Barriers:
 def accessed(
     s: to.Statement, shared: Mapping[Name, to.Shared]
 ) -> tuple[tuple[to.Shared, ...], bool]:
-    """The tiles that a statement by itself reads or writes, and whether it writes."""
+    """The shared memory tiles that a statement itself accesses, and whether it writes them."""
     names: tuple[Name, ...] = ()
     match s:
         case to.SharedStore(tile) | to.Copy(tile) | to.SharedLoad(_, tile) | to.BoxStore(tile):
@@ -115,7 +115,7 @@ def accessed(
 
 
 def for_proxy(block: to.Block) -> to.Block:
-    """A block whose barriers are for the asynchronous proxy too."""
+    """The block with barriers that also order accesses of the async proxy."""
     barrier = to.Barrier(proxy=True)
     return tuple(
         barrier if isinstance(s, to.Barrier) else to.changed_inside(s, for_proxy) for s in block

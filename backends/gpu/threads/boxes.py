@@ -1,7 +1,7 @@
-"""Boxes: parts of tensors that the DMA engine (TMA) moves between global and shared memory.
+"""TMA boxes: parts of tensors that the TMA moves between global and shared memory.
 
-A tile of shared memory that the engine writes or reads has the order of the tensor's dimensions, in
-panels with the engine's swizzle. One box moves one panel.
+A shared memory tile that the TMA accesses has the dimension order of its tensor, in panels with the
+TMA's swizzle. One box moves one panel.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from backends.gpu.threads.windows import Window, widened, windows
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Apply, Expr, Index, Number
 
-BOX_ALIGNED = 1024  # bytes that a box begins at multiples of: the widest swizzle repeats after them
+BOX_ALIGNED = 1024  # alignment of a box in bytes: the widest swizzle repeats after that many
 MOST_DIMENSIONS = 5  # of a tensor
 BOX_MOST = 256  # elements of a box along one dimension
-ROWS = 8  # that a number of rows is a multiple of which only the launch knows
-BOXES = Name("bulk")  # the constant that tells whether the engine takes all tensors of a launch
+ROWS = 8  # rows that are only known at launch are a multiple of this
+BOXES = Name("bulk")  # the constant that tells whether the TMA takes all tensors of a launch
 
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """What a schedule has the DMA engine move in a launch."""
+    """The boxes that a schedule assigns to a launch."""
 
-    loads: dict[Name, of.Box]  # by the variable
-    stores: dict[str, of.Box]  # by the tensor, of those that are stored at one place
+    loads: dict[Name, of.Box]  # by variable
+    stores: dict[str, of.Box]  # by tensor, for those that one statement stores
     descriptors: dict[Name, of.Descriptor]
-    # Of the tensors of `stores` those that another launch loads in bulk: where their tiles are no boxes, threads
-    # store them.
+    # Tensors of `stores` that another launch loads in bulk. Threads store them where their tiles
+    # are no boxes.
     free: frozenset[str] = frozenset()
 
 
 def boxes_of(launch: of.Launch, loaded: frozenset[str] = frozenset()) -> Boxes:
-    """The boxes of a launch. loaded: the tensors that other launches load in bulk."""
+    """The boxes of a launch. loaded: tensors that other launches load in bulk."""
     found = Boxes({}, {}, {d.name: d for d in launch.descriptors}, loaded)
     stored: Counter[str] = Counter()
     for s in of.statements((*launch.once, *launch.body)):
@@ -62,22 +62,22 @@ def boxes_of(launch: of.Launch, loaded: frozenset[str] = frozenset()) -> Boxes:
 
 
 def loaded_in_bulk(launches: Iterable[of.Launch]) -> frozenset[str]:
-    """The tensors that some launches load in boxes."""
+    """The tensors that some launches load as boxes."""
     found = (boxes_of(one) for one in launches)
     return frozenset(b.descriptors[x.descriptor].tensor for b in found for x in b.loads.values())
 
 
 class Boxed(Tapped):
-    """Lowering with tiles that the DMA engine reads and writes."""
+    """Lowering of tiles that the TMA reads and writes."""
 
     def __init__(self, boxes: Boxes, *args: Any):
         super().__init__(*args)
         self.boxes = boxes
-        self.conditions: list[Expr] = []  # that the engine takes all tensors
+        self.conditions: list[Expr] = []  # under which the TMA takes all tensors
         self.windows: dict[Name, Window] = {}  # of loads that share a box
 
     def require_all(self) -> None:
-        """BackendError where the engine moves less than the schedule says."""
+        """Raises BackendError where the TMA moves less than the schedule decides."""
         super().require_all()
         for name in self.boxes.loads:
             if map_of(self.windows[name].home if name in self.windows else name) not in self.maps:
@@ -100,7 +100,7 @@ class Boxed(Tapped):
     # -- stores -------------------------------------------------------------------------------
 
     def store(self, s: of.Store) -> None:
-        """A store; one of a box goes through shared memory, where the engine takes it."""
+        """A store; a box is stored through shared memory where the TMA takes it."""
         box = self.boxes.stores.get(s.place.tensor.stem)  # type: ignore[attr-defined]
         if box is None or not self._stored_by_box(s, box):
             super().store(s)
@@ -114,7 +114,7 @@ class Boxed(Tapped):
         self.put(to.Guard(BOXES, tuple(stored), tuple(plain)))
 
     def _boxed(self, s: of.Store, box: of.Box, held: to.Fragment, start: Expr | None) -> None:
-        """The store of a fragment by the engine. start: where it begins along its columns."""
+        """The TMA store of a fragment. start: its first column."""
         axes, widths = _ordered(held, box), {a.index: a.width for a in held.axes}
         extents = (*map(self.width, axes[:-1]), widths[axes[-1]])
         name = Name("shared", "stored", copy=len(self.shared))
@@ -141,14 +141,14 @@ class Boxed(Tapped):
     # -- tiles --------------------------------------------------------------------------------
 
     def fits_box(self, x: of.Load) -> bool:
-        """Whether the engine can fill the tile of a load."""
+        """Whether the TMA can fill the tile of a load."""
         if x.name not in self.boxes.loads:
             return False
         dtype, _ = self.typing.known[x.name]
         return self._as_boxes(self._axes(x), dtype, self.boxes.loads[x.name], x.name)
 
     def _axes(self, x: of.Load) -> tuple[str, ...]:
-        """The axes of a load's tile; none where several make up its rows, as axes of a matmul do."""
+        """The axes of a load's tile; empty where several axes form its rows, as in operands with grouped axes."""
         indices = self.facts.indices(x.name)
         along = contiguous(x.place) or (indices[-1] if indices else "")
         if x.name not in self.facts.staged:
@@ -159,7 +159,7 @@ class Boxed(Tapped):
     def _as_boxes(
         self, axes: tuple[str, ...], dtype: str, box: of.Box, held: Name | None = None
     ) -> bool:
-        """Whether a tile with some axes can lie as boxes do. held: the variable that is loaded."""
+        """Whether a tile with these axes can have the layout of boxes. held: the loaded variable."""
         dimensions = tuple(i for i in box.axes if i in axes)
         if not axes or dimensions != axes or len(box.axes) > MOST_DIMENSIONS:
             return False
@@ -172,7 +172,7 @@ class Boxed(Tapped):
         return whole and narrow and panel * size in (32, 64, PANEL_BYTES)
 
     def in_panels(self, tile: to.Shared, held: Name | None = None) -> to.Shared:
-        """A tile as boxes lie in it; notes it. held: the variable that is loaded."""
+        """The tile with the layout of boxes, which is recorded. held: the loaded variable."""
         panel = self.panel_of(held, tile.axes[-1:], tile.dtype)
         swizzle = swizzle_of(panel, DTYPES[tile.dtype])
         made = replace(tile, padding=0, panel=panel, swizzle=swizzle)
@@ -180,8 +180,8 @@ class Boxed(Tapped):
         return made
 
     def boxed(self, x: of.Load, stages: int, divided: str) -> Name:
-        """The tile of a load that the engine fills, with the map of its tensor. divided: the axis of
-        which each block of a cluster copies a part; empty: none."""
+        """The tile of a load that the TMA fills, with the tensor map of its tensor. divided: the
+        axis of which each block of a cluster copies a part; empty: none."""
         tile = replace(self.target(x, stages)[0], stages=stages)
         window = self.windows.get(x.name)
         if window is None:
@@ -193,7 +193,7 @@ class Boxed(Tapped):
         return tile.name
 
     def share(self, loads: Sequence[of.Load]) -> None:
-        """Notes which loads of one iteration share a box."""
+        """Records which loads of one iteration share a box."""
         if self.launch.cluster is not None:
             return
         given = []
@@ -207,10 +207,10 @@ class Boxed(Tapped):
         most = {n: extent for n, _, _, extent in given}
         self.windows |= {n: w for n, w in found.items() if most[n] + w.more <= BOX_MOST}
         for x in (x for x in loads if x.name in self.windows and self.whole(x)):
-            self.target(x, 1)  # whose region the others are in
+            self.target(x, 1)  # the tile whose region the others share
 
     def _part(self, tile: to.Shared, x: of.Load, window: Window) -> to.Shared:
-        """A tile as a part of the whole box's."""
+        """The tile as a part of the tile of a shared box."""
         first, *others = (int(e.value) for e in tile.extents)  # type: ignore[attr-defined]
         region = self.shared[replace(window.home, sort="shared")].region
         extents = (Number(first + window.more), *tile.extents[1:])
@@ -224,7 +224,7 @@ class Boxed(Tapped):
         return x.name not in self.windows or self.windows[x.name].home == x.name
 
     def target(self, s: of.Load, stages: int) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
-        """The tile that a load is copied to; threads that copy a whole box have its rows."""
+        """The tile to which a load is copied. Threads that copy a whole shared box get its rows."""
         tile, along, axes = super().target(s, stages)
         if s.name in self.windows:
             wide = {tile.axes[0]: tile.extents[0]}
@@ -234,7 +234,7 @@ class Boxed(Tapped):
     def by_threads(
         self, body: Iterable[of.Statement], loads: Iterable[of.Load]
     ) -> tuple[list[of.Statement], list[of.Load]]:
-        """The statements and loads of an iteration where threads copy: whole boxes too."""
+        """The statements and loads of an iteration where threads copy, with shared boxes loaded whole."""
 
         def whole(x: of.Load) -> of.Load:
             if x.name not in self.windows:
@@ -248,7 +248,8 @@ class Boxed(Tapped):
         return made, [whole(x) for x in loads if self.whole(x)]
 
     def map(self, name: Name, box: of.Box, tile: to.Shared, divided: str = "") -> None:
-        """Notes the map of a tensor, whose boxes are panels of a tile, and when the engine takes it."""
+        """Records the tensor map of a tensor, whose boxes are panels of a tile, and the condition
+        under which the TMA takes it."""
         given = self.boxes.descriptors[box.descriptor]
         extents = dict(zip(tile.axes, (*tile.extents[:-1], Number(tile.panel)), strict=True))
         if divided:
@@ -275,9 +276,9 @@ class Boxed(Tapped):
     # -- clusters -----------------------------------------------------------------------------
 
     def divided(self, x: of.Load, apart: Set[Name]) -> str:
-        """The axis of a load's tile of which each block of a cluster copies a part to all of them: the
-        first of several elements; empty where the blocks read unlike boxes, or tiles have no such
-        parts. apart: what is other numbers in each block."""
+        """The axis of a load's tile of which each block of a cluster multicasts a part: the first
+        with several elements. Empty where the blocks read different boxes, or where a tile has no
+        such parts. apart: variables that differ between blocks."""
         if self.launch.cluster is None:
             return ""
         axes = self._axes(x)
@@ -296,24 +297,24 @@ class Boxed(Tapped):
         )
 
     def part_of(self, extent: Expr) -> Expr:
-        """What a block of a cluster copies of an extent."""
+        """The part of an extent that one block of a cluster copies."""
         assert self.launch.cluster is not None, "else nothing is divided"
         return Apply("floordiv", (extent, self.launch.cluster[0]))
 
 
 def origins(expr: Expr) -> Iterator[Name]:
-    """The variables in an expression; an index is its origin."""
+    """The variables in an expression; an index counts as its origin."""
     for n in expr.walk():
         if isinstance(n, Name | Index):
             yield n if isinstance(n, Name) else Name("origin", n.name)
 
 
 def _ordered(held: to.Fragment, box: of.Box) -> tuple[str, ...]:
-    """The axes of a fragment in the order of a tensor's dimensions."""
+    """The axes of a fragment in the order of the tensor's dimensions."""
     own = {a.index for a in held.axes}
     return tuple(i for i in box.axes if i in own)
 
 
 def map_of(name: Name) -> Name:
-    """The name of the map for what a variable is loaded from."""
+    """The name of the tensor map of a loaded variable."""
     return Name("map", name.stem, copy=name.copy)

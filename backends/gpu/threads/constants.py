@@ -1,4 +1,4 @@
-"""Values of launch constants: what the launcher computes from sizes before a launch."""
+"""Launch constants: values that the launcher computes from sizes before a launch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ir.spec import Apply, Expr, Number, Size
 
 
 def constant(expr: Expr, sizes: Mapping[str, float], known: Mapping[Name, int] = {}) -> int:
-    """The value of a constant of a launch. known: constants that it may name."""
+    """The value of a launch constant. known: constants that it may refer to."""
 
     def of_part(e: Expr) -> int:
         return constant(e, sizes, known)
@@ -42,7 +42,7 @@ def constant(expr: Expr, sizes: Mapping[str, float], known: Mapping[Name, int] =
 
 
 def constants(pairs: tuple[tuple[Name, Expr], ...], sizes: Mapping[str, float]) -> dict[Name, int]:
-    """The values of all constants of a launch, each of which may name those before it."""
+    """The values of all launch constants, each of which may refer to earlier ones."""
     found: dict[Name, int] = {}
     for name, expr in pairs:
         found[name] = constant(expr, sizes, found)

@@ -1,4 +1,4 @@
-"""What a schedule decides on the matmuls of a launch, and the thread program does not choose."""
+"""Decisions of a schedule on matmuls, which override the choices of the thread program."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Decided:
     """Decisions on one matmul; None: the thread program chooses."""
 
     shape: tuple[int, int, int] | None = None  # M, N and K of the instruction
-    warps: tuple[int, int] | None = None  # parts of M and of N
-    overlaps: bool = False  # whether it is done in the iteration after that of its operand
-    ahead: bool = False  # and the matmul before it in the iteration before
+    warps: tuple[int, int] | None = None  # number of partitions of M and of N
+    overlaps: bool = False  # whether it runs one iteration after its operand is computed
+    ahead: bool = False  # whether also the matmul before it runs one iteration ahead
 
     def rows(self, table: Sequence[MatrixInstruction]) -> Sequence[MatrixInstruction]:
-        """The instructions that are left."""
+        """The instructions that the decisions allow."""
         if self.shape is None:
             return table
         m, n, k = self.shape
         return [row for row in table if (row.m, row.k) == (m, k) and n in row.sizes_n]
 
     def require(self, found: bool, name: str, dtype: str) -> None:
-        """BackendError where a decision leaves no way to multiply; found: whether there is one."""
+        """Raises BackendError where the decisions leave no way to multiply. found: whether there is one."""
         if found or self.shape is self.warps is None:
             return
         shape = f" by {shape_word(self.shape)}" if self.shape else ""

@@ -1,7 +1,7 @@
-"""Distributions: layouts of axes made of the bits of a thread's number.
+"""Distributions: layouts of axes over the bits of the thread index.
 
-A block has a power of two of threads. Each bit of a thread's number belongs to one axis of a tile at
-most, so that an axis is described by the stride that each bit has along it.
+A block has a power of two of threads. Each bit of the thread index belongs to at most one axis of a
+tile, so an axis is described by the stride of each bit along it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ir.spec import Expr
 class Spread:
     """The strides of an axis, without its index and width."""
 
-    bits: tuple[tuple[int, int], ...]  # of thread bits, (bit, stride); others have stride 0
-    modes: tuple[tuple[int, int], ...]  # of registers, (extent, stride), the fastest first
+    bits: tuple[tuple[int, int], ...]  # of thread bits, (bit, stride); other bits have stride 0
+    modes: tuple[tuple[int, int], ...]  # of registers, (extent, stride), fastest first
 
     @property
     def span(self) -> int:
@@ -31,7 +31,7 @@ class Spread:
         return 1 + last + sum((extent - 1) * stride for extent, stride in self.modes)
 
     def registers(self, width: int) -> int:
-        """How many registers a thread has of an axis."""
+        """The registers of each thread along an axis."""
         return prod(extent for extent, _ in self.modes) * -(-width // self.span)
 
     def axis(self, index: str, width: Expr, threads: int) -> Axis:
@@ -39,12 +39,12 @@ class Spread:
         return Axis(index, thread_layout(self.bits, threads), layout(self.modes), self.span, width)
 
     def thread_bits(self) -> frozenset[int]:
-        """The bits of a thread's number that tell positions apart."""
+        """The bits of the thread index that distinguish positions."""
         return frozenset(bit for bit, _ in self.bits)
 
 
 def spread(bits: Sequence[int], vector: int) -> Spread:
-    """An axis over some bits of the thread's number, with a run of registers in each thread."""
+    """An axis over some bits of the thread index, with a run of registers in each thread."""
     strides = tuple((bit, vector << place) for place, bit in enumerate(bits))
     return Spread(strides, ((vector, 1),) if vector > 1 else ())
 
@@ -55,20 +55,20 @@ def replicated() -> Spread:
 
 
 def layout(modes: Sequence[tuple[int, int]]) -> Layout:
-    """A layout of modes, merged where they are one."""
+    """A layout of modes, coalesced."""
     if not modes:
         return Layout(1, 0)
     return coalesce(Layout(tuple(e for e, _ in modes), tuple(s for _, s in modes)))
 
 
 def thread_layout(bits: Sequence[tuple[int, int]], threads: int) -> Layout:
-    """The layout of a thread's number; bits that are not named have stride 0."""
+    """The layout of the thread index; bits that are not named have stride 0."""
     strides = dict(bits)
     return layout([(2, strides.get(b, 0)) for b in range(threads.bit_length() - 1)])
 
 
 def bits_of(axis: Axis) -> frozenset[int]:
-    """The bits of a thread's number that tell positions of an axis apart."""
+    """The bits of the thread index that distinguish positions of an axis."""
     found, bit = set(), 0
     for extent, stride in axis.thread.flat:
         count = extent.bit_length() - 1
@@ -78,17 +78,17 @@ def bits_of(axis: Axis) -> frozenset[int]:
 
 
 def parts_of(warps: Sequence[int], width: Expr, threads: int) -> tuple[Axis, Axis]:
-    """The axis that counts what warps hold, which bits of the thread's number tell apart: each thread
-    has that of its warp, or all."""
+    """The axis over warps that these bits distinguish, twice: with each warp's own position, and
+    with all positions in every thread."""
     own = Spread(tuple((bit, 1 << place) for place, bit in enumerate(warps)), ())
     every = Spread((), ((1 << len(warps), 1),))
     return own.axis("part", width, threads), every.axis("part", width, threads)
 
 
 def split(whole: Spread, widths: Mapping[str, int]) -> dict[str, Spread]:
-    """An axis that is several in one, the last the fastest, as an axis for each.
+    """Splits an axis into several, the last one fastest.
 
-    widths: powers of two. The first may be any, as it takes what is left.
+    widths: powers of two, except that the first is arbitrary, as it takes the remaining positions.
     """
     names = list(widths)
     ends, below = {}, 1
@@ -106,7 +106,7 @@ def split(whole: Spread, widths: Mapping[str, int]) -> dict[str, Spread]:
 
 
 def binary(modes: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Modes as modes of extent 2; an extent that is no power of two stays as it is."""
+    """Modes with extents of 2; extents that are no power of two remain."""
     found = []
     for extent, stride in modes:
         while extent > 1 and extent % 2 == 0:
@@ -118,6 +118,6 @@ def binary(modes: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def ordered(axis: Axis) -> bool:
-    """Whether positions grow with the register in a repetition, then with the thread."""
+    """Whether positions increase with the register within a repetition, then with the thread."""
     strides = [s for _, s in (*axis.register.flat, *axis.thread.flat) if s]
     return all(a < b for a, b in pairwise(strides))

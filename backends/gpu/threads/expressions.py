@@ -1,8 +1,8 @@
-"""Expressions of tiles as expressions of single elements.
+"""Converts expressions of tiles into expressions of single elements.
 
-A tile expression names its axes by place only. Here each axis gets the index that it belongs to, and
-what moves or repeats axes (spread, permute, broadcast, full) disappears: an element of a fragment is
-found by the names of its axes.
+A tile expression refers to its axes by position only. Here each axis gets its index, and operations
+that move or repeat axes (spread, permute, broadcast, full) disappear: an element of a fragment is
+accessed by the names of its axes.
 """
 
 from __future__ import annotations
@@ -97,26 +97,26 @@ class Typing:
         raise BackendError("emit", f"a {type(expr).__name__} has no dtype")
 
     def _met(self, *args: Expr) -> str:
-        """The dtype in which operands meet; constants meet the others."""
+        """The common dtype of operands; constants adopt that of the others."""
         found = [self.dtype(a) for a in args if not isinstance(a, Number | Size)]
         return found[0] if found else self.dtype(args[0])
 
 
 def met(a: Axes, b: Axes) -> Axes:
-    """The axes of an operation on two tensors, the last ones aligned."""
+    """The axes of an operation on two tensors, aligned at the last axis."""
     pairs = zip_longest(reversed(a), reversed(b))
     return tuple(x if x is not None else y for x, y in pairs)[::-1]
 
 
 def leaves(expr: Expr) -> list[Name]:
-    """The variables in an expression that have a value of each thread's own."""
+    """The variables in an expression whose values may differ between threads."""
     known = (*CONSTANTS, CLUSTER, "pointer")
     return [n for n in expr.walk() if isinstance(n, Name) and n.sort not in known]
 
 
 def rewritten(expr: Expr, change: Change) -> Expr:
-    """An expression with its parts changed, outer ones first. change: None keeps a node and goes on
-    to its parts."""
+    """An expression with its parts changed, outermost first. change: returns None to keep a node
+    and continue with its parts."""
     found = change(expr)
     return rebuilt(expr, lambda e: rewritten(e, change)) if found is None else found
 
@@ -136,7 +136,7 @@ def changed(node: Any, change: Change, of_axis: Callable[[Axis], Axis] = lambda 
 
 
 def renamed(names: Mapping[Name, Name]) -> Change:
-    """A change of variables by others."""
+    """A change that renames variables."""
     return lambda e: names.get(e) if isinstance(e, Name) else None
 
 

@@ -1,6 +1,5 @@
-"""Facts of a launch's tile program that decide who owns what: which tiles share their axes, what is
-reduced, what goes to shared memory past the registers.
-"""
+"""Facts of a launch's tile program that determine ownership: tiles that share axes, reduced axes,
+and operands that are loaded into shared memory without registers."""
 
 from __future__ import annotations
 
@@ -23,27 +22,27 @@ Held = tuple[Name, str]  # one axis of one variable
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An operand of a matmul: a tensor whose axes are in groups, each of which is one axis."""
+    """An operand of a matmul: a tensor with grouped axes, each group of which acts as one axis."""
 
     value: Expr
     groups: tuple[tuple[str, ...], ...]  # (batch), then M and K, or K and N
-    k: tuple[str, ...] = ()  # of these, that of K
+    k: tuple[str, ...] = ()  # the axes of K among these
 
 
 @dataclass(frozen=True, slots=True)
 class Matmul:
-    """A matmul whose result is put to a variable."""
+    """A matmul whose result is assigned to a variable."""
 
     name: Name
     a: Operand
     b: Operand
-    adds: bool  # onto what the variable holds
+    adds: bool  # whether it accumulates onto the variable
     dtype: str  # of the operands
-    scales: tuple[Operand, ...] = ()  # of blocks of a and b along K
+    scales: tuple[Operand, ...] = ()  # block scales of a and b along K
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """All of them, scales too."""
+        """All operands, including scales."""
         return (self.a, self.b, *self.scales)
 
     @property
@@ -53,47 +52,47 @@ class Matmul:
 
     @property
     def m(self) -> tuple[str, ...]:
-        """The axes of the rows."""
+        """The axes of M."""
         return self.a.groups[-2]
 
     @property
     def n(self) -> tuple[str, ...]:
-        """The axes of the columns."""
+        """The axes of N."""
         return self.b.groups[-1]
 
     @property
     def k(self) -> tuple[str, ...]:
-        """The axes that are summed."""
+        """The axes of K."""
         return self.a.groups[-1]
 
 
 @dataclass(slots=True)
 class Facts:
-    """What is known of a launch."""
+    """The facts of a launch."""
 
     typing: Typing
-    matmuls: dict[int, Matmul] = field(default_factory=dict)  # by the statement's identity
+    matmuls: dict[int, Matmul] = field(default_factory=dict)  # by the identity of the statement
     loads: dict[Name, of.Load] = field(default_factory=dict)
     places: list[tuple[Name, of.Place]] = field(default_factory=list)  # read and written
-    staged: frozenset[Name] = frozenset()  # loaded for matmuls alone
-    # Operands that are a function of one loaded variable, which nothing else reads, by that variable.
+    staged: frozenset[Name] = frozenset()  # loaded only for matmuls
+    # Operands that are functions of one loaded variable, which nothing else reads, by that variable.
     functions: dict[Name, dict[Name, Expr]] = field(default_factory=dict)
-    # Of these, those that are computed where they are multiplied: the variable and the function.
+    # Of these, those that are computed at their use by the matmul: the variable and the function.
     at_use: dict[Name, tuple[Name, Expr]] = field(default_factory=dict)
-    # How the rows of loaded tiles lie in shared memory, as decided.
+    # The decided swizzle or padding of loaded tiles in shared memory.
     rows: Mapping[str, Rows] = field(default_factory=dict)
     reduced: set[Held] = field(default_factory=set)
     scanned: set[Held] = field(default_factory=set)
-    parent: dict[Held, Held] = field(default_factory=dict)  # of the classes of axes
+    parent: dict[Held, Held] = field(default_factory=dict)  # of the classes of axes (union-find)
 
     def root(self, held: Held) -> Held:
-        """The representative of all axes that are distributed alike."""
+        """The representative of all axes with the same distribution."""
         while (above := self.parent.get(held, held)) != held:
             held = above
         return held
 
     def join(self, names: list[Name]) -> None:
-        """Makes axes of one index one class."""
+        """Gives the axes of each index in these variables the same distribution."""
         first: dict[str, Held] = {}
         for name in names:
             for index in self.indices(name):
@@ -108,7 +107,7 @@ class Facts:
 
 
 def facts(launch: Launch, dtypes: Mapping[str, str], rows: Mapping[str, Rows] = NO_ROWS) -> Facts:
-    """The facts of a launch. dtypes: of global tensors; rows: see `Facts`."""
+    """The facts of a launch. dtypes: of global tensors. rows: see `Facts`."""
     found = Facts(Typing(dtypes), rows=rows)
     for v in launch.variables:
         found.typing.known[v.name] = (v.dtype, v.axes)
@@ -172,14 +171,14 @@ def _functions(
 
 
 def _pointwise(e: Expr) -> bool:
-    """Whether a node of an expression is for each element by itself."""
+    """Whether a node of an expression is pointwise."""
     return isinstance(e, of.Compute | of.Converted | Number) or (
         isinstance(e, Name) and e.sort in FRAGMENTS
     )
 
 
 def matmul(name: Name, value: Expr, typing: Typing, widths: Mapping[str, Expr]) -> Matmul | None:
-    """The matmul that an expression is: a product, maybe added onto a variable; None for others."""
+    """The matmul that an expression is: a product, possibly accumulated onto a variable; None for others."""
     adds = False
     if isinstance(value, of.Joined) and value.reduction == "sum":
         adds, value = True, value.value
@@ -198,7 +197,7 @@ def matmul(name: Name, value: Expr, typing: Typing, widths: Mapping[str, Expr]) 
 def _operand(expr: Expr, typing: Typing, widths: Mapping[str, Expr]) -> Operand:
     """An operand with the axes of each group."""
     match expr:
-        case of.Permuted(of.Reshaped() as joined, order):  # groups that lie in another order
+        case of.Permuted(of.Reshaped() as joined, order):  # groups in another order
             lying = _operand(joined, typing, widths)
             groups = tuple(lying.groups[n] for n in order)
             axes = typing.axes(lying.value)
@@ -217,7 +216,7 @@ def _operand(expr: Expr, typing: Typing, widths: Mapping[str, Expr]) -> Operand:
 
 
 def bare(operand: Operand) -> Name | None:
-    """The variable that an operand is, in any order of its axes."""
+    """The variable that an operand is, possibly permuted; None for others."""
     value = operand.value
     while isinstance(value, of.Permuted):
         value = value.value
@@ -225,18 +224,18 @@ def bare(operand: Operand) -> Name | None:
 
 
 def _onto(value: Expr) -> list[Name]:
-    """The variables that a matmul is added onto."""
+    """The variables onto which a matmul accumulates."""
     return [n for e in value.walk() if isinstance(e, of.Joined) for n in leaves(e.onto)]
 
 
 def _define(found: Facts, name: Name, value: Expr) -> None:
-    """Notes a temporary at its first value."""
+    """Records a temporary at its first value."""
     if name not in found.typing.known and name.sort in (*FRAGMENTS, "dim"):
         found.typing.known[name] = (found.typing.dtype(value), found.typing.axes(value))
 
 
 def _relate(found: Facts, name: Name, value: Expr) -> None:
-    """Notes that an expression's variables are distributed as its result is."""
+    """Records that the variables of an expression have the same distribution as its result."""
     related = tiles_in(value)
     if name.sort in FRAGMENTS:
         related.append(name)
@@ -254,17 +253,17 @@ def tiles_in(expr: Expr) -> list[Name]:
 
 
 def _loaded(typing: Typing, place: of.Place) -> tuple[str, Axes]:
-    """The dtype and axes of what is loaded at its use."""
+    """The dtype and axes of a late load, i.e. of a place that is read where it is used."""
     return typing.dtypes[place.tensor.stem], typing.axes(place)  # type: ignore[attr-defined]
 
 
 def _moved(found: Facts, name: Name) -> bool:
-    """Whether a loaded variable takes its positions from another one."""
+    """Whether the positions of a loaded variable come from another one (a gather)."""
     return bool(tiles_in(found.loads[name].place))
 
 
 def _read(s: of.Statement) -> Iterator[Expr]:
-    """The expressions that a statement reads, but for those inside it."""
+    """The expressions that a statement reads, without those of nested statements."""
     match s:
         case of.Assign(_, value):
             yield value

@@ -1,7 +1,7 @@
-"""Hoisting: what each iteration of a loop stores alike to shared memory is stored before the loop.
+"""Hoisting: moves loop-invariant stores to shared memory out of loops.
 
-An operand of a matmul in a loop may be the same in all iterations: the tile that it is stored to is
-then written once, and the loop has one barrier less.
+A matmul operand in a loop may be the same in all iterations. Its tile is then written once before
+the loop, which saves one barrier per iteration.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _MOVED = (to.Each, to.SharedStore)
 def hoisted(
     block: tuple[to.Statement, ...], shared: Mapping[Name, to.Shared]
 ) -> tuple[to.Statement, ...]:
-    """A block with what its loops store alike in all iterations before them, and what that needs.
+    """The block with loop-invariant stores and their operands before the loops.
 
-    A loop that runs no iteration then stores what nothing reads.
+    A loop without iterations then stores values that nothing reads.
     """
     found: list[to.Statement] = []
     for s in block:
@@ -39,7 +39,7 @@ def hoisted(
 
 
 def _invariant(loop: to.Loop, shared: Mapping[Name, to.Shared]) -> list[to.Statement]:
-    """The statements of a loop that store alike in all iterations, with those that they need."""
+    """The loop-invariant stores of a loop, with the statements on which they depend."""
     every = list(to.statements(loop.body))
     written = Counter({loop.name: 2}) + Counter(n for s in every for n in _written(s))
     touched = [
@@ -62,7 +62,7 @@ def _invariant(loop: to.Loop, shared: Mapping[Name, to.Shared]) -> list[to.State
                 moved.append(s)
     kept = [s for s in moved if isinstance(s, to.SharedStore)]
     needed = {n for s in kept for n in _read(s)}
-    for s in reversed(moved):  # of the values, those that the stores need
+    for s in reversed(moved):  # statements that compute stored values
         if isinstance(s, to.Each) and s.name in needed:
             needed |= _read(s)
             kept.insert(0, s)  # type: ignore[arg-type]

@@ -1,6 +1,8 @@
-"""What comes before owners: positions along padded dimensions put where they are used, and no boxes.
+"""Preparation before ownership: substitutes positions along padded dimensions into their uses, and
+removes bulk copies.
 
-Each distribution of an index has positions of its own, so what is computed from positions is, too.
+Each distribution of an index has its own positions, and so does everything that is computed from
+positions.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from ir.spec import Expr
 def inlined(
     block: tuple[of.Statement, ...], known: Mapping[Name, Expr] | None = None
 ) -> tuple[of.Statement, ...]:
-    """A block without variables of sort "dim" and without bulk copies of boxes, whose other side is
-    taken. known: the variables of the blocks around it."""
+    """The block without variables of sort "dim" and without TMA copies, for which it takes the
+    fallback branch. known: variables of the enclosing blocks."""
     held = dict(known or {})
     found: list[of.Statement] = []
     for s in block:
@@ -35,7 +37,7 @@ def inlined(
 
 
 def _put(node: Any, held: Mapping[Name, Expr]) -> Any:
-    """A node with the variables replaced; a block in it begins a scope of its own."""
+    """A node with its variables replaced; a block in it opens a new scope."""
     if isinstance(node, Expr):
         return rewritten(node, lambda e: held.get(e) if isinstance(e, Name) else None)
     if isinstance(node, tuple):

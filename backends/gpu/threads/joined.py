@@ -1,10 +1,10 @@
-"""Matmuls side by side: loops over K of independent matmuls as one loop.
+"""Joins the K loops of independent matmuls into one loop.
 
-before: for k: a += h[k] @ u[k];  p = f(a);  for k: b += h[k] @ v[k]
-after:  for k: a += h[k] @ u[k], b += h[k] @ v[k];  p = f(a)
+    before: for k: a += h[k] @ u[k];  p = f(a);  for k: b += h[k] @ v[k]
+    after:  for k: a += h[k] @ u[k], b += h[k] @ v[k];  p = f(a)
 
-A matrix instruction waits for the one before on the same result. Those of several results fill that time,
-and what operands share is loaded once.
+A matrix instruction waits for the previous one on the same accumulator. Instructions on other
+accumulators fill that time, and a shared operand is loaded once.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from backends.gpu.threads.prune import reads
 from backends.gpu.tile import Name
 from ir.spec import Expr, Number
 
-UNROLLED = 32  # issues along K up to which the one loop is unrolled
+UNROLLED = 32  # issues along K up to which the joined loop is unrolled
 ISSUE = "issue"  # the sort of names of steps along K
-# What may stand between two loops that are joined: values of registers.
+# Statements allowed between two joined loops: those on registers.
 _PLAIN = (to.Each, to.Positions, to.Reduce, to.Load)
 
 
 def joined(block: to.Block) -> to.Block:
-    """A block with the loops of matmuls joined, where nothing that the later one needs is made after the
-    first."""
+    """The block with joined K loops, where the later loop depends on nothing that is computed after the first."""
     found: list[to.Statement] = []
-    first: int | None = None  # the place of a loop that others may join
+    first: int | None = None  # the position of a loop that later ones may join
     for s in block:
         if first is not None and not isinstance(s, (*_PLAIN, to.Loop, to.Store, to.Guard)):
             first = None
@@ -52,7 +51,7 @@ def joined(block: to.Block) -> to.Block:
 
 
 def _is_matmul(s: to.Statement) -> bool:
-    """Whether a statement is the loop over K of one matmul, or of several."""
+    """Whether a statement is the K loop of one matmul, or of several."""
     if not isinstance(s, to.Loop) or s.name.sort != ISSUE:
         return False
     return all(isinstance(x, to.SharedLoad | to.Multiply) for x in s.body)
@@ -63,8 +62,8 @@ def _alike(a: to.Loop, b: to.Loop) -> bool:
 
 
 def _fills(between: list[to.Statement], loop: to.Loop) -> list[to.Statement] | None:
-    """Of the statements between two loops, those that give the later one's results their first values;
-    None where it needs another of them."""
+    """The statements between two loops that initialise the accumulators of the later one. None
+    where it depends on other statements between them."""
     needed = {*reads((loop,)), *(n for s in loop.body for n in _written(s))}
     fills: list[to.Statement] = []
     for s in between:
@@ -84,7 +83,7 @@ def _written(s: to.Statement) -> Iterator[Name]:
 
 
 def _both(into: to.Loop, loop: to.Loop) -> to.Loop:
-    """One loop that does what two do."""
+    """One loop with the statements of both."""
     body = list(into.body)
     names: dict[Name, Name] = {loop.name: into.name}
 

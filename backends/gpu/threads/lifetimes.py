@@ -1,4 +1,4 @@
-"""Lifetimes of tiles in shared memory: those that are never alive together overlap."""
+"""Lifetimes of shared memory tiles: tiles that are never live together get overlapping memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from backends.gpu.tile import Name
 
 @dataclass(slots=True)
 class _Life:
-    """When a region is in use, as numbers of statements."""
+    """The live range of a region, in statement numbers."""
 
     first: int
     last: int
@@ -23,13 +23,14 @@ class _Life:
 
 @dataclass(slots=True)
 class _Walk:
-    """The accesses of each region, with the loops around them, in order."""
+    """The accesses of each region in program order, with their enclosing loops."""
 
     shared: Mapping[Name, to.Shared]
     number: int = 0
-    # By region: the number of the statement, whether all threads reach it and write, its loops.
+    # By region: statement number, whether it is a write that all threads reach, enclosing loops.
     found: dict[str, list[tuple[int, bool, tuple[int, ...]]]] = field(default_factory=dict)
-    loops: dict[int, tuple[int, int]] = field(default_factory=dict)  # first and last statement
+    # Numbers of the first and last statement
+    loops: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def block(
         self, statements: Sequence[to.Statement], loops: tuple[int, ...], guarded: bool
@@ -51,8 +52,8 @@ class _Walk:
                         self.found.setdefault(tile.region, []).append(access)
 
     def lives(self) -> dict[str, _Life]:
-        """Each region's life. It spans a loop that has some of the accesses only, and one in which
-        an iteration may read what another has written."""
+        """The live range of each region. It spans a loop that contains only some of the accesses,
+        and a loop in which an iteration may read what another one wrote."""
         found = {}
         for region, accesses in self.found.items():
             numbers = [number for number, _, _ in accesses]
@@ -73,9 +74,9 @@ def overlapped(
     body: Sequence[to.Statement],
     size: Callable[[to.Shared], int],
 ) -> dict[Name, to.Shared]:
-    """The tiles, those that are never alive together in one region. size: the bytes of a tile.
+    """The tiles, where tiles that are never live together share a region. size: bytes of a tile.
 
-    What is touched before the first tile of a block is alive in all of them.
+    Tiles that are touched before the first tile of a persistent block are live throughout.
     """
     walk = _Walk(shared)
     walk.block(once, (), False)
@@ -87,7 +88,7 @@ def overlapped(
     bytes_of: dict[str, int] = {}
     for tile in shared.values():
         bytes_of[tile.region] = max(bytes_of.get(tile.region, 0), size(tile))
-    homes: dict[str, list[str]] = {}  # regions by the one that they lie in
+    homes: dict[str, list[str]] = {}  # regions by the region that contains them
     for region in sorted(lives, key=lambda r: -bytes_of[r]):
         fits = (
             home

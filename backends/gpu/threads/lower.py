@@ -1,4 +1,4 @@
-"""Lowering: the statements of a tile program as those of all threads of a block."""
+"""Lowers the statements of a tile program to statements of all threads of a block."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import CLUSTER, CONSTANTS, Name
 from ir.spec import DTYPES, FLOATS, SMALL, Apply, Expr, Index, Number
 
-Context = Mapping[str, to.Axis]  # how each index is distributed where an expression is computed
+Context = Mapping[str, to.Axis]  # the distribution of each index where an expression is computed
 _SUMMED_IN_F32 = ("f16", "bf16", "tf32", *SMALL)
 _EXACT_IN_TF32 = ("f16", "bf16", *SMALL)
 
 
 class Lowering:
-    """The statements of one launch, and the fragments, tiles and constants that they need."""
+    """The statements of one launch, and the fragments, tiles and constants that they use."""
 
     def __init__(
         self,
@@ -38,24 +38,25 @@ class Lowering:
         self.launch = launch
         self.facts = facts
         self.owners = owners
-        self.tiles = tiles  # the size of the tile of each tiled index
+        self.tiles = tiles  # tile size of each tiled index
         self.typing = facts.typing
         self.widths = dict(launch.widths)
         self.threads = 1 << owners.bits
         self.fragments: dict[Name, to.Fragment] = {}
         self.shared: dict[Name, to.Shared] = {}
         self.constants: dict[Name, Expr] = {}
-        self.sizes = sizes  # that the nest is tuned for
-        self.ends: dict[str, Expr] = {}  # the size that bounds an index's positions
-        self.distributions: dict[str, list[to.Axis]] = {}  # those that positions exist for
-        self.passing: set[to.Axis] = set()  # of these, those of copies, which make their own
+        self.sizes = sizes  # for which the nest is tuned
+        self.ends: dict[str, Expr] = {}  # the size that bounds the positions of an index
+        self.distributions: dict[str, list[to.Axis]] = {}  # those whose positions are computed
+        # Of these, those of copies, which compute their own positions
+        self.passing: set[to.Axis] = set()
         self.found: list[to.Statement] = []
         self.parts = max((n.copy for n in self.typing.known if n.sort == "part"), default=0)
 
     # -- names --------------------------------------------------------------------------------
 
     def axis(self, index: str, spread: Spread) -> to.Axis:
-        """An axis of an index; an index that is several has their widths' product."""
+        """An axis of an index. A group of indices has the product of their widths."""
         return spread.axis(index, self.width(index), self.threads)
 
     def width(self, index: str) -> Expr:
@@ -67,7 +68,7 @@ class Lowering:
         return tuple(self.axis(i, self.owners.of(name, i)) for i in self.facts.indices(name))
 
     def fragment(self, name: Name, dtype: str, axes: Iterable[to.Axis] = ()) -> Name:
-        """Notes a fragment, once."""
+        """Records a fragment, if it is new."""
         self.fragments.setdefault(name, to.Fragment(name, dtype, tuple(axes)))
         return name
 
@@ -90,16 +91,16 @@ class Lowering:
         return known.index(axis)
 
     def standing(self, index: str) -> list[to.Axis]:
-        """The distributions of an index whose positions are made where the index gets its origin."""
+        """The distributions of an index whose positions are computed where its origin is defined."""
         return [a for a in self.distributions.get(index, ()) if a not in self.passing]
 
     def put(self, s: to.Statement) -> None:
-        """Adds a statement."""
+        """Appends a statement."""
         self.found.append(s)
 
     @contextmanager
     def apart(self) -> Iterator[list[to.Statement]]:
-        """A list of its own for the statements that are added meanwhile."""
+        """A separate list for statements that are appended within the context."""
         outer, self.found = self.found, []
         yield self.found
         self.found = outer
@@ -114,7 +115,7 @@ class Lowering:
     # -- statements ---------------------------------------------------------------------------
 
     def statement(self, s: of.Statement) -> None:
-        """Adds what one statement of the tile program becomes."""
+        """Appends the statements for one statement of the tile program."""
         match s:
             case of.Assign() if id(s) in self.facts.matmuls:
                 raise BackendError("emit", "this launch has no plan for its matmuls")
@@ -148,11 +149,11 @@ class Lowering:
                 raise BackendError("emit", f"a {type(s).__name__} has no threads")
 
     def by_one(self, *statements: to.Statement) -> None:
-        """What the first thread does alone."""
+        """Statements that only the first thread executes."""
         self.put(to.Guard(of.Check(to.Thread(), equal=Number(0)), statements))
 
     def loop(self, s: of.Loop) -> None:
-        """A loop whose loads wait for themselves."""
+        """A loop whose loads are not prefetched."""
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
         self.put(to.Loop(name, low, high, s.tile, self.block(s.body), s.unrolled))
 
@@ -163,7 +164,7 @@ class Lowering:
         self.put(to.Positions(name, None if origin is None else self.scalar(origin)))
 
     def bound(self, index: str, end: Expr, even: Name | None) -> None:
-        """Which positions of an index are in bounds, in each distribution."""
+        """The bounds masks of an index, in each distribution."""
         self.ended(index, end)
         for axis in self.standing(index):
             copy = self.positions(axis)
@@ -171,7 +172,7 @@ class Lowering:
             self.put(to.Each(name, self.inside(axis, end, even)))
 
     def ended(self, index: str, end: Expr) -> None:
-        """Notes where the positions of an index end, if that is a size."""
+        """Records the end of the positions of an index, if it is a size."""
         if not any(isinstance(n, Name | Index) for n in end.walk()):
             self.ends[index] = end
 
@@ -182,7 +183,7 @@ class Lowering:
         return test if even is None else of.Compute("or", (test, even))
 
     def assign(self, name: Name, value: Expr) -> None:
-        """A variable of the tile program."""
+        """Assigns a variable of the tile program."""
         axes = self.axes_of(name) if name.sort in FRAGMENTS else ()
         held = self.variable(name)
         if isinstance(value, of.Reduced):
@@ -202,7 +203,7 @@ class Lowering:
         self.put(to.Load(name, place, s.other, vector, s.cache))
 
     def store(self, s: of.Store) -> None:
-        """A store from registers; of copies of an element one is stored."""
+        """A store from registers; one of several copies of an element is stored."""
         axes = {a.index: a for n in tiles_in(s.value) for a in self.axes_of(n)}
         held = tuple(axes[i] for i in self.typing.axes(s.value) if i is not None)
         place, value = self.place(s.place, axes), self.element(s.value, axes)
@@ -214,12 +215,12 @@ class Lowering:
         return self.typing.dtypes[place.tensor.stem]  # type: ignore[attr-defined]
 
     def copies(self, axes: Iterable[to.Axis]) -> int:
-        """The bits of a thread's number that tell copies of an element apart."""
+        """A mask of the bits of the thread index that distinguish copies of an element."""
         own = frozenset().union(*map(bits_of, axes))
         return sum(1 << b for b in range(self.owners.bits) if b not in own)
 
     def vector(self, place: of.Place, axes: tuple[to.Axis, ...], dtype: str) -> to.Vector | None:
-        """How runs of registers along the contiguous axis move at once; None where they do not."""
+        """The vector access of registers along the contiguous axis; None where there is none."""
         along = contiguous(place)
         axis = next((a for a in axes if a.index == along), None)
         if axis is None or axis is not axes[-1]:
@@ -228,8 +229,8 @@ class Lowering:
         return self.run(place, along, min(extent, 16 // DTYPES[dtype]) if stride == 1 else 1)
 
     def run(self, place: of.Place, along: str, most: int) -> to.Vector | None:
-        """The longest runs of up to so many elements that are aligned at the sizes that the nest is tuned for, else
-        of the most that are at any; None where there are none."""
+        """The longest vector of up to `most` elements that is aligned at the tuned sizes, else the
+        longest that is aligned at any. None where there is none."""
         found = dict(self._runs(place, along, most))
         if not found:
             return None
@@ -238,12 +239,12 @@ class Lowering:
         return to.Vector(along, count, self.flag(place, found[count]))
 
     def tuned_run(self, place: of.Place, along: str, most: int) -> int:
-        """The longest run of up to so many elements that is aligned at the sizes that the nest is tuned for."""
+        """The longest vector of up to `most` elements that is aligned at the tuned sizes."""
         runs = self._runs(place, along, most)
         return next((n for n, condition in runs if constant(condition, self.sizes)), 1)
 
     def _runs(self, place: of.Place, along: str, most: int) -> Iterator[tuple[int, Expr]]:
-        """Lengths of runs, the longest first, each with the condition on sizes that they are aligned."""
+        """Vector lengths, longest first, each with the condition on sizes under which it is aligned."""
         while most > 1:
             condition = aligned(place, along, most, self.tiles, self.ends)
             if condition is not None:
@@ -274,7 +275,7 @@ class Lowering:
         return self.element(place, context)  # type: ignore[return-value]
 
     def element(self, expr: Expr, context: Context) -> Expr:
-        """An expression of tiles as one of elements; what it reduces is reduced first."""
+        """An expression of tiles as one of elements; reductions in it are computed first."""
 
         def change(node: Expr) -> Expr | None:
             match node:
@@ -309,8 +310,8 @@ class Lowering:
         return to.Element(self.fragment(name, "i32"))
 
     def axes(self, value: Expr, context: Context) -> tuple[to.Axis, ...]:
-        """The axes along which an expression is computed: those of its variables, else those of
-        its context, else the first that its index has."""
+        """The axes along which an expression is computed: those of its variables, else those of its
+        context, else the first distribution of its index."""
         known = dict(context) | {a.index: a for n in tiles_in(value) for a in self.axes_of(n)}
         found = []
         for index in (i for i in self.typing.axes(value) if i is not None):
@@ -325,9 +326,9 @@ class Lowering:
     def reduced(
         self, e: of.Reduced, context: Context, into: Name | None = None
     ) -> tuple[Name, tuple[to.Axis, ...]]:
-        """A reduction: in the registers of each thread, then in warps, then over the warps.
+        """A reduction: within each thread's registers, then within warps, then across warps.
 
-        into: a fragment that may take the result, where it has its axes and dtype.
+        into: a fragment for the result, if it has the same axes and dtype.
         """
         axes = self.axes(e.value, context)
         index = self.typing.axes(e.value)[e.axis]
@@ -349,7 +350,7 @@ class Lowering:
         return name, rest
 
     def exchange(self, name: Name, reduction: str, warps: list[int], nan: bool) -> None:
-        """Joins what warps hold of a reduction through shared memory."""
+        """Combines the partial reductions of warps through shared memory."""
         held = self.fragments[name]
         tile = Name("shared", "part", copy=self.parts)
         own, every = parts_of(warps, Number(1 << len(warps)), self.threads)
@@ -364,21 +365,21 @@ class Lowering:
     def exchanged(
         self, tile: Name, dtype: str, axes: Iterable[to.Axis], region: str, padding: int = 0
     ) -> None:
-        """Notes a tile of shared memory with some axes."""
+        """Records a shared memory tile with these axes."""
         indices, extents = zip(*((a.index, a.width) for a in axes), strict=True)
         self.shared[tile] = to.Shared(tile, dtype, indices, extents, region, padding=padding)
 
     def passed(
         self, tile: Name, given: Name, taken: Name, region: str = EXCHANGE, padding: int = 0
     ) -> None:
-        """Gives what a fragment holds to one that is distributed otherwise, through shared memory."""
+        """Passes a fragment through shared memory to one with another distribution."""
         held = self.fragments[given]
         self.exchanged(tile, held.dtype, self.fragments[taken].axes, region, padding)
         self.put(to.SharedStore(tile, given, copies=self.copies(held.axes)))
         self.put(to.SharedLoad(taken, tile))
 
     def scanned(self, e: of.Scanned, context: Context) -> tuple[Name, tuple[to.Axis, ...]]:
-        """A running reduction along an axis that threads hold in order."""
+        """A scan along an axis whose positions threads hold in order."""
         axes = self.axes(e.value, context)
         index = self.typing.axes(e.value)[e.axis]
         over = next(a for a in axes if a.index == index)
@@ -399,7 +400,7 @@ def _context(axes: Iterable[to.Axis]) -> dict[str, to.Axis]:
 
 
 def _step(s: of.StepOrigin) -> Expr:
-    """The origin of one of several loops that are flattened to one."""
+    """The origin of one of several loops that are flattened into one."""
     at: Expr = s.step
     if s.within is not None:
         at = Apply("floordiv", (at, s.within))

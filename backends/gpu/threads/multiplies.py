@@ -1,4 +1,4 @@
-"""Statements that multiply matrices, and what all statements are."""
+"""Matrix multiplication statements, and the base class of all statements."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Multiply(Statement):
-    """to[m, n] += sum over k of a[m, k] * b[k, n], of fragments with these axes in this order.
+    """to[m, n] += sum over k of a[m, k] * b[k, n], for fragments with these axes in this order.
 
-    With an instruction, a warp does it together, for every multiple of its steps. Without
-    one, each thread holds all of k for its own m and n, and uses fused multiply-adds. Fragments may
-    have one more axis in front, the same in all three and in registers alone: a batch.
+    With an instruction, a warp executes it for every multiple of its steps. Without one, each
+    thread holds all of k for its own m and n, and uses fused multiply-adds. Fragments may have a
+    leading batch axis, the same in all three and in registers only.
     """
 
     to: Name
     a: Name
     b: Name
     instruction: Instruction | None = None
-    # Where a has more of k than b: the register along k at which the part of b begins.
+    # Where a has more of k than b: the register along k at which the part for b begins.
     first: Expr | None = None
-    # Of blocks of a and b along k, which are multiplied by them: fragments of m, block and of block, n.
+    # Block scales of a and b along k: fragments of (m, block) and (block, n).
     a_scale: Name | None = None
     b_scale: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Interleave(Statement):
-    """Tells the compiler the order of instructions in the loop that ends here: `reads` times a read of
-    shared memory, then `matrix` matrix instructions. Nothing else changes."""
+    """Hints the compiler to order instructions in the loop that ends here: `reads` shared memory
+    reads, then `matrix` matrix instructions, repeatedly. It has no other effect."""
 
     reads: int
     matrix: int
@@ -45,16 +45,16 @@ class Interleave(Statement):
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupMultiply(Statement):
-    """to[m, n] += sum over k of a[m, k] * b[k, n], by four warps together, over all of K.
+    """to[m, n] += sum over k of a[m, k] * b[k, n], by a warpgroup, over all of K (wgmma).
 
-    b, and a where it is no fragment, are tiles of shared memory in panels, which the instruction
-    reads past the registers: what threads stored there needs a `Barrier` for the asynchronous proxy.
-    When the next statement begins, at most `pending` of them are in flight, this one among them: they
-    still read their tiles, and `to` is not to be touched before `WarpgroupWait`.
+    b, and a unless it is a fragment, are panelled tiles of shared memory, which the instruction
+    reads through the async proxy: after stores by threads it needs a `Barrier` for that proxy. When
+    the next statement begins, at most `pending` multiplies are in flight, including this one. They
+    still read their tiles, and `to` must not be accessed before `WarpgroupWait`.
     """
 
     to: Name
-    a: Name  # a tile, or a fragment as the instruction takes it
+    a: Name  # a tile, or a fragment in the instruction's layout
     b: Name  # a tile
     instruction: Instruction
     shape: tuple[int, int, int]  # M, N and K of one issue
@@ -65,25 +65,25 @@ class WarpgroupMultiply(Statement):
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupWait(Statement):
-    """Waits until at most `pending` matmuls of a warpgroup are in flight; then `name`, the result of one
-    that is over, can be read."""
+    """Waits until at most `pending` multiplies of a warpgroup are in flight. Then `name`, the
+    result of a completed one, can be read."""
 
     name: Name
     pending: int = 0
-    # A fragment: what is computed for it is computed while they are in flight, wherever the compiler would
-    # put the wait.
+    # A fragment that is computed before the wait, while multiplies are in flight, wherever the
+    # compiler would otherwise place the wait.
     after: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMultiply(Statement):
-    """to[m, n] += sum over k of a[m, k] * b[k, n] in tensor memory, over all of K, where `onto` holds;
-    else to[m, n] = the sum.
+    """to[m, n] += sum over k of a[m, k] * b[k, n] in tensor memory, over all of K, where `onto`
+    holds; else to[m, n] = the sum.
 
-    a, b: tiles of shared memory in panels, as of `WarpgroupMultiply`. One warp of each four issues it
-    for the rows and columns of these, and the number of it arrives at a stage of the signal when it is
-    over. When the next statement begins, at most `pending` of them are in flight, this one among them:
-    they still read their tiles.
+    a, b: panelled tiles of shared memory, as for `WarpgroupMultiply`. One warp of each warpgroup
+    issues it for the warpgroup's rows and columns, and its completion arrives at a stage of the
+    signal. When the next statement begins, at most `pending` multiplies are in flight, including
+    this one; they still read their tiles.
     """
 
     to: Name  # an accumulator
@@ -92,8 +92,8 @@ class TensorMultiply(Statement):
     instruction: Instruction
     shape: tuple[int, int, int]  # M, N and K of one issue
     onto: Expr
-    signal: Name  # with a stage for each that may be in flight, a power of two, twice
-    number: Expr  # of this one; the first has twice the number of stages
+    signal: Name  # with twice as many stages as may be in flight, rounded to a power of two
+    number: Expr  # of this multiply; the first has twice the number of stages
     a_stage: Expr | None = None
     b_stage: Expr | None = None
     pending: int = 0
@@ -101,10 +101,10 @@ class TensorMultiply(Statement):
 
 @dataclass(frozen=True, slots=True)
 class TensorLoad(Statement):
-    """Waits until no matmul in tensor memory is in flight; then a fragment = an accumulator. A barrier
-    has to come before the accumulator is written again."""
+    """Waits until no multiply in tensor memory is in flight; then fragment = accumulator. A barrier
+    must precede the next write to the accumulator."""
 
     name: Name
     source: Name  # an accumulator
     signal: Name
-    number: Expr  # of the latest matmul
+    number: Expr  # of the latest multiply

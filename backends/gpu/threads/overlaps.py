@@ -1,5 +1,5 @@
-"""Matmuls one iteration later, in flight with the matmul from which the next operand is computed
-(FlashAttention-3's pipelining within a warpgroup).
+"""Runs a matmul one iteration later, in flight with the matmul from which its next operand is
+computed (FlashAttention-3's pipelining within a warpgroup).
 
     for n:  s = q @ k[n];  p = f(s);  o *= scale;  o += p @ v[n]
 
@@ -8,7 +8,7 @@
                       wait for s;  p' = f(s);  wait for o;  o *= scale;  p = p'
     o += p @ v[last]
 
-The tensor cores compute `o` while the other units compute `f`. Results are the same bits.
+The tensor cores compute `o` while the other units compute `f`. The results are bitwise the same.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ir.spec import Apply, Expr, Number
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The parts of a loop's body. `first` computes what the operand of `later` is computed from."""
+    """The parts of a loop's body. The operand of `later` is computed from the result of `first`."""
 
     before: to.Block
     first: to.WarpgroupMultiply
-    between: to.Block  # what touches neither the result nor the operand of `later`
-    updates: to.Block  # what changes these
+    between: to.Block  # touches neither the result nor the operand of `later`
+    updates: to.Block  # changes these
     later: to.WarpgroupMultiply
 
     def once(self) -> to.Block:
@@ -38,7 +38,7 @@ class Overlap:
         return (*self.before, self.first, *self.between, *self.updates)
 
     def again(self, stage_before: Expr, freed: Sequence[to.Statement]) -> to.Block:
-        """Each other iteration. freed: what gives back the stage of the iteration before."""
+        """Each later iteration. freed: statements that release the stage of the iteration before."""
         return (
             *self.before,
             replace(self.first, pending=1),
@@ -54,10 +54,10 @@ class Overlap:
 def overlap(
     block: to.Block, later: Name, fragments: Mapping[Name, to.Fragment], tiles: Iterable[Name]
 ) -> Overlap:
-    """The parts of a loop's body whose matmul onto `later` is done one iteration later.
+    """The parts of a loop's body whose matmul onto `later` runs one iteration later.
 
-    tiles: those that the loop's ring fills, one of which the matmul reads. BackendError where the loop
-    is not of this form.
+    tiles: those that the loop's pipeline fills, one of which the matmul reads. Raises BackendError
+    where the loop does not have this form.
     """
     found = [n for n, s in enumerate(block) if isinstance(s, to.WarpgroupMultiply)]
     every = [s for s in to.statements(block) if isinstance(s, to.WarpgroupMultiply)]
@@ -86,7 +86,7 @@ def overlap(
         written(s) & own or isinstance(s, to.Each) for s in updates
     ):
         raise refused(later, "later", "its operand is not computed by itself")
-    for s in updates:  # which move behind the others
+    for s in updates:  # which move after the others
         passed = block[block.index(s) + 1 :]
         if any(written(x) & reads([s]) for x in passed if x in others):
             raise refused(
@@ -96,7 +96,7 @@ def overlap(
 
 
 def above(low: Expr, step: int) -> Expr:
-    """Where a loop's second iteration begins."""
+    """The start of a loop's second iteration."""
     return Number(step) if low == Number(0) else Apply("add", (low, Number(step)))
 
 
@@ -107,8 +107,9 @@ def _rounds(
     block: to.Block,
     updates: Sequence[to.Statement],
 ) -> bool:
-    """Whether a statement rounds to the operand's dtype what only the updates read. The compiler gives it
-    the operand's registers, and would wait for the matmul in flight that reads these before it."""
+    """Whether a statement rounds to the operand's dtype a value that only the updates read. The
+    compiler would allocate the operand's registers for it, and wait before it for the matmul in
+    flight that reads these."""
     if not isinstance(s, to.Each) or s.name not in fragments:
         return False
     elsewhere = [x for x in block if x is not s and x not in updates]
@@ -116,7 +117,7 @@ def _rounds(
 
 
 def written(s: to.Statement) -> frozenset[Name]:
-    """The fragments that a statement gives a value to, with those inside it."""
+    """The fragments that a statement, including nested ones, writes."""
     inner = list(to.statements((s,)))
     return frozenset(
         n for x in inner for f in ("name", "to") if isinstance(n := getattr(x, f, None), Name)
@@ -124,12 +125,12 @@ def written(s: to.Statement) -> frozenset[Name]:
 
 
 def last_made(block: to.Block) -> Name | None:
-    """What a block computes in the end."""
+    """The last fragment that a block computes."""
     made = [s.name for s in block if isinstance(s, to.Each | to.Reduce | to.Shuffle)]
     return made[-1] if made else None
 
 
 def refused(name: Name, when: str, why: str) -> BackendError:
-    """Why a matmul is not done one iteration `later` or `ahead`."""
+    """The error for a matmul that cannot run one iteration `later` or `ahead`."""
     what = f"`{name.stem}`" if name.stem else "a matmul"
     return BackendError("emit", f"{what} is not multiplied one iteration {when}: {why}")

@@ -1,8 +1,9 @@
 """Owners: which thread holds which elements of each tile.
 
-A tile's distribution is a product of distributions of its axes. Axes that meet in an expression have
-one distribution, so values need no exchange. The result of a matmul has that of the instruction;
-other axes share the bits of a thread's number that are left, the contiguous axis of memory first.
+The distribution of a tile is a product of distributions of its axes. Axes that meet in an
+expression have the same distribution, so values need no exchange. The result of a matmul has the
+distribution of its instruction. Other axes share the remaining bits of the thread index, starting
+with the contiguous axis of memory.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name, Place
 
 VECTOR_BYTES = 16
-OPERAND_BYTES = 256  # of a thread's registers that a computed operand may take: a quarter of them
+# Registers of a thread, in bytes, that a computed operand may take: a quarter of them
+OPERAND_BYTES = 256
 
 
 @dataclass(slots=True)
@@ -25,10 +27,10 @@ class Owners:
     """The distribution of each axis of each variable."""
 
     facts: Facts
-    widths: Mapping[str, int]  # of each index, at the sizes that the kernel is tuned for
-    bits: int  # of a thread's number in its block
+    widths: Mapping[str, int]  # of each index, at the sizes for which the kernel is tuned
+    bits: int  # of the thread index in its block
     warp_bits: int  # of these, within a warp
-    bytes_of: Mapping[str, int]  # of dtypes
+    bytes_of: Mapping[str, int]  # by dtype
     found: dict[Held, Spread] = field(default_factory=dict)  # by class
 
     def of(self, name: Name, index: str) -> Spread:
@@ -36,7 +38,7 @@ class Owners:
         return self.found.get(self.facts.root((name, index))) or replicated()
 
     def anchored(self, matmul: Matmul, m: Spread, n: Spread) -> bool:
-        """Gives a result the distribution of its instruction; False where its axes have others."""
+        """Gives a matmul's result the distribution of its instruction; False where its axes already have another."""
         parts = self._parts(matmul.m, m) | self._parts(matmul.n, n)
         parts |= {i: replicated() for i in matmul.batch}
         held = {i: self.facts.root((matmul.name, i)) for i in parts}
@@ -51,8 +53,8 @@ class Owners:
         return split(whole, {i: self.widths[i] for i in group})
 
     def prefer(self, operand: Operand, wanted: tuple[Spread, Spread]) -> None:
-        """Gives the axes of a computed operand distributions, unless they have some, or would share
-        bits with another axis of a tile."""
+        """Gives the axes of a computed operand these distributions, unless they have others
+        already, or would share bits with another axis of a tile."""
         names = [n for n in operand.value.walk() if n in self.facts.typing.known]
         grouped = any(len(group) != 1 for group in operand.groups)
         if grouped or len(operand.groups) != 2 or any(n in self.facts.staged for n in names):
@@ -72,9 +74,10 @@ class Owners:
                     self.found[held] = one
 
     def transposing(self, operand: Operand) -> tuple[Spread, Spread] | None:
-        """The distributions of K and N with which a computed operand B is stored contiguous along K:
-        a thread has 16 bytes along K, and neighbouring threads are neighbours along N, in which the
-        loads are contiguous. So both are free of bank conflicts. None: the loads are not."""
+        """The distributions of K and N with which a computed operand B is stored contiguous along
+        K: each thread has 16 bytes along K, and neighbouring threads are neighbours along N, along
+        which the loads are contiguous. Both accesses are free of bank conflicts. None where the
+        loads are not contiguous along N."""
         (k, *_), (n, *_) = operand.groups[-2:]
         names = {m for m in operand.value.walk() if m in self.facts.typing.known}
         roots = {self.facts.root((m, n)) for m in names if n in self.facts.indices(m)}
@@ -92,7 +95,7 @@ class Owners:
         return spread(bits, run), spread(range(along), 1)
 
     def _together(self, tiles: Iterable[Name]) -> dict[Held, set[Held]]:
-        """Of each class of axes, the classes that it makes tiles with."""
+        """For each class of axes, the classes with which it forms tiles."""
         found: dict[Held, set[Held]] = {}
         for name in tiles:
             classes = {self.facts.root((name, i)) for i in self.facts.indices(name)}
@@ -101,7 +104,7 @@ class Owners:
         return found
 
     def rest(self) -> None:
-        """Gives all other axes the bits that are left, large tiles first."""
+        """Distributes all other axes over the remaining bits, large tiles first."""
         tiles = self._tiles()
         together = self._together(tiles)
         for name in sorted(tiles, key=self._elements, reverse=True):
@@ -140,7 +143,7 @@ class Owners:
             self.found[held] = spread(free[:count], vector)
 
     def _along(self, name: Name, fresh: Iterable[str]) -> str:
-        """The axis along which a tile is contiguous in global memory; empty: none that is known."""
+        """The axis along which a tile is contiguous in global memory, else its last axis without owner; empty: none."""
         fresh = list(fresh)
         for place in self._places(name):
             axis = contiguous(place)
@@ -149,7 +152,7 @@ class Owners:
         return fresh[-1] if fresh else ""
 
     def _places(self, name: Name) -> list[Place]:
-        """Where variables that are distributed as this one is are loaded and stored."""
+        """The global memory places of variables with this variable's distribution."""
         roots = {self.facts.root((name, i)) for i in self.facts.indices(name)}
         found: list[tuple[bool, Place]] = []
         for n, place in self.facts.places:
@@ -158,9 +161,9 @@ class Owners:
         return [place for _, place in sorted(found, key=lambda pair: pair[0])]
 
     def _vector(self, name: Name, index: str, free: int) -> int:
-        """Elements of a thread's run along the contiguous axis: 16 bytes, less where threads would
-        have nothing to do, and one where a large tile is not contiguous along it: neighbouring
-        threads would then be far apart in memory."""
+        """Elements of a thread's vector along the contiguous axis: 16 bytes, or fewer where threads
+        would be idle. One where a large tile is not contiguous along that axis, since neighbouring
+        threads would access distant memory."""
         root, whole = self.facts.root((name, index)), self._elements(name)
         kinds = []
         for n, place in self.facts.places:

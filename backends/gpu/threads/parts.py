@@ -1,4 +1,4 @@
-"""Parts of a tile along one axis: the registers that hold some neighbouring positions of it."""
+"""Parts of a tile along one axis: the registers that hold a range of consecutive positions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ir.spec import Number
 
 
 def part_of(axis: Axis, count: int) -> tuple[Axis, int]:
-    """The axis of a part of so many positions, and the registers of a thread in it; BackendError where
-    successive registers of all threads do not hold them."""
+    """The axis of a part of so many positions, and its registers per thread. Raises BackendError
+    where the part is not in consecutive registers of all threads."""
     width = int(axis.width.value) if isinstance(axis.width, Number) else 0
     if not width or count >= width or width % count:
         what = f"{width} columns" if width else "as many columns as its launch says"
@@ -21,7 +21,7 @@ def part_of(axis: Axis, count: int) -> tuple[Axis, int]:
     beyond = max(axis.thread(n) for n in range(axis.thread.size))
     if count % axis.span == 0:
         return replace(axis, width=Number(count)), axis.register.size * count // axis.span
-    modes, first = [], 1  # of registers below those that the parts count
+    modes, first = [], 1  # of registers below those that count the parts
     for extent, stride in axis.register.flat:
         own = min(extent, max(1, count // stride)) if stride else extent
         modes.append((own, stride))

@@ -1,14 +1,15 @@
-"""Ping-pong: two groups of consumers that take turns with the tiles of a persistent launch.
+"""Ping-pong: two consumer groups alternate between the tiles of a persistent launch.
 
-While one group multiplies a tile, the other one stores the tile before. Two signals with a stage for each
-group say whose turn it is:
+While one group multiplies a tile, the other one stores the previous tile. Two signals with a stage
+for each group order them:
 
     group g, for each second tile:  await multiply[g];  the loop over K;   arrive at multiply[1 - g]
                                     await store[g];     the epilogue;      arrive at store[1 - g]
 
-The producers fill one ring for the tiles in order. So a group skips in it what they fill for the other
-one. A group that multiplied out of turn would wait for a phase that lies several rounds ahead, of which
-the parity tells nothing. What the epilogue has in shared memory is there once, for both groups in turn.
+The producers fill one circular buffer for all tiles in order. So each group skips the stages that
+belong to the other group. Without the order, a group could wait for a phase several rounds ahead,
+which the parity cannot express. The epilogue's shared memory exists once, and the groups use it
+alternately.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ PARITY = Name("turn_parity")
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """The statements of a tile that one group does at a time: those between two places."""
+    """The statements of a tile, from `first` to `last`, that only one group executes at a time."""
 
     turn: Name
     first: int
     last: int
-    tiles: tuple[Name, ...]  # of shared memory that the groups hand to each other with the turn
+    tiles: tuple[Name, ...]  # shared memory that one group passes to the other
 
 
 def taking_turns(lowering: Staging, once: to.Block, body: to.Block) -> tuple[to.Block, to.Block]:
-    """What one of two groups of consumers does before its first tile, and for each of its tiles."""
+    """The statements of a consumer group before its first tile, and those for each of its tiles."""
     if not isinstance(lowering, Producers) or len(lowering.own_rings) != 1:
         raise _refused("there is not one pipelined loop that producers copy all in bulk for")
     (ring,) = lowering.own_rings
@@ -62,14 +63,14 @@ def taking_turns(lowering: Staging, once: to.Block, body: to.Block) -> tuple[to.
         found.append(s)
         found += [to.Arrive(x.turn, other, warps=True) for x in sections if x.last == place]
     next_turn = to.Each(PARITY, Apply("sub", (Number(1), parity)))
-    # The phase before the first one counts as over: the first turns are those of group 0.
+    # The phase before the first one counts as complete, so group 0 goes first.
     first = to.Each(PARITY, other)
     before = _skipped(ring, Apply("mul", (group, iterations)))
     return (*once, *before, first), (*found, *_skipped(ring, iterations), next_turn)
 
 
 def _waits(s: to.Statement, ring: Ring) -> Expr | None:
-    """How often a statement of a tile waits for a stage of a ring, alike for all tiles; None: never."""
+    """How often a statement of a tile waits for a stage of a circular buffer, the same for all tiles; None: never."""
     if isinstance(s, to.Await) and s.signal == ring.full:
         return Number(1)
     inner = [
@@ -89,8 +90,8 @@ def _waits(s: to.Statement, ring: Ring) -> Expr | None:
 
 
 def _sections(lowering: Staging, ring: Ring, body: to.Block, at: int) -> list[_Section]:
-    """What is done in turn: the loop, with what goes through shared memory before it, and the epilogue.
-    A matmul in flight when the loop ends is waited for after the turn."""
+    """The exclusive sections: the loop together with earlier uses of shared memory, and the
+    epilogue. A matmul that is in flight when the loop ends is waited for after the section."""
     used = [_tiles(s, lowering) for s in body]
     first = next(n for n, tiles in enumerate(used) if tiles or n == at)
     after = [n for n, tiles in enumerate(used) if tiles and n > at]
@@ -109,12 +110,12 @@ def _sections(lowering: Staging, ring: Ring, body: to.Block, at: int) -> list[_S
 
 
 def _tiles(s: to.Statement, lowering: Staging) -> list[to.Shared]:
-    """The tiles of shared memory that a statement touches."""
+    """The shared memory tiles that a statement touches."""
     return [t for one in to.statements((s,)) for t in accessed(one, lowering.shared)[0]]
 
 
 def _skipped(ring: Ring, iterations: Expr) -> list[to.Each]:
-    """What takes a group past some iterations of the ring, which are the other's."""
+    """Statements that advance a group past the other group's iterations in the circular buffer."""
     at, parity = Apply("add", (ring.stage("read"), iterations)), ring.parity("read")
     rounds = Apply("floordiv", (at, Number(ring.stages)))
     moved = [to.Each(parity.name, Apply("mod", (Apply("add", (parity, rounds)), Number(2))))]

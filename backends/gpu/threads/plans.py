@@ -1,4 +1,4 @@
-"""Plans of matmuls: which instruction multiplies, and which warps take which rows and columns."""
+"""Plans of matmuls: the instruction, and how warps partition M and N."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from backends.gpu.tile import Name
 from ir.spec import DTYPES
 from machines.gpu.matrix_instructions import MatrixInstruction
 
-CHUNK = 4  # steps of K that a thread without matrix instruction holds at once
-WARPGROUP = 4  # warps that execute one instruction together
-PANEL_BYTES = 128  # all banks once; what the widest swizzle permutes
-# K of 8 in a thread and its three neighbours, each of which has two neighbouring elements.
+CHUNK = 4  # K per step of a matmul without matrix instruction, which each thread holds at once
+WARPGROUP = 4  # warps that execute one warpgroup instruction
+PANEL_BYTES = 128  # all banks once; the period of the widest swizzle
+# K of 8 over a thread and its three neighbours, each of which has two consecutive elements.
 PAIRED = Spread(((0, 2), (1, 4)), ((2, 1),))
-RUN = 4  # neighbouring rows and columns of such a thread
-_NOWHERE = (replicated(), replicated())  # what an operand that is in shared memory has of registers
+RUN = 4  # consecutive rows and columns of a thread without matrix instruction
+_NOWHERE = (replicated(), replicated())  # registers of an operand that is in shared memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,16 @@ class Plan:
     a: tuple[Spread, Spread]  # M, K
     b: tuple[Spread, Spread]  # K, N
     c: tuple[Spread, Spread]  # M, N
-    depth: int  # elements along K of one issue
+    depth: int  # K of one issue
     instruction: Instruction | None
-    # M, N and K of an instruction of four warps, which reads shared memory itself; else None.
+    # M, N and K of a warpgroup instruction, which reads shared memory itself; else None.
     warpgroup: tuple[int, int, int] | None = None
-    # M and the blocks of K, and those of N: of the scales, in pairs.
+    # Of the scales of both operands: M and the blocks of K, the blocks of K and N.
     scales: tuple[tuple[Spread, Spread], ...] = ()
-    k_major: bool = False  # whether it reads tiles that are contiguous along K alone
-    overlaps: bool = False  # whether the schedule has it done one iteration later
-    ahead: bool = False  # and the one before it one iteration ahead
-    tensor: bool = False  # whether it is added up in tensor memory
+    k_major: bool = False  # whether it only reads tiles that are contiguous along K
+    overlaps: bool = False  # whether the schedule runs it one iteration later
+    ahead: bool = False  # and the matmul before it one iteration ahead
+    tensor: bool = False  # whether it accumulates in tensor memory
 
 
 def plans(
@@ -56,10 +56,10 @@ def plans(
     table: Sequence[MatrixInstruction],
     decided: Mapping[str, Decided] = NONE,
 ) -> dict[int, Plan]:
-    """A plan for each matmul, by the statement's identity.
+    """A plan for each matmul, by the identity of its statement.
 
-    Where a matmul takes the result of another, each warp has whole rows, so that the result stays
-    in its registers.
+    Where a matmul takes the result of another one, each warp has whole rows, so that the result
+    stays in its registers.
     """
     chained = _chained(facts)
     found = {}
@@ -99,10 +99,10 @@ def _block(one: Matmul, widths: Mapping[str, int], depth: int) -> int:
 
 
 def stage_functions(facts: Facts, planned: Mapping[int, Plan]) -> None:
-    """Lets operands B of tf32 that are functions of loaded variables be computed by the warps that
-    multiply them, from copies of the variables: what is stored for other warps takes a barrier more.
+    """Lets the warps that multiply compute tf32 operands B from copies of loaded variables. Storing
+    the computed operands for other warps would cost another barrier.
 
-    Operands of 16 bits are loaded as matrices, for which they have to be in shared memory.
+    16-bit operands are loaded with ldmatrix instead, for which they have to be in shared memory.
     """
     for load, functions in facts.functions.items():
         operands = [
@@ -117,8 +117,8 @@ def stage_functions(facts: Facts, planned: Mapping[int, Plan]) -> None:
 
 
 def rounded_by_engine(facts: Facts, planned: Mapping[int, Plan], boxed: Collection[Name]) -> None:
-    """Lets the DMA engine round loads of f32 to operands of tf32 while it copies them, where nothing else
-    reads them and instructions take the tile as it lies. boxed: the variables that it loads."""
+    """Lets the TMA round f32 loads to tf32 operands while it copies them, where nothing else reads
+    them and instructions take the tile in its layout. boxed: the variables that it loads."""
     for load, functions in facts.functions.items():
         rounded = all(
             value == of.Compute("round_tf32", (load,), floats=True) for value in functions.values()
@@ -137,8 +137,8 @@ def rounded_by_engine(facts: Facts, planned: Mapping[int, Plan], boxed: Collecti
 
 
 def transposed_operands(facts: Facts, planned: Mapping[int, Plan]) -> frozenset[Name]:
-    """Operands that are loaded for a matmul alone and not contiguous along K, as their instruction reads
-    them: they go through registers, which store them so."""
+    """Operands that are loaded only for a matmul and are not contiguous along K, as their
+    instruction requires. They go through registers, which transpose them."""
     found = set()
     for key, m in facts.matmuls.items():
         for operand in (m.a, m.b):
@@ -150,7 +150,7 @@ def transposed_operands(facts: Facts, planned: Mapping[int, Plan]) -> frozenset[
 
 
 def _in_panels(one: Matmul, row: MatrixInstruction) -> bool:
-    """Whether an instruction reads the operands in panels, which have no batch."""
+    """Whether an instruction reads panelled operands from shared memory, which have no batch."""
     return bool(row.b.shared) and len(one.a.groups) == len(one.b.groups) == 2
 
 
@@ -227,10 +227,11 @@ def _by_warpgroups(
     own_rows: bool,
     own: Decided,
 ) -> Plan | None:
-    """Each warpgroup multiplies its own rows, or columns where there are too few rows.
+    """A plan in which each warpgroup multiplies its own rows, or columns where there are too few
+    rows.
 
-    own_rows: whether warpgroups share no rows where that can be: those of a computed operand A would
-    be computed by each of them.
+    own_rows: avoids sharing rows between warpgroups, since each of them would compute the rows of a
+    computed operand A.
     """
     groups = int(log2(warps // WARPGROUP))
     most_m, most_n = int(log2(rows // row.m)) if rows >= row.m else -1, int(log2(columns // row.n))
@@ -280,25 +281,26 @@ def _by_warpgroups(
 
 
 def _whole_panels(row: MatrixInstruction, columns: int) -> bool:
-    """Whether a group's columns may lie in panels with others: one describes no part of a panel."""
+    """Whether a warpgroup's columns may share panels with others: tensor memory instructions cannot
+    address part of a panel."""
     parts = row.c.tensor and "mn" in row.b.shared
     return not parts or columns * DTYPES[row.b.dtype] % PANEL_BYTES == 0
 
 
 def _widest(row: MatrixInstruction, columns: int) -> int:
-    """The most columns of one issue."""
+    """The largest N of one issue."""
     return max(size for size in row.sizes_n if columns % size == 0)
 
 
 def _read(row: MatrixInstruction, rows: int, columns: int) -> int:
-    """What a warpgroup reads of shared memory for each element along K: both operands of each issue.
-    That limits how fast issues follow each other."""
+    """Elements of shared memory that a warpgroup reads for each element along K: both operands of
+    each issue. This limits the issue rate."""
     n = _widest(row, columns)
     return rows // row.m * (columns // n) * (row.m + n)
 
 
 def _by_threads(rows: int, columns: int, warps: int, warp_bits: int) -> Plan:
-    """Each thread multiplies some neighbouring rows by some neighbouring columns."""
+    """A plan without matrix instruction: each thread multiplies a few consecutive rows by a few consecutive columns."""
     bits = warp_bits + int(log2(warps))
     run_m, run_n = min(RUN, rows), min(RUN, columns)
     along_n = min(
@@ -314,8 +316,8 @@ def _by_threads(rows: int, columns: int, warps: int, warp_bits: int) -> Plan:
 def factored(
     operand: Layout, first: int
 ) -> tuple[tuple[Spread, Spread], tuple[tuple[int, int], ...]]:
-    """An operand of an instruction as distributions of its two axes, and for each of its registers
-    the number of it along each axis.
+    """An operand of an instruction as distributions of its two axes, and the number of each of its
+    registers along each axis.
 
     operand: (thread, register) -> position along the first axis + first * position along the other.
     """
@@ -346,8 +348,9 @@ def _binary(layout: Layout) -> list[int]:
 
 
 def _paired(k: Spread) -> Spread:
-    """K with each thread's two elements as neighbours. The order of K is free where A and B have the
-    same. In this one, results are operands of tf32 as they are, and two elements are loaded at once."""
+    """K with the two elements of each thread adjacent. The order of K is free as long as A and B
+    agree. In this order, results are tf32 operands without a shuffle, and a thread loads two
+    elements at once."""
     return PAIRED if k == Spread(((0, 1), (1, 2)), ((2, 4),)) else k
 
 

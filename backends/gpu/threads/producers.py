@@ -1,15 +1,15 @@
-"""Warp roles: threads that fill stages of shared memory for others, which only compute.
+"""Warp specialization: producer threads fill stages of shared memory, consumer threads only compute.
 
-A pipelined loop whose loads are all boxes of tensors is shared between roles. A producer waits until a
-stage is empty, and has the DMA engine (TMA) fill it. The block's other threads, the consumers, wait until
-it is full, and say when they have read it. Two signals of a ring of stages tell this:
+The roles share a pipelined loop whose loads are all boxes of tensors. A producer waits until a stage is
+empty, and has the TMA fill it. The block's other threads, the consumers, wait until it is full, and release
+it when they have read it. Two signals (mbarriers) of a circular buffer of stages track this:
 
     producer:  await empty[s];  copy boxes, which arrive at full[s];   s = next
     consumer:  await full[s];   multiply;  arrive at empty[s];         s = next
 
-A box that is loaded outside of loops is a ring with one stage. At sizes at which the engine cannot take a
-tensor (rows that are no multiples of 16 bytes), the producers copy as other threads do: the same ring,
-filled by copies through the caches.
+A box that is loaded outside of loops has a circular buffer with one stage. At sizes at which the TMA cannot
+take a tensor (rows that are no multiples of 16 bytes), the producers copy as other threads do, into the same
+circular buffer, through the caches.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ from ir.spec import Apply, Expr, Number, Size
 from machines.gpu.matmuls import AHEAD_STAGES
 
 PRODUCERS = WARPGROUP = 128  # threads: registers move between roles of whole warpgroups
-BOX_REGISTERS, COPY_REGISTERS = 40, 88  # of a producer: to start boxes, or to copy by itself
-MOST_REGISTERS, GRANULE = 240, 8  # of a thread that is given some
+BOX_REGISTERS, COPY_REGISTERS = 40, 88  # of a producer: to issue boxes, or to copy by itself
+MOST_REGISTERS, GRANULE = 240, 8  # most registers of a consumer; step of reallocation
 
 
 class Producers(Boxed):
-    """Lowering with a producer, where there is work for one."""
+    """Lowering with producers, where there are loads for them."""
 
     def __init__(self, registers: int, groups: int, roles: Roles | None, *args: Any):
         super().__init__(*args)
         self.registers = registers  # of one multiprocessor
-        self.groups = groups  # of consumers, with as many threads each
+        self.groups = groups  # of consumers, each with the block's number of compute threads
         self.roles = roles  # as decided
         self.producers = roles.producers if roles else PRODUCERS  # threads
         self.fill_first: list[to.Statement] = []  # of the producers, before the first tile
-        self.fills: list[to.Statement] = []  # the same for each tile, in the loops around
-        self.own_rings: list[Ring] = []  # that they fill: one of each loop
-        self.around: list[_Loop] = []  # around the statement
-        self.closed = 0  # blocks around it that not all tiles run, or that are run once
+        self.fills: list[to.Statement] = []  # the same for each tile, in the enclosing loops
+        self.own_rings: list[Ring] = []  # circular buffers that they fill, one for each loop
+        self.around: list[_Loop] = []  # loops around the statement
+        self.closed = 0  # enclosing blocks that not all tiles execute, or that run once
         before = self.launch.shares.before if self.launch.shares else ()
         self.grid = {s.name for s in (*before, *self.launch.grid) if isinstance(s, of.Assign)}
 
     def producer(self) -> to.Producer | None:
-        """The role of the threads that fill shared memory; None where there is nothing to fill."""
+        """The role of the threads that fill shared memory; None where they have nothing to fill."""
         if not self.fills:
             return None
         grid = self.block(self.launch.grid)
@@ -68,10 +68,9 @@ class Producers(Boxed):
         return to.Producer(self.producers, self._moved(), first, body, self.meets())
 
     def _moved(self) -> tuple[Expr, Expr] | None:
-        """Registers of each producer and of each consumer; None where all keep what they begin with:
-        where that is enough, is too little to give any away, or where consumers share a warpgroup
-        with producers, since all warps of a warpgroup have as many.
-        """
+        """Registers of each producer and of each consumer after reallocation. None where all keep their
+        registers: where these suffice, where they are too few to give any away, or where consumers and
+        producers share a warpgroup, whose warps all have the same number."""
         consumers = self.threads * self.groups
         begins_with = self.registers // (consumers + self.producers)
         decided = self.roles.registers if self.roles else 0
@@ -94,7 +93,7 @@ class Producers(Boxed):
         return given, boxes if boxes == copies else of.Compute("where", (BOXES, boxes, copies))
 
     def require_all(self) -> None:
-        """BackendError where something that the schedule says is not there."""
+        """Raises BackendError where a decision of the schedule could not be realised."""
         super().require_all()
         if self.roles and not self.fills:
             raise BackendError("emit", "there are no producers: no load in bulk is given to them")
@@ -103,7 +102,7 @@ class Producers(Boxed):
             raise BackendError("emit", f"{what}, or no warpgroup multiplies it")
 
     def before(self, statements: Iterable[of.Statement]) -> tuple[to.Statement, ...]:
-        """The statements of what is done before the first tile, which is no producer's work."""
+        """The statements before the first tile, in which producers have no part."""
         self.closed += 1
         self.nesting += 1
         found = super().before(statements)
@@ -112,24 +111,24 @@ class Producers(Boxed):
         return found
 
     def free_region(self) -> str:
-        """Shared memory for a tile that is stored. Producers fill the rings of blocks that walk
-        through tiles while others still store."""
+        """The shared memory region for a tile that is stored. It is no pipeline's region in persistent
+        blocks, where producers fill stages while others still store."""
         return EXCHANGE if self.fills and self.launch.resident else super().free_region()
 
     # -- what is shared out -------------------------------------------------------------------
 
     def statement(self, s: of.Statement) -> None:
-        """Adds what one statement of the tile program becomes."""
+        """Appends the statements for one statement of the tile program."""
         if isinstance(s, of.Load) and not self.nesting and s.name not in self.depths:
             if not self.closed and self._shareable((), [s]):
                 self._alone(s)
-        guarded = isinstance(s, of.Guard)  # its loops and loads are there for some tiles alone
+        guarded = isinstance(s, of.Guard)  # only some tiles execute its loops and loads
         self.closed += guarded
         super().statement(s)
         self.closed -= guarded
 
     def loop(self, s: of.Loop) -> None:
-        """A loop; a producer goes through it too, where it has something to fill in it."""
+        """A loop; producers execute it too, where they have something to fill in it."""
         outer, self.fills = self.fills, []
         self.around.append(_Loop(s))
         super().loop(s)
@@ -145,13 +144,13 @@ class Producers(Boxed):
         return to.Loop(self.variable(s.name), low, high, s.tile, body)
 
     def shared_out(self, s: of.Loop, ahead: list[of.Load], flies: Name | None) -> bool:
-        """Gives a loop's copies to the producers, where they are boxes that need nothing but the
-        numbers of the grid and of the loop."""
+        """Gives a loop's copies to the producers, where they are boxes that depend only on variables of the
+        grid and of loops."""
         small = [x for x in ahead if not self.copied(x, COPY_BYTES * self.threads)]
         boxed = [x for x in ahead if x not in small or x.name in self.boxes.loads]
         if self.closed or not self._shareable(s.body, boxed):
             return False
-        if len(boxed) < len(ahead):  # consumers load the others, and so wait in each iteration
+        if len(boxed) < len(ahead):  # consumers load the others, so they wait in each iteration
             ahead, flies = boxed, None
         else:
             flies = self.flies(s, ahead, joint=True)
@@ -162,7 +161,7 @@ class Producers(Boxed):
         return True
 
     def _shareable(self, body: Iterable[of.Statement], ahead: list[of.Load]) -> bool:
-        """Whether all loads are boxes that need no numbers but those of the grid and of loops."""
+        """Whether all loads are boxes that depend only on variables of the grid and of loops."""
         known = {*self.grid, Name("tile")}
         for one in self.around:
             if not all(_known(e, known) for e in (one.loop.low, one.loop.high)):
@@ -173,7 +172,7 @@ class Producers(Boxed):
         )
 
     def _read(self, body: tuple[of.Statement, ...], ahead: list[of.Load]) -> Iterator[Expr]:
-        """The expressions that copies need."""
+        """The expressions on which copies depend."""
         indices = {i for x in ahead for i in self.facts.indices(x.name)}
         moving = {x.name.stem for x in body if isinstance(x, of.Positions)}
         headers = [h for i in indices - moving for h in self.headers.get(i, ())]
@@ -191,7 +190,7 @@ class Producers(Boxed):
             yield from (x.place, *self.boxes.loads[x.name].at)
 
     def _apart(self, body: Iterable[of.Statement]) -> set[Name]:
-        """The numbers that are others in each block of a cluster."""
+        """The variables that differ between the blocks of a cluster."""
         found = {Name("origin", self.launch.cluster[0].stem)} if self.launch.cluster else set()
         for x in (*(x for one in self.around for x in one.loop.body), *body):
             if isinstance(x, of.Assign | of.StepOrigin):
@@ -200,8 +199,8 @@ class Producers(Boxed):
         return found
 
     def _in_cluster(self, warps: Expr) -> Expr:
-        """The arrivals of some warps of each block of a cluster. Blocks are clusters where these are
-        whole and the engine copies; else each is one of its own."""
+        """The number of arrivals of some warps of each block of a cluster. Blocks form clusters where the
+        grid has whole ones and the TMA copies; otherwise each block counts alone."""
         assert self.launch.cluster is not None, "else nothing is shared"
         name, size, tiles = self.launch.cluster
         whole = to.All((of.Even(tiles, Number(size)), BOXES))
@@ -209,16 +208,16 @@ class Producers(Boxed):
         return Apply("mul", (warps, name))
 
     def meets(self) -> tuple[to.Statement, ...]:
-        """Where blocks of a cluster wait for each other: before the first reaches into another's shared
-        memory, and until none does any more."""
+        """The cluster barriers: before the first block accesses another block's shared memory, and until no
+        block does any more."""
         shared = self.launch.cluster is not None and self.launch.cluster[0] in self.constants
         return (to.ClusterBarrier(),) if shared else ()
 
     def _ring(
         self, stem: str, body: Iterable[of.Statement], ahead: list[of.Load], stages: int
     ) -> Ring:
-        """A ring of stages for some loads, with its signals. Loops that load the same tensor fill the
-        same tile, so they go on in one ring: no stage is filled before it was read."""
+        """A circular buffer of stages for some loads, with its signals. Loops that load the same tensor fill
+        the same tile, so they share one circular buffer: no stage is overwritten before it was read."""
         divided = tuple(self.divided(x, self._apart(body)) for x in ahead)
         self.share(ahead)
         tiles = tuple(self.boxed(x, stages, d) for x, d in zip(ahead, divided, strict=True))
@@ -236,15 +235,16 @@ class Producers(Boxed):
         self.signals.append(Signal(ring.full, stages, copying, ring.tiles))
         self.signals.append(Signal(ring.empty, stages, warps, ring.tiles))
         self.first += ring.begun("read", parity=0)
-        # The phase before the first one counts as over: all stages are empty.
+        # The phase before the first one counts as complete: all stages are empty.
         self.fill_first += ring.begun("write", parity=1)
         for s in (*ring.begun("read", 0), *ring.begun("write", 0)):
             self.fragment(s.name, "i32")
         return ring
 
     def _went_on(self, others: list[Ring], ring: Ring) -> Ring:
-        """The ring of other loops, which a loop goes on with; BackendError where it cannot."""
-        # What is no loop gives its stage back at the end of the tile: a second one would never begin.
+        """The circular buffer of earlier loops, which this loop continues. Raises BackendError where it cannot."""
+        # A load outside of loops releases its stage only at the end of the tile: a second one would wait
+        # forever.
         if (
             len({one.number for one in others}) > 1
             or others[0].loop != ring.loop
@@ -269,7 +269,7 @@ class Producers(Boxed):
     def _filled(
         self, ring: Ring, body: tuple[of.Statement, ...], ahead: list[of.Load]
     ) -> tuple[to.Statement, ...]:
-        """What fills one stage."""
+        """The statements that fill one stage."""
         stage = ring.stage("write")
         self.copying_bits, before = self.producers.bit_length() - 1, self.copying_bits
         found = self.copies_of(*self.by_threads(body, ahead), stage, ring.stages)
@@ -311,7 +311,7 @@ class Producers(Boxed):
         ring = self._ring(s.name.stem, (), [s], 1)
         self.fills += self._filled(ring, (s,), [s])
         self.put(to.Await(ring.full, ring.stage("read"), ring.parity("read")))
-        # Whether threads load from it is not known yet; where none does, the fence costs little.
+        # Whether threads load from it is not known yet; a superfluous fence costs little.
         self.last += [to.Fence(), ring.freed(ring.stage("read")), *ring.next("read")]
 
     def _consume(self, s: of.Loop, ring: Ring, ahead: list[of.Load], flies: Name | None) -> None:
@@ -321,8 +321,8 @@ class Producers(Boxed):
         some = s.certain or low == Number(0) and _positive(high)  # it certainly has an iteration
         self.stages |= {x.name: stage for x in ahead}
         consumed = self.block(s.body)
-        # A load to registers may be in flight when its thread arrives (ptxas lets nothing wait between
-        # them), and the engine may overwrite what it has not read.
+        # A load to registers may be in flight when its thread arrives, since ptxas does not wait for it, and
+        # the TMA could overwrite data that was not read yet.
         loads = any(
             isinstance(x, to.SharedLoad) and _in(x.tile, ring.tiles)
             for x in to.statements(consumed)
@@ -344,8 +344,8 @@ class Producers(Boxed):
         if any(x.a in self.fragments for x in multiplies):  # the next load would overwrite it
             flies = None
         regroups = [x for x in consumed if isinstance(x, to.Regroup)] if flies else []
-        if flies:  # the matmul of the iteration before is over, so its stage is free
-            # Regroups are done before and after the loop: once.
+        if flies:  # the matmul of the iteration before is complete, so its stage is free
+            # Registers are regrouped once, before and after the loop.
             consumed = in_flight(tuple(x for x in consumed if x not in regroups))
             flies = next(x.to for x in consumed if isinstance(x, to.WarpgroupMultiply))
             free = (to.Guard(of.Compute("gt", (to.Element(name), low)), over),)
@@ -368,8 +368,8 @@ class Producers(Boxed):
     def _overlapped(
         self, s: of.Loop, ring: Ring, parts: Overlap, certain: bool, over: to.Block
     ) -> None:
-        """The consumers' side of a loop whose last matmul is done one iteration later. over: what gives
-        back the stage of the iteration before."""
+        """The consumers' side of a loop whose last matmul runs one iteration later. over: statements that
+        release the stage of the iteration before."""
         if ring.stages < 2:
             raise BackendError("emit", "a matmul one iteration later needs two stages in flight")
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
@@ -388,7 +388,7 @@ class Producers(Boxed):
             self.put(x)
 
     def _sooner(self, s: of.Loop, ring: Ring, parts: Ahead, certain: bool, over: to.Block) -> None:
-        """The consumers' side of a loop whose first matmul is done one iteration ahead. over: as above."""
+        """The consumers' side of a loop whose first matmul runs one iteration ahead. over: as above."""
         if ring.stages < AHEAD_STAGES:
             what = f"a matmul one iteration ahead needs {AHEAD_STAGES} stages"
             raise BackendError("emit", f"{what}; there are {ring.stages}")
@@ -417,9 +417,9 @@ class Producers(Boxed):
     def _late(
         self, block: tuple[to.Statement, ...], ring: Ring, certain: bool
     ) -> tuple[int, int] | None:
-        """The places of what writes the operand of a loop's matmul to registers, and of the matmul, if
-        that may be in flight until the operand is written again: nothing else touches its result, and
-        the other operand is in the ring. None: there is no such matmul."""
+        """The positions of the statement that writes the register operand of a loop's matmul, and of the
+        matmul, if it may be in flight until that operand is written again: nothing else accesses its result,
+        and the other operand is in the circular buffer. None: there is no such matmul."""
         every = list(to.statements(block))
         found = [n for n, s in enumerate(block) if isinstance(s, to.WarpgroupMultiply)]
         if (
@@ -445,20 +445,20 @@ class _Loop:
 
     def __init__(self, loop: of.Loop):
         self.loop = loop
-        self.filled = False  # whether producers were given its copies
-        self.own = {loop.name}  # the numbers that it has of itself
+        self.filled = False  # whether its copies were given to producers
+        self.own = {loop.name}  # the variables that it defines
         for x in loop.body:
             if isinstance(x, of.StepOrigin) or isinstance(x, of.Assign) and x.name.sort == "origin":
                 self.own.add(x.name)
 
 
 def _in(tile: Name, tiles: Iterable[Name]) -> bool:
-    """Whether a tile, or a view of the same memory, is one of some."""
+    """Whether a tile, or a view of the same memory, is among these."""
     return any((tile.stem, tile.copy) == (one.stem, one.copy) for one in tiles)
 
 
 def _positive(count: Expr) -> bool:
-    """Whether a number is not 0 at any sizes, none of which is 0."""
+    """Whether a number is positive at all positive sizes."""
     match count:
         case Number(value):
             return value > 0
@@ -470,6 +470,6 @@ def _positive(count: Expr) -> bool:
 
 
 def _known(expr: Expr, names: set[Name]) -> bool:
-    """Whether an expression has no variables but some, beside positions and constants."""
+    """Whether an expression has no variables except these, positions and constants."""
     own = ("origin", "low", "high", "step", "tiles", *FRAGMENTS)
     return all(n in names or n.sort not in own for n in origins(expr))

@@ -1,4 +1,4 @@
-"""Matmuls: operands from shared memory or registers, a loop over K, and the result to its owner."""
+"""Lowers matmuls: operands from shared memory or registers, a loop over K, and the result."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ from backends.gpu.values import product, typed
 from ir.nest.nest import Rows
 from ir.spec import DTYPES, Apply, Expr, Number
 
-UNROLLED = 8  # issues along K up to which the loop over them is unrolled
-ROW_BYTES = 16  # that rows without swizzle are padded by, so that columns lie in unlike banks
-MATRIX_WARP_BITS = (
-    5  # of a warp that loads 8 x 8 matrices; a wavefront of 64 has no such instruction
-)
+UNROLLED = 8  # issues along K up to which the loop is unrolled
+ROW_BYTES = 16  # padding of rows without swizzle, which avoids bank conflicts along columns
+MATRIX_WARP_BITS = 5  # of a warp with ldmatrix; a wavefront of 64 has no such instruction
 
 
 class Matmuls(Lowering):
@@ -45,17 +43,18 @@ class Matmuls(Lowering):
     ):
         super().__init__(launch, facts, owners, tiles, sizes)
         self.plans = plans
-        self.anchored = anchored  # the matmuls whose results have the distribution of their plan
-        self.stages: dict[Name, Expr] = {}  # of staged variables, the stage that is read
+        self.anchored = anchored  # matmuls whose results have the distribution of their plan
+        self.stages: dict[Name, Expr] = {}  # the stage from which each staged variable is read
         self.depths: dict[Name, int] = {}  # stages of pipelined variables
         self.loops = 0
-        self.later: set[Name] = set()  # results that are still to be multiplied one iteration later
+        # Results of matmuls that are still to be moved one iteration later
+        self.later: set[Name] = set()
         self.sooner: set[Name] = (
             set()
-        )  # of these, those before which another is multiplied one ahead
+        )  # of these, those whose preceding matmul is to run one iteration ahead
 
     def statement(self, s: of.Statement) -> None:
-        """Adds what one statement of the tile program becomes."""
+        """Appends the statements for one statement of the tile program."""
         if isinstance(s, of.Assign) and s.name in self.facts.at_use:
             return
         if isinstance(s, of.Assign) and (matmul := self.facts.matmuls.get(id(s))):
@@ -64,7 +63,7 @@ class Matmuls(Lowering):
             super().statement(s)
 
     def matmul(self, m: Matmul, plan: Plan, anchored: bool) -> None:
-        """A matmul, onto what its variable holds or alone."""
+        """A matmul, with or without accumulation onto its variable."""
         held = self.variable(m.name)
         batch = tuple(self.axis(i, replicated()) for i in m.batch)
         axes = (*batch, self.joined(m.m, plan.c[0]), self.joined(m.n, plan.c[1]))
@@ -137,7 +136,7 @@ class Matmuls(Lowering):
     def part(
         self, operand: Operand, tile: Name, axes: tuple[to.Axis, ...], step: Name, plan: Plan
     ) -> Name:
-        """The part of an operand that the issue at a step takes, from its tile."""
+        """The part of an operand for one issue, loaded from its tile."""
         inner = _name(operand.k)
         name, by = (
             self.temporary(self.shared[tile].dtype, axes),
@@ -150,7 +149,7 @@ class Matmuls(Lowering):
     def scales(
         self, m: Matmul, plan: Plan, batch: tuple[to.Axis, ...], step: Name
     ) -> tuple[Name, ...]:
-        """The scales of one issue, of both operands."""
+        """The scales of both operands for one issue."""
         found = []
         for operand, spreads in zip(m.scales, plan.scales):
             tile, k = self.operand(operand, plan, ""), _name(operand.k)
@@ -168,7 +167,7 @@ class Matmuls(Lowering):
         return tuple(found)
 
     def fly(self, to_name: Name) -> None:
-        """Lets the matmuls just before one that are added onto the same result be in flight with it."""
+        """Lets directly preceding matmuls onto the same result stay in flight with it."""
         row = 0
         while row < len(self.found) and _adds_to(self.found[-1 - row], to_name):
             row += 1
@@ -177,7 +176,7 @@ class Matmuls(Lowering):
             self.found[number - row] = replace(s, pending=number + 1)  # type: ignore[call-arg]
 
     def applied(self, function: tuple[Name, Expr], held: Name, dtype: str) -> Name:
-        """A function of a loaded variable, of a fragment that holds a part of it."""
+        """A function of a loaded variable, applied to a fragment with a part of it."""
         axes = self.fragments[held].axes
         element = to.Element(held, tuple(a.index for a in axes))
         name = self.temporary(dtype, axes)
@@ -190,18 +189,18 @@ class Matmuls(Lowering):
         return name
 
     def fetch(self, s: to.SharedLoad) -> None:
-        """Loads the part of an operand that one issue takes."""
+        """Loads the part of an operand for one issue."""
         self.put(s)
 
     # -- operands -----------------------------------------------------------------------------
 
     def source(self, operand: Operand) -> Name | None:
-        """The variable that an operand is, or is computed from where it is multiplied."""
+        """The variable that an operand is, or from which the matmul computes it."""
         name = bare(operand)
         return self.facts.at_use[name][0] if name in self.facts.at_use else name
 
     def in_registers(self, operand: Operand, plan: Plan) -> Name | None:
-        """The fragment of operand A where threads hold it as the instruction takes it, else None."""
+        """The fragment of operand A where threads hold it in the instruction's layout, else None."""
         if plan.instruction is None or not plan.instruction.a or len(operand.groups) > 2:
             return None
         if self.source(operand) in self.facts.staged or any(len(g) > 1 for g in operand.groups):
@@ -216,7 +215,7 @@ class Matmuls(Lowering):
         return self.in_order(self.computed(operand), operand)
 
     def in_order(self, name: Name, operand: Operand) -> Name:
-        """A fragment with the axes of an operand's groups in their order: the same registers."""
+        """A fragment with its axes in the order of an operand's groups, in the same registers."""
         axes, wanted = self.fragments[name].axes, [i for g in operand.groups for i in g]
         order = tuple(sorted(axes, key=lambda a: wanted.index(a.index)))
         if order == axes:
@@ -226,7 +225,7 @@ class Matmuls(Lowering):
         return made
 
     def computed(self, operand: Operand) -> Name:
-        """A fragment of an operand that is not loaded for it alone."""
+        """A fragment of an operand that is not loaded only for it."""
         if (name := bare(operand)) is not None:
             return self.variable(name)
         axes = self.axes(operand.value, {})
@@ -235,13 +234,13 @@ class Matmuls(Lowering):
         return name
 
     def operand(self, operand: Operand, plan: Plan, along: str) -> Name:
-        """The tile of shared memory of an operand, with an axis for each of its groups. along: the
-        axis that a computed one is contiguous along; empty: that of its fragment."""
+        """The shared memory tile of an operand, with an axis for each of its groups. along: the
+        contiguous axis of a computed operand; empty: that of its fragment."""
         name = self.source(operand)
         if name is None or name not in self.facts.staged:
             held = self.computed(operand)
             own = Name("shared", held.stem, copy=held.copy)
-            if held in self.depths:  # the tile of this name is that of its copies
+            if held in self.depths:  # its name is taken by the tile of its copies
                 own = replace(own, dim=1)
             tile = self.tile(own, held, operand, plan, along)
             if not self.stands(tile, held):
@@ -252,7 +251,7 @@ class Matmuls(Lowering):
         return self.view(tile, operand)
 
     def stands(self, tile: Name, held: Name) -> bool:
-        """Whether a tile has what a fragment holds, stored in this block for another matmul."""
+        """Whether a tile still holds what this block stored from a fragment for another matmul."""
         for s in reversed(self.found):
             match s:
                 case to.SharedStore(name, source) if name == tile:
@@ -277,7 +276,7 @@ class Matmuls(Lowering):
         along: str = "",
         stages: int = 1,
     ) -> Name:
-        """A tile of shared memory for an operand, contiguous along an axis: that of its fragment."""
+        """A shared memory tile for an operand. along: its contiguous axis; empty: that of its fragment."""
         if name in self.shared:
             return name
         axes = self.facts.indices(held) if held in self.typing.known else ()
@@ -306,11 +305,11 @@ class Matmuls(Lowering):
         return name
 
     def rows_of(self, held: Name) -> Rows | None:
-        """How the schedule lays out the tile of a loaded variable; None where it does not."""
+        """The schedule's swizzle or padding for the tile of a loaded variable; None where it decides none."""
         return self.facts.rows.get(held.stem) if held in self.facts.loads else None
 
     def panel_of(self, held: Name | None, row: tuple[str, ...], dtype: str) -> int:
-        """Elements of a panel of a tile with some axes as rows. held: the variable in it."""
+        """Elements of a panel of a tile whose rows have these axes. held: the variable in it."""
         decided = self.rows_of(held) if held is not None else None
         whole = prod(self.owners.widths[i] for i in row) * DTYPES[dtype]
         if decided is not None and decided.panel > whole:
@@ -331,14 +330,15 @@ class Matmuls(Lowering):
         return replace(tile, padding=0, panel=panel, swizzle=swizzle_of(panel, size, part))
 
     def view(self, tile: Name, operand: Operand) -> Name:
-        """The same memory with the axes of each group as one."""
+        """A view of the same memory with the axes of each group as one."""
         if all(len(g) == 1 for g in operand.groups):
             return tile
         held = self.shared[tile]
         groups = sorted((g for g in operand.groups if g), key=lambda g: held.axes.index(g[0]))
         name = replace(tile, dim=0)
         own = dict(zip(held.axes, held.extents, strict=True))
-        wider = any(own[i] != self.width(i) for i in held.axes)  # it has the rows of others too
+        # It also has the rows of other tiles
+        wider = any(own[i] != self.width(i) for i in held.axes)
         extents = tuple(
             Number(prod(int(own[i].value) for i in g)) if wider else self.extent(g)  # type: ignore[attr-defined]
             for g in groups
@@ -348,8 +348,8 @@ class Matmuls(Lowering):
         return name
 
     def by(self, tile: Name, operand: Operand, inner: str, plan: Plan) -> str:
-        """The instruction that loads a fragment from a tile: one of matrices, whose rows are contiguous
-        along an axis of the matmul; a batch is none."""
+        """The instruction that loads a fragment from a tile: ldmatrix for tiles that are contiguous
+        along an axis of the matmul, except a batch axis."""
         held = self.shared[tile]
         rows = map(_name, operand.groups[-2:])
         if plan.instruction is None or DTYPES[held.dtype] != 2 or held.axes[-1] not in rows:
@@ -373,12 +373,12 @@ class Matmuls(Lowering):
         return product(parts)
 
     def regroup(self, source: Name, name: Name, m: Matmul, gather: bool) -> None:
-        """Registers of a result under the axes of its variable, or the other way round."""
+        """Regroups the registers of a result under the axes of its variable, or the other way round."""
         groups = tuple((_name(g), g) for g in (m.m, m.n) if len(g) > 1)
         self.put(to.Regroup(name, source, groups, split=not gather))
 
     def convert(self, source: Name, name: Name, groups: tuple[tuple[str, ...], ...]) -> None:
-        """A fragment in another distribution, through shared memory."""
+        """Converts a fragment to another distribution through shared memory."""
         given, wanted = self.fragments[source], self.fragments[name]
         axes, region = {a.index: a for a in wanted.axes}, f"converted_{name.copy}"
         own = Name("shared", "converted", copy=name.copy)
@@ -398,20 +398,21 @@ def _name(group: tuple[str, ...]) -> str:
 
 
 def swizzle_of(panel: int, element_bytes: int, part: int = 16) -> Swizzle | None:
-    """What exchanges the parts of a panel's rows, so that the same part of 8 rows lies in unlike banks.
-    part: bytes of one; 32, of 4 rows, where each of 4 threads reads two elements of a row."""
+    """The swizzle that permutes the parts of a panel's rows, so that the same part of 8 rows is in
+    different banks. part: bytes of one; 32, for 4 rows, where each of 4 threads reads two elements
+    of a row."""
     bits, base = (panel * element_bytes // part).bit_length() - 1, part.bit_length() - 1
     return Swizzle(bits, base, 7 - base).of_elements(element_bytes) if bits > 0 else None
 
 
 def order_of(operand: Operand, along: str) -> tuple[str, ...]:
-    """The axes of an operand's tile: groups stay together, the one that is contiguous comes last."""
+    """The axes of an operand's tile: groups stay together, and the contiguous one comes last."""
     groups = sorted(operand.groups, key=lambda g: along in g)
     return tuple(i for g in groups for i in g)
 
 
 def _whole(axis: to.Axis, width: int) -> tuple[Layout, tuple[tuple[int, int], ...]]:
-    """What an axis does, whatever it repeats."""
+    """The thread layout of an axis and its register modes, with repetitions as a mode."""
     modes = axis.register.flat if axis.register.size > 1 else ()
     repeats = -(-width // axis.span)
     whole = (*modes, (repeats, axis.span)) if repeats > 1 else modes

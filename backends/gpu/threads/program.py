@@ -1,4 +1,4 @@
-"""The thread program of a loop nest."""
+"""Lowers a loop nest to a thread program."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ WORD = 4  # bytes of a register
 def thread_program(
     nest: LoopNest, machine: Machine, rules: Rules, instructions: Sequence[MatrixInstruction]
 ) -> to.ThreadProgram:
-    """What each thread does, on a machine with a table of matrix instructions.
+    """The thread program of a nest, on a machine with a table of matrix instructions.
 
-    Distributions are chosen for the sizes that the nest is tuned for; the program computes others.
+    Distributions are chosen for the sizes for which the nest is tuned; the program is valid at
+    other sizes.
     """
     program = tile_program(nest, machine, rules)
     sizes = bind(nest.spec, dict(nest.sizes)) | dict(nest.spec.attributes)
@@ -137,7 +138,7 @@ def _launch(
 def _prefer(
     owners: Owners, known: Facts, planned: Mapping[int, Plan], anchored: frozenset[int]
 ) -> None:
-    """Lets operands have the distributions that their matmuls take them in."""
+    """Lets operands have the distributions in which their matmuls take them."""
     for key, matmul in known.matmuls.items():
         if key in anchored and (made := planned[key].instruction) is not None and made.a:
             owners.prefer(matmul.a, planned[key].a)
@@ -148,14 +149,14 @@ def _prefer(
 def _alone(
     table: Sequence[MatrixInstruction], launch: of.Launch, source: nests.Launch
 ) -> Sequence[MatrixInstruction]:
-    """The instructions that a launch may have. A block waits for tensor memory until others have given
-    theirs back, so those of a launch that wait for each other have none, nor groups that take turns."""
+    """The instructions that a launch may use. A block waits for tensor memory until others release
+    theirs. So launches whose blocks wait for each other cannot use it, nor ping-pong."""
     waits = launch.shares is not None or bool(launch.steps) or source.pingpong
     return [i for i in table if not i.c.tensor] if waits else table
 
 
 def _held(lowering: Staging) -> None:
-    """Notes the positions of all that is held in registers."""
+    """Records the positions of all fragments."""
     for name in lowering.typing.known:
         if name.sort in FRAGMENTS and name not in lowering.facts.staged:
             for axis in lowering.axes_of(name):
@@ -171,14 +172,15 @@ def _at(launch: of.Launch, sizes: Mapping[str, float]) -> dict[str, int]:
 def _ordered(
     launch: of.Launch, lowering: Staging, once: to.Block, body: to.Block
 ) -> tuple[to.Block, ...]:
-    """What is done once and for each tile, with barriers, and without what nothing reads."""
+    """The statements before the first tile and of each tile, with barriers, and without unused ones."""
     lowering.shared = lowering.placed(once, body)
     barriers = Barriers(lowering.shared)
     once = barriers.block(once)
-    if launch.resident or launch.steps:  # the end of one tile meets the beginning of the next
+    # The end of one tile conflicts with the beginning of the next
+    if launch.resident or launch.steps:
         barriers.block(body)
     body = barriers.block(body)
-    # What reads shared memory past the registers
+    # Statements that read shared memory through the async proxy
     past = (to.WarpgroupMultiply, to.TensorMultiply, to.BoxStore)
     if any(isinstance(s, past) for s in to.statements((*once, *body))):
         once, body = for_proxy(once), for_proxy(body)
@@ -187,8 +189,8 @@ def _ordered(
 
 
 def _registers(launch: of.Launch, roles: nests.Roles | None, machine: Machine, groups: int) -> int:
-    """What the roles of a block may share: the registers of a multiprocessor, or as many as its
-    threads begin with where these are limited."""
+    """The registers that the roles of a block may share: those of a multiprocessor, or those with
+    which its threads start where they are limited."""
     space = machine.spaces.get("register")
     whole = space.bytes // WORD if space is not None else 0
     producers = roles.producers if roles else PRODUCERS
@@ -197,7 +199,7 @@ def _registers(launch: of.Launch, roles: nests.Roles | None, machine: Machine, g
 
 
 def _pruned(*blocks: tuple[to.Statement, ...]) -> tuple[tuple[to.Statement, ...], ...]:
-    """Blocks, which are run one after the other, without what nothing in them reads."""
+    """Consecutive blocks without statements whose results nothing in them reads."""
     while True:
         read = reads(s for block in blocks for s in block)
         kept = tuple(pruned(block, read) for block in blocks)
@@ -214,7 +216,7 @@ def _made(
     producer: to.Producer | None,
     fixed: Mapping[str, int],
 ) -> to.Launch:
-    """The launch with what its statements use."""
+    """The launch with everything that its statements use."""
     widths = _widths(launch, lowering) | {i: Number(width) for i, width in fixed.items()}
     once, body = blocks
     every = (*once, *body, *(producer.once + producer.body if producer else ()))
@@ -267,7 +269,7 @@ def _made(
 
 
 def _shares(launch: of.Launch, lowering: Staging) -> of.Shares | None:
-    """How blocks share the iterations of a loop."""
+    """How blocks share the iterations of a loop (stream-K)."""
     if launch.shares is None:
         return None
     counter = lowering.place(launch.shares.counter, {})
@@ -276,14 +278,14 @@ def _shares(launch: of.Launch, lowering: Staging) -> of.Shares | None:
 
 
 def _fixed(launch: of.Launch, known: Facts) -> tuple[str, ...]:
-    """The indices whose width is that at the tuned sizes. Where several axes are one axis of a
-    matmul, the strides of the outer ones in it are the widths of the inner ones."""
+    """The indices that keep their width of the tuned sizes. Where several axes form one axis of a
+    matmul, the widths of the inner ones are the strides of the outer ones."""
     inner = {i for m in known.matmuls.values() for g in (m.m, m.n, m.k) for i in g[1:]}
     return tuple(i for i, width in launch.widths if i in inner and not isinstance(width, Number))
 
 
 def _widths(launch: of.Launch, lowering: Staging) -> dict[str, Expr]:
-    """What each width is that only the launcher knows: a whole number of every distribution."""
+    """Widths that only the launcher knows: a multiple of every distribution's span."""
     found: dict[str, Expr] = {}
     axes = [a for f in lowering.fragments.values() for a in f.axes]
     axes += [a for held in lowering.distributions.values() for a in held]
@@ -298,7 +300,7 @@ def _widths(launch: of.Launch, lowering: Staging) -> dict[str, Expr]:
 
 
 def _wider(expr: Expr, width: Expr | None) -> Expr:
-    """A constant of an index with its width."""
+    """A launch constant of an index with its width."""
     if width is None:
         return expr
     return rewritten(expr, lambda e: width if isinstance(e, of.BlockWidth) else None)

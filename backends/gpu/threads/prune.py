@@ -1,4 +1,4 @@
-"""Pruning: statements whose fragments nothing reads are dropped."""
+"""Pruning: removes statements whose results nothing reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from backends.gpu.threads import thread as to
 from backends.gpu.tile import Name
 
 _MADE = (to.Each, to.Positions, to.Load, to.Reduce, to.Scan, to.SharedLoad, to.Regroup, to.Part)
-_UPDATED = (to.Each, to.Reduce, to.Scan)  # a value of their own that they read is none that is read
+_UPDATED = (to.Each, to.Reduce, to.Scan)  # their reads of their own value do not count
 _OPERANDS = (
     "a",
     "b",
@@ -20,12 +20,13 @@ _OPERANDS = (
     "before",
     "after",
     "totals",
-)  # fields with the names of what is read
-_READ = (to.SharedStore, to.WarpgroupWait, to.Loop)  # whose name is that of a fragment they read
+)  # fields with the names of operands
+_READ = (to.SharedStore, to.WarpgroupWait, to.Loop)  # which read the fragment that they name
 
 
 def pruned(block: to.Block, read: frozenset[Name]) -> to.Block:
-    """A block without what makes fragments that nothing reads. read: by `reads` of the launch."""
+    """The block without statements whose fragments nothing reads. read: the fragments that the
+    launch reads, by `reads`."""
     made = (*_MADE, to.Shuffle, to.ScanAfter)
     return tuple(
         to.changed_inside(s, lambda block: pruned(block, read))
@@ -35,9 +36,9 @@ def pruned(block: to.Block, read: frozenset[Name]) -> to.Block:
 
 
 def reads(block: Iterable[to.Statement]) -> frozenset[Name]:
-    """The fragments that statements read, but for a fragment's own update."""
+    """The fragments that statements read, not counting a fragment's own update."""
     found: set[Name] = set()
-    for s in to.statements(tuple(block)):  # which gives those inside it by themselves
+    for s in to.statements(tuple(block)):  # which yields nested statements separately
         own = [f.name for f in fields(s) if f.name not in ("body", "others")]
         names = {
             e.name

@@ -1,14 +1,14 @@
-"""Staging for machines whose copies go through registers: loads run ahead of the stores to shared
-memory.
+"""Staging for machines whose copies go through registers: loads are issued ahead of the stores to
+shared memory.
 
-A loop with S stages has S - 1 buffers in shared memory, and one tile on its way in registers. Each
-iteration stores the tile that the iteration before has loaded, starts the loads of the next one, and
+A loop with S stages has S - 1 buffers in shared memory, and one tile in flight in registers. Each
+iteration stores the tile that the iteration before loaded, issues the loads of the next one, and
 multiplies while these are in flight.
 
-Where a schedule has all loads of a loop copied past the registers (`copy(x, by=lds)`), the loop has S
-buffers and waits for its copies as on other machines. A warp fills memory without gaps there, in the
-order of its threads, so tiles lie in panels of 16 bytes: the same part of neighbouring rows lies in
-neighbouring banks, without a swizzle.
+A schedule may copy all loads of a loop directly to shared memory (`copy(x, by=lds)`). The loop then
+has S buffers and waits for its copies as on other machines. A wavefront fills memory contiguously
+in the order of its threads, so tiles are in panels of 16 bytes: the same part of neighbouring rows
+is in neighbouring banks, without a swizzle.
 """
 
 from __future__ import annotations
@@ -32,47 +32,47 @@ from ir.nest.bulk import DIRECT_PANEL
 from ir.spec import DTYPES, Apply, Expr, Number
 
 RUN = 4  # elements along K that a thread stores at once where it transposes a tile
-DIRECT_BYTES = 8  # of a run that is stored without the help of shared memory
+DIRECT_BYTES = 8  # bytes of a run that is stored without staging in shared memory
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A tile on its way to shared memory."""
+    """A tile in flight to shared memory."""
 
     tile: to.Shared
-    loaded: Name  # the fragment that it is loaded to
+    loaded: Name  # the fragment into which it is loaded
     stored: Name  # the same registers in the order of the tile's axes
 
 
 class RegisterStaging(Staging):
-    """Lowering where no copy passes the registers."""
+    """Lowering for copies through registers."""
 
     def __init__(self, thread_bytes: int, *args: Any):
         super().__init__(*args)
-        self.thread_bytes = thread_bytes  # that a thread copies at once past the registers
-        self.held: list[_Held] = []  # what a loop's iteration loads for a later one
-        self.depth_of = {  # of staged variables, the axes along which their matmul sums
+        self.thread_bytes = thread_bytes  # of one direct copy by a thread
+        self.held: list[_Held] = []  # tiles that an iteration loads for a later one
+        self.depth_of = {  # K of the matmul of each staged variable
             self.source(o): m.k for m in self.facts.matmuls.values() for o in m.operands
         }
 
     def statement(self, s: of.Statement) -> None:
-        """Adds what one statement of the tile program becomes; no copy is left to wait for."""
+        """Appends the statements for one statement of the tile program; no asynchronous copy remains pending."""
         super().statement(s)
         self.waiting = False
 
     def placed(
         self, once: Sequence[to.Statement], body: Sequence[to.Statement]
     ) -> dict[Name, to.Shared]:
-        """The tiles, where those that are never alive together overlap."""
+        """The tiles, where tiles that are never live together overlap."""
         return overlapped(self.shared, once, body, self._bytes)
 
     def target(self, s: of.Load, stages: int) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
-        """The tile that a load is stored to, with one buffer less than there are stages, its
-        contiguous axis in global memory, and which thread loads what.
+        """The tile to which a load is stored, with one buffer less than stages; its contiguous axis
+        in global memory; and the distribution of the load over threads.
 
-        Operands of 16 bits lie in shared memory with K contiguous, as instructions take runs along K.
-        Where another axis is contiguous in global memory, a thread loads a block of both axes,
-        which it stores transposed.
+        16-bit operands have K contiguous in shared memory, since instructions take runs along K.
+        Where another axis is contiguous in global memory, a thread loads a block of both axes and
+        stores it transposed.
         """
         along = contiguous(s.place) or self.facts.indices(s.name)[-1]
         if self.direct(s.name):
@@ -87,7 +87,7 @@ class RegisterStaging(Staging):
         return tile, along, self._block(tile, along, inner)
 
     def _transposed(self, name: Name, along: str) -> str:
-        """The axis along which a staged operand is contiguous in shared memory, where it is another
+        """The axis along which a staged operand is contiguous in shared memory, if it is another
         one than in global memory; else empty."""
         if name not in self.facts.staged or name not in self.operands:
             return ""
@@ -99,8 +99,9 @@ class RegisterStaging(Staging):
         return inner[0] if self.owners.widths[inner[0]] % RUN == 0 else ""
 
     def _block(self, tile: to.Shared, along: str, inner: str) -> tuple[to.Axis, ...]:
-        """The distribution of a tile that is transposed: neighbouring threads take neighbouring runs
-        along the inner axis, so that their stores lie in unlike banks. In the order of loading."""
+        """The distribution of a tile that is transposed, in the order of loading. Neighbouring
+        threads take neighbouring runs along the inner axis, so that their stores are free of bank
+        conflicts."""
         widths, size = self.owners.widths, DTYPES[tile.dtype]
         each = prod(widths[i] for i in tile.axes) // self.threads // RUN
         run = max(1, min(COPY_BYTES // size, widths[along] & -widths[along], each))
@@ -114,8 +115,7 @@ class RegisterStaging(Staging):
         return tuple(found[i] for i in order)
 
     def copy(self, s: of.Load, stage: Expr | None, stages: int = 1) -> None:
-        """The load of a region in the distribution of a copy, and its store where no loop runs
-        ahead."""
+        """Loads a region in the distribution of a copy, and stores it where no loop prefetches."""
         if self.direct(s.name):
             super().copy(s, stage, stages)
             return
@@ -135,7 +135,7 @@ class RegisterStaging(Staging):
             self.found += self._stored((held,), None)
 
     def _stored(self, held: Sequence[_Held], stage: Expr | None) -> list[to.Statement]:
-        """What puts loaded tiles into shared memory."""
+        """The statements that store loaded tiles to shared memory."""
         found: list[to.Statement] = []
         for one in held:
             if one.stored != one.loaded:
@@ -146,8 +146,7 @@ class RegisterStaging(Staging):
         return found
 
     def fetch(self, s: to.SharedLoad) -> None:
-        """Loads the part of an operand that one issue takes, runs along the tile's contiguous axis at
-        once."""
+        """Loads the part of an operand for one issue, in vectors along the tile's contiguous axis."""
         held, along = self.fragments[s.name], self.shared[s.tile].axes[-1]
         if held.axes[-1].index == along or all(a.index != along for a in held.axes):
             self.put(s)
@@ -161,8 +160,8 @@ class RegisterStaging(Staging):
         self.put(to.Each(s.name, to.Element(name, tuple(a.index for a in order))))
 
     def _through_shared(self, s: of.Store) -> tuple[to.Axis, ...]:
-        """As for all; registers that make runs of 8 bytes are stored as they are, and so is a tile
-        that the block has no room for beside the operands."""
+        """As in the base class, except that registers with runs of 8 bytes are stored directly, and
+        so is a tile for which the block has no room beside the operands."""
         axes = super()._through_shared(s)
         if not axes:
             return ()
@@ -179,24 +178,24 @@ class RegisterStaging(Staging):
         return axes if taken + padded * size <= self.shared_bytes else ()
 
     def _bytes(self, tile: to.Shared) -> int:
-        """Bytes of a tile at the sizes that the kernel is tuned for; no row's padding."""
+        """Bytes of a tile at the sizes for which the kernel is tuned, without padding."""
         widths = (self.owners.widths.get(i, 1) for i in tile.axes)
         return tile.stages * prod(widths) * DTYPES[tile.dtype]
 
     def copied(self, x: of.Load, least: int) -> bool:
-        """Whether a load runs ahead: those of operands alone, as others need no shared memory."""
+        """Whether a load is prefetched: only matmul operands are, as other loads need no shared memory."""
         return x.name in self.facts.staged
 
     def direct(self, name: Name) -> int:
-        """What the machine copies at once, of variables that the schedule has copied so."""
+        """Bytes of a direct copy, for variables that the schedule copies directly; else 0."""
         rows = self.facts.rows.get(name.stem)
         return self.thread_bytes if rows is not None and rows.direct else 0
 
     def _direct_target(
         self, s: of.Load, along: str, stages: int
     ) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
-        """The tile that copies past the registers fill, in panels, and which thread copies what: the
-        runs of the threads of a warp lie in its order."""
+        """The tile that direct copies fill, in panels, and their distribution: the runs of a
+        wavefront's threads are in thread order."""
         name = Name("shared", s.name.stem, copy=s.name.copy)
         if s.name not in self.operands or self.depth_of[s.name] != (along,):
             _refuse_direct(s.name, "matmul operands that are contiguous along one axis K")
@@ -275,6 +274,6 @@ class RegisterStaging(Staging):
 
 
 def _refuse_direct(name: Name, allowed: str) -> NoReturn:
-    """BackendError where a tensor cannot be copied past the registers."""
+    """Raises BackendError where a tensor cannot be copied directly to shared memory."""
     what = f"`{name.stem}` is not copied to shared memory past the registers: such copies are of {allowed}"
     raise BackendError("emit", f"{what}; drop copy({name.stem}, by=lds)")

@@ -1,4 +1,4 @@
-"""Rings: stages of shared memory that producers fill and consumers read, in turn."""
+"""Circular buffers: stages of shared memory that producers fill and consumers read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ir.spec import Apply, Expr, Number
 
 
 class Ring:
-    """Stages of shared memory that producers fill, and where each role is in it."""
+    """A circular buffer of shared memory stages, and the position of each role in it."""
 
     def __init__(
         self,
@@ -24,33 +24,33 @@ class Ring:
         self.number = number
         self.stages = stages
         self.tiles = tiles
-        self.divided = divided  # of each tile the axis that a cluster's blocks share; empty: none
+        self.divided = divided  # for each tile, the axis that a cluster's blocks share; empty: none
         self.shared = any(divided)
-        self.loop = (stages, self.shared)  # what loops of one ring have alike
+        self.loop = (stages, self.shared)  # what all loops of one circular buffer have in common
         self.full, self.empty = self._name("full"), self._name("empty")
 
     def _name(self, sort: str) -> Name:
         return Name(sort, self.stem, copy=self.number)
 
     def stage(self, role: str) -> Expr:
-        """The stage that a role is at. role: "read" or "write"."""
+        """The current stage of a role. role: "read" or "write"."""
         return to.Element(self._name(f"{role}_stage")) if self.stages > 1 else Number(0)
 
     def parity(self, role: str) -> to.Element:
-        """The parity of the phase that it waits for."""
+        """The parity of the phase for which a role waits."""
         return to.Element(self._name(f"{role}_parity"))
 
     def freed(self, stage: Expr) -> to.Arrive:
-        """What gives a stage back, to the producers of all blocks that copy to it."""
+        """Releases a stage to the producers of all blocks that copy to it."""
         return to.Arrive(self.empty, stage, warps=True, everywhere=self.shared)
 
     def begun(self, role: str, parity: int) -> list[to.Each]:
-        """What it begins with."""
+        """Initialises a role's stage and parity."""
         stage = [to.Each(self._name(f"{role}_stage"), Number(0))] if self.stages > 1 else []
         return [*stage, to.Each(self._name(f"{role}_parity"), Number(parity))]
 
     def next(self, role: str) -> list[to.Each]:
-        """What takes it to the next stage; the parity changes with each round."""
+        """Advances a role to the next stage; the parity changes with each round."""
         parity = self.parity(role)
         other: Expr = Apply("sub", (Number(1), parity))
         if self.stages == 1:
@@ -60,8 +60,8 @@ class Ring:
         return [flipped, advanced(self._name(f"{role}_stage"), self.stages)]
 
     def after(self, role: str, last: Expr) -> tuple[tuple[to.Each, ...], Expr, Expr]:
-        """What computes the stage after the one that it is at, and its parity, or this one's where it is the last;
-        the stage and the parity."""
+        """Statements that compute the next stage and its parity, or the current ones where `last`
+        holds; the stage; and the parity."""
         stage, parity = (to.Element(self._name(f"ahead_{what}")) for what in ("stage", "parity"))
         here = self.stage(role), self.parity(role)
         first = of.Compute("eq", (here[0], Number(self.stages - 1)))
@@ -74,7 +74,7 @@ class Ring:
         return made, stage, parity
 
     def before(self, role: str) -> Expr:
-        """The stage before the one that it is at."""
+        """The stage before a role's current one."""
         stage = self.stage(role)
         first = of.Compute("eq", (stage, Number(0)))
         less = Apply("sub", (stage, Number(1)))

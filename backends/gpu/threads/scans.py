@@ -1,6 +1,5 @@
-"""Scans along an axis that threads of several warps hold: each warp scans its parts, the totals of all
-parts go through shared memory, and each thread joins those before its own.
-"""
+"""Scans along an axis that several warps hold: each warp scans its parts, the totals of all parts
+go through shared memory, and each thread adds those before its own."""
 
 from __future__ import annotations
 
@@ -11,11 +10,11 @@ from backends.gpu.threads.distribution import bits_of, ordered, parts_of
 from backends.gpu.tile import Name
 from ir.spec import Apply, Expr, Number
 
-EXCHANGE = "exchange"  # the region of shared memory for what threads hand to each other at once
+EXCHANGE = "exchange"  # the shared memory region for immediate exchanges between threads
 
 
 def scan(lowering, name: Name, reduction: str, value: Expr, over: to.Axis, nan: bool) -> None:  # type: ignore[no-untyped-def]
-    """Adds the statements of a running reduction into a fragment. BackendError where threads do not
+    """Appends the statements of a scan into a fragment. Raises BackendError where threads do not
     hold the axis in order."""
     if not ordered(over):
         raise BackendError("emit", f"a scan along `{over.index}`, which a matmul distributes")
@@ -34,7 +33,7 @@ def scan(lowering, name: Name, reduction: str, value: Expr, over: to.Axis, nan: 
 
 
 def _parts(over: to.Axis, warps: int) -> Expr:
-    """How many parts an axis has: what each warp holds in one repetition."""
+    """The number of parts of an axis: what each warp holds in one repetition."""
     if isinstance(over.width, Number):
         return Number(-(-int(over.width.value) // over.span) * warps)
     return Apply("mul", (of.Tiles(over.width, over.span), Number(warps)))

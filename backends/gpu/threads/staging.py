@@ -1,8 +1,7 @@
-"""Staging: operands of matmuls copied from global to shared memory, some iterations ahead.
+"""Staging: pipelined copies of matmul operands from global to shared memory.
 
-A loop with S stages starts the copies of its first S - 1 iterations before it begins. Each iteration
-waits for its own copies, then starts those of S - 1 iterations later into the stage that the iteration
-before has read.
+A loop with S stages issues the copies of its first S - 1 iterations in its prologue. Each iteration waits for its own
+copies, then issues those of S - 1 iterations later into the stage that the iteration before has read.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Apply, Expr, Number, Size
 
-COPY_BYTES = 16  # that one thread copies at once
+COPY_BYTES = 16  # bytes of one copy by one thread
 NO_PARTS: Mapping[str, Expr] = MappingProxyType({})
-SMALL_BYTES = 64  # from which a tile is copied ahead where a loop copies others
+SMALL_BYTES = 64  # least bytes of a tile that is prefetched where a loop prefetches others
 
 
 class Staging(Matmuls):
@@ -39,17 +38,19 @@ class Staging(Matmuls):
     def __init__(self, shared_bytes: int, *args: Any):
         super().__init__(*args)
         self.shared_bytes = shared_bytes  # that a block may have
-        self.headers: dict[str, list[of.Statement]] = {}  # what gives an index's positions
-        self.waiting = False  # whether copies were started that nothing waits for yet
+        # Statements that define an index's positions
+        self.headers: dict[str, list[of.Statement]] = {}
+        self.waiting = False  # whether copies are pending that nothing waits for yet
         self.rings = 0  # pipelined loops
-        self.subtiles = 0  # loops over parts of tiles that are stored
+        self.subtiles = 0  # loops over parts of stored tiles
         self.nesting = 0  # loops around the statement
         self.first: list[to.Statement] = []  # before the first tile
         self.last: list[to.Statement] = []  # after each tile
-        self.signals: list[Signal] = []  # between roles of threads
-        self.maps: dict[Name, TensorMap] = {}  # of tensors that a DMA engine moves
-        self.copying_bits = self.owners.bits  # of the number of a thread among those that copy
-        self.settled: set[to.Axis] = set()  # axes of copies with positions of before their loop
+        self.signals: list[Signal] = []  # between thread roles
+        self.maps: dict[Name, TensorMap] = {}  # of tensors that the TMA moves
+        self.copying_bits = self.owners.bits  # bits of the thread index among the copying threads
+        # Axes of copies whose positions are computed before their loop
+        self.settled: set[to.Axis] = set()
         self.operands = {  # of staged variables, with the plan of their matmul
             self.source(operand): (operand, self.plans[key])
             for key, m in self.facts.matmuls.items()
@@ -57,23 +58,23 @@ class Staging(Matmuls):
         }
 
     def producer(self) -> to.Producer | None:
-        """The role of threads that only fill shared memory; None where there are none."""
+        """The role of threads that only fill shared memory; None where there is none."""
         return None
 
     def meets(self) -> tuple[to.Statement, ...]:
-        """What blocks do together at their beginning and end."""
+        """Cluster barriers at the beginning and end of a block."""
         return ()
 
     def before(self, statements: Iterable[of.Statement]) -> tuple[to.Statement, ...]:
-        """The statements of what is done before the first tile."""
+        """The statements before the first tile."""
         return self.block(statements)
 
     def shares(self) -> tuple[to.Statement, ...]:
-        """What the tiles of a block's share of a loop follow from."""
+        """The statements that determine the tiles of a block's share of a loop (stream-K)."""
         return self.block(self.launch.shares.before) if self.launch.shares else ()
 
     def require_all(self) -> None:
-        """BackendError where something that the schedule says is not there."""
+        """Raises BackendError where a decision of the schedule could not be realised."""
         stems = {n.stem for n in self.shared if n.sort == "shared"}
         for name in (n for n in self.facts.rows if n not in stems):
             raise BackendError("emit", f"`{name}` is not in shared memory: its rows lie nowhere")
@@ -85,7 +86,7 @@ class Staging(Matmuls):
         return self.shared
 
     def statement(self, s: of.Statement) -> None:
-        """Adds what one statement of the tile program becomes."""
+        """Appends the statements for one statement of the tile program."""
         staged = isinstance(s, of.Load) and s.name in self.facts.staged
         if self.waiting and not staged:
             self.put(to.Commit())
@@ -108,7 +109,7 @@ class Staging(Matmuls):
         super().statement(s)
 
     def store(self, s: of.Store) -> None:
-        """A store; one whose threads hold short runs of memory goes through shared memory first."""
+        """A store; where threads hold short runs of memory it goes through shared memory."""
         decided = s.epilogue.by if s.epilogue else ""
         axes = () if decided == "registers" else self._through_shared(s)
         if not axes and decided == "shared":
@@ -123,8 +124,8 @@ class Staging(Matmuls):
     def _passed(
         self, s: of.Store, order: tuple[str, ...], held: to.Fragment, start: Expr | None
     ) -> None:
-        """The store of a fragment through shared memory. start: where it begins along the last of
-        its axes, whose order is given."""
+        """The store of a fragment through shared memory. order: its axes. start: its first position along the last of
+        them."""
         assert isinstance(s.value, Name), "else it does not pass"
         widths = {a.index: a.width for a in held.axes}
         size = DTYPES[held.dtype]
@@ -144,8 +145,8 @@ class Staging(Matmuls):
     def in_subtiles(
         self, s: of.Store, along: str, store: Callable[[to.Fragment, Expr | None], None]
     ) -> None:
-        """Stores a tile, as many columns at a time as the schedule says: a loop over parts of its
-        registers. store: stores a fragment, with where it begins along the axis of the columns."""
+        """Stores a tile in parts of as many columns as the schedule decides, in a loop over its registers. store:
+        stores a fragment, given its first column."""
         held = self.fragments[self.variable(s.value)]  # type: ignore[arg-type]
         columns = s.epilogue.columns if s.epilogue else 0
         if not columns:
@@ -164,14 +165,13 @@ class Staging(Matmuls):
         self.put(to.Loop(number, Number(0), parts, 1, tuple(body), unrolled=True))
 
     def free_region(self) -> str:
-        """Shared memory for a tile that is stored: outside of all loops that of a pipeline, which
-        has ended."""
+        """The shared memory region for a tile that is stored: outside of all loops that of a pipeline, which has ended."""
         rings = [t.region for t in self.shared.values() if t.stages > 1]
         return rings[0] if rings and not self.nesting else EXCHANGE
 
     def _through_shared(self, s: of.Store) -> tuple[to.Axis, ...]:
-        """The distribution in which a tile is stored in runs of 16 bytes, or of what is aligned; empty where it
-        has runs of 16 bytes, or where there is too little of it to be worth a barrier."""
+        """The distribution in which a tile is stored with 16-byte or the widest aligned vectors. Empty where it already
+        has 16-byte runs, or where it is too small to be worth a barrier."""
         along = contiguous(s.place)
         if s.reduction or not isinstance(s.value, Name) or s.value.sort not in FRAGMENTS:
             return ()
@@ -191,7 +191,7 @@ class Staging(Matmuls):
         )
 
     def copy(self, s: of.Load, stage: Expr | None, stages: int = 1) -> None:
-        """The copy of a region into its tile, with the positions that it needs and lacks."""
+        """The copy of a region into its tile, with the positions that it needs."""
         tile, along, axes = self.target(s, stages)
         for axis in axes:
             self.place_copy(axis)
@@ -201,9 +201,10 @@ class Staging(Matmuls):
             vector = self.run(s.place, along, run_of(axes[-1]))
         copy: tuple[to.Statement, ...]
         copy = (to.Copy(tile.name, place, axes, stage, vector, s.cache, self.direct(s.name)),)
-        if self.dtype_of(s.place) != tile.dtype:  # as the engine rounds where it copies
+        if self.dtype_of(s.place) != tile.dtype:  # the TMA would round as it copies
             copy = self._rounded(s, tile.name, place, axes, stage, vector)
-        busy = 1 << sum(len(bits_of(a)) for a in axes)  # threads: the first, as bits go in order
+        # Active threads: the first ones, as bits are assigned in order
+        busy = 1 << sum(len(bits_of(a)) for a in axes)
         if busy < 1 << self.copying_bits:
             copy = (to.Guard(of.Check(to.Thread(), below=Number(busy)), copy),)
         self.found += copy
@@ -217,7 +218,7 @@ class Staging(Matmuls):
         stage: Expr | None,
         vector: to.Vector | None,
     ) -> tuple[to.Statement, ...]:
-        """The copy of a region of f32 into a tile of tf32, through registers."""
+        """The copy of an f32 region into a tf32 tile, through registers."""
         held, short = (self.temporary(dtype, axes) for dtype in ("f32", "tf32"))
         element = to.Element(held, tuple(a.index for a in axes))
         return (
@@ -227,12 +228,12 @@ class Staging(Matmuls):
         )
 
     def direct(self, name: Name) -> int:
-        """Bytes that a thread of a warp copies at once to the place after that of the thread before;
-        0: copies of a variable go where each thread says."""
+        """Bytes of direct copies, in which the threads of a warp fill consecutive addresses; 0: each thread has its own
+        address."""
         return 0
 
     def target(self, s: of.Load, stages: int) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
-        """The tile that a load is copied to, its contiguous axis, and which thread copies what."""
+        """The tile to which a load is copied, its contiguous axis, and the distribution of the copy over threads."""
         indices = self.facts.indices(s.name)
         along = contiguous(s.place) or indices[-1]
         name = Name("shared", s.name.stem, copy=s.name.copy)
@@ -251,8 +252,8 @@ class Staging(Matmuls):
         return tile, along, self.distributed(tile.axes, along, DTYPES[tile.dtype])
 
     def place_copy(self, axis: to.Axis, start: Expr | None = None) -> None:
-        """The positions of an axis of a copy, unless its loop has them already. start: what they begin
-        after, beside the origin."""
+        """The positions of an axis of a copy, unless its loop already has them. start: an offset in addition to the
+        origin."""
         if axis in self.settled:
             return
         if axis not in self.distributions.get(axis.index, ()):
@@ -268,9 +269,8 @@ class Staging(Matmuls):
         parts: Mapping[str, Expr] = NO_PARTS,
         most: int = 0,
     ) -> tuple[to.Axis, ...]:
-        """The distribution of what moves between memories: neighbouring threads take neighbouring
-        runs along the contiguous axis. parts: widths of what is a part of a tile.  most: elements of a run;
-        0: 16 bytes."""
+        """The distribution of a copy between memories: neighbouring threads take neighbouring runs along the contiguous
+        axis. parts: widths of parts of a tile. most: elements of a run; 0: 16 bytes."""
         most = most or COPY_BYTES // element_bytes
         bits, threads = list(range(self.copying_bits)), 1 << self.copying_bits
         found: dict[str, to.Axis] = {}
@@ -300,7 +300,7 @@ class Staging(Matmuls):
     # -- pipelines ----------------------------------------------------------------------------
 
     def loop(self, s: of.Loop) -> None:
-        """A loop; with stages its copies run ahead."""
+        """A loop; with stages its copies are prefetched."""
         self.nesting += 1
         self._looped(s)
         self.nesting -= 1
@@ -313,8 +313,8 @@ class Staging(Matmuls):
         flies = self.flies(s, ahead)
         if self.shared_out(s, ahead, flies):
             return
-        # A matmul in flight reads the stage of the iteration before: copies go to the one before
-        # that, for which there is a buffer more where it fits.
+        # A matmul in flight reads the stage of the iteration before, so copies go to the stage before that. Another
+        # buffer is added for it where it fits.
         stages = s.stages + 1 if flies and self._fits(ahead, s.stages + 1) else s.stages
         flies = flies if stages > 2 else None
         self.depths |= {x.name: stages for x in ahead}
@@ -323,12 +323,12 @@ class Staging(Matmuls):
         self.settled.clear()
 
     def shared_out(self, s: of.Loop, ahead: list[of.Load], flies: Name | None) -> bool:
-        """Whether a loop was given to threads with roles of their own, as some lowerings do.
-        flies: the result of a matmul that may be in flight when its iteration ends."""
+        """Whether a loop was given to thread roles, as some lowerings do. flies: the result of a matmul that may be in
+        flight when its iteration ends."""
         return False
 
     def _settle(self, s: of.Loop, ahead: list[of.Load], stages: int) -> None:
-        """Makes the positions of copies that the loop does not move, before it."""
+        """Computes loop-invariant positions of copies before the loop."""
         moving = {x.name.stem for x in s.body if isinstance(x, of.Positions)}
         for axis in (a for x in ahead for a in self.target(x, stages)[2]):
             if axis.index not in moving and axis not in self.settled:
@@ -336,10 +336,9 @@ class Staging(Matmuls):
                 self.settled.add(axis)
 
     def _ahead_of(self, s: of.Loop) -> tuple[dict[Name, Name], to.Each, list[Name]]:
-        """Of a loop whose copies run ahead: the scalars of its iteration, with names for those of the one
-        that is copied; what takes these to the next one; scalars for the stage that is filled first, is
-        read, and is filled."""
-        # In the order of the text: a set's order is another one in each process.
+        """For a pipelined loop: the scalars of its iteration, with names for those of the prefetched one; the statement
+        that advances these; and scalars for the stages that are filled first, read and filled."""
+        # In program order: the order of a set differs between processes.
         own = [s.name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))]
         own += [x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"]
         later = {n: replace(n, copy=n.copy + 1) for n in own}
@@ -381,16 +380,16 @@ class Staging(Matmuls):
             self.put(to.WarpgroupWait(flies))
 
     def _ahead(self, s: of.Loop) -> list[of.Load]:
-        """The loads of a pipelined loop that are copies which run ahead: those of operands and of
-        large tiles; beside them also small ones, which else each iteration would wait for."""
+        """The prefetched loads of a pipelined loop: operands and large tiles, and if there are any also small ones, for
+        which each iteration would otherwise wait."""
         loads = [x for x in s.body if isinstance(x, of.Load)]
         if not any(self.copied(x, COPY_BYTES * self.threads) for x in loads):
             return []
         return [x for x in loads if self.copied(x, SMALL_BYTES)]
 
     def copied(self, x: of.Load, least: int) -> bool:
-        """Whether a load can be a copy: that of an operand, or one of so many bytes that is 0 out of
-        bounds, as copies are."""
+        """Whether a load can be an asynchronous copy: that of an operand, or one of at least so many bytes that is 0
+        out of bounds, as copies are."""
         if x.name in self.facts.staged:
             return True
         indices = self.facts.indices(x.name)
@@ -399,7 +398,7 @@ class Staging(Matmuls):
         return not tiles_in(x.place) and not x.other.value and size >= least
 
     def _fits(self, ahead: list[of.Load], stages: int) -> bool:
-        """Whether tiles with so many stages take no more shared memory than a block may have."""
+        """Whether tiles with so many stages fit the shared memory of a block."""
         taken = 0
         for x in ahead:
             indices = self.facts.indices(x.name)
@@ -410,9 +409,9 @@ class Staging(Matmuls):
         return taken <= self.shared_bytes
 
     def flies(self, s: of.Loop, ahead: list[of.Load], joint: bool = False) -> Name | None:
-        """The result of a matmul that may be in flight when its iteration ends: all that the loop
-        does is to add it, and there is a stage that it does not read. None: there is none.
-        joint: whether several axes may be one axis of it, for which its registers are regrouped."""
+        """The result of a matmul that may be in flight when its iteration ends: the loop does nothing else, and has a
+        stage that the matmul does not read. None: there is none. joint: allows regrouping of registers, where several
+        axes form one axis."""
         work = [x for x in s.body if not isinstance(x, of.StepOrigin | of.Positions | of.Bounds)]
         work = [x for x in work if x not in ahead]
         work = [x for x in work if not (isinstance(x, of.Assign) and x.name in self.facts.at_use)]
@@ -431,7 +430,7 @@ class Staging(Matmuls):
     def copies_of(
         self, body: Iterable[of.Statement], ahead: list[of.Load], stage: Expr, stages: int
     ) -> tuple[to.Statement, ...]:
-        """What starts the copies of one iteration of a loop, with positions that it needs."""
+        """The statements that issue the copies of one iteration, with the positions that they need."""
         with self.apart() as found:
             for x in body:
                 match x:
@@ -449,7 +448,7 @@ class Staging(Matmuls):
         return tuple(found)
 
     def _independent(self, s: of.Loop, ahead: list[of.Load]) -> bool:
-        """Whether copies need nothing that the body computes but positions."""
+        """Whether copies depend on nothing that the body computes except positions."""
         made = {x.name for x in s.body if isinstance(x, of.Assign | of.Load)}
         made = {n for n in made if n.sort in (*FRAGMENTS, "low", "high", "dim")}
         read = {n for x in ahead for n in x.place.walk() if isinstance(n, Name)}
@@ -464,18 +463,18 @@ class Staging(Matmuls):
 
 
 def in_flight(block: to.Block) -> to.Block:
-    """A block whose matmul is in flight when it ends."""
+    """The block, with its matmul in flight when it ends."""
     matmul = to.WarpgroupMultiply
     return tuple(replace(x, pending=1) if isinstance(x, matmul) else x for x in block)
 
 
 def certain(low: Expr, high: Expr) -> bool:
-    """Whether a loop has an iteration at all sizes, none of which is 0."""
+    """Whether a loop has an iteration at all positive sizes."""
     return low == Number(0) and isinstance(high, Size)
 
 
 def advanced(slot: Name, stages: int) -> to.Each:
-    """The next stage of a circular buffer."""
+    """Advances to the next stage of a circular buffer."""
     after = Apply("add", (to.Element(slot), Number(1)))
     last = of.Compute("eq", (to.Element(slot), Number(stages - 1)))
     return to.Each(slot, of.Compute("where", (last, Number(0), after)))
@@ -488,8 +487,8 @@ def run_of(axis: to.Axis) -> int:
 
 
 def _padding(axis: Spread, element_bytes: int) -> int:
-    """Elements between rows, so that threads that hold runs of neighbouring rows reach unlike banks:
-    as many bytes as the threads that share a row hold of it."""
+    """Elements of padding between rows: as many bytes as the threads that share a row hold of it, so that threads with
+    neighbouring rows access different banks."""
     run = axis.modes[0][0] if axis.modes and axis.modes[0][1] == 1 else 1
     threads = 1
     for place, pair in enumerate(axis.bits):
