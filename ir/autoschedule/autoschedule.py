@@ -47,11 +47,12 @@ def alternatives(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tupl
 def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
     """A naive schedule: one launch per equation, one row per tile, nothing prefetched.
 
-    A row that does not fit becomes a loop over tiles, first along reduction axes.
+    A row that does not fit becomes a loop over tiles, first along reduction axes. What is stored into a part
+    of a larger tensor has a launch together with all that reads it.
     """
     # The expansion of a reverse scan can inline the equations that it reads, which then have no
     # launch.
-    left = {e.target for e in formulate(spec, Schedule(spec.name)).equations}
+    left = {e.target for e in formulate(spec, Schedule(spec.name)).equations} - _until_read(spec)
     ends = tuple(Decision("kernel", e.target) for e in spec.equations[:-1] if e.target in left)
     taps = machine.model.single_indices(spec)
     facts = facts_with_places(spec)
@@ -82,3 +83,15 @@ def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
     if legal is None:
         raise cast(KernelError, fault)
     return legal
+
+
+def _until_read(spec: Spec) -> set[str]:
+    """The targets from a part of a larger tensor on to the last equation that reads it: no launch may end
+    after one of these, as a later one would load the part, which is only stored."""
+    parts = {t.name for t in spec.outputs if t.part is not None}
+    found: set[str] = set()
+    for n, e in enumerate(spec.equations):
+        if e.target in parts:
+            readers = [m for m, other in enumerate(spec.equations) if e.target in other.sources()]
+            found |= {other.target for other in spec.equations[n : max(readers, default=n)]}
+    return found

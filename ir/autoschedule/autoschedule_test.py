@@ -57,6 +57,20 @@ def test_a_plain_schedule_has_no_launch_for_what_a_backward_scan_takes_in():
     assert [launch.name for launch in nest.launches] == ["back_0", "back_1"]
 
 
+@pytest.mark.parametrize("machine", [SMALL, WITH_REGISTERS], ids=lambda m: m.name)
+def test_a_part_of_a_larger_tensor_has_a_plain_launch_with_all_that_reads_it(machine):
+    spec = parse_spec(
+        "def joined(x: f32[M, 24], s: f32[M]) -> (f32[M, part(24, first=16, of=48)], f32[M, 24], f32[M]):\n"
+        '    """Store x into a part, and use it."""\n'
+        "    a[m] = s[m] + 1.0\n    y[m, n] = x[m, n] * a[m]\n    z[m, n] = relu(y[m, n])\n"
+        "    t[m] = sum(y[m, n], n)\n    u[m] = t[m] * 2.0\n    return y, z, u\n"
+    )
+    sizes = {"M": 5}
+    nest = lower(spec, plain(spec, machine, sizes), machine, sizes)
+    assert [d.subject for d in plain(spec, machine, sizes).of("kernel")] == ["a", "t"]
+    assert len(nest.launches) == 3
+
+
 def test_rows_that_do_not_fit_are_walked_in_tiles():
     w = workload("softmax")
     sizes = {"M": 4, "K": 100_000}

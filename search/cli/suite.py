@@ -13,9 +13,7 @@ from typing import Any
 from backends.manifest import Manifest
 from backends.served import Served
 from backends.shares import others
-from ir.autoschedule.autoschedule import plain
 from ir.errors import KernelError
-from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.network import Network
 from ir.parse.parse import parse_workload
@@ -59,6 +57,7 @@ from search.loop.weighing import OPTION as WEIGHING
 from search.loop.weighing import weighing
 from search.operator import MODEL_OPERATORS, local_operators
 from search.policy import policy
+from search.warm_start.first import require_lowered
 from search.whole.plan import CallPlan, networks_of
 
 
@@ -369,7 +368,7 @@ def kernel_problem(
     require_models(asked.models, asked.prices, asked.max_cost, asked.weigh or WEIGH)
     try:
         for shape, one in product(shapes, served):
-            lower(spec, plain(spec, one.machine, shape.sizes), one.machine, shape.sizes)
+            require_lowered(spec, one.machine, shape.sizes)
     except KernelError as error:
         where = f"kernel `{spec.name}` on target `{found.name}`"
         raise error.within(f"{where}: {error.where}" if error.where else where) from None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, zip_longest
 
 from ir.autoschedule.autoschedule import alternatives, plain
 from ir.errors import KernelError
+from ir.lower.lower import lower
 from ir.machine import Machine
+from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
 from search.core.candidate import Candidate, Origin
@@ -24,17 +26,32 @@ GIVEN = "given"
 ELSEWHERE = "elsewhere"  # an autoschedule at another shape of the workload than the first is
 BROUGHT = "brought"
 
+Scheduler = Callable[[Spec, Machine, Sizes], Schedule]
+
 
 def first_candidates(
     settings: Settings, spec: Spec, machines: Mapping[str, Machine]
 ) -> tuple[Candidate, ...]:
-    """The autoschedule, then the others that are not the same; of several backends in turn.
+    """The autoschedule, then the others that are not the same; of several backends in turn. What cannot be lowered
+    is left out; KernelError where nothing is left.
 
     Of a workload the first is the autoschedule at the heaviest shape whose kernel fits at all;
     those at the other shapes come last. machines: the target by backend, as that serves it.
     """
     each = [_first_of(name, settings, spec, machines[name]) for name in settings.backends]
-    return tuple(c for c in chain.from_iterable(zip_longest(*each)) if c is not None)
+    found = tuple(c for c in chain.from_iterable(zip_longest(*each)) if c is not None)
+    if not found:
+        scheduled(spec, machines[settings.backends[0]], settings.sizes)  # says why
+    return found
+
+
+def require_lowered(spec: Spec, machine: Machine, sizes: Sizes) -> None:
+    """KernelError where neither the plain schedule nor the autoschedule lowers."""
+    try:
+        lower(spec, plain(spec, machine, sizes), machine, sizes)
+    except KernelError as error:
+        if not _text(scheduled, spec, machine, sizes):
+            raise error from None
 
 
 def _first_of(
@@ -50,18 +67,20 @@ def _first_of(
     ):
         given = schedule_text(adapted(spec, schedule_of(given), machine, settings.sizes))
     seed = settings.seed_schedule if backend == settings.backends[0] else ""
-    untiled = "" if settings.seed_schedule else schedule_text(plain(spec, machine, settings.sizes))
+    untiled = "" if settings.seed_schedule else _text(plain, spec, machine, settings.sizes)
+    by_rule = _text(scheduled, spec, machine, sizes)
     schedules = [
         (FIRST, "", seed),
-        (ALTERNATIVE if seed else FIRST, "", schedule_text(scheduled(spec, machine, sizes))),
+        (ALTERNATIVE if seed else FIRST, "", by_rule),
         (PLAIN, "", untiled),
         (GIVEN, "", given),
     ]
-    for another in alternatives(spec, machine, sizes):
-        schedules.append((ALTERNATIVE, "", schedule_text(another)))
+    if by_rule:
+        for another in alternatives(spec, machine, sizes):
+            schedules.append((ALTERNATIVE, "", schedule_text(another)))
     for other in others:
         at = f"at {shape(other)}"
-        schedules.append((ELSEWHERE, at, schedule_text(scheduled(spec, machine, other))))
+        schedules.append((ELSEWHERE, at, _text(scheduled, spec, machine, other)))
     made = (
         Candidate(
             variant=variant,
@@ -79,6 +98,14 @@ def _first_of(
     return tuple(found.values())
 
 
+def _text(made: Scheduler, spec: Spec, machine: Machine, sizes: Sizes) -> str:
+    """A schedule's text; empty where there is none that lowers: others may."""
+    try:
+        return schedule_text(made(spec, machine, sizes))
+    except KernelError:
+        return ""
+
+
 def _autoscheduled_at(settings: Settings, spec: Spec, machine: Machine) -> list[Sizes]:
     """The sizes of the workload, those first whose autoschedule fits at all, then by weight."""
     shapes = sorted(settings.shapes, key=lambda s: -s.weight)
@@ -88,8 +115,10 @@ def _autoscheduled_at(settings: Settings, spec: Spec, machine: Machine) -> list[
     variant = variant_text(spec)
 
     def lacks(sizes: Sizes) -> bool:
-        schedule = schedule_text(scheduled(spec, machine, sizes))
-        return not all(fits_at(variant, schedule, machine, each.sizes) for each in shapes)
+        schedule = _text(scheduled, spec, machine, sizes)
+        return not schedule or not all(
+            fits_at(variant, schedule, machine, each.sizes) for each in shapes
+        )
 
     return sorted((s.sizes for s in shapes), key=lacks)
 

@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from ir.autoschedule.autoschedule import autoschedule
 from ir.edits.edits import Edit
+from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.machine import Rendering, Space
 from ir.parse.parse import parse_schedule, parse_spec
@@ -11,7 +14,15 @@ from ir.print import spec_text
 from ir.schedule import Decision
 from search.core.testing import CHIP, SETTINGS, SIZES, SPEC
 from search.core.transferred import Transferred
-from search.warm_start.first import BROUGHT, FIRST, GIVEN, PLAIN, first_candidates
+from search.warm_start import first
+from search.warm_start.first import (
+    BROUGHT,
+    FIRST,
+    GIVEN,
+    PLAIN,
+    first_candidates,
+    require_lowered,
+)
 
 TILE = Decision("tile", "m", (("size", 8),))
 RULE = autoschedule(SPEC, CHIP, SIZES)
@@ -32,6 +43,38 @@ def test_the_rule_the_plain_one_and_what_the_user_gave():
     given = replace(SETTINGS, schedule=FOUND)
     names = [c.origin.operator for c in first_candidates(given, SPEC, {"tongue": CHIP})]
     assert names == [FIRST, PLAIN, GIVEN]
+
+
+PART = parse_spec(
+    "def joined(x: f32[M, 24], s: f32[24]) -> (f32[M, part(24, first=16, of=48)], f32[M, 24]):\n"
+    '    """Scale, store into a part of a larger tensor, and go on."""\n'
+    "    y[m, n] = x[m, n] * s[n]\n    z[m, n] = relu(y[m, n])\n    return y, z\n"
+)
+
+
+def test_a_kernel_that_stores_a_part_of_a_larger_tensor_has_all_first_candidates():
+    sizes = {"M": 8}
+    require_lowered(PART, CHIP, sizes)
+    settings = replace(SETTINGS, kernel=PART.name, spec=spec_text(PART), sizes=sizes)
+    found = first_candidates(settings, PART, {"tongue": CHIP})
+    assert [c.origin.operator for c in found] == [FIRST, PLAIN]
+    for c in found:
+        lower(PART, parse_schedule(c.schedule), CHIP, sizes)
+
+
+@pytest.mark.parametrize("refused, left", [("plain", FIRST), ("scheduled", PLAIN)])
+def test_a_first_schedule_that_cannot_be_lowered_is_left_out(monkeypatch, refused, left):
+    def refuse(*_):
+        raise KernelError("it cannot be lowered so")
+
+    monkeypatch.setattr(first, refused, refuse)
+    assert [name for name, _ in operators()] == [left]
+    require_lowered(SPEC, CHIP, SIZES)
+    monkeypatch.setattr(first, "plain", refuse)
+    monkeypatch.setattr(first, "scheduled", refuse)
+    for made in (operators, lambda: require_lowered(SPEC, CHIP, SIZES)):
+        with pytest.raises(KernelError, match="it cannot be lowered so"):
+            made()
 
 
 def test_what_another_machine_found_is_brought_as_far_as_it_lowers():
