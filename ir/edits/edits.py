@@ -1,7 +1,7 @@
 """Edits: every single change that a schedule admits on a machine; the search space.
 
-The verbs list what could be decided; whether the changed schedule is legal as a whole is
-found by lowering it.
+The verbs list what could be decided. Lowering the changed schedule shows whether it is legal as a
+whole.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ir.variant.precision import EXACT, NARROW, narrowest, natural
 from ir.variant.variant import depends, rewritten
 
 UNROLLED = (2, 4)  # iterations of a loop at once
-JAGGED = 1024  # what a jagged range counts as
+JAGGED = 1024  # extent that a jagged range counts as
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class Edit:
 
     old: Decision | None
     new: Decision | None
-    # Subjects whose decision of this verb, where they have one, must be the same: it changes too.
+    # Subjects whose decision of this verb changes with it, where they have one.
     alike: tuple[str, ...] = ()
 
     @property
     def decision(self) -> Decision:
-        """What it is about: the new decision, else the one that is dropped."""
+        """The decision that the edit is about: the new one, else the one that is dropped."""
         found = self.new or self.old
         assert found is not None, "an edit has one of the two"
         return found
@@ -53,7 +53,7 @@ class Edit:
     def apply(self, schedule: Schedule) -> Schedule:
         """The schedule after the change, in canonical order.
 
-        Decisions on a loop or a launch that the change takes away go with it.
+        Decisions on a loop or a launch that the change removes are dropped, too.
         """
         decisions = list(schedule.decisions)
         if self.old is not None and self.old in decisions:
@@ -67,7 +67,8 @@ class Edit:
             lost = {(verb, self.old.subject) for verb in OF_LAUNCH}
             decisions = [d for d in decisions if (d.verb, d.subject) not in lost]
         if any(d is not None and d.verb == "threads" for d in (self.old, self.new)):
-            decisions = [d for d in decisions if d.verb != "warps"]  # that share other threads
+            # they divide the old number of threads
+            decisions = [d for d in decisions if d.verb != "warps"]
         changed = Schedule(schedule.kernel, tuple(decisions))
         return canonical(_without_dangling(after(changed, self.old, self.new)))
 
@@ -94,8 +95,10 @@ def difference(a: Schedule, b: Schedule) -> tuple[Edit, ...]:
 def neighbours(
     spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
 ) -> tuple[Edit, ...]:
-    """Every single change to a schedule, in a fixed order; some may turn out not legal, but none
-    because it rounds operands to a float that may not hold them."""
+    """Every single change to a schedule, in a fixed order.
+
+    Some can prove illegal, but none because it rounds operands to a float that may not hold them.
+    """
     given = _Ground.of(spec, machine, tuple(sizes.items()))
     formed = _Ground.of(_formed(spec, schedule), machine, tuple(sizes.items()))
     found = dict.fromkeys(
@@ -109,7 +112,10 @@ def neighbours(
 
 
 def _in_range(spec: Spec, edit: Edit, schedule: Schedule, machine: Machine) -> bool:
-    """Whether narrow floats hold what the changed schedule rounds to them, as far as it is legal."""
+    """Whether the changed schedule rounds only to narrow floats that hold the values.
+
+    True as well for a schedule that is illegal for another reason.
+    """
     verbs = {d.verb for d in (edit.old, edit.new) if d}
     changed = edit.apply(schedule) if verbs & set(OF_OPERANDS) else schedule
     if changed is schedule or not schedule.of("precision") and "precision" not in verbs:
@@ -124,7 +130,7 @@ def _in_range(spec: Spec, edit: Edit, schedule: Schedule, machine: Machine) -> b
 
 
 def _formed(spec: Spec, schedule: Schedule) -> Spec:
-    """The spec with the tensors and indices that decisions bring, where those are legal."""
+    """The spec with the tensors and indices that decisions add, if the decisions are legal."""
     try:
         return rewritten(spec, schedule)
     except KernelError:
@@ -133,7 +139,7 @@ def _formed(spec: Spec, schedule: Schedule) -> Spec:
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """What does not change from one schedule of a spec to the next."""
+    """Facts that all schedules of a spec share."""
 
     spec: Spec
     facts: Facts
@@ -156,7 +162,7 @@ class _Ground:
 
     @property
     def reduced(self) -> set[str]:
-        """Indices that an equation reduces or scans over."""
+        """Indices that an equation reduces or scans."""
         return {
             i
             for e in self.spec.equations
@@ -179,8 +185,11 @@ def _tiles(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 
 
 def _even(ground: _Ground, schedule: Schedule, index: str) -> Iterator[int]:
-    """The tiles of an index on the grid that give each processor as many, where a launch need not take
-    powers of two; as of `tile_sizes`, those from the matrix unit's step on are multiples of it."""
+    """The tile sizes of a grid index with which every processor has the same number of tiles.
+
+    Only for machines whose launches can use tiles that are no powers of two. Like those of
+    `tile_sizes`, sizes of at least the matrix unit's step are multiples of it.
+    """
     grid = [
         d.subject.removesuffix(".outer")
         for d in schedule.of("place")
@@ -200,7 +209,7 @@ def _even(ground: _Ground, schedule: Schedule, index: str) -> Iterator[int]:
 
 def _places(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     for tile in schedule.of("tile"):
-        span = ground.facts.ranges.get(tile.subject)  # None: a decision brought the index
+        span = ground.facts.ranges.get(tile.subject)  # None if a decision added the index
         if span is not None and span.jagged:
             continue
         loop = f"{tile.subject}.outer"
@@ -231,7 +240,7 @@ class _Front(Edit):
 
 @dataclass(frozen=True, slots=True)
 class _Direct(Edit):
-    """All that a loop loads copied past the registers, or nothing of it."""
+    """Everything that a loop loads, or nothing of it, copied directly to shared memory."""
 
     def apply(self, schedule: Schedule) -> Schedule:
         loaded = (self.decision.subject, *self.alike)
@@ -241,7 +250,7 @@ class _Direct(Edit):
 
 
 def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """Where tensors are loaded, their pipeline stages, and which engine moves them."""
+    """Where tensors are loaded, their pipeline stages, and which engine copies them."""
     for change in stage_changes(ground.spec, schedule, ground.machine, ground.reduced):
         yield Edit(*change)
     for names in direct_loads(ground.spec, schedule, ground.machine, ground.reduced):
@@ -251,8 +260,8 @@ def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 
 
 def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """share for inputs and loops, fuse and online for reductions over one index, hoist for what
-    enters a sum."""
+    """`multicast` for inputs and loops, `fuse` and `online` for reductions over one index, `hoist`
+    for factors of sums."""
     shares = "multicast" in ground.machine.model.verbs and ground.machine.renders("multicast")
     for tile in schedule.of("tile") if shares else ():
         for tensor in ground.spec.inputs:
@@ -278,8 +287,10 @@ def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 
 
 def _kept(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """What a loop over an index loads, in a slot for each tile; and where there may be two loops, what
-    the first one computes."""
+    """`keep` for inputs that a loop over an index loads.
+
+    Where there can be two loops over the index, also for computed tensors that are read along it.
+    """
     machine = ground.machine
     if "keep" not in machine.model.verbs or not machine.renders("keep"):
         return
@@ -328,7 +339,7 @@ def _units(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 
 
 def _operands(ground: _Ground, schedule: Schedule, e: Equation) -> tuple[str, ...]:
-    """The dtypes of operands that a matrix unit has for products of f32."""
+    """The operand dtypes that a matrix unit has for f32 matmuls."""
     compute, found = schedule.find("compute", e.target), contraction(e)
     if not ground.machine.has_matrix(NARROW) or compute is None or found is None:
         return ()
@@ -353,7 +364,7 @@ def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 
 
 def _launches(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """What is decided on a launch as a whole."""
+    """Decisions on a launch as a whole."""
     for old, new in ground.machine.model.launch_changes(ground.spec, schedule, ground.machine):
         yield Edit(old, new)
 
@@ -365,7 +376,7 @@ def _matmuls(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 
 
 def _unrolled(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """Loops over tiles, some iterations at once."""
+    """Loops over tiles, unrolled by a factor."""
     machine = ground.machine
     if "unroll_loop" not in machine.model.verbs or not machine.renders("unroll_loop"):
         return
@@ -381,7 +392,7 @@ def _unrolled(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 
 
 def _serpentine(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """Every second loop over the same tiles from its end."""
+    """Every second loop over the same tiles in reverse order."""
     if "serpentine" not in ground.machine.model.verbs:
         return
     grid = {d.subject for d in schedule.of("place") if d.option("level") == "grid"}

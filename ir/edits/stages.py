@@ -9,24 +9,25 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Index, Read, Reduce, Spec
 
 STAGES = (2, 3, 4, 6, 8)
-MOST_STAGES = 5  # of what is loaded in loops, where programs have threads
+MOST_STAGES = 5  # for tensors loaded in loops, on machines whose thread blocks have threads
 
-# Old and new, None: not there; and the tensors whose decision of this verb changes with it.
+# Old and new decision, None if there is none; and the tensors whose decision of this verb changes
+# as well.
 Change = tuple[Decision | None, Decision | None, tuple[str, ...]]
 
 
 def load(tensor: str, at: str) -> Decision:
-    """The decision that loads a tensor at a loop."""
+    """The decision to load a tensor at a loop."""
     return Decision("load", tensor, (("at", at),))
 
 
 def pipeline(tensor: str, stages: int) -> Decision:
-    """The decision that gives a tensor's tiles a number of buffers."""
+    """The decision on the number of buffers for a tensor's tiles."""
     return Decision("pipeline", tensor, (("stages", stages),))
 
 
 def copy(tensor: str, by: str) -> Decision:
-    """The decision that has an engine move a tensor."""
+    """The decision to copy a tensor by an engine."""
     return Decision("copy", tensor, (("by", by),))
 
 
@@ -34,7 +35,10 @@ def stage_changes(
     spec: Spec, schedule: Schedule, machine: Machine, reduced: Set[str]
 ) -> Iterator[Change]:
     """Every single change of `load`, `pipeline` and `copy` that the machine renders, in a fixed
-    order. reduced: indices that are reduced or scanned over."""
+    order.
+
+    reduced: indices that are reduced or scanned.
+    """
     inputs = [t.name for t in spec.inputs]
     ends = {d.subject for d in schedule.of("kernel")}
     tiles = [d.subject for d in schedule.of("tile")]
@@ -59,7 +63,7 @@ def stage_changes(
         for name in dict.fromkeys((*loaded, *(t.name for t in spec.outputs))):
             found = schedule.find("copy", name)
             if found is not None and found.option("by") == DIRECT:
-                continue  # dropped with the others of its loop; see `direct_loads`
+                continue  # dropped together with the others of its loop; see `direct_loads`
             engines = [e for e in machine.rendered_engines if e != DIRECT]
             if not _at_several_places(spec, name):
                 engines = [e for e in engines if e != WINDOW]
@@ -75,15 +79,22 @@ def stage_changes(
 
 
 def _at_several_places(spec: Spec, tensor: str) -> bool:
-    """Whether an equation reads a tensor more than once, as the terms of taps that are unrolled do."""
+    """Whether an equation reads a tensor more than once, as the terms of unrolled filter taps
+    do."""
     return any(sum(read.tensor == tensor for read in e.reads()) > 1 for e in spec.equations)
 
 
 def direct_loads(
     spec: Spec, schedule: Schedule, machine: Machine, reduced: Set[str]
 ) -> Iterator[tuple[str, ...]]:
-    """What one loop loads in two stages for a matmul, contiguous along the loop: all of it may be
-    copied past the registers, or nothing. reduced: as of `stage_changes`."""
+    """The sets of tensors that one loop loads for a matmul and that can be copied directly to
+    shared memory.
+
+    Each tensor must have two stages and be contiguous along the loop. All of a set are copied
+    directly, or none.
+
+    reduced: as in `stage_changes`.
+    """
     if DIRECT not in machine.rendered_engines or not machine.renders("copy"):
         return
     ends = {t.name for t in spec.inputs} | {d.subject for d in schedule.of("kernel")}
@@ -101,12 +112,12 @@ def direct_loads(
 
 
 def _left(spec: Spec, ends: Set[str]) -> Iterator[str]:
-    """The tensors that launches end with, and what such a launch makes for others beside them."""
+    """The tensors that end launches, and other results of a launch that later launches read."""
     last = {e.target: n for n, e in enumerate(spec.equations)}
     at = sorted(last[name] for name in ends if name in last)
     readers = {
         read.tensor: n for n, e in enumerate(spec.equations) for read in e.reads()
-    }  # by tensor, the last that reads it
+    }  # by tensor, the last equation that reads it
     for n, e in enumerate(spec.equations):
         launch = next((end for end in at if end >= n), None)
         if launch is not None and readers.get(e.target, -1) > launch:
@@ -114,7 +125,7 @@ def _left(spec: Spec, ends: Set[str]) -> Iterator[str]:
 
 
 def _along(read: Read) -> set[str]:
-    """The indices that a read walks along."""
+    """The indices that occur in a read."""
     return {n.name for at in read.at for n in at.walk() if isinstance(n, Index)}
 
 
@@ -125,7 +136,7 @@ def _among(
     values: Iterable[Decision],
     alike: tuple[str, ...] = (),
 ) -> Iterator[Change]:
-    """Each other value of a decision, and none."""
+    """All other values of a decision, and its removal."""
     old = schedule.find(verb, name)
     for new in values:
         if new != old:
@@ -135,8 +146,11 @@ def _among(
 
 
 def _together(spec: Spec, looped: Set[str]) -> dict[str, tuple[str, ...]]:
-    """For each tensor, the others that one loop most likely loads with it: those that are read
-    along the same of the loops of reductions, of their own equation where that has some."""
+    """By tensor: the other tensors that one loop probably loads with it.
+
+    They are read along the same loops of reductions, of the reading equation's own where it has
+    some.
+    """
     along: dict[str, Set[str]] = {}
     for e in spec.equations:
         for read in (n for n in e.value.walk() if isinstance(n, Read)):
@@ -150,6 +164,6 @@ def _together(spec: Spec, looped: Set[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _placed(schedule: Schedule, index: str) -> str:
-    """The level that the loop over an index's tiles is placed at."""
+    """The level at which the loop over an index's tiles is placed."""
     place = schedule.find("place", f"{index}.outer")
     return str(place.option("level")) if place else "loop"

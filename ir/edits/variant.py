@@ -1,4 +1,4 @@
-"""Changes of the variant: every other copy that a schedule admits on a machine."""
+"""Changes of the algorithm variant: reassociation, unrolling, split-K, layouts and others."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from ir.verify import facts
 
 PARTS = (2, 4, 8, 16, 32)
 
-Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
+Change = tuple[Decision | None, Decision | None]  # old and new; None if there is none
 
 
 def variant_changes(
     spec: Spec, formed: Spec, schedule: Schedule, machine: Machine
 ) -> Iterator[Change]:
-    """Every single change of the decisions that bring tensors, in a fixed order.
+    """Every single change of the decisions that add tensors or indices, in a fixed order.
 
-    formed: the spec with those that are there.
+    formed: the spec rewritten by the schedule's own decisions of this kind.
     """
     changes = {
         "associate": _associations(spec, schedule),
@@ -93,7 +93,8 @@ def _splits(spec: Spec, schedule: Schedule) -> Iterator[Change]:
 
 
 def _parts(old: Decision | None) -> list[int]:
-    """Numbers of parts: a few, and those near one that is decided, which may be thousands."""
+    """Numbers of parts: a few fixed ones, and those near the current number, which can be
+    thousands."""
     if old is None:
         return list(PARTS)
     now = int(str(old.option("parts")))
@@ -130,7 +131,7 @@ def _layouts(spec: Spec, formed: Spec, schedule: Schedule) -> Iterator[Change]:
 
 
 def _atomics(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
-    """Scatters by additions to memory, or by gathering."""
+    """Scatters by atomic addition, or by gathering."""
     tensors = facts(spec).tensors
     for target in scattered(spec):
         old = schedule.find("atomic", target)
