@@ -17,20 +17,22 @@ class Affine:
 
     @property
     def index(self) -> str | None:
-        """The index, where the expression is a plain index; else None."""
+        """The index, if the expression is a plain index; else None."""
         if len(self.terms) == 1 and self.terms[0][1] == 1 and self.offset == Number(0):
             return self.terms[0][0]
         return None
 
     def coefficient(self, index: str) -> int:
-        """The coefficient of an index; 0 where it does not occur."""
+        """The coefficient of an index; 0 if it does not occur."""
         return dict(self.terms).get(index, 0)
 
 
 @kept
 def affine(expr: Expr) -> Affine | None:
-    """The affine form of an expression; None where it has none (data-dependent, or a product of
-    indices)."""
+    """The affine form of an expression.
+
+    None if it has none (data-dependent, or a product of indices).
+    """
     match expr:
         case Index(name):
             return Affine(((name, 1),))

@@ -28,7 +28,7 @@ def indices(expr: Expr) -> tuple[str, ...]:
 
 
 def factors(expr: Expr) -> tuple[Expr, ...]:
-    """The factors of a product; the expression itself where it is no product."""
+    """The factors of a product; the expression itself if it is no product."""
     if isinstance(expr, Apply) and expr.function == "mul":
         return tuple(f for a in expr.args for f in factors(a))
     return (expr,)
@@ -44,7 +44,7 @@ def product(parts: tuple[Expr, ...]) -> Expr:
 
 @kept
 def contraction(equation: Equation) -> Contraction | None:
-    """The contraction that an equation is; None where it is none."""
+    """The contraction that an equation computes; None if it is no contraction."""
     value = equation.value
     if not isinstance(value, Reduce) or value.reduction != "sum":
         return None
@@ -62,8 +62,10 @@ def contraction(equation: Equation) -> Contraction | None:
 
 
 def fills(found: Contraction, ranges: Mapping[str, Range]) -> bool:
-    """Whether a contraction has M and N dimensions of more than one element, so that it can use a
-    matrix unit where programs hold tiles in registers."""
+    """Whether a contraction has M and N dimensions of more than one element.
+
+    Only then can it use a matrix unit on machines that hold tiles in registers.
+    """
     return all(
         any(ranges[i].high != Number(1) for i in side) for side in (found.rows, found.columns)
     )
@@ -76,8 +78,10 @@ def _plain(expr: Expr) -> bool:
 
 
 def _split(equation: Equation, parts: tuple[Expr, ...], a: Expr, b: Expr) -> Contraction | None:
-    """Assigns each factor to operand A or B; None where a factor belongs to neither, or the result
-    has no M."""
+    """Assigns each factor to operand A or B.
+
+    None if a factor belongs to neither, or if the result has no M dimension.
+    """
     left, right = [a], [b]
     for part in parts:
         if part is a or part is b:
@@ -104,7 +108,7 @@ def _split(equation: Equation, parts: tuple[Expr, ...], a: Expr, b: Expr) -> Con
 
 
 def sums(e: Equation) -> bool:
-    """Whether an equation is a plain sum over whole, rectangular ranges."""
+    """Whether an equation is a plain sum over rectangular ranges."""
     value = e.value
     if not isinstance(value, Reduce) or value.reduction != "sum" or e.accumulate:
         return False

@@ -1,4 +1,4 @@
-"""Squared deviations: what a variance sums."""
+"""Recognises squared deviations, the terms of a variance."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from ir.spec import Apply, Expr, Number, Reduce
 
 
 def deviation(value: Reduce) -> tuple[Expr, Expr] | None:
-    """x and c of the body `(x - c) ** 2` of a reduction, in which c lacks the reduced indices; None for
-    another body."""
+    """x and c of a reduction's body `(x - c) ** 2`, in which c lacks the reduced indices.
+
+    None for other bodies.
+    """
     match value.body:
         case Apply("pow", (Apply("sub", (x, c)), Number(2))) | Apply(
             "square", (Apply("sub", (x, c)),)

@@ -1,4 +1,5 @@
-"""Size expressions as polynomials: whether two are equal, whether one can be negative."""
+"""Size expressions as polynomials: decides whether two are equal and whether one can be
+negative."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ Polynomial = dict[tuple[str, ...], int]
 
 
 def polynomial(expr: Expr, derived: Mapping[str, Expr]) -> Polynomial:
-    """The polynomial over free sizes that a size expression stands for."""
+    """The polynomial over free sizes that a size expression equals."""
     match expr:
         case Number(value):
             return {(): int(value)} if value else {}
@@ -53,13 +54,13 @@ def same(a: Expr, b: Expr, derived: Mapping[str, Expr]) -> bool:
 
 def never_negative(a: Polynomial) -> bool:
     """Whether `a >= 0` for certain, given that every size is at least 1."""
-    # Every size is at least 1: if no term falls, the value at all ones is the minimum.
+    # Every size is at least 1: if no term decreases, the value at all ones is the minimum.
     grows = all(c > 0 for key, c in a.items() if key)
     return _known(a) and grows and sum(a.values()) >= 0
 
 
 def turns_negative(a: Polynomial) -> bool:
-    """Whether `a` falls as sizes grow and becomes negative, for certain."""
+    """Whether `a` decreases as sizes grow and becomes negative, for certain."""
     falls = all(c < 0 for key, c in a.items() if key)
     return _known(a) and falls and (len(a) > 1 or sum(a.values()) < 0)
 

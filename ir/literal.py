@@ -1,4 +1,4 @@
-"""Literal specs: sizes and attributes replaced by numbers.
+"""Literal specs: replaces sizes and attributes by numbers.
 
 before: y[m] = x[m] / M, for x: f32[M]
 after:  y[m] = x[m] / 64, for x: f32[64]
@@ -16,7 +16,7 @@ from ir.visit import rebuilt
 
 
 def literal(spec: Spec, sizes: Mapping[str, int]) -> Spec:
-    """The spec at one set of sizes; KernelError where a size is missing or invalid."""
+    """The spec at one set of sizes. Raises KernelError if a size is missing or invalid."""
     numbers = {**bind(spec, sizes), **dict(spec.attributes)}
     if not numbers:
         return spec

@@ -1,4 +1,4 @@
-"""A machine: what a target offers a schedule, in numbers, and the class of such machines."""
+"""A machine: the numbers of a target that schedules depend on, and its machine class."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
 
-ATOMICS = ("f32", "i32")  # that memory adds to, where a machine does not say
-MOST_THREADS = 1024  # of one program, where a machine does not say
+ATOMICS = ("f32", "i32")  # dtypes with an atomic addition, by default
+MOST_THREADS = 1024  # of a thread block, by default
 # Verbs that a loop nest only notes, so that each backend has to render them itself. All other verbs
 # change the statements of the nest, and so the source of every backend.
 NOTED = (
@@ -33,12 +33,14 @@ NOTED = (
         "pingpong",
     ),
 )
-# What copies tensors past the registers: `bulk` boxes of them, `lds` a few bytes of each thread.
+# Asynchronous copies to shared memory that bypass registers: `bulk` copies boxes (TMA), `lds` a few
+# bytes per thread.
 DIRECT = "lds"
 ENGINES = ("bulk", DIRECT)
-# Threads, through their registers, what loads at shifted places read once. No chip needs an engine for it.
+# Copies by threads through registers: a window that reads at shifted positions share is loaded
+# once. It needs no hardware engine.
 WINDOW = "window"
-# What moves a tensor: a thread's loads and stores, copies that run ahead, the DMA engine.
+# What moves a tensor: loads and stores of threads, asynchronous copies, the DMA engine.
 MOVES = ("access", "copy", "bulk")
 
 
@@ -47,7 +49,7 @@ class Space:
     """A memory."""
 
     bytes: int  # of one processor for shared, local and register; of the chip for global
-    bytes_per_second: float = 0.0  # of the chip, 0 where it is not a bound of its own
+    bytes_per_second: float = 0.0  # of the chip; 0 if it is no bound of its own
     sector: int = 1  # bytes of the shortest contiguous run that moves at full rate
 
 
@@ -56,8 +58,8 @@ class Unit:
     """An arithmetic unit."""
 
     flops: Mapping[str, float]  # operations a second of the whole chip, by operand dtype
-    step: tuple[int, ...] = ()  # the multiples (rows, columns, depth) that fill a matrix unit
-    reads: str = "register"  # the space that its operands come from as it runs
+    step: tuple[int, ...] = ()  # the multiples (M, N, K) that fill a matrix unit
+    reads: str = "register"  # the memory space that supplies its operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,11 @@ class Rendering:
 
     backend: str = ""
     verbs: tuple[str, ...] = NOTED  # of these, those that it renders
-    stages_of: str = "tensor"  # what has a number of pipeline stages of its own: "tensor", "loop"
-    hints_of: tuple[str, ...] = MOVES  # of what moves tensors, what takes a hint to the caches
-    engines: tuple[str, ...] = ENGINES  # that it has copies by; also `WINDOW`
-    scales: bool = False  # whether it has matmuls whose instructions take scales of blocks
-    # Whether an operand that a loop does not change is computed, or converted, once before the loop.
+    stages_of: str = "tensor"  # what has its own number of pipeline stages: "tensor" or "loop"
+    hints_of: tuple[str, ...] = MOVES  # of `MOVES`, those that take a cache hint
+    engines: tuple[str, ...] = ENGINES  # of the copies that it emits; also `WINDOW`
+    scales: bool = False  # whether its matmuls can use block-scaled instructions
+    # Whether loop-invariant operands are computed, or converted, once before the loop.
     hoists: bool = False
     parts: bool = True  # whether kernels can store parts of larger tensors
 
@@ -91,19 +93,19 @@ class MachineClass(Protocol):
 
     @property
     def name(self) -> str:
-        """As a target file says it."""
+        """The name in target files."""
 
     @property
     def word(self) -> str:
-        """What documents of the knowledge base call such machines."""
+        """The word for such machines in documents of the knowledge base."""
 
     @property
     def on_chip(self) -> str:
-        """The space in which tiles lie: `shared` (of a thread block) or `local` (of a PE)."""
+        """The memory space that holds tiles: `shared` (of a thread block) or `local` (of a PE)."""
 
     @property
     def verbs(self) -> frozenset[str]:
-        """The verbs that edits propose here and not on machines of every class."""
+        """The verbs that edits propose for this class and not for every class."""
 
     @property
     def largest_tile(self) -> int:
@@ -111,11 +113,11 @@ class MachineClass(Protocol):
 
     @property
     def buffers_results(self) -> bool:
-        """Whether what is stored or accumulated has stages too, and not only what is loaded."""
+        """Whether stored and accumulated tensors have pipeline stages, and not only loaded ones."""
 
     @property
     def copies_fill_grid(self) -> bool:
-        """Whether a launch that reduces nothing puts all its tiles on the grid."""
+        """Whether a launch without reductions puts all its tiles on the grid."""
 
     @property
     def matmul_needs_columns(self) -> bool:
@@ -127,47 +129,50 @@ class MachineClass(Protocol):
 
     @property
     def box_steps(self) -> int:
-        """How far apart the positions of a box may be along a dimension but the last; 0: boxes are no
-        windows either, which begin where several indices say."""
+        """The largest stride of a box along a dimension other than the last.
+
+        If it is 0, the engine also takes no windows, whose origin depends on several indices.
+        """
 
     @property
     def box_dimensions(self) -> int:
-        """The most dimensions of a tensor that the DMA engine moves a box of; 0: any number."""
+        """The most dimensions of a tensor whose boxes the DMA engine moves; 0: any number."""
 
     @property
     def box_slot_bytes(self) -> int:
-        """Bytes that each tile of a pipelined bulk copy is a multiple of."""
+        """Each tile of a pipelined bulk copy is a multiple of this number of bytes."""
 
     @property
     def block_per_tile(self) -> bool:
-        """Whether each grid tile runs its prologue anew, unless the launch is persistent."""
+        """Whether each grid tile runs the prologue again, unless the launch is persistent."""
 
     @property
     def even_grids(self) -> bool:
-        """Whether edits propose tiles that are no powers of two, so that all processors have the same
-        number of them."""
+        """Whether edits propose tiles that are no powers of two, so that all processors have
+        equally many."""
 
     @property
     def channels_last(self) -> bool:
-        """Whether convolutions of a network take less time with the channels of all tensors last."""
+        """Whether convolutions of a network are faster with all tensors channels last."""
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The class's own tables of a target file."""
 
     def check(self, machine: Machine) -> None:
-        """KernelError where the class's own table of a target file is wrong."""
+        """Raises KernelError if the class's own table of a target file is wrong."""
 
     def scaled_block(self, machine: Machine, dtype: str) -> int:
-        """See `Machine.scaled_block`, whatever the backend has."""
+        """Like `Machine.scaled_block`, whatever the backend renders."""
 
     def check_decision(self, decision: Decision, machine: Machine) -> None:
-        """KernelError where a decision by a verb of the class asks for what the machine lacks."""
+        """Raises KernelError if a decision by a verb of the class needs what the machine lacks."""
 
     def require_decided(
         self, launches: Sequence[Launch], schedule: Schedule, machine: Machine, sizes: Sizes
     ) -> None:
-        """KernelError at a decision of the class that does not go with the tiles it is about."""
+        """Raises KernelError at a decision of the class that does not suit the tiles that it
+        concerns."""
 
     def matmul_changes(
         self, spec: Spec, schedule: Schedule, machine: Machine
@@ -175,13 +180,15 @@ class MachineClass(Protocol):
         """Every single change of how the matrix unit computes a matmul, old and new."""
 
     def single_indices(self, spec: Spec) -> Collection[str]:
-        """The indices that a plain schedule takes one at a time."""
+        """The indices that a plain schedule iterates over one at a time."""
 
     def launch_fields(
         self, schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]
     ) -> Mapping[str, Any]:
-        """What verbs of the class decide on a launch as a whole: fields of `ir.nest`'s Launch.
-        KernelError where two decisions disagree."""
+        """Decisions by verbs of the class on a launch as a whole: fields of `ir.nest`'s Launch.
+
+        Raises KernelError if two decisions disagree.
+        """
 
     def require_met(
         self,
@@ -189,36 +196,37 @@ class MachineClass(Protocol):
         parts: Sequence[Segment],
         cut: Sequence[Mapping[str, Tiling]],
     ) -> None:
-        """KernelError at a decision on a launch as a whole that applies to no launch."""
+        """Raises KernelError at a decision on a launch as a whole that applies to no launch."""
 
     def launch_changes(
         self, spec: Spec, schedule: Schedule, machine: Machine
     ) -> Iterator[tuple[Decision | None, Decision | None]]:
-        """Every single change of such decisions, old and new (None: not there), in a fixed order."""
+        """Every single change of such decisions, old and new (None if there is none), in a fixed
+        order."""
 
     def on_chip_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
         """Bytes of the space `on_chip` that one tile of a launch takes."""
 
     def on_chip_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
-        """Of these, the bytes of each value."""
+        """The same bytes, by value."""
 
     def register_bytes(self, launch: Launch, sizes: Sizes) -> int:
-        """Bytes of registers that one tile of a launch takes at the least."""
+        """Bytes of registers that one tile of a launch takes at least."""
 
     def register_parts(self, launch: Launch, sizes: Sizes) -> Mapping[str, int]:
-        """Bytes of each value that lies in registers."""
+        """Bytes of each value that is held in registers."""
 
     def space_of(self, value: Value, launch: Launch) -> str:
         """The memory space that holds a value of a launch."""
 
     def exchanges(self, launch: Launch) -> int:
-        """Values that the threads of a block exchange through shared memory."""
+        """The number of values that the threads of a block exchange through shared memory."""
 
     def holds(self, nest: Nest, machine: Machine, sizes: Sizes) -> bool:
         """Whether a nest that fits runs without spills."""
 
     def quick_us(self, nest: Nest, machine: Machine, sizes: Sizes) -> float:
-        """A first estimate of a nest's time, to rank schedules of one spec by."""
+        """A first estimate of a nest's time, to rank schedules of one spec."""
 
     def seed(
         self,
@@ -231,13 +239,18 @@ class MachineClass(Protocol):
         """The schedule that a search starts from; see `ir.autoschedule`."""
 
     def alternatives(self, spec: Spec, machine: Machine, sizes: Sizes) -> tuple[Schedule, ...]:
-        """Schedules that a search starts from too, of other algorithms than that of `seed`."""
+        """Further schedules that a search starts from, which use other algorithms than `seed`."""
 
     def seeds_like(
         self, kind: str, spec: Spec, machine: Machine, sizes: Sizes, first: Schedule
     ) -> tuple[Schedule, ...]:
-        """Schedules for a backend that makes kernels of a kind in networks of another one, like the
-        other's; none where the kernel is of another kind. kind: of `KINDS` of `backends/manifest.py`."""
+        """Schedules for a backend whose kernels are of one kind, for use in networks of another
+        backend.
+
+        They resemble the other backend's schedule. None for kernels of another kind.
+
+        kind: of `KINDS` of `backends/manifest.py`.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,25 +260,25 @@ class Machine:
     name: str
     title: str
     backends: tuple[str, ...]
-    # `grid`: tiles that run at once. Where thread blocks have threads, `thread`: the most of a
-    # block, and `warp`: the threads of a warp.
+    # `grid`: tiles that run at once. On machines whose thread blocks have threads, `thread`: the
+    #     most threads of a block, and `warp`: the threads of a warp.
     levels: Mapping[str, int]
     spaces: Mapping[str, Space]
     units: Mapping[str, Unit]
     model: MachineClass = field(repr=False)  # follows from the figures, so no key needs it
-    launch_us: float = 0.0  # what a launch costs
-    step_us: float = 0.0  # from a load to the result that needs it, when nothing overlaps
+    launch_us: float = 0.0  # cost of a launch
+    step_us: float = 0.0  # latency from a load to the result that needs it, without overlap
     engines: tuple[str, ...] = ()  # of `ENGINES`, those of the chip
-    # The most elements of such a box along one dimension, 0 for no limit
+    # The most elements of a bulk copy's box along one dimension; 0 for no limit.
     box: int = 0
-    atomics: tuple[str, ...] = ATOMICS  # dtypes that memory adds to
-    # The tables of backends and of the machine class, by name
+    atomics: tuple[str, ...] = ATOMICS  # dtypes that memory can add to
+    # The tables of backends and of the machine class, by name.
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rendering: Rendering = Rendering()  # by its backend
 
     @property
     def parallel(self) -> int:
-        """How many grid tiles run at once."""
+        """The number of grid tiles that run at once."""
         return self.levels["grid"]
 
     @property
@@ -275,11 +288,11 @@ class Machine:
 
     @property
     def rendered_engines(self) -> tuple[str, ...]:
-        """The engines that the backend has copies by."""
+        """The engines for which the backend emits copies."""
         return tuple(e for e in (*self.engines, WINDOW) if e in self.rendering.engines)
 
     def renders(self, verb: str) -> bool:
-        """Whether decisions of a verb change what the backend emits."""
+        """Whether decisions by a verb change what the backend emits."""
         return verb not in NOTED or verb in self.rendering.verbs
 
     @property
@@ -289,22 +302,22 @@ class Machine:
 
     @property
     def threads(self) -> int:
-        """The most threads that one program may have."""
+        """The most threads of a thread block."""
         return self.levels.get("thread", MOST_THREADS)
 
     @property
     def warp(self) -> int:
-        """Threads that go in step: a program has a whole number of waves."""
+        """Threads of a warp, which run in lockstep; a thread block has a whole number of warps."""
         return self.levels.get("warp", 1)
 
     @property
     def on_chip(self) -> str:
-        """The space in which tiles lie, see `MachineClass.on_chip`."""
+        """The memory space that holds tiles, see `MachineClass.on_chip`."""
         return self.model.on_chip
 
     @property
     def on_chip_bytes(self) -> int:
-        """Bytes of this space that one tile may use."""
+        """Bytes of this space that one tile can use."""
         return self.spaces[self.on_chip].bytes
 
     @property
@@ -318,13 +331,14 @@ class Machine:
         return self.spaces["global"].sector
 
     def peak(self, unit: str, dtype: str) -> float:
-        """Operations a second of a unit on operands of a dtype; f32's where it has none."""
+        """Operations a second of a unit on operands of a dtype; those of f32 if the dtype is not
+        listed."""
         flops = self.units[unit].flops
         return flops.get(dtype, flops.get("f32", 0.0))
 
     def scaled_block(self, dtype: str) -> int:
-        """Elements along K that share a scale in matrix instructions on operands of a dtype; 0 where
-        none takes scales."""
+        """Elements along K that share a scale in matrix instructions on operands of a dtype; 0 if
+        there are none."""
         return self.model.scaled_block(self, dtype) if self.rendering.scales else 0
 
     def has_matrix(self, dtype: str) -> bool:

@@ -1,4 +1,4 @@
-"""Memoisation for immutable values: looked up by identity, or kept in the value itself."""
+"""Memoisation for immutable values: by identity, or in the value itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import wraps
 from operator import attrgetter
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
-MOST = 64  # results that a function keeps
+MOST = 64  # results that a function caches
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -18,9 +18,11 @@ Keeper = TypeVar("Keeper", bound="Keeping")
 def by_identity(
     function: Callable[[Value, *More], Result],
 ) -> Callable[[Value, *More], Result]:
-    """Memoises a function of an immutable value by the value's identity, as hashing a large value
-    can take as long as the work that it saves. Further arguments are small and are compared by
-    equality."""
+    """Memoises a function of an immutable value by the value's identity.
+
+    Hashing a large value can take as long as the work that it saves. Further arguments are small
+    and are compared by equality.
+    """
     kept: dict[tuple[Hashable, ...], tuple[Value, Result]] = {}
 
     @wraps(function)
@@ -31,7 +33,7 @@ def by_identity(
         result = function(value, *more)
         if len(kept) >= MOST:
             kept.clear()
-        # Keep the value alive too, so that no other object gets its id.
+        # The cache also keeps the value alive, so that no other object gets its id.
         kept[id(value), *more] = (value, result)
         return result
 
@@ -41,9 +43,12 @@ def by_identity(
 def by_parts(
     *fields: str,
 ) -> Callable[[Callable[[Value, *More], Result]], Callable[[Value, *More], Result]]:
-    """Memoises a function of an immutable value that asks some of its fields only, two or more, by the identity of what these
-    hold: a value that was replaced in other fields has the same result. Further arguments are small
-    and are compared by equality. Nobody may change a result."""
+    """Memoises a function of an immutable value by the identity of the fields that it uses, two or
+    more.
+
+    A value in which other fields were replaced has the same result. Further arguments are small and
+    are compared by equality. Callers must not change a result.
+    """
     held = attrgetter(*fields)
 
     def memoised(function: Callable[[Value, *More], Result]) -> Callable[[Value, *More], Result]:
@@ -59,7 +64,7 @@ def by_parts(
             result = function(value, *more)
             if len(kept) >= MOST:
                 kept.clear()
-            # Keep the parts alive too, so that no other object gets the id of one.
+            # The cache also keeps the parts alive, so that no other object gets the id of one.
             kept[key] = (parts, result)
             return result
 
@@ -69,7 +74,8 @@ def by_parts(
 
 
 class Recent(Generic[Value, Result]):
-    """Results by the identity of a value and by a key; all are dropped where they become `most`."""
+    """A cache by the identity of a value and by a key. It is cleared when it holds `most`
+    results."""
 
     def __init__(self, most: int = MOST):
         self.most = most
@@ -81,7 +87,8 @@ class Recent(Generic[Value, Result]):
         return known[1] if known is not None and known[0] is value else None
 
     def put(self, value: Value, key: Hashable, result: Result) -> Result:
-        """Keeps a result, and the value, so that no other object gets its id; gives the result."""
+        """Stores and returns a result. The cache keeps the value alive, so that no other object
+        gets its id."""
         if len(self._found) >= self.most:
             self._found.clear()
         self._found[id(value), key] = (value, result)
@@ -89,8 +96,10 @@ class Recent(Generic[Value, Result]):
 
 
 class Keeping:
-    """An immutable value that stores what functions of it return beside its fields, where that is
-    neither compared nor pickled."""
+    """An immutable value that also stores the results of memoised functions of it.
+
+    These results are neither compared nor pickled.
+    """
 
     __slots__ = ("_kept",)
     _kept: dict[object, Any]  # by function

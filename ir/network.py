@@ -1,8 +1,8 @@
 """A network: specs that run one after another over buffers. A model becomes one.
 
-Each step is a kernel's spec and says which buffer holds which of its tensors. Sizes are numbers. A
-buffer's elements are in row-major order; a step may see them in another shape, and several steps may
-each store a part of it (`ir.spec.Part`). Where a model makes a call that no kernel does, the network pauses for it.
+Each step is a kernel's spec with the buffers of its tensors. Sizes are numbers. A buffer is
+row-major. A step can view it in another shape, and several steps can each store a part of it
+(`ir.spec.Part`). If a model makes a call that no kernel computes, the network pauses for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Buffer:
     name: str
     dtype: str
     shape: tuple[int, ...]
-    role: str  # who fills it: the caller (`input`), a step, or an outside call (`outside`)
+    role: str  # what writes it: the caller (`input`), a step, or an outside call (`outside`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A call of a model that no kernel does; whoever runs the network makes it."""
+    """A call of a model that no kernel computes; whoever runs the network makes it."""
 
     name: str  # what is called, for messages
     inputs: tuple[str, ...]  # outputs of the model's spec that it receives
-    # Inputs of that spec that it fills; None for a result that nothing reads.
+    # Inputs of that spec that it writes; None for a result that nothing reads.
     outputs: tuple[str | None, ...]
 
 
@@ -52,7 +52,7 @@ class Pause:
     before: int  # number of steps that run before it
     # Buffers, with the shapes in which it receives them.
     inputs: tuple[tuple[str, tuple[int, ...]], ...]
-    outputs: tuple[str | None, ...]  # buffers that it fills; None for a result that nothing reads
+    outputs: tuple[str | None, ...]  # buffers that it writes; None for a result that nothing reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class Network:
 
     @property
     def inputs(self) -> tuple[Buffer, ...]:
-        """The buffers that the caller fills, in order."""
+        """The buffers that the caller writes, in order."""
         return tuple(b for b in self.buffers if b.role == "input")
 
     def buffer(self, name: str) -> Buffer:
-        """The buffer with a name; KeyError where there is none."""
+        """The buffer with a name. Raises KeyError if there is none."""
         for b in self.buffers:
             if b.name == name:
                 return b

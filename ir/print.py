@@ -1,4 +1,5 @@
-"""The canonical text of specs, workloads and expressions; it parses back to the same value."""
+"""Prints specs, workloads and expressions as canonical text, which parses back to the same
+value."""
 
 from __future__ import annotations
 

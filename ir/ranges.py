@@ -1,4 +1,4 @@
-"""Ranges of indices and shapes of intermediates, inferred from use."""
+"""Infers the ranges of indices and the shapes of intermediates from their use."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Ranges:
         self.spec = spec
         self.derived = dict(spec.derived)
         self.found: dict[str, Range] = {}  # by index
-        # By index whose range the signature or the text declares: what declares it. Only a read
+        # By index whose range the signature or the text declares: the declaration. Only a read
         # through such an index may leave a part of its tensor unread.
         self.declared: dict[str, str] = {}
-        # By tensor; None for a dimension that is not known yet.
+        # By tensor; None for an unknown dimension.
         self.shapes: dict[str, Shape] = {
             t.name: list(t.shape) for t in (*spec.inputs, *spec.outputs)
         }
@@ -31,21 +31,21 @@ class Ranges:
             self.shapes.setdefault(e.target, [None] * len(e.at))
 
     def infer(self) -> None:
-        """Infers every range and shape; KernelError where one is missing or two conflict."""
+        """Infers every range and shape. Raises KernelError if one is missing or two conflict."""
         for e in self.spec.equations:
             self._written(e)
             self._sized(e)
         for t in self.spec.outputs:
             self._signature(t)
         self._settle(padded=False)
-        # Padded reads say least: their index may run past the tensor. They count only where nothing
+        # The index of a padded read can run past the tensor, so padded reads count only if nothing
         # else gives a range.
         self._settle(padded=True)
         for e in self.spec.equations:
             self._check(e)
 
     def extent(self, index: str) -> Expr | None:
-        """The size that an index runs to; None where it is jagged or unknown."""
+        """The size that an index runs to; None if it is jagged or unknown."""
         found = self.found.get(index)
         return None if found is None or found.jagged else found.high
 
@@ -79,8 +79,7 @@ class Ranges:
         self._ranged(zip(at, t.shape, strict=True), t.name, f"`-> {tensor_type(t)}`")
 
     def _ranged(self, pairs: Iterable[tuple[Expr, Expr]], target: str, text: str) -> None:
-        """Gives indices the sizes of the dimensions that they stand at. text: where these are
-        stated."""
+        """Gives indices the sizes of the dimensions that they address. text: the declaration."""
         for expr, size in pairs:
             if not isinstance(expr, Index):
                 continue
@@ -163,7 +162,7 @@ class Ranges:
         if known is None or size is None or same(known, size, self.derived):
             return
         rest = subtracted(polynomial(size, self.derived), polynomial(known, self.derived))
-        # A declared range may be shorter than the tensor.
+        # A declared range can be shorter than the tensor.
         if expr.name in self.declared and never_negative(rest):
             return
         raise _conflict(

@@ -1,10 +1,10 @@
-"""Recurrences: equations that read each other one step earlier along one index.
+"""Finds recurrences: equations that read each other one step earlier along one index.
 
 before: h[t, j] = f(pad(h[t - 1, k], 0.0), ...), a read of what is defined here or later
 after:  for t in all its values, in order: the equations of the recurrence, at that t
 
 The value before the first step is the read's `pad`; `where(t == 0, h0[k], pad(h[t - 1, k], 0.0))`
-chooses another. With reads at t + 1 it runs from the last step to the first.
+selects another. With reads at t + 1 a recurrence runs from the last step to the first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Recurrence:
 @by_identity
 @lru_cache(maxsize=1024)
 def recurrences(spec: Spec) -> tuple[Recurrence, ...]:
-    """The recurrences of a spec, in order; KernelError at a cycle that cannot be stepped through.
+    """The recurrences of a spec, in order. Raises KernelError at a cycle that cannot be stepped
+    through.
 
     A read of a tensor that is defined later, and not one step away, is in none of them.
     """
@@ -78,8 +79,10 @@ def step_before(read: Read, found: Recurrence, equations: Mapping[str, Equation]
 
 
 def carried(spec: Spec, schedule: Schedule) -> Mapping[Recurrence, Decision]:
-    """The recurrences whose steps one launch runs through, each with its `carry` decision;
-    KernelError where a decision names no recurrence, or one a second time."""
+    """The recurrences whose steps one launch loops over, each with its `carry` decision.
+
+    Raises KernelError if a decision names no recurrence, or one a second time.
+    """
     found: dict[Recurrence, Decision] = {}
     for decision in schedule.of("carry"):
         one = next((r for r in recurrences(spec) if decision.subject in r.targets), None)
@@ -109,8 +112,10 @@ def earlier(spec: Spec, e: Equation) -> tuple[str, ...]:
 
 
 def ordered(spec: Spec) -> tuple[Equation, ...]:
-    """The equations, with those of each recurrence adjacent. Equations between them that do not
-    need the recurrence move before it, the others behind it."""
+    """The equations, with those of each recurrence adjacent.
+
+    Equations between them that do not need the recurrence move before it, the others after it.
+    """
     lines = list(spec.equations)
     needs = _closure(spec) if recurrences(spec) else {}
     for r in recurrences(spec):
@@ -124,7 +129,7 @@ def ordered(spec: Spec) -> tuple[Equation, ...]:
 
 
 def _closure(spec: Spec) -> dict[str, set[str]]:
-    """By target: all that it needs, directly or through other equations."""
+    """By target: everything that it needs, directly or through other equations."""
     needs = {e.target: set(e.sources()) for e in spec.equations}
     grown = True
     while grown:
@@ -137,8 +142,10 @@ def _closure(spec: Spec) -> dict[str, set[str]]:
 
 
 def _stepped(members: list[Equation]) -> Recurrence | None:
-    """The recurrence of a cycle. None where a read closes the cycle without a step: an equation is
-    then used before it is defined."""
+    """The recurrence of a cycle.
+
+    None if a read closes the cycle without a step: an equation is then used before it is defined.
+    """
     targets = [e.target for e in members]
     equations = {e.target: e for e in members}
     steps: dict[tuple[str, int], Read] = {}
@@ -198,7 +205,7 @@ def _one_step(steps: Mapping[tuple[str, int], Read]) -> tuple[str, int]:
 
 
 def _require_member(e: Equation, index: str, lag: int, equations: Mapping[str, Equation]) -> None:
-    """Raises KernelError where an equation cannot be computed step by step."""
+    """Raises KernelError if an equation cannot be computed step by step."""
     whole = f"`{e.target}` is part of a recurrence over `{index}`"
     if index not in e.indices or e.accumulate:
         why = "is scattered into" if e.accumulate else f"has no index `{index}`"

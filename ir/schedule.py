@@ -17,7 +17,7 @@ class Decision(Keeping):
     """One line: a verb, its subject and its options."""
 
     verb: str
-    subject: str  # what is decided on: an index, a tensor, ...
+    subject: str  # an index, a loop, a tensor, ...
     options: tuple[tuple[str, Argument], ...] = ()  # the named arguments, in order
     place: SourceRange | None = field(default=None, compare=False, repr=False)
 
@@ -29,12 +29,15 @@ class Decision(Keeping):
         return default
 
     def number(self, name: str, default: int | None = None) -> int:
-        """The value of an integer option, or `default`; TypeError where there is neither."""
+        """The value of an integer option, or `default`. Raises TypeError if there is neither."""
         return int(cast(int, self.option(name, default)))
 
     @kept
     def exact(self) -> bool:
-        """Whether decisions that are equal are the same: 2, 2.0 and True are equal numbers."""
+        """Whether every option is a string or an integer.
+
+        Equal decisions are then the same; 2, 2.0 and True are equal numbers.
+        """
         return all(type(value) in (str, int) for _, value in self.options)
 
     @kept
@@ -67,7 +70,7 @@ class Schedule(Keeping):
 
     @kept
     def exact(self) -> bool:
-        """Whether schedules that are equal are the same."""
+        """Whether equality of schedules implies that they are the same, see `Decision.exact`."""
         return all(d.exact() for d in self.decisions)
 
     @kept

@@ -1,4 +1,4 @@
-"""Values of size expressions, and the sizes that a caller must give."""
+"""Evaluates size expressions, and lists the sizes that a caller must give."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ARITHMETIC: dict[str, Callable[..., int]] = {
 def value(expr: Expr, sizes: Mapping[str, float]) -> int:
     """The value of a size expression; KeyError names a missing size.
 
-    sizes: may hold the attributes of the spec too.
+    sizes: can contain the attributes of the spec, too.
     """
     if isinstance(expr, Number):
         return int(expr.value)
@@ -43,7 +43,7 @@ def value(expr: Expr, sizes: Mapping[str, float]) -> int:
 def bind(spec: Spec, given: Mapping[str, int]) -> dict[str, int]:
     """All sizes of a spec, derived ones included, from those that the caller gives.
 
-    Raises KernelError where a size is missing, unknown or not positive.
+    Raises KernelError if a size is missing, unknown or not positive.
     """
     derived = dict(spec.derived)
     free = free_sizes(spec)

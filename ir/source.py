@@ -24,7 +24,7 @@ class Source:
         self.lines = _LINE_END.split(text)
 
     def tree(self) -> list[ast.stmt]:
-        """The statements of the text; KernelError where it is not Python syntax."""
+        """The statements of the text. Raises KernelError if it is not Python syntax."""
         if len(self.text) > LONGEST:
             raise KernelError(
                 f"the text has {len(self.text)} characters",
@@ -60,7 +60,7 @@ class Source:
     def fault(
         self, node: ast.AST | None, what: str, *, allowed: str = "", hint: str = ""
     ) -> KernelError:
-        """An error at a node, or at the first line where there is none."""
+        """An error at a node, or at the first line if there is no node."""
         place = self.place(node) if node is not None else self._place(1, 0, 1)
         return KernelError(what, place=place, where=self.where, allowed=allowed, hint=hint)
 
@@ -71,7 +71,8 @@ class Source:
         return found if len(found) <= 40 else found[:37] + "..."
 
     def _place(self, line: int, column: int, end: int) -> SourceRange:
-        # A tab counts as one column, so show it as one space: the caret then stands right.
+        # A tab counts as one column, so show it as one space: the caret then points at the right
+        # column.
         return SourceRange(line, column, end, self.lines[line - 1].replace("\t", " "))
 
     def _column(self, line: int, offset: int) -> int:
@@ -83,6 +84,6 @@ class Source:
 
 
 def near(word: str, words: Iterable[str], otherwise: str = "") -> str:
-    """A hint that names the most similar of `words`; `otherwise` where none is similar."""
+    """A hint that names the most similar of `words`; `otherwise` if none is similar."""
     close = difflib.get_close_matches(word, list(words), 1, 0.6)
     return f"did you mean `{close[0]}`?" if close else otherwise

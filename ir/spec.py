@@ -1,7 +1,7 @@
 """A spec: what a kernel computes, as pure equations in index notation.
 
-All values are frozen. `ir/parse` reads specs, `ir/print.py` writes them, and `ir/verify.py` checks
-them and derives what follows from them (`Facts`).
+All values are frozen. `ir/parse` reads specs, `ir/print.py` prints them, and `ir/verify.py` checks
+them and infers their facts (`Facts`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from ir.errors import SourceRange
 from ir.memo import Keeping, kept
 
 EIGHT = ("f8e4m3", "f8e5m2")  # 8-bit floats: stored and multiplied; arithmetic on them is f32
-SCALE = "f8e8m0"  # a power of two from 2^-127 to 2^127, or NaN: the scale of a block of numbers (OCP MX)
+# a power of two from 2^-127 to 2^127, or NaN: the scale of a block of numbers (OCP MX)
+SCALE = "f8e8m0"
 SMALL = (*EIGHT, SCALE)  # all floats of 8 bits
 FLOATS = ("f64", "f32", "tf32", "f16", "bf16", *SMALL)
 SHORT = ("i8", "u8", "i16")  # narrow integers: stored only; arithmetic on them is i32
@@ -37,7 +38,8 @@ DTYPES = {  # bytes of each
     "b8": 1,
 }
 Operand: TypeAlias = "Expr | float | int | bool"
-# f32 with 10 fraction bits, and in memory zeros behind them: between kernels, but not of what a user gives or gets.
+# f32 with 10 fraction bits, in memory followed by zero bits. Only intermediates have it, not inputs
+# and outputs of a user's kernel.
 INNER = ("tf32",)
 GIVEN = (SCALE,)  # dtypes of inputs only
 
@@ -46,11 +48,11 @@ GIVEN = (SCALE,)  # dtypes of inputs only
 class Expr(Keeping):
     """A node of an expression.
 
-    Operators on expressions and constants build expressions, except `==`, which says whether two
-    expressions are the same.
+    Operators on expressions and constants build expressions, except `==`, which compares
+    expressions structurally.
     """
 
-    # Where it was written; not compared.
+    # Position in the source; not compared.
     place: SourceRange | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def children(self) -> Iterator[Expr]:
@@ -143,8 +145,10 @@ def _inside(kind: type[Expr]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Number(Expr):
-    """A constant: int, float (`inf` included) or bool. `1`, `1.0` and `True` are different
-    constants."""
+    """A constant: int, float (`inf` included) or bool.
+
+    `1`, `1.0` and `True` are different constants.
+    """
 
     value: float | int | bool
 
@@ -198,7 +202,7 @@ class Cast(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Bucketize(Expr):
-    """How many entries of the sorted 1-D tensor `borders` are less than `value`."""
+    """The number of entries of the sorted 1-D tensor `borders` that are less than `value`."""
 
     value: Expr
     borders: str
@@ -219,7 +223,7 @@ class Range(Expr):
     @property
     @kept
     def jagged(self) -> bool:
-        """Whether its bounds are data."""
+        """Whether its bounds depend on data."""
         return any(isinstance(n, Read) for e in (self.low, self.high) for n in e.walk())
 
     @property
@@ -237,7 +241,7 @@ class Reduce(Expr):
     reduction: str  # sum max min prod any all argmax argmin
     body: Expr
     over: tuple[str, ...]  # the reduction indices
-    # Those that are written (`i=3`, `l=range(a, b)`); others follow from use.
+    # The ranges that are written (`i=3`, `l=range(a, b)`); the others follow from use.
     ranges: tuple[Range, ...] = ()
 
 
@@ -254,7 +258,8 @@ class Scan(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Where an output lies in a larger tensor: from position `first` on, of `whole` along `axis`."""
+    """The place of an output in a larger tensor: from position `first` on, of `whole` along
+    `axis`."""
 
     axis: int
     first: int
@@ -269,21 +274,22 @@ class Tensor:
     dtype: str
     shape: tuple[Expr, ...]  # expressions over sizes
     place: SourceRange | None = field(default=None, compare=False, repr=False)
-    # Bounds of an integer input's entries, first and end; empty: none declared.
+    # Bounds of an integer input's entries, first and end; empty if none are declared.
     range: tuple[Expr, ...] = field(default=(), kw_only=True)
-    # Of an output that a kernel stores into a part of a larger tensor: which; what is beside it stays as it is.
+    # The place of an output in a larger tensor that a kernel stores it into; the rest of that
+    # tensor is unchanged.
     part: Part | None = field(default=None, kw_only=True)
 
     @property
     def memory(self) -> tuple[Expr, ...]:
-        """The shape of what it lies in: its own, or that of the larger tensor."""
+        """The shape in memory: its own, or that of the larger tensor."""
         if self.part is None:
             return self.shape
         return _with(self.shape, self.part.axis, Number(self.part.whole))
 
     @property
     def window(self) -> tuple[slice, ...]:
-        """Where it lies in an array of the shape `memory`, as an index of that."""
+        """Its slice of an array of the shape `memory`."""
         if self.part is None:
             return (slice(None),) * len(self.shape)
         axis, first = self.part.axis, self.part.first
@@ -297,7 +303,7 @@ def _with(shape: tuple[Expr, ...], axis: int, size: Expr) -> tuple[Expr, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Equation(Keeping):
-    """`target[at] = value` for all values of the indices; `+=` where `accumulate`."""
+    """`target[at] = value` for all values of the indices; `+=` if `accumulate`."""
 
     target: str
     # Positions: plain indices; in a scatter (`accumulate`) also data-dependent ones.
@@ -305,7 +311,7 @@ class Equation(Keeping):
     value: Expr
     accumulate: bool = False
     place: SourceRange | None = field(default=None, compare=False, repr=False)
-    # Dimensions where they are written (`t[i, j]: [M, 3] = value`), which gives the indices their
+    # Dimensions if they are written (`t[i, j]: [M, 3] = value`), which gives the indices their
     # ranges; else empty.
     sizes: tuple[Expr, ...] = field(default=(), kw_only=True)
 
@@ -359,12 +365,12 @@ class Spec:
     equations: tuple[Equation, ...]
     attributes: tuple[tuple[str, float | int], ...] = ()  # compile-time scalars (`eps=1e-06`)
     derived: tuple[tuple[str, Expr], ...] = ()  # sizes computed from others (`P=(H - 1) // 2 + 1`)
-    # Sums of f32 whose operands whoever asks for the kernel lets be rounded to tf32: results are judged by that.
-    # No part of the text.
+    # f32 sums whose operands the caller allows to be rounded to tf32; results are judged
+    # accordingly. Not part of the text.
     rounded: tuple[str, ...] = ()
 
     def equation(self, target: str) -> Equation:
-        """The equation that defines `target`; KeyError where none does."""
+        """The equation that defines `target`. Raises KeyError if there is none."""
         for e in self.equations:
             if e.target == target:
                 return e
@@ -373,7 +379,7 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Facts(Keeping):
-    """What follows from a verified spec."""
+    """Facts inferred from a verified spec."""
 
     ranges: Mapping[str, Range]  # of every index
     tensors: Mapping[str, Tensor]  # every tensor, intermediates with their inferred dtypes

@@ -8,7 +8,7 @@ import threading
 import warnings
 
 # CPython before 3.11.8 counts the depth of all trees being built in one place, and raises
-# SystemError where two threads build one (python/cpython#106905).
+# SystemError if two threads build one (python/cpython#106905).
 _ALONE = threading.Lock()
 os.register_at_fork(
     before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release

@@ -1,4 +1,4 @@
-"""The rules of a spec, and the facts that follow: ranges, shapes, dtypes, free sizes."""
+"""Verifies a spec and infers its facts: ranges, shapes, dtypes, free sizes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ir.spec import (
 
 @by_identity
 def facts(spec: Spec) -> Facts:
-    """The facts of a spec; KernelError at the first rule that it breaks."""
+    """The facts of a spec. Raises KernelError at the first rule that it breaks."""
     # 1 and 1.0 are equal as cache keys but have different dtypes, so the attributes' types are part
     # of the key.
     return _facts(spec, tuple(type(v) for _, v in spec.attributes))
@@ -86,8 +86,11 @@ def _sizes_known(spec: Spec) -> None:
 
 
 def _defined(spec: Spec) -> None:
-    """Raises KernelError unless each tensor is defined once, before its use or in one recurrence
-    with its readers, and read at all its dimensions."""
+    """Raises KernelError unless tensors are defined and read correctly.
+
+    Each is defined once, before its use or in one recurrence with its readers, and read at all its
+    dimensions.
+    """
     ranks = {t.name: len(t.shape) for t in spec.inputs}
     for e in spec.equations:
         together = stepped(spec, e.target)
@@ -144,7 +147,7 @@ def _readable(spec: Spec, ranks: dict[str, int], name: str, rank: int, node: Exp
 
 
 def _returned_once(spec: Spec) -> None:
-    """Raises KernelError where a tensor is returned twice, or neither read nor returned."""
+    """Raises KernelError if a tensor is returned twice, or neither read nor returned."""
     outputs = [t.name for t in spec.outputs]
     for k, t in enumerate(spec.outputs):
         if t.name in outputs[:k]:
@@ -167,7 +170,7 @@ def _returned_once(spec: Spec) -> None:
 
 
 def _names_apart(spec: Spec) -> None:
-    """Raises KernelError where one name stands for two things."""
+    """Raises KernelError if one name denotes two things."""
     tensors = {t.name for t in spec.inputs} | {e.target for e in spec.equations}
     attributes = {name for name, _ in spec.attributes}
     for e in spec.equations:
@@ -191,7 +194,7 @@ def _names_apart(spec: Spec) -> None:
 
 
 def _inside(e: Equation, ranges: Ranges) -> None:
-    """Raises KernelError where a position is certainly out of bounds at some sizes."""
+    """Raises KernelError if a position is certainly out of bounds at some sizes."""
     for node in (n for x in (*e.at, e.value) for n in x.walk()):
         if isinstance(node, Read) and node.pad is None:
             for position, size in zip(node.at, ranges.shape(node.tensor), strict=True):
@@ -228,7 +231,7 @@ def _position(position: Expr, size: Expr, tensor: str, ranges: Ranges) -> None:
 
 
 def dtypes(spec: Spec) -> dict[str, str]:
-    """The dtype of every tensor; an output's is the signature's.
+    """The dtype of every tensor; that of an output is the signature's.
 
     A loop-carried tensor that is not returned starts as f32 and is iterated to a fixed point.
     """
@@ -264,7 +267,7 @@ def _storable(t: Tensor, found: str, e: Equation) -> None:
 
 
 def _stored(spec: Spec) -> None:
-    """Raises KernelError where an input or output has a dtype that memory does not hold."""
+    """Raises KernelError if an output has a dtype that only inputs can have."""
     for t in spec.outputs:
         if t.dtype in GIVEN:
             raise KernelError(
@@ -276,8 +279,7 @@ def _stored(spec: Spec) -> None:
 
 
 def _parts_fit(spec: Spec) -> None:
-    """Raises KernelError where a part does not lie in its whole, or is not of an output that is plainly
-    stored."""
+    """Raises KernelError if a part exceeds its larger tensor, or is not a plainly stored output."""
     for t in spec.inputs:
         if t.part is not None:
             raise KernelError(

@@ -1,4 +1,4 @@
-"""Traversals: expressions and specs with parts replaced."""
+"""Traversals: rebuild expressions and specs with parts replaced."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reindexed(expr: Expr, name: Callable[[str], str]) -> Expr:
 
 
 def rereading(expr: Expr, tensors: Mapping[str, str]) -> Expr:
-    """The expression with reads of some tensors as reads of others."""
+    """The expression with reads of some tensors replaced by reads of others."""
     made = rebuilt(expr, lambda e: rereading(e, tensors))
     if isinstance(made, Read) and made.tensor in tensors:
         return replace(made, tensor=tensors[made.tensor])
@@ -54,7 +54,7 @@ def rereading(expr: Expr, tensors: Mapping[str, str]) -> Expr:
 
 
 def transposed(expr: Expr, tensor: str, to: str, order: tuple[int, ...]) -> Expr:
-    """The expression with reads of a tensor as reads of `to`, their positions permuted."""
+    """The expression with reads of a tensor replaced by reads of `to`, their positions permuted."""
     made = rebuilt(expr, lambda e: transposed(e, tensor, to, order))
     if isinstance(made, Read) and made.tensor == tensor:
         return replace(made, tensor=to, at=tuple(made.at[d] for d in order))
@@ -62,8 +62,10 @@ def transposed(expr: Expr, tensor: str, to: str, order: tuple[int, ...]) -> Expr
 
 
 def inline(expr: Expr, equation: Equation) -> Expr:
-    """The expression with reads of the equation's target replaced by its right side; padded reads
-    stay."""
+    """The expression with reads of the equation's target replaced by its right side.
+
+    Padded reads stay.
+    """
     if isinstance(expr, Read) and expr.tensor == equation.target and expr.pad is None:
         names = dict(zip(equation.indices, expr.at, strict=True))
         return renamed(equation.value, names)
@@ -71,7 +73,7 @@ def inline(expr: Expr, equation: Equation) -> Expr:
 
 
 def reordered(spec: Spec, tensor: str, order: tuple[int, ...], to: str = "") -> Spec:
-    """The spec with the dimensions of a computed tensor in another order.
+    """The spec with the dimensions of a computed tensor permuted.
 
     to: a copy in that order, which all equations read instead; the tensor itself stays.
     """
@@ -89,7 +91,7 @@ def reordered(spec: Spec, tensor: str, order: tuple[int, ...], to: str = "") -> 
 def pruned(spec: Spec) -> Spec:
     """The spec without equations that no output needs."""
     needed, before = {t.name for t in spec.outputs}, None
-    # Repeated, as in a recurrence equations need later ones.
+    # Repeated, as equations of a recurrence need later ones.
     while before != (before := len(needed)):
         for e in reversed(spec.equations):
             if e.target in needed:

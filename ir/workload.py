@@ -18,13 +18,13 @@ class Workload:
     """The contents of a `.kir` file: one `def`, then `tune(M=...)` and `check(M=...)` lines."""
 
     spec: Spec
-    tune: Sizes | None = None  # the sizes that are timed; None where the file gives none
+    tune: Sizes | None = None  # the sizes that are timed; None if the file gives none
     # Small, odd and prime sizes at which results are compared with the reference.
     checks: tuple[Sizes, ...] = ()
 
     @property
     def timed_sizes(self) -> Sizes:
-        """The sizes that are timed; KernelError where the file gives none."""
+        """The sizes that are timed. Raises KernelError if the file gives none."""
         if self.tune is None:
             raise KernelError(
                 f"`{self.spec.name}` has no sizes to be timed at",
