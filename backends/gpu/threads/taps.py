@@ -1,15 +1,16 @@
-"""Taps: loads of one tensor at shifted places, which shared memory has once (`copy(x, by=window)`).
+"""Filter taps: loads of one tensor at shifted positions, which share one window in shared memory
+(`copy(x, by=window)`).
 
-The taps of a filter read the same elements at other places, and in the order of the tensor, which is seldom
-the order that matrix instructions read. Threads load the window of all taps of a tile once, in runs of
-neighbours in memory, and store it with the summed axis contiguous, each thread 16 bytes of it. A tap's tile
-begins some rows later in the window, whose rows are as long as those of the tile and all shifts along them:
+The taps of a filter read overlapping elements in the tensor's order, which is seldom the order that
+matrix instructions read. Threads load the window of all taps of a tile once, in runs that are
+contiguous in memory, and store it with K contiguous, 16 bytes per thread. A tap's tile begins some
+rows later in the window, whose row strides are those of the tile plus all shifts:
 
     window[p, q, c] = x[c, p - 1, q - 1]      p < 8 + 2, q < 32 + 2
     tap (i, j)                                begins at row i * 34 + j; row (p, q) of it is p * 34 + q
 
-So every shift is a number of whole rows of K. Warps load operands from there by addresses of each thread;
-what reads tiles by descriptors could not take rows with gaps.
+So every shift is a number of whole rows of K. Warps load operands from the window with an address
+per thread; instructions with shared memory descriptors could not read rows with gaps.
 """
 
 from __future__ import annotations
@@ -34,26 +35,26 @@ from backends.gpu.tile import Name
 from ir.spec import DTYPES, Apply, Expr, Number
 
 LEAST = 32  # elements that a repetition of an axis covers
-SUMMED_BYTES = 64  # of the summed axis that neighbouring threads store: so far it is rounded up
+SUMMED_BYTES = 64  # multiple of bytes of K that neighbouring threads store
 
 
 @dataclass(frozen=True, slots=True)
 class Taps:
-    """Loads of one tensor in one block, at places that differ by numbers."""
+    """Loads of one tensor in one block, at positions that differ by constants."""
 
     loads: dict[Name, of.Load]
     # Of each load, along the indices of its positions; the least is 0
     shifts: dict[Name, dict[str, int]]
-    place: of.Place  # of the window: where the least shifts are, masked by what any load checks
+    place: of.Place  # of the window, at the least shifts, masked by everything that any load checks
 
     def more(self, index: str) -> int:
-        """Positions that the window has beside those of a tile."""
+        """Additional positions of the window along an index, beyond those of a tile."""
         return max(shift[index] for shift in self.shifts.values())
 
 
 def taps(block: Iterable[of.Statement], names: Iterable[Name]) -> list[Taps]:
-    """The loads of some variables, those of one block and tensor together; BackendError where they differ by
-    more than numbers."""
+    """The loads of these variables, grouped by block and tensor. Raises BackendError where loads of
+    a group differ by more than constants."""
     wanted, found = set(names), []
     groups: dict[str, list[of.Load]] = {}
     for s in block:
@@ -98,7 +99,7 @@ def _taps(tensor: str, loads: Sequence[of.Load]) -> Taps:
 
 
 def _parts(place: of.Place) -> list[tuple[of.Term, int]]:
-    """The terms of a place without numbers, one for each stride, and the number that is added to each."""
+    """The terms of a place without constants, one for each stride, and the constant that is added to each."""
     numbers: Counter[tuple[Expr, ...]] = Counter()
     found: dict[tuple[Expr, ...], of.Term] = {}
     for term in place.terms:
@@ -122,13 +123,13 @@ def _plus(expr: Expr, by: int) -> Expr:
 
 
 def _index(expr: Expr) -> str:
-    """The index of the only positions in an expression; empty: there are others, or none."""
+    """The index of the only positions in an expression; empty: there are several, or none."""
     names = {n.stem for n in positions(expr)}
     return names.pop() if len(names) == 1 else ""
 
 
 def _moved(check: of.Check, at: dict[str, Expr]) -> of.Check:
-    """A check on one tap's positions as that on the window's, which are the same positions of the tensor."""
+    """A check on one tap's positions as a check on the window's, which are the same positions of the tensor."""
     index = _index(check.at)
     return replace(check, at=at[index]) if index in at else check
 
@@ -147,7 +148,7 @@ class Tapped(Staging):
         self.taps = {name: group for group in groups for name in group.loads}
 
     def statement(self, s: of.Statement) -> None:
-        """Adds what one statement of the tile program becomes."""
+        """Appends the statements for one statement of the tile program."""
         kept = self.waiting and self._waits_later(s)
         self.waiting = self.waiting and not kept
         if isinstance(s, of.Load) and s.name in self.taps:
@@ -157,15 +158,16 @@ class Tapped(Staging):
         self.waiting = self.waiting or kept
 
     def _waits_later(self, s: of.Statement) -> bool:
-        """Whether a statement waits for no copies that were started: beside a window the matmuls do, so that its
-        loads have begun. What blocks copy once for several tiles they wait for once."""
+        """Whether a statement need not wait for pending copies: with a window only the matmuls
+        wait, after its loads have been issued. Persistent blocks wait once for what they copy for
+        several tiles."""
         if not self.taps or self.launch.resident:
             return False
         plain = isinstance(s, of.Load | of.Positions | of.Bounds | of.StepOrigin)
         return plain or isinstance(s, of.Assign) and id(s) not in self.facts.matmuls
 
     def free_region(self) -> str:
-        """Shared memory for a tile that is stored: that of a window, which all taps have read."""
+        """The shared memory region for a tile that is stored: that of a window, which all taps have read."""
         windows = [self.shared[_tile_of(n)].region for n in self.taps if _tile_of(n) in self.shared]
         return windows[0] if windows and not self.nesting else super().free_region()
 
@@ -177,9 +179,9 @@ class Tapped(Staging):
         parts: Mapping[str, Expr] = NO_PARTS,
         most: int = 0,
     ) -> tuple[to.Axis, ...]:
-        """The distribution of what moves between memories. Beside a window no axis is covered in longer
-        repetitions than its size is a multiple of: the window of all taps and their weights are large, and
-        each axis is rounded up to whole repetitions."""
+        """The distribution of a copy between memories. With a window, the repetitions of an axis
+        are not longer than a divisor of its size: the window and the filter are large, and each
+        axis is rounded up to whole repetitions."""
         known = {n.stem: e.size for n, e in self.launch.constants if isinstance(e, of.BlockWidth)}
         short = {}
         for i in (i for i in order if self.taps and i in known):
@@ -191,8 +193,9 @@ class Tapped(Staging):
         return tuple(replace(a, width=self.width(a.index)) if a.index in short else a for a in axes)
 
     def _through_shared(self, s: of.Store) -> tuple[to.Axis, ...]:
-        """The distribution of a tile that is stored through shared memory. Beside a window the outer axes that
-        threads of one warp tell apart lie next to its rows, which are padded: so they begin in unlike banks."""
+        """The distribution of a tile that is stored through shared memory. With a window, the outer
+        axes that distinguish threads of a warp are next to its rows, which are padded, so that rows
+        start in different banks."""
         axes = super()._through_shared(s)
         if not self.taps or not axes:
             return axes
@@ -202,14 +205,14 @@ class Tapped(Staging):
         return (*outer, axes[-1])
 
     def copy(self, s: of.Load, stage: Expr | None, stages: int = 1) -> None:
-        """A copy ahead of its loop; a window is loaded where its first tap is read."""
+        """A prefetched copy; a window is loaded at its first tap instead."""
         if s.name in self.taps:
             tensor = s.place.tensor.stem  # type: ignore[attr-defined]
             raise _refused(tensor, "its loop copies ahead: drop `pipeline` of what that loads")
         super().copy(s, stage, stages)
 
     def _tap(self, s: of.Load, group: Taps) -> None:
-        """A tap's tile, and the window at the first of them."""
+        """A tap's tile, and at the first tap the window."""
         tensor = s.place.tensor.stem  # type: ignore[attr-defined]
         if s.name not in self.facts.staged:
             raise _refused(tensor, "something else than a matmul reads it")
@@ -234,11 +237,11 @@ class Tapped(Staging):
         self.shared[own] = replace(tile, name=own, begin=shift * _row(tile))
 
     def _side(self, operand: Operand) -> int:
-        """Whether it is the first operand of a matmul (0), or the second."""
+        """0 for the first operand of a matmul, 1 for the second."""
         return int(any(m.b is operand for m in self.facts.matmuls.values()))
 
     def _window(self, home: Name, group: Taps, operand: Operand, plan: Plan) -> None:
-        """The window's tile, and what loads it: as wide as a tile along the contiguous axis, then the rest."""
+        """The window's tile, and its loads: as wide as a tile along the contiguous axis, then the rest."""
         tensor = group.place.tensor.stem  # type: ignore[attr-defined]
         first = next(iter(group.loads))
         self.tile(home, first, operand, plan, operand.k[0])
@@ -270,8 +273,8 @@ class Tapped(Staging):
     def _part_of(
         self, group: Taps, along: str, tile: to.Shared, width: Number, start: int
     ) -> to.Statement:
-        """Loads a part of the window, of some width along the contiguous axis from a position on; what
-        stores it."""
+        """Loads a part of the window along the contiguous axis, of this width from `start` on;
+        returns the statement that stores it."""
         first = next(iter(group.loads))
         axes = self._covered(tile, along, width)
         with self.apart() as found:
@@ -291,8 +294,8 @@ class Tapped(Staging):
         return by_some(to.SharedStore(tile.name, held))
 
     def _masked(self, group: Taps) -> of.Place:
-        """The place of a window with the masks of its positions: what no tap checks ends where the tap with
-        the largest shift does."""
+        """The place of a window with masks for its positions. A position that no tap checks is
+        masked by the end of the tap with the largest shift."""
         mask: list[Expr] = []
         for c in group.place.mask:
             index = _tested(c)
@@ -309,8 +312,8 @@ class Tapped(Staging):
         return replace(group.place, mask=tuple(mask))
 
     def _covered(self, tile: to.Shared, along: str, width: Number) -> tuple[to.Axis, ...]:
-        """The distribution of what is loaded: neighbouring threads take neighbours in memory, then runs of 16
-        bytes of the summed axis, which they store, then rows."""
+        """The distribution of the window's loads: neighbouring threads take consecutive elements of
+        memory, then 16 bytes along K, which they store, then rows."""
         inner, size = tile.axes[-1], DTYPES[tile.dtype]
         widths = {i: int(e.value) for i, e in zip(tile.axes[:-1], tile.extents[:-1])}  # type: ignore[attr-defined]
         widths |= {along: int(width.value), inner: self.owners.widths[inner]}
@@ -336,7 +339,7 @@ class Tapped(Staging):
     # -- operands -----------------------------------------------------------------------------
 
     def in_registers(self, operand: Operand, plan: Plan) -> Name | None:
-        """A tap that warpgroups multiply is loaded to registers: its rows have gaps."""
+        """A tap that warpgroups multiply is loaded to registers, as its rows have gaps."""
         name = self.source(operand)
         if name not in self.taps or not plan.warpgroup or plan.instruction is None:
             return super().in_registers(operand, plan)
@@ -350,7 +353,7 @@ class Tapped(Staging):
         return held
 
     def view(self, tile: Name, operand: Operand) -> Name:
-        """The same memory with the axes of each group as one, whose rows lie as those of the window."""
+        """A view of the same memory with the axes of each group as one, with the row strides of the window."""
         if replace(tile, sort="value") not in self.taps or all(len(g) == 1 for g in operand.groups):
             return super().view(tile, operand)
         held = self.shared[tile]
@@ -374,12 +377,12 @@ def _tile_of(name: Name) -> Name:
 
 
 def _row(tile: to.Shared) -> int:
-    """Elements from one row of a tile to the next."""
+    """The row stride of a tile in elements."""
     return tile.panel or tile.padding + int(tile.extents[-1].value)  # type: ignore[attr-defined]
 
 
 def _tested(condition: Expr) -> str:
-    """The index whose positions a condition is on; empty: it is on others."""
+    """The index whose positions a condition tests; empty: it tests several, or none."""
     names = {
         n.stem for n in condition.walk() if isinstance(n, Name) and n.sort in ("mask", "positions")
     }

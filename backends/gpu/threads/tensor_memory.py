@@ -1,15 +1,16 @@
-"""Tensor memory: matmuls that one thread starts, and that add up past the registers.
+"""Tensor memory: matmuls that one thread issues, and that accumulate outside of registers
+(tcgen05).
 
-Lowering has them as those of warpgroups, onto fragments. Here each fragment gets an accumulator in tensor
-memory. Where a result begins with 0 and nothing but matmuls touches it until the last of them is over, it
-stays there, and is loaded once:
+Lowering makes warpgroup matmuls onto fragments. Here each fragment gets an accumulator in tensor
+memory. A result stays there, and is loaded once, if it begins with 0 and only matmuls touch it
+until the last of them is complete:
 
     begun = 0
     loop:  accumulator = a @ b, onto what is there where begun;  begun = 1
     result = accumulator;  barrier
 
-Elsewhere each product is loaded, and added in registers. The barrier is there since the accumulator may be
-written again by a thread that does not wait for others' loads.
+Otherwise each matmul's result is loaded, and added in registers. The barrier is needed since a
+thread that does not wait for the loads of others may overwrite the accumulator.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from backends.gpu.values import typed
 from ir.spec import DTYPES, Apply, Expr, Number
 
 GROUP = 128  # threads that load an accumulator
-LEAST = 32  # columns that a block takes; more in powers of two
+LEAST = 32  # least columns of a block; larger numbers are powers of two
 DONE, ISSUED = Name("done"), Name("issued")
 
 
@@ -41,9 +42,12 @@ def in_tensor_memory(
     table: Mapping[str, Any],
     blocks: tuple[to.Block, to.Block],
 ) -> tuple[tuple[to.Block, to.Block], tuple[to.Accumulator, ...]]:
-    """What is done once and for each tile, with matmuls in tensor memory where their plans say so, and
-    the accumulators. table: of the target file; BackendError where there are too few columns, or where
-    blocks of clusters may wait for each other's in a circle."""
+    """The statements before the first tile and of each tile, with matmuls in tensor memory where
+    their plans use it, and the accumulators.
+
+    table: of the target file. Raises BackendError where columns do not suffice, or where blocks of
+    clusters may wait for each other's columns in a cycle.
+    """
     columns = table.get("tensor_columns", 0)
     names = {p.instruction.name for p in planned.values() if p.tensor and p.instruction}
     multiplies = [s for block in blocks for s in _of(block, names)]
@@ -68,7 +72,7 @@ def in_tensor_memory(
 
 
 def _blocks(lowering: Staging, table: Mapping[str, Any]) -> int:
-    """Blocks that a multiprocessor has room for at most, by their warps and by tiles of known size."""
+    """The most blocks of a multiprocessor, by their warps and by shared memory tiles of known size."""
     regions: dict[str, int] = {}
     for tile in lowering.shared.values():
         known = [int(e.value) for e in tile.extents if isinstance(e, Number)]
@@ -79,14 +83,14 @@ def _blocks(lowering: Staging, table: Mapping[str, Any]) -> int:
 
 
 def _of(block: to.Block, names: Collection[str]) -> list[to.WarpgroupMultiply]:
-    """The matmuls by instructions of some names."""
+    """The matmuls with these instructions."""
     every = (s for s in to.statements(block) if isinstance(s, to.WarpgroupMultiply))
     return [s for s in every if s.instruction.name in names]
 
 
 def _stages(lowering: Staging, multiplies: list[to.WarpgroupMultiply]) -> int:
-    """Stages of the signal. Warps that only wait may be behind the one that issues by a round of the ring
-    that producers fill; they still have to find the phase that they wait for."""
+    """Stages of the signal. Warps that only wait may lag behind the issuing warp by one round of
+    the producers' circular buffer, and must still find the phase for which they wait."""
     rounds = max((s.stages for s in lowering.signals), default=1)
     pending = max(s.pending for s in multiplies)
     return 1 << (rounds * len(multiplies) + pending).bit_length()
@@ -97,12 +101,12 @@ class _InTensorMemory:
         self.lowering = lowering
         self.names = names  # of instructions
         self.accumulators: list[to.Accumulator] = []
-        # Results that stay there, with the scalar that tells whether anything was added.
+        # Results that stay in tensor memory, with the scalar that says whether anything was added.
         self.kept: dict[Name, Name] = {}
         lowering.fragment(ISSUED, "i32")
 
     def block(self, block: to.Block) -> to.Block:
-        """A block with its matmuls in tensor memory."""
+        """The block with its matmuls in tensor memory."""
         found: list[to.Statement] = []
         loads: dict[int, list[Name]] = {}
         for n, s in enumerate(block):
@@ -119,8 +123,8 @@ class _InTensorMemory:
         return tuple(found)
 
     def _begins(self, block: to.Block, n: int) -> tuple[Name | None, int]:
-        """The result that a statement sets to 0 and that stays in tensor memory, and the place of the last
-        statement that adds to it."""
+        """The result that a statement sets to 0 and that stays in tensor memory, and the position
+        of the last statement that adds to it."""
         s = block[n]
         zero = isinstance(s, to.Each) and _is_zero(s.value)
         if isinstance(s, to.Regroup):
@@ -141,7 +145,7 @@ class _InTensorMemory:
 
     def _one(self, s: to.Statement) -> list[to.Statement]:
         if isinstance(s, to.WarpgroupWait):
-            return []  # a load waits
+            return []  # loading a result waits
         if not isinstance(s, to.WarpgroupMultiply) or s.instruction.name not in self.names:
             return [to.changed_inside(s, self.block)]
         if begun := self.kept.get(s.to):
@@ -174,7 +178,7 @@ class _InTensorMemory:
         return [number, made]
 
     def _loaded(self, name: Name, certain: bool) -> list[to.Statement]:
-        """A result in registers. certain: whether anything was added to it."""
+        """Loads a result into registers. certain: whether anything was certainly added to it."""
         source = self._accumulator(name).name
         found: list[to.Statement] = [
             to.TensorLoad(name, source, DONE, to.Element(ISSUED)),
@@ -198,7 +202,7 @@ class _InTensorMemory:
         return made
 
     def columns(self) -> int:
-        """Of tensor memory, at the sizes that the program is tuned for."""
+        """Columns of tensor memory, at the sizes for which the program is tuned."""
         total = 0
         for one in self.accumulators:
             own = one.groups
@@ -216,7 +220,7 @@ def _is_zero(value: Expr) -> bool:
 
 
 def _touches(s: to.Statement, name: Name) -> bool:
-    """Whether a statement, or one inside it, reads or writes a fragment."""
+    """Whether a statement, or a nested one, accesses a fragment."""
     return any(e == name or isinstance(e, to.Element) and e.name == name for e in of.expressions(s))
 
 

@@ -1,4 +1,4 @@
-"""The text of a thread program, for people and models; no code reads it."""
+"""Prints thread programs for people and models; no code parses the text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ir.spec import DTYPES, Expr, Number
 
 
 def program_text(program: to.ThreadProgram) -> str:
-    """A program, a launch after the other."""
+    """The text of a program, launch by launch."""
     lines = [f"program {program.name}"]
     for repeat, launches in program.groups:
         lines += [repeat_text(repeat)] if repeat else []
@@ -37,12 +37,12 @@ def statement_lines(block: Iterable[to.Statement], depth: int = 0) -> Iterator[s
 
 
 def expression_text(e: Expr) -> str:
-    """An expression of elements: `acc[m, n]` is the element at the current registers."""
+    """The text of an expression of elements: `acc[m, n]` is the element at the current registers."""
     return scalar_text(rewritten(e, _spelled))
 
 
 def statement_text(s: to.Statement) -> str:
-    """The line of a statement, without those inside it."""
+    """The line of a statement, without nested ones."""
     text = expression_text
     match s:
         case to.Loop(name, low, high, step, _, _, certain):
@@ -100,7 +100,7 @@ def statement_text(s: to.Statement) -> str:
 
 
 def _order(s: to.Statement) -> str:
-    """The line of a statement by which threads, copies and the engine wait for each other."""
+    """The line of a statement that orders threads, copies or the TMA."""
     text = expression_text
     match s:
         case to.Interleave(reads, matrix):
@@ -135,7 +135,7 @@ def _order(s: to.Statement) -> str:
 
 
 def _access(s: to.Statement) -> str:
-    """What loads, stores and copies."""
+    """The line of a load, a store or a copy."""
     text = expression_text
     match s:
         case to.Load(name, place, other, vector, cache):
@@ -206,13 +206,13 @@ def _launch(one: to.Launch) -> Iterator[str]:
 
 
 def axis_text(a: to.Axis) -> str:
-    """An axis: its layouts in CuTe's notation."""
+    """The text of an axis: its layouts in CuTe notation."""
     wide = f"{expression_text(a.width)} positions, {a.span} at once"
     return f"{a.index}: thread {a.thread}, register {a.register}, {wide}"
 
 
 def shared_text(s: to.Shared) -> str:
-    """A tile of shared memory: its extents, bytes where they are known, and how it is swizzled."""
+    """The text of a shared memory tile: extents, bytes where they are known, swizzle."""
     axes = ", ".join(f"{i}={expression_text(e)}" for i, e in zip(s.axes, s.extents))
     notes = [f"{s.stages} stages"] if s.stages != 1 else []
     notes += [f"rows of {s.row} axes"] if s.row != 1 else []
@@ -229,7 +229,7 @@ def shared_text(s: to.Shared) -> str:
 
 
 def _spelled(e: Expr) -> Expr | None:
-    """What only thread programs have, as a name that is its text."""
+    """A node that only thread programs have, as a name that is its text."""
     match e:
         case to.Element(name, axes):
             return Name("value", scalar_text(name) + (f"[{', '.join(axes)}]" if axes else ""))

@@ -1,10 +1,11 @@
-"""A thread program: what each thread of a block does, as values that C-like GPU languages spell.
+"""Thread programs: what each thread of a block does, as values that backends print as C-like GPU
+code.
 
     TileProgram -> ThreadProgram: an owner for each element, shared memory, barriers, instructions
 
-Scalars and elements are expressions of `ir.spec` and `backends.gpu.tile`. A tile of the tile program
-is a fragment here: registers that each thread holds. The layout of a fragment is a product of the
-layouts of its axes, so a fragment is an array with one dimension of registers for each axis.
+Scalars and elements are expressions of `ir.spec` and `backends.gpu.tile`. A tile of the tile
+program becomes a fragment: registers that each thread holds. The layout of a fragment is a product
+of the layouts of its axes, so a fragment is an array with one dimension of registers for each axis.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ class Element(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Thread(Expr):
-    """The number of the thread in its block."""
+    """The index of the thread in its block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exponent(Expr):
-    """The exponent of 2 of a power."""
+    """The base-2 exponent of a power."""
 
     power: Power
 
 
 @dataclass(frozen=True, slots=True)
 class PowerOfTwo(Expr):
-    """2 to the power of an `Exponent`, which was computed before."""
+    """2 to the power of an `Exponent` that was computed before."""
 
     exponent: Expr
 
@@ -79,7 +80,7 @@ class Each(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Positions(Statement):
-    """For every register of a fragment with one axis: its position, after an origin."""
+    """For every register of a one-dimensional fragment: its position, plus an origin."""
 
     name: Name
     origin: Expr | None
@@ -87,57 +88,59 @@ class Positions(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Load(Statement):
-    """For every register of a fragment: name = the element at a place of global memory."""
+    """For every register of a fragment: name = the element at a place in global memory."""
 
     name: Name
     place: Place
-    other: Expr  # where the mask of the place does not hold
+    other: Expr  # the value where the mask of the place does not hold
     vector: Vector | None = None
-    cache: str = ""  # a hint to the caches, of `ir.nest.nest.HINTS`
+    cache: str = ""  # a cache hint, of `ir.nest.nest.HINTS`
 
 
 @dataclass(frozen=True, slots=True)
 class Store(Statement):
-    """For every register of axes: the element at a place of global memory = value.
+    """For every register of these axes: the element at a place in global memory = value.
 
-    Of several threads that hold the same elements, those with `thread & copies == 0` store."""
+    Of several threads that hold the same elements, those with `thread & copies == 0` store.
+    """
 
     place: Place
     value: Expr
     axes: tuple[Axis, ...]
     copies: int = 0
-    reduction: str = ""  # joined atomically with what is there
+    reduction: str = ""  # of an atomic update; empty: a plain store
     vector: Vector | None = None
     cache: str = ""  # as in `Load`
 
 
 @dataclass(frozen=True, slots=True)
 class Reduce(Statement):
-    """name = reduction of a value over the registers of one axis of each thread.
+    """name = reduction of a value over each thread's registers along one axis.
 
-    axes: of the value, the reduced one among them. Elements of `name` have the others."""
+    axes: those of the value, including the reduced one. Elements of `name` have the others.
+    """
 
     name: Name
     reduction: str
     value: Expr
     axes: tuple[Axis, ...]
     over: str
-    nan: bool  # whether NaN in it must give NaN
+    nan: bool  # whether NaNs propagate
 
 
 @dataclass(frozen=True, slots=True)
 class Shuffle(Statement):
-    """For every register of a fragment: joined with those of the threads at XOR distances."""
+    """For every register of a fragment: combines it with those of the threads at XOR distances."""
 
     name: Name
     reduction: str
-    distances: tuple[int, ...]  # less than a warp, one after the other
+    distances: tuple[int, ...]  # less than a warp, in sequence
     nan: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Scan(Statement):
-    """name = running reduction of a value along an axis, whose threads are in one warp.
+    """name = scan of a value along an axis whose threads are in one warp.
 
     The axis covers its positions in order: registers of a run, then threads, then repetitions.
     """
@@ -147,18 +150,18 @@ class Scan(Statement):
     value: Expr
     over: str
     nan: bool
-    # Where several warps hold the axis, each scans its part of each repetition by itself. This fragment
-    # gets the whole of each part; its last axis counts the parts.
+    # Where several warps hold the axis, each scans its part of each repetition separately. This
+    # fragment receives the total of each part; its last axis counts the parts.
     totals: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ScanAfter(Statement):
-    """Joins the parts before a thread's own to what each warp scanned by itself."""
+    """Adds the totals of the parts before a thread's own to the separate scans of warps."""
 
     name: Name  # the result of a `Scan` with `totals`
     before: Name  # the totals of all parts, in order along the last axis
-    totals: Name  # those of the scan; its last axis tells a thread's own parts
+    totals: Name  # those of the scan; its last axis identifies a thread's own parts
     reduction: str
     over: str
     nan: bool
@@ -166,7 +169,7 @@ class ScanAfter(Statement):
 
 @dataclass(frozen=True, slots=True)
 class SharedStore(Statement):
-    """Every register of a fragment into a tile of shared memory, by its position."""
+    """Stores every register of a fragment into a shared memory tile, at its position."""
 
     tile: Name
     name: Name
@@ -176,26 +179,27 @@ class SharedStore(Statement):
 
 @dataclass(frozen=True, slots=True)
 class SharedLoad(Statement):
-    """Every register of a fragment from a tile of shared memory, by its position.
+    """Loads every register of a fragment from a shared memory tile, at its position.
 
-    at: along axes of the tile, where the fragment's positions begin: a multiple of what they span.
+    at: start of the fragment's positions along axes of the tile, a multiple of their span.
     """
 
     name: Name
     tile: Name
     stage: Expr | None = None
     at: tuple[tuple[str, Expr], ...] = ()
-    # The instruction: "", or "matrix" for 8 x 8 matrices of 16-bit elements whose rows are
-    # contiguous in the fragment's pairs of registers, or "transposed" where its columns are.
+    # The instruction: "" for plain loads; "matrix" for ldmatrix of 8 x 8 matrices of 16-bit
+    # elements, whose rows are contiguous in the fragment's register pairs; "transposed" where its
+    # columns are.
     by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy(Statement):
-    """A region of global memory into a tile of shared memory, past the registers.
+    """Copies a region of global memory into a shared memory tile without registers (cp.async).
 
-    axes: how the elements are distributed over threads. Where `vector` does not hold, elements are
-    stored one by one. Elements where the mask does not hold become 0.
+    axes: the distribution of the elements over threads. Where `vector` does not hold, elements are
+    stored one by one. Elements become 0 where the mask does not hold.
     """
 
     tile: Name
@@ -204,14 +208,14 @@ class Copy(Statement):
     stage: Expr | None = None
     vector: Vector | None = None
     cache: str = ""  # as in `Load`
-    # Bytes that a thread moves at once, those of the threads of a warp to consecutive places; others
-    # pass through registers. 0: each thread says where its elements go.
+    # Bytes of one thread's copy, where the threads of a warp fill consecutive addresses; other
+    # copies pass through registers. 0: each thread has its own address.
     direct: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Commit(Statement):
-    """Closes the group of the copies that were started since the last one."""
+    """Commits the copies issued since the last commit as one group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,18 +227,18 @@ class Wait(Statement):
 
 @dataclass(frozen=True, slots=True)
 class BoxCopy(Statement):
-    """A box of a global tensor into a tile of shared memory, by the DMA engine: one thread starts it.
+    """Copies a box of a global tensor into a shared memory tile by the TMA; one thread issues it.
 
-    Elements outside of the tensor become 0. The bytes arrive at a stage of the signal.
+    Out-of-bounds elements become 0. The bytes arrive at a stage of the signal.
 
-    part: of a tile that blocks of a cluster read alike, the number of the part along its first axis of
-    several elements that this block copies to the same place in all of them, and whose bytes arrive at
-    the signal of each (multicast).
+    part: for a tile that all blocks of a cluster read (multicast). The tile is divided along its
+    first axis of several elements. This block copies part number `part` into all blocks, and its
+    bytes arrive at each block's signal.
     """
 
     tile: Name
     map: Name
-    at: tuple[Expr, ...]  # where the box begins along each dimension of the tensor
+    at: tuple[Expr, ...]  # the box's first element along each dimension of the tensor
     stage: Expr
     signal: Name
     part: Expr | None = None
@@ -243,8 +247,8 @@ class BoxCopy(Statement):
 
 @dataclass(frozen=True, slots=True)
 class BoxStore(Statement):
-    """A tile of shared memory to a box of a global tensor, by the DMA engine: the first thread starts
-    it, and waits until the tile was read. What lies outside of the tensor is left out."""
+    """Copies a shared memory tile to a box of a global tensor by the TMA. The first thread issues
+    it, and waits until the tile was read. Out-of-bounds elements are not stored."""
 
     tile: Name
     map: Name
@@ -254,10 +258,10 @@ class BoxStore(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Arrive(Statement):
-    """Threads arrive at a stage of a signal: all of them, or the first of each warp after the others
-    of its warp have come here.
+    """Threads arrive at a stage of a signal: all of them, or the first of each warp after the rest
+    of its warp.
 
-    expects: tiles of which as many bytes as a stage has are to arrive as well. everywhere: at the
+    expects: tiles of whose stage the bytes are to arrive as well. everywhere: arrives at the
     signals of all blocks of the cluster.
     """
 
@@ -270,7 +274,7 @@ class Arrive(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Await(Statement):
-    """Waits until a stage of a signal is through a phase of a parity: 0 is the first one's."""
+    """Waits until a stage of a signal has completed the phase with this parity; the first phase has parity 0."""
 
     signal: Name
     stage: Expr
@@ -279,27 +283,28 @@ class Await(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Fence(Statement):
-    """What this thread wrote to shared memory is visible to instructions that read it past the
-    registers, once they are told of it; and what it loaded from there has arrived, before they are told
-    that they may write."""
+    """Proxy fence. This thread's earlier shared memory writes become visible to the async proxy
+    once it is signalled. This thread's earlier shared memory loads are complete before the async
+    proxy is told that it may write."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFence(Statement):
-    """What this thread knows of global memory comes before what it reads and writes from here on, for
+    """Device-scope fence: orders this thread's accesses to global memory before and after it, for
     all threads of the GPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raise(Statement):
-    """A flag in global memory, which was 0, becomes 1."""
+    """Sets a flag in global memory from 0 to 1."""
 
     flag: Place
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitRaised(Statement):
-    """Waits until a flag in global memory is 1. With a count: so many, of which each thread awaits some, and a fence."""
+    """Waits until a flag in global memory is 1. With a count: waits for so many flags, distributed
+    over the threads, followed by a fence."""
 
     flag: Place
     count: Expr | None = None
@@ -307,9 +312,9 @@ class AwaitRaised(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Barrier(Statement):
-    """All threads of the block wait for each other; what they wrote to shared memory is visible.
+    """Block-wide barrier, after which all shared memory writes are visible to all threads.
 
-    proxy: to instructions that read shared memory past the registers, too.
+    proxy: also to instructions that read shared memory through the async proxy.
     """
 
     proxy: bool = False
@@ -317,16 +322,16 @@ class Barrier(Statement):
 
 @dataclass(frozen=True, slots=True)
 class ClusterBarrier(Statement):
-    """All threads of all blocks of the cluster wait for each other."""
+    """Barrier of all threads of all blocks of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Regroup(Statement):
-    """The registers of a fragment under other axes, in any order: each of `groups` is one axis of
-    the one fragment and several of the other, whose registers count through those of the one, the
-    last fastest. No element moves.
+    """Reinterprets the registers of a fragment under other axes, in any order. Each of `groups` is
+    one axis of one fragment and several axes of the other, whose registers enumerate those of the
+    one axis, last axis fastest. No element moves.
 
-    split: `source` has the one axis of each group; else `name` has it.
+    split: `source` has the single axis of each group; otherwise `name` has it.
     """
 
     name: Name
@@ -337,8 +342,7 @@ class Regroup(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Part(Statement):
-    """A fragment = the registers of another one from some on along an axis. Its positions along it
-    begin at 0."""
+    """A slice of a fragment's registers along an axis, from `first` on. Its positions along that axis begin at 0."""
 
     name: Name
     source: Name
@@ -348,7 +352,7 @@ class Part(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Guard(Statement):
-    """The body where a condition holds, else the others. A condition without axes."""
+    """Executes `body` where a scalar condition holds, else `others`."""
 
     condition: Expr
     body: tuple[Statement, ...]
@@ -357,7 +361,7 @@ class Guard(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Loop(Statement):
-    """The body for each value of a scalar from low to high in steps."""
+    """Executes the body for each value of a scalar from low to high in steps."""
 
     name: Name
     low: Expr
@@ -365,8 +369,8 @@ class Loop(Statement):
     step: int
     body: tuple[Statement, ...]
     unrolled: bool = False
-    # Whether it has an iteration at all sizes. A compiler that does not know it has to give registers
-    # another value for the other case, and so cannot leave matmuls that add to them in flight.
+    # Whether it has an iteration at all sizes. Otherwise the compiler has to merge register values
+    # with those of the other case, and cannot keep matmuls in flight that accumulate into them.
     certain: bool = False
 
 
@@ -375,10 +379,11 @@ class Loop(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """Threads after those of the block's others, which only fill shared memory."""
+    """The producer role: threads after the block's other threads, which only fill shared memory."""
 
     threads: int
-    registers: tuple[Expr, Expr] | None  # of each of them and of each other thread, where they move
+    # Of each producer and of each other thread, where they are reallocated
+    registers: tuple[Expr, Expr] | None
     once: tuple[Statement, ...]  # before the first tile
     body: tuple[Statement, ...]  # for each tile
     end: tuple[Statement, ...] = ()  # after the last tile
@@ -392,29 +397,30 @@ class Launch:
     equations: tuple[Equation, ...]  # that it computes
     tensors: tuple[str, ...]
     sizes: tuple[str, ...]  # that it reads
-    specialized: bool  # whether they are constants in it
-    step: Name | None  # of a recurrence, the argument that tells its step
+    specialized: bool  # whether sizes are compile-time constants
+    step: Name | None  # of a recurrence, the argument with its step
     attributes: tuple[tuple[str, float | int | bool], ...]  # constants of the spec
-    constants: tuple[tuple[Name, Expr], ...]  # with what the launcher computes
-    tiles: tuple[Expr, ...]  # how many there are, a product
-    resident: int  # thread blocks that walk through them; 0: one for each
-    threads: int  # of a block, or of each group of its consumers
-    warp: int  # threads that run in step
+    constants: tuple[tuple[Name, Expr], ...]  # with the expressions that the launcher computes
+    tiles: tuple[Expr, ...]  # number of tiles, a product
+    resident: int  # persistent blocks; 0: one block for each tile
+    threads: int  # of a block, or of each consumer group
+    warp: int  # threads of a warp
     fragments: tuple[Fragment, ...]
     shared: tuple[Shared, ...]
     once: tuple[Statement, ...]  # before the first tile
     body: tuple[Statement, ...]  # for each tile, whose number is the scalar `tile`
-    limits: tuple[tuple[Expr, int], ...] = ()  # sizes, with the most that the launch is made for
+    limits: tuple[tuple[Expr, int], ...] = ()  # sizes, each with the most that the launch supports
     signals: tuple[Signal, ...] = ()
     maps: tuple[TensorMap, ...] = ()
     producer: Producer | None = None
-    registers: int = 0  # the most of a thread, 0: the compiler chooses
-    cluster: Name | None = None  # the constant with the blocks of a cluster; None: no clusters
+    registers: int = 0  # limit per thread; 0: the compiler chooses
+    cluster: Name | None = None  # the constant with the cluster size; None: no clusters
     end: tuple[Statement, ...] = ()  # after the last tile
-    shares: Shares | None = None  # None: blocks have whole tiles; what comes before is in `once`
-    consumers: int = 1  # groups of them, which take turns with tiles
+    # Stream-K shares; None: blocks have whole tiles. What precedes is in `once`
+    shares: Shares | None = None
+    consumers: int = 1  # consumer groups; 2 alternate between tiles (ping-pong)
     steps: tuple[Name, Expr] | None = None  # as in the tile program
-    accumulators: tuple[Accumulator, ...] = ()  # in tensor memory, one after the other
+    accumulators: tuple[Accumulator, ...] = ()  # in tensor memory, consecutive
 
     @property
     def block_threads(self) -> int:
@@ -422,17 +428,17 @@ class Launch:
         return self.threads * self.consumers + (self.producer.threads if self.producer else 0)
 
     def fragment(self, name: Name) -> Fragment:
-        """The fragment of a name."""
+        """The fragment with this name."""
         return next(f for f in self.fragments if f.name == name)
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadProgram:
-    """A kernel: its launches in order, those of the same steps together."""
+    """A kernel: its launches in order, grouped where they repeat together."""
 
     name: str
     groups: tuple[tuple[Repeat | None, tuple[Launch, ...]], ...]
-    tensors: tuple[Parameter, ...]  # inputs, then what is made
+    tensors: tuple[Parameter, ...]  # inputs, then the tensors that are computed
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -448,7 +454,7 @@ def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def changed_inside(s: Statement, change: Callable[[Block], Block]) -> Statement:
-    """A statement with the blocks in it changed."""
+    """A statement with its nested blocks changed."""
     match s:
         case Loop(body=body):
             return replace(s, body=change(body))

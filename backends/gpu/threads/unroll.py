@@ -1,7 +1,8 @@
-"""Loops over tiles whose iterations a schedule unrolls.
+"""Unrolls loops over tiles by factors of the schedule.
 
-Compilers do not unroll a loop with barriers whose number of iterations they do not know. So the loop
-walks chunks of a few iterations, and one inside it, of a number that is known, through a chunk:
+Compilers do not unroll a loop with barriers whose number of iterations they do not know. So the
+loop runs over chunks of a few iterations, and an inner loop with a known number of iterations runs
+through a chunk:
 
     for k_chunk in low..high, by 2 * 32:
       for k_at in k_chunk..k_chunk + 2 * 32, by 32, unrolled:
@@ -18,17 +19,17 @@ from backends.gpu.threads import thread as to
 from backends.gpu.tile import Compute, Launch, Name, statements
 from ir.spec import Apply, Number
 
-Scalar = Callable[[Name], Name]  # notes a scalar of the launch
+Scalar = Callable[[Name], Name]  # records a scalar of the launch
 
 
 def factors(launch: Launch) -> Mapping[str, int]:
-    """The factors of a tile program's loops, by their index."""
+    """The unroll factors of a tile program's loops, by index."""
     loops = [s for s in statements((*launch.once, *launch.body)) if isinstance(s, of.Loop)]
     return {s.name.stem: s.unroll for s in loops if s.unroll}
 
 
 def unrolled(block: to.Block, by: Mapping[str, int], scalar: Scalar) -> to.Block:
-    """A block with loops unrolled. by: factors, by index."""
+    """The block with loops unrolled. by: factors, by index."""
     return tuple(_statement(s, by, scalar) for s in block) if by else block
 
 
@@ -36,7 +37,7 @@ def _statement(s: to.Statement, by: Mapping[str, int], scalar: Scalar) -> to.Sta
     s = to.changed_inside(s, lambda block: unrolled(block, by, scalar))
     match s:
         case to.Loop(name):
-            # Others count registers, or the issues of a matmul.
+            # Other loops are over registers, or over the issues of a matmul.
             walks = name.sort in ("origin", "step") and not s.unrolled
             return _chunked(s, by[name.stem], scalar) if walks and name.stem in by else s
     return s

@@ -1,4 +1,4 @@
-"""Vectors: which axis of a place is contiguous in global memory, and when whole runs are aligned."""
+"""Vector accesses: which axis of a place is contiguous in global memory, and when runs are aligned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ir.spec import Apply, Expr, Index, Number
 
 
 def contiguous(place: Place) -> str:
-    """The index along which neighbours are neighbours in memory; empty where there is none."""
+    """The index along which a place is contiguous in memory; empty where there is none."""
     for term in place.terms:
         if isinstance(term, of.Term) and not term.stride:
             for name in positions(term.value):
@@ -27,7 +27,7 @@ def positions(expr: Expr) -> list[Name]:
 
 
 def coefficient(expr: Expr, index: str) -> int | None:
-    """What an index's position counts in a sum; None where it is in something else."""
+    """The coefficient of an index's position in a sum; None where it is in another expression."""
     match expr:
         case Name(sort="positions", stem=stem):
             return int(stem == index)
@@ -45,10 +45,10 @@ def coefficient(expr: Expr, index: str) -> int | None:
 def aligned(
     place: Place, index: str, count: int, tiles: Mapping[str, int], ends: Mapping[str, Expr]
 ) -> Expr | None:
-    """The condition on sizes that runs of `count` elements along an index are aligned and masked as
-    a whole; None where no size makes them so.
+    """The condition on sizes under which runs of `count` elements along an index are aligned and
+    masked as a whole. None where no size satisfies it.
 
-    tiles: of each tiled index; ends: the size that bounds an index's positions.
+    tiles: tile size of each tiled index. ends: the size that bounds an index's positions.
     """
     needed: list[Even] = []
     for term in place.terms:
@@ -71,7 +71,7 @@ def aligned(
 
 
 def _without(expr: Expr, index: str) -> Expr:
-    """A sum without an index's positions; where that index is tiled, its origin stays."""
+    """A sum without an index's positions; where that index is tiled, its origin remains."""
     match expr:
         case Name(sort="positions", stem=stem) if stem == index:
             return Index(index)
@@ -83,7 +83,7 @@ def _without(expr: Expr, index: str) -> Expr:
 
 
 def _multiple(expr: Expr, count: int, tiles: Mapping[str, int]) -> bool:
-    """Whether a number is certainly a multiple of another."""
+    """Whether an expression is certainly a multiple of a number."""
     match expr:
         case Number(value):
             return int(value) % count == 0
@@ -99,7 +99,7 @@ def _multiple(expr: Expr, count: int, tiles: Mapping[str, int]) -> bool:
 
 
 def _holds(condition: Even) -> bool | None:
-    """Whether a condition holds at all sizes, or at none; None: at some."""
+    """Whether a condition holds at all sizes (True) or at none (False); None: at some."""
     match condition:
         case Even(Number(size), Number(width)):
             return size % width == 0

@@ -1,8 +1,8 @@
-"""Windows: boxes of one tensor that overlap, which shared memory has once.
+"""Windows: overlapping TMA boxes of one tensor, which shared memory holds once.
 
-The taps of a filter read the same rows of an image at other places. Where a loop loads the boxes of several taps in one
-iteration (`unroll` of a tap's index), and they differ by whole rows, one box that has the rows of all is loaded. A tap's
-tile is a part of it: it begins some rows later.
+The taps of a filter read the same rows of an image at shifted positions. Where a loop loads the
+boxes of several taps in one iteration (`unroll` of a tap's index), and they differ by whole rows,
+one box with the rows of all is loaded. A tap's tile is a part of it that begins some rows later.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ir.spec import Apply, Expr, Number
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A load whose box is a part of the box of another one, or which has those of others as parts."""
+    """A load whose box is a part of a larger box, or which loads the larger box."""
 
-    home: Name  # the load of the whole box; its own name: that one
-    rows: int  # of the box's first axis of a tile that are before it
-    more: int  # rows that the whole box has beside those of one load
+    home: Name  # the load of the whole box, possibly this one
+    rows: int  # rows of the box before it, along the first axis of its tile
+    more: int  # rows of the whole box beyond those of one load
 
 
 def windows(
     loads: Sequence[tuple[Name, of.Box, str, int]], descriptors: Mapping[Name, of.Descriptor]
 ) -> dict[Name, Window]:
-    """The windows among some loads; none where whole boxes have as many rows. loads: each with its box, the first axis
-    of its tile, and the elements along that."""
+    """The windows among some loads; empty where the whole boxes would not have fewer rows. loads:
+    each with its box, the first axis of its tile, and its elements along that axis."""
     groups: dict[object, list[tuple[int, Name, int]]] = {}
     for name, box, axis, extent in loads:
         given = descriptors[box.descriptor]
@@ -48,8 +48,8 @@ def windows(
 
 
 def widened(load: of.Load, axis: str, end: Expr) -> of.Load:
-    """A load of a whole box by threads: of more rows along an axis than the tile of the grid has, so that what it loads
-    ends with the tensor. end: its extent there."""
+    """The load of a whole box by threads, with more rows along an axis than the grid's tile, masked
+    at the end of the tensor. end: the tensor's extent there."""
     place = load.place
     masks = [c for c in place.mask if not _checks(c, axis)]
     rows = next(c for c in place.mask if c not in masks and not isinstance(c, of.Check))
@@ -62,13 +62,13 @@ def widened(load: of.Load, axis: str, end: Expr) -> of.Load:
 
 
 def _checks(condition: Expr, axis: str) -> bool:
-    """Whether a condition is one on positions along an axis."""
+    """Whether a condition tests positions along an axis."""
     named = (n for n in condition.walk() if isinstance(n, Name))
     return any(n.sort in ("mask", "positions") and n.stem == axis for n in named)
 
 
 def _sum(expr: Expr) -> tuple[Expr, int]:
-    """An expression as one without a number, and the number that is added."""
+    """An expression without its added constant, and that constant."""
     match expr:
         case Apply("add", (a, Number(by))):
             return a, int(by)
