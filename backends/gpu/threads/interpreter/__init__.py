@@ -1,1 +1,1 @@
-"""The interpreter of thread programs: runs all threads of a block and finds their faults."""
+"""The interpreter of thread programs: runs all threads of a block in numpy and reports their faults."""

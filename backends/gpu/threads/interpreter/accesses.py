@@ -1,4 +1,4 @@
-"""Statements that access shared memory, as closures."""
+"""Statements that access shared memory, compiled to closures."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from backends.gpu.threads.thread import Copy, SharedLoad, SharedStore
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Expr
 
-WIDEST = 16  # bytes that a thread moves with one instruction
-_MATRIX = 8  # rows and columns of a matrix that a warp loads, of 16-bit elements
+WIDEST = 16  # bytes of the widest access of a thread
+_MATRIX = 8  # rows and columns of an ldmatrix matrix of 16-bit elements
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """The elements of a tile that registers stand for, at one stage and origin."""
+    """The elements of a tile that registers correspond to, at one stage and origin."""
 
     access: Access
-    inside: np.ndarray | None  # [threads, registers...], where not all registers have an element
-    cost: tuple[int, int]  # wavefronts, and the least
+    inside: np.ndarray | None  # [threads, registers...], where some registers have no element
+    cost: tuple[int, int]  # wavefronts, and the least possible
 
 
 @dataclass(slots=True)
 class View:
-    """A fragment's registers as elements of a tile of shared memory."""
+    """The correspondence between a fragment's registers and the elements of a shared memory tile."""
 
     compiler: Compiler
     memory: SharedMemory
@@ -42,12 +42,10 @@ class View:
     axes: tuple[Held, ...]
     stage: Code
     at: tuple[tuple[int, Code], ...]  # axis of the tile, first position
-    copies: np.ndarray | None  # the threads that access, where others hold the same
+    copies: np.ndarray | None  # the threads that access, where others hold copies
     by: str
-    most: int  # elements that move at once
-    direct: (
-        int  # elements of each thread that a copy moves to consecutive places; 0: it is none such
-    )
+    most: int  # elements of the widest access
+    direct: int  # elements per thread of a copy to consecutive addresses; 0: another access
     known: dict[tuple[int, ...], Elements] = field(default_factory=dict)
 
     def find(self) -> Elements:
@@ -59,7 +57,7 @@ class View:
         return self.known[key]
 
     def access(self, found: Elements) -> tuple[Access, np.ndarray | None]:
-        """The elements of the active threads; the mask of those, None for all of `found`."""
+        """The elements that the active threads access, and their mask; None: all of `found`."""
         block = self.compiler.block
         if block.active is None:
             return found.access, None
@@ -81,7 +79,8 @@ class View:
             ):
                 raise self._unfit(f"`{axis.index}` begins within {axis.span}")
             own = axis.positions.reshape(-1, *ones[:n], axis.count, *ones[n + 1 :])
-            inside = inside & (own < axis.width)  # what overshoots a tile's end is not there
+            # Registers beyond the end of a tile have no element
+            inside = inside & (own < axis.width)
             if axis.index not in shared.axes:
                 raise self._unfit(f"`{axis.index}` is no axis of the tile")
             place = shared.axes.index(axis.index)
@@ -118,7 +117,7 @@ class View:
         )
 
     def _require_consecutive(self, elements: np.ndarray, inside: np.ndarray) -> None:
-        """ThreadFault where the threads of a warp do not copy to places one after the other."""
+        """Raises ThreadFault where the threads of a warp do not copy to consecutive addresses."""
         block = self.compiler.block
         runs = elements.reshape(len(elements) // block.warp, block.warp, -1, self.direct)
         place = np.arange(block.warp).reshape(-1, 1, 1) * self.direct + np.arange(self.direct)
@@ -140,7 +139,7 @@ class View:
     # -- what it costs ------------------------------------------------------------------------
 
     def _cost(self, elements: np.ndarray, inside: np.ndarray) -> tuple[int, int]:
-        """Wavefronts of all warps."""
+        """The wavefronts of all warps."""
         if self.by:
             return self._cost_of_matrices(elements, inside)
         size, warp = DTYPES[self.tile.shared.dtype], self.compiler.block.warp
@@ -156,7 +155,7 @@ class View:
         return wavefronts(np.swapaxes(warps, 1, 2).reshape(-1, warp), vector * size)
 
     def _vector(self, elements: np.ndarray, inside: np.ndarray, count: int) -> int:
-        """How many registers along a row move at once: as many as are adjacent and aligned."""
+        """The number of adjacent, aligned registers along a row that one access moves."""
         vector = self.most
         while vector > 1:
             if count % vector == 0:
@@ -168,7 +167,8 @@ class View:
         return 1
 
     def _cost_of_matrices(self, elements: np.ndarray, inside: np.ndarray) -> tuple[int, int]:
-        """Wavefronts of loads of 8 x 8 matrices; ThreadFault where the registers are none.
+        """The wavefronts of ldmatrix. Raises ThreadFault where the registers do not form 8 x 8
+        matrices.
 
         Row r of a matrix is in threads 4r to 4r + 3, two registers each; transposed, column c is.
         """
@@ -207,7 +207,7 @@ def shared_store(view: View, v: Variable, row: Traffic) -> Run:
 
 
 def shared_load(view: View, v: Variable, row: Traffic) -> Run:
-    """The closure of a load from shared memory; a register without an element gets a bad value."""
+    """The closure of a load from shared memory; a register without an element gets a poison value."""
     block, dtype = view.compiler.block, view.tile.shared.dtype
     blank = unknown(dtype)
 
@@ -232,7 +232,7 @@ def shared_load(view: View, v: Variable, row: Traffic) -> Run:
 
 
 def copy(view: View, source: Accessor, rows: tuple[Traffic, Traffic]) -> Run:
-    """The closure of a copy from global memory, which arrives when it is waited for."""
+    """The closure of a copy from global memory, which arrives at the wait for it."""
     dtype = view.tile.shared.dtype
     zero = Code.of(0, source.tensor.dtype)
     taken, put = rows
@@ -259,7 +259,7 @@ def view_of(
     axes: Sequence[Held],
     copies: np.ndarray | None,
 ) -> View:
-    """The view that a statement has of a tile."""
+    """The view of a tile for a statement."""
     tile = memory.tiles[s.tile]
     at = s.at if isinstance(s, SharedLoad) else ()
     most = max(1, WIDEST // DTYPES[tile.shared.dtype])
@@ -286,14 +286,14 @@ def view_of(
 
 @dataclass(frozen=True, slots=True)
 class WholeTile:
-    """A tile that an instruction reads past the registers, at a stage."""
+    """A tile at a stage, which an instruction reads without registers."""
 
     memory: SharedMemory
     tile: Tile
     stage: Run
 
     def read(self, positions: dict[str, np.ndarray], threads: np.ndarray) -> np.ndarray:
-        """The elements at positions along each axis, for the threads that execute it."""
+        """The elements at positions along each axis, for the threads that execute the instruction."""
         shared, block = self.tile.shared, self.memory.block
         along = [positions[i] for i in shared.axes]
         at = int(block.alike(self.stage()))

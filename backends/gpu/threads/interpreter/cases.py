@@ -35,7 +35,7 @@ def arrays(program: ThreadProgram, sizes: dict[str, int], seed: int = 0) -> dict
 
 
 def attended(program: ThreadProgram, sizes: Mapping[str, int]) -> np.ndarray:
-    """What a program stores for drawn queries, keys and values. Shape: (M, D)."""
+    """The output of a program for random queries, keys and values. Shape: (M, D)."""
     draw = np.random.default_rng(0)
     shapes = {"q": "MD", "k": "ND", "v": "ND"}
     tensors = {

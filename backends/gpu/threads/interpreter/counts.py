@@ -1,4 +1,4 @@
-"""Counts of a run: what accesses cost in banks of shared memory and sectors of global memory."""
+"""Memory transactions of a run: bank conflicts of shared memory and sectors of global memory."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from backends.gpu.tile import Name
 
 BANKS = Banks(32)
 SECTOR_BYTES = 32
-IDLE = -1  # the address of a thread that accesses nothing
-MEASURED = 16  # executions of an access to global memory whose sectors are counted
-_KEPT = 1 << 10  # accesses whose sectors are known
+IDLE = -1  # the address of an inactive thread
+MEASURED = 16  # executions of a global memory access whose sectors are counted
+_KEPT = 1 << 10  # accesses whose sectors are cached
 
 
 @dataclass(slots=True)
 class Traffic:
-    """What one statement moved through one memory."""
+    """The transactions of one statement in one memory."""
 
     launch: str
     statement: Statement
     memory: str  # "shared" or "global"
     name: Name  # of the tile, or of the tensor's pointer
     executions: int = 0
-    # Of executions: all of shared memory, the first `MEASURED` of global memory.
+    # Counted executions: all of shared memory, the first `MEASURED` of global memory.
     measured: int = 0
     transactions: int = 0  # wavefronts of shared memory, sectors of global memory
-    least: int = 0  # as few as move as many bytes
+    least: int = 0  # the fewest that could move the same bytes
 
     def add(self, cost: tuple[int, int]) -> None:
         """Adds the transactions of one execution, and the least."""
@@ -43,12 +43,12 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a run moved, a row for each statement that accesses memory."""
+    """The transactions of a run, a row for each statement that accesses memory."""
 
     rows: tuple[Traffic, ...]
 
     def conflicts(self, tile: Name, launch: str = "") -> int:
-        """Wavefronts beyond the least of all accesses of a tile of shared memory."""
+        """Wavefronts of all accesses of a shared memory tile beyond the least."""
         return sum(
             r.transactions - r.least
             for r in self.rows
@@ -64,7 +64,7 @@ class Counts:
 
 
 def require_no_conflicts(counts: Counts, *tiles: Name, launch: str = "") -> None:
-    """ThreadFault where an access of one of the tiles has bank conflicts."""
+    """Raises ThreadFault where an access of one of these tiles has bank conflicts."""
     for tile in tiles:
         for r in counts.rows:
             if r.memory == "shared" and r.name == tile and launch in ("", r.launch):
@@ -84,10 +84,11 @@ def require_no_conflicts(counts: Counts, *tiles: Name, launch: str = "") -> None
 def wavefronts(
     addresses: np.ndarray, width: int, together: int = 0, banks: Banks = BANKS
 ) -> tuple[int, int]:
-    """The wavefronts of accesses of shared memory, and how few there are without conflicts.
+    """The wavefronts of shared memory accesses, and the fewest without bank conflicts.
 
-    addresses: [accesses, threads], first bytes, or IDLE. width: bytes of each thread. together:
-    threads that are served at once; 0: as many as all banks have bytes for.
+    addresses: [accesses, threads], first bytes, or IDLE.
+    width: bytes of each thread.
+    together: threads that are served at once; 0: as many as the banks have bytes for.
     """
     count, threads = addresses.shape
     together = together or max(1, banks.count * banks.width // max(width, banks.width))
@@ -108,10 +109,13 @@ def wavefronts(
 
 
 def sectors(addresses: np.ndarray, width: int) -> tuple[int, int]:
-    """The sectors that accesses of global memory touch, and how few hold as many bytes.
+    """The sectors that global memory accesses touch, and the fewest for the same bytes.
 
-    addresses: [accesses, threads], first bytes, or IDLE. width: bytes of each thread. Blocks, and
-    runs of a kernel on other numbers, access alike: what differs by whole sectors is counted once.
+    addresses: [accesses, threads], first bytes, or IDLE.
+    width: bytes of each thread.
+
+    Patterns repeat between blocks and runs, so patterns that differ by whole sectors are counted
+    once.
     """
     used = addresses != IDLE
     if not used.any():
@@ -123,7 +127,7 @@ def sectors(addresses: np.ndarray, width: int) -> tuple[int, int]:
 
 @lru_cache(_KEPT)
 def _sectors(alike: bytes, shape: tuple[int, int], width: int) -> tuple[int, int]:
-    """The same of addresses as bytes, of which a thread accesses some."""
+    """`sectors` for addresses as bytes, at least one of which is not IDLE."""
     addresses = np.frombuffer(alike, np.int64).reshape(shape)
     used = addresses != IDLE
     access = np.broadcast_to(np.arange(len(addresses))[:, None], addresses.shape)[used]

@@ -1,4 +1,4 @@
-"""Expressions of a thread program as closures over the state of a block."""
+"""Expressions of a thread program, compiled to closures over the state of a block."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Code:
 
     run: Run
     dtype: str
-    known: Any = None  # its value, where it is the same everywhere and always
+    known: Any = None  # its value, if it is a constant
 
     @staticmethod
     def constant(value: float | int | bool) -> Code:
@@ -65,7 +65,7 @@ class Code:
 
 
 class Compiler:
-    """Makes closures of the expressions of one launch at some sizes."""
+    """Compiles the expressions of one launch at given sizes."""
 
     def __init__(self, launch: Launch, sizes: Mapping[str, float], block: Block):
         self.launch = launch
@@ -75,7 +75,7 @@ class Compiler:
         self.truths = {
             n for n, e in launch.constants if isinstance(e, of.Even | All | of.Describable)
         }
-        # What expressions load: entries, and ranks in a table.
+        # Compiles expressions that load: entries, and ranks in a table.
         self.load: Callable[[of.Entry | of.Ranked, Sequence[Held]], Code] | None = None
 
     def axis(self, axis: Axis) -> Held:
@@ -83,7 +83,7 @@ class Compiler:
         return held(axis, self.sizes, self.constants, self.launch.threads)
 
     def number(self, expr: Expr) -> int:
-        """The value of an expression that only sizes decide."""
+        """The value of an expression that depends only on sizes."""
         code = self.of(expr, ())
         if code.known is None:
             raise BackendError("emit", f"a {type(expr).__name__} is not known before a launch")
@@ -158,7 +158,7 @@ class Compiler:
         return self._count(expr, axes)
 
     def _count(self, expr: Expr, axes: Sequence[Held]) -> Code:
-        """Counts of tiles, and what only the launcher computes."""
+        """Counts of tiles, and expressions that only the launcher computes."""
         match expr:
             case of.Tiles(size, tile):
                 above = self._apply("add", [self.of(size, axes), Code.constant(tile - 1)])
@@ -175,7 +175,7 @@ class Compiler:
         raise BackendError("emit", f"a {type(expr).__name__} is no expression of single elements")
 
     def every(self, conditions: Sequence[Expr], axes: Sequence[Held]) -> Code:
-        """The conjunction of conditions; known where one of them decides it."""
+        """The conjunction of conditions; constant where one of them decides it."""
         codes = [self.cast(self.of(c, axes), "b8") for c in conditions]
         if any(c.known is not None and not c.known for c in codes):
             return Code.constant(False)
@@ -185,7 +185,7 @@ class Compiler:
         return reduce(lambda a, b: self._apply("and", [a, b]), left)
 
     def sum(self, one: Code, other: Code) -> Code:
-        """The sum of two; nothing is added to a known 0."""
+        """The sum of two; a known 0 is dropped."""
         return other if one.known == 0 else self._apply("add", [one, other])
 
     def cast(self, code: Code, dtype: str) -> Code:
@@ -200,13 +200,13 @@ class Compiler:
         except KeyError:
             raise BackendError("emit", f"`{function}` is no pointwise function") from None
         if function in ("and", "or"):
-            for one, other in (args, args[::-1]):  # a known operand of two truths may decide
+            for one, other in (args, args[::-1]):  # a known boolean operand may decide
                 if one.known is not None and one.dtype == other.dtype == "b8":
                     return other if bool(one.known) == (function == "and") else one
         return self._meeting(operation, args, function)
 
     def _meeting(self, operation: Callable[..., Any], args: list[Code], function: str) -> Code:
-        """An operation on operands in the dtype in which they meet."""
+        """An operation on operands converted to their common dtype."""
         condition = [self.cast(args[0], "b8")] if function == "where" else []
         data = args[len(condition) :]
         if function == "uniform":
@@ -242,14 +242,14 @@ class Compiler:
         return Code(lambda: block.read(v).transpose(order)[spread], v.dtype)
 
     def variable(self, name: Name) -> Variable:
-        """The fragment of a name; BackendError where the launch has none."""
+        """The fragment of a name. Raises BackendError where the launch has none."""
         if name not in self.block.variables:
             raise BackendError("emit", f"{name} is no fragment of `{self.launch.name}`")
         return self.block.variables[name]
 
 
 def _made(operation: Callable[..., Any], args: list[Code], dtype: str) -> Code:
-    """An operation as a closure; one of known operands is known."""
+    """An operation as a closure; with known operands its result is known."""
     runs = [a.run for a in args]
     if all(a.known is not None for a in args):
         return Code.of(operation(*(a.known for a in args)), dtype)

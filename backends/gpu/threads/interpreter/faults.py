@@ -1,33 +1,35 @@
-"""Faults of thread programs: what no GPU does as it was meant."""
+"""Faults of thread programs: behaviour that is wrong or undefined on a GPU."""
 
 from __future__ import annotations
 
 READ_AFTER_WRITE = "read after write"  # of another thread, without a barrier between
 WRITE_AFTER_READ = "write after read"
 WRITE_AFTER_WRITE = "write after write"  # of different values
-STAGE_IN_USE = "stage in use"  # a copy overwrites what is read, or what another copy fills
+# A copy overwrites data that is still read, or that another copy writes
+STAGE_IN_USE = "stage in use"
 COPY_IN_FLIGHT = "copy in flight"  # accessed before the wait for it
 MATMUL_IN_FLIGHT = "matmul in flight"  # its result is read before the wait for it
 DIVERGENT = "divergent barrier"  # or shuffle or matrix instruction: some threads do not reach it
 OUT_OF_BOUNDS = "out of bounds"
 UNINITIALISED = "uninitialised"
-LAYOUT = "layout"  # elements that have several owners or none
-FRAGMENT = "wrong fragment"  # registers that are not the elements that a statement takes them for
-VECTOR = "vector"  # elements that do not move with one instruction
-SIGNAL = "signal"  # arrivals or bytes that no phase of it counts
-DEADLOCK = "deadlock"  # all roles of a block, or all blocks that run, wait
-FLAG = "flag"  # what another block wrote is read without its flag, or the flag is raised too early
-FENCE = "fence"  # there is none between a flag and what it tells of
+LAYOUT = "layout"  # elements with several owners or none
+FRAGMENT = "wrong fragment"  # registers that are not the elements that a statement expects
+VECTOR = "vector"  # elements that one access cannot move
+SIGNAL = "signal"  # arrivals or bytes that no phase expects
+DEADLOCK = "deadlock"  # all roles of a block, or all running blocks, wait
+FLAG = "flag"  # another block's data is read without its flag, or the flag is raised too early
+FENCE = "fence"  # missing between a flag and the data that it announces
 OVERLAP = "overlap"  # two blocks write one element
-CLUSTER = "cluster"  # a block is reached that may not have begun, or may have left
-SHARED_MEMORY = "shared memory"  # more of it than a block may have
-BANK_CONFLICT = "bank conflict"  # where a tile promised that there is none
+CLUSTER = "cluster"  # an access to a block that may not have begun, or may have exited
+SHARED_MEMORY = "shared memory"  # more than a block may have
+BANK_CONFLICT = "bank conflict"  # where a tile must have none
 
 
 class ThreadFault(AssertionError):
-    """A fault of a thread program, with where it is and what to do.
+    """A fault of a thread program, with its location and a hint.
 
-    kind: one of the constants of this module. threads: numbers in their block, those that are known.
+    kind: one of the constants of this module. threads: thread indices in the block, as far as
+    known.
     """
 
     def __init__(

@@ -1,9 +1,10 @@
-"""What blocks of a launch hand to each other in global memory: who wrote each element, and which other
-block may read it.
+"""Communication between the blocks of a launch through global memory: who wrote each element, and
+which other block may read it.
 
-A block may read what another one wrote where that one passed a barrier and a fence before it raised a
-flag, and this one awaited the flag and passed a fence and a barrier since. The order in which blocks run
-here does not matter: what is missing is found even where the element is there by chance.
+A block may read another block's data if the writer passed a barrier and a fence before it raised a
+flag, and the reader awaited the flag and then passed a fence and a barrier. The order in which the
+interpreter runs blocks does not matter: missing synchronisation is found even where the data
+happens to be there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class _Fence:
-    """A fence for all threads of the GPU."""
+    """A device-scope fence."""
 
     barriers: int  # that the block had passed
     threads: frozenset[int]
@@ -32,19 +33,20 @@ class _Fence:
 
 @dataclass(frozen=True, slots=True)
 class _Flag:
-    """A flag that is raised."""
+    """A flag that has been raised."""
 
     block: int
-    barriers: int  # that it had passed
-    fence: _Fence | None  # of the thread that raised it, before
+    barriers: int  # that the block had passed
+    fence: _Fence | None  # the fence before it by the raising thread
 
 
 @dataclass(slots=True)
 class _Known:
-    """What one block knows of others, by their flags."""
+    """What one block knows of others by their flags."""
 
     fence: _Fence | None = None  # the last one
-    awaited: dict[int, tuple[_Flag, frozenset[int]]] = field(default_factory=dict)  # and by whom
+    # With the threads that awaited it
+    awaited: dict[int, tuple[_Flag, frozenset[int]]] = field(default_factory=dict)
     fenced: dict[int, _Flag] = field(default_factory=dict)
     seen: dict[int, _Flag] = field(default_factory=dict)
 
@@ -58,7 +60,7 @@ class _Written:
 
 
 class Handed:
-    """What the blocks of one run of a launch hand to each other."""
+    """The communication between the blocks of one run of a launch."""
 
     def __init__(self) -> None:
         self.written: dict[str, _Written] = {}
@@ -66,7 +68,7 @@ class Handed:
         self.known: dict[int, _Known] = {}
 
     def begin(self, stored: Iterable[Tensor]) -> None:
-        """Forgets everything, as for a new launch. stored: tensors that it writes."""
+        """Resets the state for a new launch. stored: tensors that it writes."""
         for held in (self.written, self.flags, self.known):
             held.clear()
         for tensor in stored:
@@ -80,7 +82,7 @@ class Handed:
         return self.known.setdefault(block.number, _Known())
 
     def write(self, block: Block, tensor: Tensor, at: np.ndarray) -> None:
-        """Notes elements that a block writes; ThreadFault where they are another block's."""
+        """Records elements that a block writes. Raises ThreadFault where another block wrote them."""
         held = self.written[tensor.name]
         others = (held.block[at] != _NOBODY) & (held.block[at] != block.number)
         if others.any():
@@ -93,7 +95,7 @@ class Handed:
         held.block[at], held.barriers[at] = block.number, block.barriers
 
     def read(self, block: Block, tensor: Tensor, at: np.ndarray) -> None:
-        """ThreadFault where a block may not read elements that the launch writes."""
+        """Raises ThreadFault where a block may not read elements that the launch writes."""
         held = self.written[tensor.name]
         own = held.block[at]
         for other in np.unique(own[own != block.number]):
@@ -108,7 +110,7 @@ class Handed:
                 raise block.fault(wrong[0], what, wrong[2])
 
     def _lacks(self, block: Block, other: int, last: int) -> tuple[str, str, str] | None:
-        """What is missing so that a block may read what another wrote after `last` barriers."""
+        """The synchronisation that is missing for a block to read what another wrote after `last` barriers."""
         known = self.of(block)
         if other not in known.seen:
             if other in known.fenced:
@@ -139,7 +141,7 @@ class Handed:
         self.acquire(block)
 
     def acquire(self, block: Block) -> None:
-        """The active threads know what was written before the flags that they awaited were raised."""
+        """The active threads see what was written before the flags that they awaited."""
         known, threads = self.of(block), _active(block)
         for other, (flag, by) in list(known.awaited.items()):
             if by <= threads:
@@ -147,14 +149,14 @@ class Handed:
                 del known.awaited[other]
 
     def barrier(self, block: Block) -> None:
-        """A barrier of a block: all threads know what one of them does."""
+        """A barrier of a block: all threads know what one of them knows."""
         block.barriers += 1
         known = self.of(block)
         known.seen |= known.fenced
         known.fenced.clear()
 
     def hoist(self, block: Block, key: tuple[str, int]) -> None:
-        """Raises a flag; ThreadFault where it is up."""
+        """Raises a flag. Raises ThreadFault where it is already up."""
         if key in self.flags:
             what = f"flag {key[1]} of `{key[0]}` is raised, which is up"
             raise block.fault(faults.FLAG, what, "raise each flag once")
@@ -163,7 +165,7 @@ class Handed:
         self.flags[key] = _Flag(block.number, block.barriers, told)
 
     def met(self, block: Block, key: tuple[str, int]) -> bool:
-        """Whether a flag is up, which the active threads have awaited then."""
+        """Whether a flag is up; if so, the active threads have awaited it."""
         if (flag := self.flags.get(key)) is None:
             return False
         self.of(block).awaited[flag.block] = flag, _active(block)
@@ -176,7 +178,7 @@ def _active(block: Block) -> frozenset[int]:
 
 
 def raised(block: Block, handed: Handed, turns: Turns, flag: Accessor) -> Run:
-    """The closure of a flag that is raised."""
+    """The closure of raising a flag."""
 
     def run() -> None:
         handed.hoist(block, _key(block, flag))
@@ -190,7 +192,7 @@ def raised(block: Block, handed: Handed, turns: Turns, flag: Accessor) -> Run:
 def awaited(
     block: Block, handed: Handed, turns: Turns, flag: Accessor, count: Code | None = None
 ) -> Run:
-    """The closure of the wait for a flag, while which other blocks run. count: of flags from it on."""
+    """The closure of waiting for a flag, during which other blocks run. count: number of flags from this one on."""
 
     def run() -> None:
         name, at = _key(block, flag)
@@ -206,20 +208,20 @@ def awaited(
 
 
 def _key(block: Block, flag: Accessor) -> tuple[str, int]:
-    """The one flag at a place."""
+    """The single flag at a place."""
     indices, _ = flag.find()
     return flag.tensor.name, int(block.alike(indices))
 
 
 def _require(block: Block, tensor: Tensor, at: int, wanted: int) -> None:
-    """ThreadFault where a number in memory is not what blocks made of 0."""
+    """Raises ThreadFault where a number in memory is not what blocks made of an initial 0."""
     if tensor.data[at] != wanted:
         what = f"element {at} of `{tensor.name}` is {tensor.data[at]}, and was not cleared"
         raise block.fault(faults.UNINITIALISED, what, "fill it with 0 before the launch")
 
 
 def numbered(counter: Accessor, count: int) -> Iterator[int]:
-    """The numbers that a counter in memory gives to blocks."""
+    """The numbers that an atomic counter in memory gives to blocks."""
     _, at = _key(counter.block, counter)
     _require(counter.block, counter.tensor, at, 0)
     for number in range(count):

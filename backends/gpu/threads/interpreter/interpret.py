@@ -1,7 +1,7 @@
-"""Runs thread programs: every thread of a block at once, statement by statement, in numpy.
+"""Runs thread programs in numpy: all threads of a block at once, statement by statement.
 
-Blocks run one after the other. Of all registers and all shared memory it is known whether they were
-written; of each element of shared memory, who wrote and read it since the last barrier.
+Blocks run one after the other. The interpreter tracks which registers and which shared memory were
+written, and for each element of shared memory, who wrote and read it since the last barrier.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from backends.shared.arrays import from_device, to_device
 from machines.gpu.matrix_instructions import MatrixInstruction
 
 _TILE, _BLOCK = Name("tile"), Name("block")
-TOGETHER = 3  # blocks that run at once, of a launch whose blocks wait for each other
+TOGETHER = 3  # blocks that run concurrently, in a launch whose blocks wait for each other
 
 
 def interpret(
@@ -45,11 +45,15 @@ def interpret(
     shared_bytes_limit: int,
     seed: int = 0,
 ) -> Counts:
-    """Runs a program on arrays, which it writes in place, and counts what it moves.
+    """Runs a program on arrays, which it writes in place, and counts its memory transactions.
 
-    sizes: all of them, derived ones too. tensors: by name, contiguous, in the device's form
-    (`backends/shared/arrays.py`). instructions: the target's table. shared_bytes_limit:
-    what a block may have. seed: of the order of the blocks. Raises ThreadFault for the first fault.
+    sizes: all sizes, including derived ones.
+    tensors: by name, contiguous, in the device's form (`backends/shared/arrays.py`).
+    instructions: the target's table.
+    shared_bytes_limit: shared memory of a block.
+    seed: for the order of the blocks.
+
+    Raises ThreadFault for the first fault.
     """
     dtypes = {p.name: p.dtype for p in program.tensors}
     memory = {
@@ -81,7 +85,7 @@ def _held(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 class _Running:
-    """One launch at some sizes: its closures, and the block that they run on."""
+    """One launch at given sizes: its closures, and the blocks on which they run."""
 
     def __init__(
         self,
@@ -102,7 +106,7 @@ class _Running:
             own.append(replace(launch, threads=p.threads, once=p.once, body=p.body, end=p.end))
         self.blocks = min(launch.resident, self.tiles) if launch.resident else self.tiles
         self.handed = Handed()
-        self.stored: list[Tensor] = []  # that blocks hand to each other
+        self.stored: list[Tensor] = []  # with which blocks communicate
         if launch.shares is not None:
             count = prod(map(compiler.number, launch.shares.iterations))
             self.blocks = -(-count // -(-count // launch.resident))
@@ -111,8 +115,8 @@ class _Running:
             names = dict.fromkeys(p.tensor.stem for p in stores)  # type: ignore[attr-defined]
             self.stored = [tensors[n] for n in names]
         self.turns = Turns(self._goes_on)
-        self.together: list[Signals] = []  # of the blocks that run together
-        self.roles: list[_Role] = []  # of each of them in turn
+        self.together: list[Signals] = []  # of the concurrent blocks
+        self.roles: list[_Role] = []  # of each concurrent block
         size = compiler.number(launch.cluster) if launch.cluster else 1
         together = min(TOGETHER, self.blocks) if launch.shares else 1
         for _ in range(self.blocks if launch.steps else together):
@@ -135,7 +139,7 @@ class _Running:
         self.rows: list[Traffic] = [row for role in self.roles for row in role.rows]
 
     def run(self, step: int, draw: np.random.Generator) -> None:
-        """All blocks of a launch at one step of its recurrence."""
+        """Runs all blocks of a launch at one step of its recurrence."""
         each = len(self.roles) // len(self.together)
         for numbers in self._order(draw):
             runs = []
@@ -154,14 +158,14 @@ class _Running:
             tensor.handed = None
 
     def _tiles(self, role: _Role, number: int) -> range:
-        """The tiles of a block that a role goes through: all, or those of its turns."""
+        """The tiles of a block that a role processes: all, or those of its consumer group."""
         if role.consumer is None:
             return range(number, self.tiles, self.blocks)
         first = number + role.consumer * self.blocks
         return range(first, self.tiles, self.launch.consumers * self.blocks)
 
     def _order(self, draw: np.random.Generator) -> Iterator[list[int]]:
-        """The numbers of the blocks that run together, one group after the other."""
+        """Yields the groups of concurrent blocks, by number."""
         together = len(self.together)
         if self.launch.steps is not None:
             self.handed.begin(self.stored)
@@ -174,17 +178,18 @@ class _Running:
         self.handed.begin(self.stored)
         counter = self.roles[0].counter(self.launch.shares.counter)
         numbers = list(numbered(counter, self.blocks))
-        for first in range(0, self.blocks, together):  # as they begin; then in any order
+        # Groups start in order, and run in any order inside
+        for first in range(0, self.blocks, together):
             yield list(map(int, draw.permutation(numbers[first : first + together])))
 
     def _goes_on(self, role: int) -> None:
-        """A role goes on: faults of memory are its own."""
+        """A role resumes: memory faults now belong to it."""
         for signals in self.together:
             signals.memory.block = self.roles[role].block
 
 
 class _Role:
-    """The program of some of a block's threads."""
+    """The program of one role's threads in a block."""
 
     def __init__(
         self,
@@ -195,7 +200,7 @@ class _Role:
         handed: Handed,
         consumer: int | None,
     ):
-        self.consumer = consumer  # the number of its group; None: it is none of consumers
+        self.consumer = consumer  # the number of its consumer group; None: not a consumer group
         launch = self.launch = compiler.launch
         self.block, self.signals, self.places = compiler.block, signals, places
         turn = launch.steps[0] if launch.steps else None
@@ -223,7 +228,7 @@ class _Role:
         self.block.statement = None
 
     def run(self, number: int, tiles: Iterable[int], step: int) -> None:
-        """All tiles of one block."""
+        """Runs all tiles of one block."""
         self.block.number, self.block.active, self.block.barriers = number, None, 0
         for v in self.block.variables.values():
             v.value, v.partly, v.flies, v.feeds, v.loaded = None, None, False, False, -1
@@ -241,7 +246,7 @@ class _Role:
         before = {n for n, v in self.block.variables.items() if v.value is not None}
         for tile, turn in product(tiles, range(self.steps)):
             for name, v in self.block.variables.items():
-                if name not in before:  # of the tile or the step before
+                if name not in before:  # of the previous tile or step
                     v.value, v.partly = None, None
             self._put(_TILE, tile)
             if self.launch.steps is not None:
@@ -251,7 +256,7 @@ class _Role:
         self.signals.ends(self.block)
 
     def counter(self, place: Place) -> Accessor:
-        """A number in global memory."""
+        """A counter in global memory."""
         return self.places.accessor(place, ())
 
     def _put(self, name: Name, number: int) -> None:
@@ -259,7 +264,7 @@ class _Role:
 
 
 def _require_limits(launch: Launch, compiler: Compiler) -> None:
-    """BackendError where a size is beyond what a launch is made for."""
+    """Raises BackendError where a size exceeds what a launch supports."""
     for size, most in launch.limits:
         if (found := compiler.number(size)) > most:
             raise BackendError(

@@ -1,4 +1,4 @@
-"""Global memory: places of tensors as closures, loads and stores with their vectors."""
+"""Global memory: places of tensors as closures; loads and stores with their vectors."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from backends.gpu.threads.interpreter.values import converted, held_as, joining,
 from backends.gpu.threads.thread import Vector
 from ir.spec import DTYPES, FLOATS, Expr
 
-Found = tuple[np.ndarray, "np.ndarray | None"]  # indices, and where they count (None: everywhere)
+# Indices, and where they are accessed (None: everywhere)
+Found = tuple[np.ndarray, "np.ndarray | None"]
 
 
 @dataclass(slots=True)
 class Tensor:
-    """A tensor of global memory, flat, as numpy holds its dtype here."""
+    """A tensor in global memory, flat, in the numpy type of its dtype."""
 
     name: str
     dtype: str
     data: np.ndarray
     stored: bool = field(default=False)
-    handed: Any = None  # a `Handed`, where it notes which block writes and reads each element
+    handed: Any = None  # a `Handed`, where it tracks which block accesses each element
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,14 @@ class Accessor:
     mask: Code
     shape: tuple[int, ...]  # (threads, registers of each axis)
     block: Block
-    vector: tuple[int, int] | None  # (dimension, elements), where registers move together
-    there: np.ndarray | None  # where registers do not overshoot their axes; None: everywhere
+    vector: tuple[int, int] | None  # (dimension, elements) of a vector access
+    there: np.ndarray | None  # where registers are within their axes; None: everywhere
 
     def find(self, only: np.ndarray | None = None) -> Found:
-        """The elements that the active threads access; ThreadFault where one is out of bounds.
+        """The elements that the active threads access. Raises ThreadFault where one is out of
+        bounds.
 
-        only: the threads that access, where others hold the same.
+        only: the threads that access, where others hold copies.
         """
         indices = spread(self.index.run(), self.shape)
         mask: Any = None if self.mask.known is not None and self.mask.known else self.mask.run()
@@ -66,7 +68,7 @@ class Accessor:
         return indices, mask
 
     def take(self, found: Found, other: Code) -> Any:
-        """The elements, `other` where the mask does not hold, and a bad value where an axis ends."""
+        """The elements, `other` where the mask does not hold, and a poison value beyond the end of an axis."""
         indices, mask = found
         if self.tensor.handed is not None:
             at = indices if mask is None else indices[mask]
@@ -148,7 +150,7 @@ class Places:
         self.tensors = tensors
 
     def tensor(self, pointer: Expr) -> Tensor:
-        """The tensor of a pointer; BackendError where the launch does not have it."""
+        """The tensor of a pointer. Raises BackendError where the launch does not have it."""
         name = pointer.stem  # type: ignore[attr-defined]
         if name not in self.tensors or name not in self.compiler.launch.tensors:
             raise BackendError("emit", f"`{name}` is no tensor of {self.compiler.launch.name}")
@@ -175,7 +177,7 @@ class Places:
         )
 
     def loaded(self, e: of.Entry | of.Ranked, axes: Sequence[Held]) -> Code:
-        """What an expression loads: the elements at a place, or how many entries are less."""
+        """The value of an expression that loads: the elements at a place, or a rank in a table."""
         if isinstance(e, of.Ranked):
             return self._rank(e, axes)
         found = self.accessor(e.place, axes)  # type: ignore[arg-type]
@@ -202,7 +204,7 @@ class Places:
         return Code(run, "i32")
 
     def _vector(self, vector: Vector | None, axes: Sequence[Held]) -> tuple[int, int] | None:
-        """The dimension and the elements of a vector, where it holds."""
+        """The dimension and length of a vector, where its alignment condition holds."""
         if vector is None or vector.count == 1:
             return None
         if vector.aligned is not None and not self.compiler.constants[vector.aligned]:
@@ -220,7 +222,7 @@ class Places:
 
 
 def overshooting(axes: Sequence[Held], shape: tuple[int, ...]) -> np.ndarray | None:
-    """Where registers have an element: the last ones may lie beyond their axis. None: all have."""
+    """Where registers have an element: the last ones may be beyond their axis. None: everywhere."""
     if all(a.positions.max() < a.width for a in axes):
         return None
     there = np.ones(shape, np.bool_)
@@ -232,7 +234,7 @@ def overshooting(axes: Sequence[Held], shape: tuple[int, ...]) -> np.ndarray | N
 
 
 def store(found: Accessor, value: Code, copies: np.ndarray | None, reduction: str) -> Found:
-    """Puts a value to the elements of a place, or joins it with what is there."""
+    """Stores a value to a place, or combines it atomically with what is there."""
     indices, mask = found.find(copies)
     tensor, block = found.tensor, found.block
     tensor.stored = True

@@ -1,4 +1,4 @@
-"""Matmuls: fragments as the matrices that their registers hold, by the layouts of an instruction."""
+"""Matmuls of fragments, whose registers form matrices by the layouts of an instruction."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Steps = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Matrices:
-    """The matrices of the warps that a fragment holds."""
+    """The matrices of each warp that a fragment holds."""
 
-    at: np.ndarray  # [warps, rows, columns] -> number of the element in the fragment's array
-    home: np.ndarray  # (the fragment's array, flat) -> number of the element in the matrices
+    at: np.ndarray  # [warps, rows, columns] -> index of the element in the fragment's array
+    home: np.ndarray  # (the fragment's array, flat) -> index of the element in the matrices
     rows: np.ndarray  # [warps, rows, columns] -> position along the first axis
     columns: np.ndarray  # along the second axis
 
@@ -39,8 +39,8 @@ def multiply(
     first: Run | None,
     scaled: Sequence[Variable] = (),
 ) -> Run:
-    """The closure of to += a @ b. first: the register along K of a where b begins. scaled: the scales of
-    blocks of a and b."""
+    """The closure of to += a @ b. first: the register of a along K at which b begins. scaled: the
+    block scales of a and b."""
     onto, a, b = variables
     if instruction is None:
         return _of_threads(block, variables, first)
@@ -86,8 +86,8 @@ def multiply(
 def _scales(
     block: Block, scaled: Sequence[Variable], row: Fragments, operands: tuple[Matrices, Matrices]
 ) -> Callable[[np.ndarray, np.ndarray, bool], tuple[np.ndarray, np.ndarray]] | None:
-    """What multiplies the matrices of A and of B by the scales of their blocks; None where there are
-    none. In f64: a scale may be as large as the largest number of f32."""
+    """The function that multiplies the matrices A and B by their block scales; None without scales.
+    Computed in f64, as a scale may be as large as the largest f32 number."""
     if bool(scaled) != (row.scales is not None):
         raise BackendError("emit", "scales go with an instruction that takes them")
     if row.scales is None:
@@ -119,7 +119,7 @@ def _scales(
 def instruction_of(
     table: Sequence[MatrixInstruction], name: str, n: int | None = None
 ) -> Fragments:
-    """The operands of the instruction of a name; n: that the name says, where it says one."""
+    """The operands of the instruction with this name. n: the N in the name, if it varies."""
     for row in table:
         if name == (row.name if n is None else row.name.format(n=n)):
             return fragments(row, n)
@@ -127,7 +127,7 @@ def instruction_of(
 
 
 def computed_in(onto: Variable) -> type[np.generic]:
-    """What products are computed in: f64 holds sums of small integers exactly."""
+    """The dtype of the computation: f64 represents sums of small integers exactly."""
     return np.float32 if onto.dtype in FLOATS and onto.dtype != "f64" else np.float64
 
 
@@ -140,7 +140,7 @@ def add(block: Block, onto: Variable, found: np.ndarray) -> None:
 
 
 def _flat(data: np.ndarray, batch: bool) -> np.ndarray:
-    """[entries of the batch, elements of all threads]."""
+    """Reshapes to [entries of the batch, elements of all threads]."""
     return np.moveaxis(data, 1, 0).reshape(data.shape[1], -1) if batch else data.reshape(1, -1)
 
 
@@ -154,9 +154,10 @@ def matrices(
 ) -> Matrices:
     """The matrices of a fragment's last two axes.
 
-    registers: offsets of the instruction's among the fragment's, and how many one issue covers.
-    layout: (thread, register) -> first + shape[0] * second. transposed: `first` is along the
-    fragment's second axis.
+    registers: offsets of the instruction's registers among the fragment's, and how many one issue
+    covers.
+    layout: (thread, register) -> first + shape[0] * second.
+    transposed: `first` is along the fragment's second axis.
     """
 
     def unfit(what: str) -> Exception:
@@ -193,13 +194,13 @@ def matrices(
 
 
 def _require_fit(block: Block, found: tuple[Matrices, Matrices, Matrices], part: bool) -> None:
-    """ThreadFault where the matrices do not lie at the same positions of M, N and K.
+    """Raises ThreadFault where the matrices are not at the same positions of M, N and K.
 
-    part: B begins at a register of A that only the run knows.
+    part: B begins at a register of A that is only known at run time.
     """
     c, a, b = found
     of_a, of_b = np.swapaxes(a.columns[:, :1], 1, 2), b.rows[:, :, :1]
-    if part and of_a.shape[1] % of_b.shape[1] == 0:  # every part of A is like B, from its start
+    if part and of_a.shape[1] % of_b.shape[1] == 0:  # each part of A has the same offsets as B
         of_a = np.moveaxis(of_a.reshape(len(of_a), -1, of_b.shape[1]), 1, 2)
         of_a, of_b = of_a - of_a[:, :1], of_b - of_b[:, :1]
     for what, one, other in (
@@ -227,7 +228,7 @@ def _require_fit(block: Block, found: tuple[Matrices, Matrices, Matrices], part:
 def _of_threads(
     block: Block, variables: tuple[Variable, Variable, Variable], first: Run | None
 ) -> Run:
-    """Each thread multiplies what it holds."""
+    """The closure of a matmul without instruction: each thread multiplies what it holds."""
     onto, a, b = variables
     require_same(f"rows of `{a.name.stem}`", onto.axes[-2], a.axes[-2])
     require_same(f"columns of `{b.name.stem}`", onto.axes[-1], b.axes[-1])

@@ -61,12 +61,12 @@ def _held(axis: Axis, width: int, threads: int) -> Held:
 
 
 def held(axis: Axis, sizes: Mapping[str, float], known: Mapping[Name, int], threads: int) -> Held:
-    """An axis at some sizes. known: constants of the launch."""
+    """An axis at given sizes. known: constants of the launch."""
     return _held(axis, constant(axis.width, sizes, known), threads)
 
 
 def require_owners(name: str, axes: Sequence[Held], threads: int, launch: str) -> None:
-    """ThreadFault where an element of a fragment has no owner, or several that are no copies."""
+    """Raises ThreadFault where an element of a fragment has no owner, or several that are not copies."""
 
     def fault(what: str, at: tuple[int, ...] = ()) -> ThreadFault:
         hint = "give each element one thread and one register; copies have a stride of 0"
@@ -95,7 +95,7 @@ def require_owners(name: str, axes: Sequence[Held], threads: int, launch: str) -
 
 
 def require_same(what: str, one: Held, other: Held) -> None:
-    """ThreadFault where two axes that meet are distributed in different ways."""
+    """Raises ThreadFault where two axes that meet have different distributions."""
     if one.same(other):
         return
     first, second = one.positions, other.positions

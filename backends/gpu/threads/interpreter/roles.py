@@ -1,4 +1,4 @@
-"""Roles of a block: threads with programs of their own, which take turns."""
+"""Coroutine-like scheduling of a block's roles: each has its own thread of execution, and one runs at a time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ class _Stopped(BaseException):
 
 
 class Turns:
-    """Lets roles run, one at a time: one goes on until it waits for what another does, then the next
-    one does."""
+    """Runs roles one at a time: one runs until it waits for another one, then the next one runs."""
 
     def __init__(self, handed: Callable[[int], None]):
-        self.handed = handed  # called with the number of the role that goes on
+        self.handed = handed  # called with the number of the role that resumes
         self.progress = 0  # arrivals and copies so far
         self._own = 0
         self._running = False
@@ -32,7 +31,7 @@ class Turns:
         self._failure: BaseException | None = None
 
     def run(self, *roles: Callable[[], None]) -> None:
-        """Runs all roles to their ends; raises what one of them does."""
+        """Runs all roles to their ends; re-raises the first exception."""
         count = len(roles)
         self._running, self._stop, self._failure, self._own = True, False, None, 0
         self._ended, self._stuck = [False] * count, [-1] * count
@@ -71,7 +70,7 @@ class Turns:
         self._go(0 if self._failure is not None else self._next(number))
 
     def wait(self, block: Block) -> None:
-        """Lets another role run; ThreadFault where nothing happened since all of them wait."""
+        """Lets another role run. Raises ThreadFault where nothing has happened since all of them wait."""
         if self._running:
             self._stuck[self._own] = self.progress
         waits = zip(self._ended, self._stuck)
@@ -80,8 +79,7 @@ class Turns:
         self._hand_over()
 
     def offer(self, again: bool = False) -> None:
-        """Lets each other role run, if there are some, until it waits. again: until all of them wait
-        for this one."""
+        """Lets each other role, if any, run until it waits. again: repeats this until all of them wait for this one."""
         before = None
         while self._running and self._next(self._own) != self._own and before != self.progress:
             before = self.progress
@@ -90,7 +88,7 @@ class Turns:
                 return
 
     def _next(self, own: int) -> int:
-        """The role after one that has not ended; the first where all have."""
+        """The next role that has not ended; the first where all have."""
         count = len(self._ended)
         after = ((own + n) % count for n in range(1, count + 1))
         return next((n for n in after if not self._ended[n]), 0)
@@ -111,7 +109,7 @@ class Turns:
 
 
 def _deadlock(block: Block) -> ThreadFault:
-    """The fault of roles that all wait."""
+    """The fault of a deadlock."""
     return block.fault(
         faults.DEADLOCK,
         "nothing in the block or its cluster goes on, nor in others that run: each role waits for a phase "

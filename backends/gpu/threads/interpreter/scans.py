@@ -1,4 +1,4 @@
-"""Running reductions: in a warp, and over the parts that several warps scanned by themselves."""
+"""Scans: within a warp, and across the parts that several warps scanned separately."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from backends.gpu.threads.thread import Scan, ScanAfter
 
 
 def scan(block: Block, s: Scan, v: Variable, value: Code, totals: Variable | None) -> Run:
-    """The closure of a scan. totals: what gets the whole of each part, where warps have parts."""
+    """The closure of a scan. totals: receives the total of each part, where warps have parts."""
     along = [a.index for a in v.axes].index(s.over) + 1
     threads, registers = _in_order(block, v, along - 1, totals is not None)
     parts = 1 if totals is None else totals.axes[-1].count
@@ -38,7 +38,7 @@ def scan(block: Block, s: Scan, v: Variable, value: Code, totals: Variable | Non
 
 
 def after(block: Block, s: ScanAfter, v: Variable, before: Variable, totals: Variable) -> Run:
-    """The closure of joining the parts before a thread's own."""
+    """The closure of adding the totals of earlier parts."""
     along = [a.index for a in v.axes].index(s.over) + 1
     axis, own = v.axes[along - 1], totals.axes[-1]
     runs = own.count
@@ -70,13 +70,14 @@ def _in_order(
 ) -> tuple[np.ndarray, np.ndarray]:
     """[groups of threads, places along an axis] -> thread and register, by position.
 
-    Threads of a group hold the same part of the other axes. by_warp: whether they are of one warp, and
-    hold its parts alone. ThreadFault where a group has threads of several warps else.
+    Threads of a group hold the same part of the other axes. by_warp: whether groups are within one
+    warp, and hold only its parts; otherwise raises ThreadFault where a group has threads of several
+    warps.
     """
     axis = v.axes[along]
     others = [a.positions[:, 0] for n, a in enumerate(v.axes) if n != along]
     threads = np.arange(block.threads)
-    # Copies of one element are in different groups: the n-th copy of a position is in the n-th.
+    # Copies of an element are in different groups: the n-th copy of a position is in the n-th.
     keys = np.stack([*others, axis.positions[:, 0], threads // block.warp], 1)
     seen: dict[tuple[int, ...], int] = {}
     groups: dict[tuple[int, ...], list[int]] = {}

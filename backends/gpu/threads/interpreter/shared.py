@@ -18,25 +18,23 @@ from backends.gpu.threads.thread import Shared
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Expr
 
-ALIGNED = 16  # bytes: regions begin at their multiples
-_NEVER, _SEVERAL = -1, -1  # numbers below: several threads of one role
-_IN_FLIGHT = 1 << 30  # the epoch of an element that a copy will write, or a matmul is reading
+ALIGNED = 16  # alignment of regions in bytes
+_NEVER, _SEVERAL = -1, -1  # smaller numbers: several threads of one role
+_IN_FLIGHT = 1 << 30  # the epoch of an element that a copy will write, or that a matmul is reading
 
 
 @dataclass(slots=True)
 class Region:
-    """Memory that tiles share: for each unit who accessed it last, and in which epoch."""
+    """Memory that tiles share, with the last access and its epoch for each unit."""
 
     units: int
     unit_bytes: int
     written: np.ndarray = field(init=False)  # epoch
-    writer: np.ndarray = field(init=False)  # thread, or _SEVERAL
-    dtype: np.ndarray = field(init=False)  # number of the dtype that was written
-    read: np.ndarray = field(init=False)  # epoch
+    writer: np.ndarray = field(init=False)  # epoch
+    dtype: np.ndarray = field(init=False)  # thread, or _SEVERAL
+    read: np.ndarray = field(init=False)  # number of the dtype that was written
     reader: np.ndarray = field(init=False)
-    unread: np.ndarray = field(
-        init=False
-    )  # whether nobody waited for the box that it was copied in
+    unread: np.ndarray = field(init=False)  # whether its box was not waited for
     data: dict[str, np.ndarray] = field(init=False, default_factory=dict)  # elements by dtype
 
     def __post_init__(self) -> None:
@@ -46,7 +44,7 @@ class Region:
         self.unread = np.zeros(self.units, bool)
 
     def clear(self) -> None:
-        """Forgets everything, as for a new block."""
+        """Resets the state for a new block."""
         self.written.fill(_NEVER)
         self.read.fill(_NEVER)
         self.unread.fill(False)
@@ -54,7 +52,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A tile of shared memory at the sizes of a launch."""
+    """A shared memory tile at the sizes of a launch."""
 
     shared: Shared
     region: Region
@@ -62,7 +60,7 @@ class Tile:
     stage: int  # elements of one stage
 
     def offsets(self, positions: Sequence[np.ndarray]) -> np.ndarray:
-        """Offsets in a stage of the elements at positions along each axis."""
+        """The offsets in a stage of the elements at positions along each axis."""
         first = len(positions) - self.shared.row
         row, column = (
             _row_major(positions[part], self.extents[part])
@@ -82,14 +80,14 @@ class Tile:
 class Access:
     """The elements of a tile that threads access, in one order."""
 
-    elements: np.ndarray  # offsets in the tile, of all stages
-    threads: np.ndarray  # of each
+    elements: np.ndarray  # offsets in the tile, including its stages
+    threads: np.ndarray  # of each element
     units: np.ndarray  # [elements, units of each]
     owners: np.ndarray  # the thread of each unit, or one for all units of an element
 
     @staticmethod
     def of(tile: Tile, elements: np.ndarray, threads: np.ndarray) -> Access:
-        """The access of some elements by some threads, in flat arrays."""
+        """The access of elements by threads, in flat arrays."""
         each = DTYPES[tile.shared.dtype] // tile.region.unit_bytes
         if each == 1:
             return Access(elements, threads, elements, threads)
@@ -97,13 +95,13 @@ class Access:
         return Access(elements, threads, units, np.broadcast_to(threads[:, None], units.shape))
 
     def where(self, mask: np.ndarray) -> Access:
-        """The part of it that a mask holds for."""
+        """The part of the access for which a mask holds."""
         return Access(self.elements[mask], self.threads[mask], self.units[mask], self.owners[mask])
 
 
 @dataclass(slots=True)
 class _Flight:
-    """A copy that was started and has not arrived."""
+    """A copy that was issued and has not arrived."""
 
     tile: Tile
     access: Access
@@ -112,20 +110,20 @@ class _Flight:
 
 @dataclass(slots=True)
 class _Own:
-    """What one role has in flight, and how far what it wrote is visible."""
+    """What one role has in flight, and the visibility of its writes."""
 
     started: list[_Flight] = field(default_factory=list)
     groups: list[list[_Flight]] = field(default_factory=list)
-    # By matmuls in flight, the oldest first.
+    # By matmul in flight, oldest first.
     reading: list[list[tuple[Tile, Access]]] = field(default_factory=list)
-    fenced: bool = True  # whether what threads copied is visible to instructions past registers
-    loading: set[str] = field(default_factory=set)  # regions that it loads from since a fence
-    proxied: int = 1  # the epoch since the last barrier that is for the asynchronous proxy too
+    fenced: bool = True  # whether its threads' copies are visible to the async proxy
+    loading: set[str] = field(default_factory=set)  # regions that it has loaded from since a fence
+    proxied: int = 1  # the epoch since the last barrier that includes the async proxy
 
 
 class SharedMemory:
-    """The shared memory of one block. apart: whether its roles have barriers that order nothing of
-    what the others do."""
+    """The shared memory of one block. apart: whether its roles have separate barriers, which do not
+    order accesses of other roles."""
 
     def __init__(
         self,
@@ -134,12 +132,12 @@ class SharedMemory:
         block: Block,
         apart: bool = False,
     ):
-        self.block = block  # the role that goes on
+        self.block = block  # the role that runs
         self.apart = apart
-        # How many barriers there were, and one: what signals order is of before all of them.
+        # The number of barriers plus one; accesses that signals order count as before all of them.
         self.epoch = 1
-        self.roles: dict[int, _Own] = {}  # by the first thread of each
-        self.flown: set[str] = set()  # regions that the DMA engine copied to
+        self.roles: dict[int, _Own] = {}  # by the first thread of each role
+        self.flown: set[str] = set()  # regions that the TMA has written
         self.regions: dict[str, Region] = {}
         self.tiles: dict[Name, Tile] = {}
         self.dtypes = sorted({s.dtype for s in tiles.values()})
@@ -158,21 +156,21 @@ class SharedMemory:
                 region.data[s.dtype] = np.full(count, unknown(s.dtype), held_as(s.dtype))
 
     def begin(self) -> None:
-        """What a new block finds: nothing."""
+        """Resets the state for a new block."""
         self.roles = {}
         for region in self.regions.values():
             region.clear()
 
     @property
     def own(self) -> _Own:
-        """What the role that goes on has in flight."""
+        """What the running role has in flight."""
         first = self.block.first
-        if first not in self.roles:  # as if there was a barrier before
+        if first not in self.roles:  # as if there had been a barrier before
             self.roles[first] = _Own(proxied=self.epoch)
         return self.roles[first]
 
     def barrier(self, proxy: bool) -> None:
-        """Makes what threads wrote visible to all; proxy: to instructions that read it, too."""
+        """Makes writes of threads visible to all threads; proxy: to the async proxy, too."""
         own = self.own
         own.loading.clear()
         self.epoch += 1
@@ -184,18 +182,18 @@ class SharedMemory:
                 self._keep(region.read, region.reader)
 
     def _keep(self, epochs: np.ndarray, threads: np.ndarray) -> None:
-        """Lets what other roles did since the last barrier be of after this one, which is not theirs."""
+        """Moves accesses of other roles since the last barrier after this barrier, which does not order them."""
         first, last = self.block.first, self.block.first + self.block.threads
         own = (threads >= first) & (threads < last) | (threads == self._several)
         epochs[(epochs == self.epoch - 1) & ~own] = self.epoch
 
     @property
     def _several(self) -> int:
-        """The mark of several threads: of the one role, where others have barriers of their own."""
+        """The mark for several threads: of this role only, where roles have separate barriers."""
         return _SEVERAL - 1 - self.block.first if self.apart else _SEVERAL
 
     def _marks(self, threads: np.ndarray) -> np.ndarray | int:
-        """The mark of several threads for units that some threads accessed before this role did."""
+        """The mark for several threads, for units that some threads accessed before this role did."""
         if not self.apart:
             return _SEVERAL
         first, last = self.block.first, self.block.first + self.block.threads
@@ -203,16 +201,17 @@ class SharedMemory:
         return np.where(own, self._several, _SEVERAL)
 
     def fence(self) -> None:
-        """Makes what threads wrote visible to instructions that read it past the registers."""
+        """Makes writes of threads visible to the async proxy."""
         self.own.fenced = True
         self.own.loading.clear()
 
     def passed(self, tile: Tile, stage: int, fenced: bool) -> None:
-        """A stage of a tile is handed over by a signal: who accessed it does so no more.
+        """A signal passes on a stage of a tile: its earlier accesses are complete.
 
-        fenced: whether instructions that read it past the registers see what was written."""
+        fenced: whether earlier writes are visible to the async proxy.
+        """
         if not fenced:
-            self.epoch += 1  # what was written is of after the last fence
+            self.epoch += 1  # the writes are after the last fence
         each = tile.stage * DTYPES[tile.shared.dtype] // tile.region.unit_bytes
         units = slice(stage * each, (stage + 1) * each)
         tile.region.unread[units] = False
@@ -222,7 +221,7 @@ class SharedMemory:
             epochs[settled] = np.minimum(epochs[settled], last)
 
     def fly(self, tile: Tile, access: Access, values: np.ndarray) -> None:
-        """Starts a copy that a signal tells the end of."""
+        """Issues a copy whose completion a signal reports."""
         self._refuse(
             faults.STAGE_IN_USE,
             "copies to what another copy brought, for which nobody waited",
@@ -237,7 +236,7 @@ class SharedMemory:
         )
 
     def land(self, tile: Tile, access: Access, values: np.ndarray) -> None:
-        """Ends it."""
+        """Completes the copy."""
         self._put(tile, access, values, None)
         tile.region.unread[access.units] = True
 
@@ -269,7 +268,7 @@ class SharedMemory:
         return tile.region.data[tile.shared.dtype][access.elements]
 
     def read_past_registers(self, tile: Tile, access: Access) -> np.ndarray:
-        """The elements, as an instruction reads them that many threads execute together."""
+        """The elements, as read by an instruction that many threads execute together."""
         region, units = tile.region, access.units
         written = region.written[units]
         self._require_landed(tile, access, written, faults.COPY_IN_FLIGHT, "reads")
@@ -285,7 +284,7 @@ class SharedMemory:
         return tile.region.data[tile.shared.dtype][access.elements]
 
     def read_at_once(self, tile: Tile, access: Access) -> np.ndarray:
-        """The elements, as the DMA engine reads them while a thread waits."""
+        """The elements, as the TMA reads them while a thread waits."""
         self.begin_matmul()
         found = self.read_past_registers(tile, access)
         self.own.reading.pop()
@@ -293,11 +292,11 @@ class SharedMemory:
         return found
 
     def begin_matmul(self) -> None:
-        """What is read past the registers from here on is read by one more instruction in flight."""
+        """Starts another instruction in flight, to which the following reads through the async proxy belong."""
         self.own.reading.append([])
 
     def settle(self, pending: int) -> None:
-        """Until at most so many matmuls are in flight, the oldest end: their tiles were read."""
+        """Completes the oldest matmuls until at most `pending` are in flight: their tiles have been read."""
         reading = self.own.reading
         while len(reading) > pending:
             for tile, access in reading.pop(0):
@@ -320,20 +319,20 @@ class SharedMemory:
         self._put(tile, access, values, same)
 
     def start(self, tile: Tile, access: Access, values: np.ndarray) -> None:
-        """Starts a copy, whose values arrive when its group is waited for."""
+        """Issues a copy, whose values arrive when its group is waited for."""
         self._may_write(tile, access, values, faults.STAGE_IN_USE, "copies to")
         region, units = tile.region, access.units
         region.written[units], region.writer[units] = _IN_FLIGHT, access.owners
         self.own.started.append(_Flight(tile, access, values))
 
     def commit(self) -> None:
-        """Closes the group of the copies that were started."""
+        """Closes the group of the copies that were issued."""
         own = self.own
         own.groups.append(own.started)
         own.started = []
 
     def wait(self, pending: int) -> None:
-        """Until at most so many groups are in flight, the oldest arrive."""
+        """Completes the oldest groups until at most `pending` are in flight."""
         own = self.own
         while len(own.groups) > pending:
             for flight in own.groups.pop(0):
@@ -343,7 +342,7 @@ class SharedMemory:
     def _may_write(
         self, tile: Tile, access: Access, values: np.ndarray, after_read: str, verb: str
     ) -> np.ndarray | None:
-        """Faults of a write; what else was written to the same elements since the last barrier."""
+        """Checks a write. Returns which of its elements were already written since the last barrier."""
         region, units, now = tile.region, access.units, self.epoch
         used = (region.read[units] >= now) & (region.reader[units] != access.owners)
         self._refuse(
@@ -413,7 +412,7 @@ class SharedMemory:
         hint: str,
         of: tuple[Tile, Access, np.ndarray, np.ndarray | None],
     ) -> None:
-        """Raises ThreadFault for the first element at which a mask holds, if there is one."""
+        """Raises ThreadFault for the first element where a mask holds, if there is one."""
         tile, access, wrong, others = of
         if not wrong.any():
             return
@@ -432,7 +431,7 @@ class SharedMemory:
 
 
 def require_room(memory: SharedMemory, limit: int, launch: str) -> None:
-    """ThreadFault where a block needs more shared memory than it may have."""
+    """Raises ThreadFault where a block needs more shared memory than it may have."""
     if memory.bytes > limit:
         raise ThreadFault(
             faults.SHARED_MEMORY,
@@ -451,7 +450,7 @@ def _stage(s: Shared, extents: tuple[int, ...]) -> int:
 
 
 def _row_major(positions: Sequence[np.ndarray], extents: Sequence[int]) -> np.ndarray:
-    """The number of a position among those of some axes."""
+    """The row-major index of a position among those of some axes."""
     found: np.ndarray = np.zeros((), np.int64)
     for p, extent in zip(positions, extents):
         found = found * extent + p
@@ -459,7 +458,7 @@ def _row_major(positions: Sequence[np.ndarray], extents: Sequence[int]) -> np.nd
 
 
 def _among(row: np.ndarray, lines: Layout) -> np.ndarray:
-    """Where rows lie among others."""
+    """The row numbers of positions, by a layout of rows."""
     found, rest = np.zeros((), np.int64), row
     for extent, stride in lines.flat:
         found, rest = found + rest % extent * stride, rest // extent

@@ -1,7 +1,7 @@
-"""Signals: barriers in shared memory that threads and bytes arrive at, and boxes that are copied.
+"""Signals: mbarriers in shared memory at which threads and bytes arrive, and TMA copies of boxes.
 
-The roles of a block take turns. One runs until it waits for a phase that is not over; then another
-goes on. Where all wait, none ever goes on: that is a fault.
+The roles of a block run one at a time. One runs until it waits for an incomplete phase; then
+another one runs. It is a deadlock where all of them wait.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ from ir.spec import DTYPES
 
 @dataclass(slots=True)
 class Stage:
-    """One barrier."""
+    """One mbarrier."""
 
     arrivals: int  # of threads, that complete a phase
-    left: int = 0  # of the current phase
-    expected: int = 0  # bytes that have not arrived; less than 0 where a peer's came first
-    phase: int = 0  # how many are over
-    waited: int = 0  # how many were waited for
-    by: int | None = None  # the first thread of the role that did so last
-    # What those that arrived know to be over, as in `Signals.known`: of this phase, and of those before.
+    left: int = 0  # missing in the current phase
+    expected: int = 0  # bytes that have not arrived; negative where a peer's bytes came first
+    phase: int = 0  # completed phases
+    waited: int = 0  # phases that were waited for
+    by: int | None = None  # the first thread of the role that waited last
+    # What the arriving threads know to be complete, as in `Signals.known`: of this phase, and of
+    # earlier ones.
     telling: dict[int, int] = field(default_factory=dict)
     told: dict[int, int] = field(default_factory=dict)
-    touched: int = -1  # the last phase that another block of the cluster had a part in
+    touched: int = -1  # the last phase in which another block of the cluster took part
     copied: list[tuple[Tile, Access, np.ndarray]] = field(default_factory=list)
-    fenced: bool = True  # whether what threads wrote is visible to instructions that read memory
-    # The memories of blocks whose threads arrived: in this phase, and in those that are over.
+    fenced: bool = True  # whether writes of threads are visible to the async proxy
+    # The memories of blocks whose threads arrived: in this phase, and in completed ones.
     arriving: list[SharedMemory] = field(default_factory=list)
     arrived: list[SharedMemory] = field(default_factory=list)
 
     def settle(self, memory: SharedMemory) -> None:
-        """Ends the phase, if all have arrived: what was copied is there."""
+        """Completes the phase, if all have arrived: its copies have landed."""
         if self.left or self.expected:
             return
         for tile, access, values in self.copied:
@@ -62,19 +63,19 @@ class Signals:
 
     memory: SharedMemory
     turns: Turns
-    cluster: list[Signals]  # in order, this one too
+    cluster: list[Signals]  # in order, including this one
     roles: int = 0  # that have not ended
-    met: int = 0  # how often the blocks of the cluster met
-    waiting: int = 0  # roles of the block that wait to meet the others
+    met: int = 0  # completed cluster barriers
+    waiting: int = 0  # roles of the block that wait at a cluster barrier
     stages: dict[Name, list[Stage]] = field(default_factory=dict)
     guarded: dict[Name, tuple[Name, ...]] = field(default_factory=dict)  # tiles of each signal
-    # Of each role, where groups of them take turns: how many phases of a stage it knows to be over.
+    # For each role, with ping-pong groups: how many phases of a stage it knows to be complete.
     known: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def begin(
         self, signals: Sequence[Signal], arrivals: Callable[[Signal], int], roles: int
     ) -> None:
-        """What a new block finds: the first phase of all stages."""
+        """Resets the state for a new block: the first phase of all stages."""
         self.roles, self.met, self.waiting, self.known = roles, 0, 0, {}
         for s in signals:
             count = arrivals(s)
@@ -82,7 +83,7 @@ class Signals:
             self.guarded[s.name] = s.tiles
 
     def reached(self, other: Signals, one: Stage, block: Block) -> None:
-        """Another block's stage is reached; ThreadFault where that may not have begun, or has left."""
+        """An access to another block's stage. Raises ThreadFault where that block may not have begun, or has exited."""
         if other is self:
             return
         if not self.met or not other.roles:
@@ -93,7 +94,7 @@ class Signals:
         one.touched = one.phase
 
     def ends(self, block: Block) -> None:
-        """A role ends; ThreadFault where others may still reach into the block that leaves."""
+        """A role ends. Raises ThreadFault where others may still access the exiting block."""
         self.roles -= 1
         stages = (one for stages in self.stages.values() for one in stages)
         if not self.roles and any(one.touched >= one.waited for one in stages):
@@ -107,7 +108,7 @@ _MEET = (
 
 
 def meet(block: Block, signals: Signals) -> Run:
-    """The closure of a barrier of the cluster."""
+    """The closure of a cluster barrier."""
 
     def run() -> None:
         block.require_all("a barrier of a cluster")
@@ -126,7 +127,7 @@ def meet(block: Block, signals: Signals) -> Run:
 
 
 def stage_of(block: Block, signals: Signals, name: Name, code: Code) -> tuple[int, Stage]:
-    """A stage of a signal; ThreadFault where there is none."""
+    """A stage of a signal. Raises ThreadFault where there is none."""
     number, stages = int(block.alike(code.run())), signals.stages[name]
     if not 0 <= number < len(stages):
         what = f"stage {number} of a signal that has {len(stages)}"
@@ -168,14 +169,15 @@ def arrive(block: Block, signals: Signals, s: Arrive, stage: Code) -> Run:
                 _learn(one.telling, signals.known.setdefault(block.first, {}))
             one.settle(other.memory)
             signals.turns.progress += 1
-        if s.warps:  # who waits for the stage goes on at once: it must not be in use any more
+        # A thread that waits for the stage resumes at once: the stage must not be in use any more
+        if s.warps:
             signals.turns.offer(again=memory.apart)
 
     return run
 
 
 def await_(block: Block, signals: Signals, s: Await, codes: tuple[Code, Code]) -> Run:
-    """The closure of a wait, while which other roles run."""
+    """The closure of a wait, during which other roles run."""
     memory = signals.memory
 
     def run() -> None:
@@ -196,8 +198,8 @@ def await_(block: Block, signals: Signals, s: Await, codes: tuple[Code, Code]) -
 
 
 def _require_turn(block: Block, one: Stage, number: int, known: dict[int, int]) -> None:
-    """ThreadFault where the end of a wait does not tell a role of which phase it is: where others have
-    waited for it, or where the role does not know that the phase before is over."""
+    """Raises ThreadFault where a completed wait is ambiguous: where other threads have waited for
+    the same phase, or where the role does not know that the phase before is complete."""
     what = ""
     if one.phase == one.waited and one.by not in (None, block.first):
         what = f"stage {number} is full for other threads, who have waited for it"
@@ -211,26 +213,27 @@ def _require_turn(block: Block, one: Stage, number: int, known: dict[int, int]) 
 
 
 def _learn(known: dict[int, int], told: dict[int, int]) -> None:
-    """Adds the phases of stages that are known to be over."""
+    """Adds the phases of stages that are known to be complete."""
     for stage, phases in told.items():
         known[stage] = max(phases, known.get(stage, 0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Boxes:
-    """The boxes that make up a tile, one for each panel."""
+    """The boxes of a tile, one for each panel."""
 
     block: Block
     tile: Tile
     tensor: Tensor
     map: TensorMap
     sizes: tuple[int, ...]  # of the tensor
-    grid: np.ndarray  # [dimension, element]: places from where the boxes begin
-    elements: tuple[np.ndarray, ...]  # of each part of the tile, the offset of each in a stage
+    grid: np.ndarray  # [dimension, element]: offsets from the start of the boxes
+    # For each part of the tile, the offset of each element in a stage
+    elements: tuple[np.ndarray, ...]
     at: tuple[Code, ...]
 
     def places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where each element lies in the tensor, and whether it does."""
+        """The index of each element in the tensor, and whether it is in bounds."""
         steps = enumerate(zip(self.map.steps, self.at))
         places = [self.grid[n] * by + int(self.block.alike(c.run())) for n, (by, c) in steps]
         inside = np.all([(p >= 0) & (p < e) for p, e in zip(places, self.sizes)], axis=0)
@@ -247,7 +250,7 @@ def _boxes(
     at: Sequence[Code],
     parts: int = 1,
 ) -> _Boxes:
-    """The boxes of a tile, or of one of several parts along its first axis of several elements."""
+    """The boxes of a tile, or of one of several parts along its first axis with several elements."""
     described, source = tensor
     sizes, box = (tuple(map(compiler.number, part)) for part in (described.sizes, described.box))
     held = [n for n, extent in enumerate(box) if extent > 1 or n == len(box) - 1]
@@ -275,8 +278,8 @@ def box_copy(
     tensor: tuple[TensorMap, Tensor],
     codes: tuple[Sequence[Code], Code, Code | None],
 ) -> Run:
-    """The closure of a copy of boxes. codes: where they begin, the stage of tile and signal, and the
-    part of the tile, which all blocks of the cluster get."""
+    """The closure of a box copy. codes: the start of the boxes, the stage of tile and signal, and
+    the multicast part of the tile, if any."""
     block, source = compiler.block, tensor[1]
     at, stage, part = codes
     others = signals.cluster if part is not None else [signals]
@@ -326,7 +329,7 @@ def box_store(
     tensor: tuple[TensorMap, Tensor],
     at: Sequence[Code],
 ) -> Run:
-    """The closure of a store of boxes."""
+    """The closure of a box store."""
     tile, target = memory.tiles[s.tile], tensor[1]
     boxes = _boxes(compiler, tile, tensor, at)
     elements = boxes.elements[0]

@@ -1,4 +1,4 @@
-"""The state of a thread block: registers, which threads are active, where it is."""
+"""The state of a thread block: registers, active threads, current statement."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Variable:
     dtype: str
     axes: tuple[Held, ...]
     shape: tuple[int, ...]  # (threads, registers of each axis)
-    value: Any = None  # (threads, registers of each axis), or one number that all threads have
+    value: Any = None  # (threads, registers of each axis), or one number for all threads
     partly: np.ndarray | None = None  # the threads that wrote it, where not all did
-    flies: bool = False  # whether a matmul in flight adds to it
-    feeds: bool = False  # whether one takes it as operand
-    # In tensor memory, the barriers that the block had passed when it was loaded last
+    flies: bool = False  # whether a matmul in flight accumulates into it
+    feeds: bool = False  # whether a matmul in flight reads it as an operand
+    # In tensor memory: the barriers that the block had passed when it was last loaded
     loaded: int = -1
 
 
@@ -47,10 +47,10 @@ class Block:
     variables: dict[Name, Variable] = field(default_factory=dict)
     active: np.ndarray | None = None  # threads; None: all
     number: int = 0
-    first: int = 0  # the number of its first thread among those of all roles
+    first: int = 0  # the index of its first thread among those of all roles
     barriers: int = 0  # that it has passed
-    statement: Statement | None = None  # that is run
-    # The result and the operand, where it is no tile, of each matmul in flight, the latest last.
+    statement: Statement | None = None  # the current one
+    # The result, and the register operand if any, of each matmul in flight, latest last.
     flights: list[tuple[Variable, Variable | None]] = field(default_factory=list)
     issued: int | None = None  # the number of the latest matmul in tensor memory
 
@@ -63,7 +63,7 @@ class Block:
         return ThreadFault(kind, what, hint, self.launch, self.number, found, text)
 
     def read(self, v: Variable) -> Any:
-        """What a variable holds; ThreadFault where a thread that reads it never wrote it."""
+        """The value of a variable. Raises ThreadFault where a reading thread never wrote it."""
         if v.flies:
             what = f"`{v.name.stem or v.name.sort}` is read while a matmul that adds to it is in flight"
             raise self.fault(MATMUL_IN_FLIGHT, what, "wait for the warpgroup's matmuls first")
@@ -80,7 +80,7 @@ class Block:
         return self.fault(UNINITIALISED, what, "give it a value on every path to here", threads)
 
     def write(self, v: Variable, value: Any, dtype: str) -> None:
-        """Puts a value to the active threads of a variable, rounded to its dtype."""
+        """Writes a value to the active threads of a variable, rounded to its dtype."""
         if v.feeds:
             what = f"`{v.name.stem or v.name.sort}` is written while a matmul in flight takes it"
             raise self.fault(MATMUL_IN_FLIGHT, what, "wait for the warpgroup's matmuls first")
@@ -99,7 +99,7 @@ class Block:
         v.value = np.where(threads, value, before)
 
     def land(self, pending: int) -> None:
-        """Until at most `pending` matmuls are in flight, the oldest end."""
+        """Completes the oldest matmuls until at most `pending` are in flight."""
         for onto, held in self.flights:
             onto.flies = False
             if held is not None:
@@ -111,16 +111,16 @@ class Block:
                 held.feeds = True
 
     def whole(self, v: Variable) -> np.ndarray:
-        """What a variable holds, with an entry for each thread."""
+        """The value of a variable, with an entry for each thread."""
         return spread(self.read(v), v.shape)
 
     def require_all(self, what: str) -> None:
-        """ThreadFault where some threads of the block are not here."""
+        """Raises ThreadFault where some threads of the block are inactive."""
         if self.active is not None:
             raise self._diverged(what, self.active, "block")
 
     def require_groups(self, what: str, size: int = 0) -> None:
-        """ThreadFault where some threads of a group are here and others are not; 0: of a warp."""
+        """Raises ThreadFault where only some threads of a group are active. size: of a group; 0: a warp."""
         if self.active is not None:
             size = size or self.warp
             groups = self.active.reshape(-1, size)
@@ -138,7 +138,7 @@ class Block:
         )
 
     def alike(self, value: Any) -> Any:
-        """One number, where all active threads have the same; else one for each thread."""
+        """A single number, where all active threads have the same; else one for each thread."""
         if np.ndim(value) == 0:
             return value
         shown = value if self.active is None else value[self.active]

@@ -1,4 +1,4 @@
-"""The statements of a launch as closures, made once for all of its blocks."""
+"""The statements of a launch, compiled to closures once for all of its blocks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Steps = tuple[tuple[to.Statement, Run], ...]
 
 
 def run_all(block: Block, steps: Steps) -> None:
-    """Runs statements one after the other."""
+    """Runs statements in order."""
     for statement, run in steps:
         block.statement = statement
         run()
@@ -80,7 +80,7 @@ class Statements:
         return row
 
     def _copies(self, copies: int) -> np.ndarray | None:
-        """The threads that store, where others hold the same."""
+        """The threads that store, where others hold copies."""
         return np.arange(self.block.threads) & copies == 0 if copies else None
 
     def _variable(self, name: Name) -> Variable:
@@ -124,7 +124,7 @@ class Statements:
         return run
 
     def _summed(self, value: Code, reduction: str, v: Variable) -> Code:
-        """A value in what its reduction is computed in."""
+        """A value in the dtype in which its reduction is computed."""
         if value.dtype == "b8" and reduction in ("sum", "prod"):
             return self.compiler.cast(value, "i32")
         return self.compiler.cast(value, "i64") if v.dtype == "i64" else value
@@ -250,7 +250,7 @@ class Statements:
         return run
 
     def _require_counted(self, axis: Held, into: Sequence[Held]) -> None:
-        """ThreadFault where the registers of an axis do not count through those of several."""
+        """Raises ThreadFault where the registers of an axis do not enumerate those of several axes."""
         found = np.zeros((self.block.threads, 1), np.int64)
         for a in into:
             found = (found[:, :, None] * a.width + a.positions[:, None, :]).reshape(len(found), -1)
@@ -305,7 +305,7 @@ class Statements:
         return self._by_all("a commit", self.memory.commit)
 
     def _interleave(self, s: to.Interleave) -> Run:
-        return lambda: None  # the order of instructions is none of statements
+        return lambda: None  # it only orders instructions, not statements
 
     def _wait(self, s: to.Wait) -> Run:
         return self._by_all("a wait", lambda: self.memory.wait(s.pending))
@@ -354,7 +354,7 @@ class Statements:
     def _described(
         self, s: to.BoxCopy | to.BoxStore
     ) -> tuple[tuple[TensorMap, places.Tensor], list[Code]]:
-        """The tensor of a box with its map, and where the box begins."""
+        """The tensor of a box with its tensor map, and the start of the box."""
         found = next(m for m in self.compiler.launch.maps if m.name == s.map)
         at = [self.compiler.of(e, ()) for e in s.at]
         return (found, self.places.tensors[found.tensor]), at

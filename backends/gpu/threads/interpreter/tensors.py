@@ -1,4 +1,4 @@
-"""Matmuls in tensor memory: accumulators, which one warp of four starts matmuls onto and all load."""
+"""Matmuls in tensor memory: one warp of each warpgroup issues them, and all threads load the accumulators."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def multiply(
     stages: int,
     table: Sequence[MatrixInstruction],
 ) -> Run:
-    """The closure of a matmul over all of K. onto: the accumulator. codes: whether it adds, and its
-    number. stages: of the signal that tells its end."""
+    """The closure of a matmul over all of K. onto: the accumulator. codes: whether it accumulates,
+    and its number. stages: of the signal that reports its completion."""
     a, b = tiles
     m, n, _ = s.shape
     memory = b.memory
@@ -85,7 +85,7 @@ def load(
             what = f"it waits for matmul {int(block.alike(number.run()))}; the latest is {block.issued}"
             raise block.fault(SIGNAL, what, "wait for the latest")
         memory.settle(0)
-        if source.value is None:  # nothing was added: what is loaded is not used
+        if source.value is None:  # nothing was added: the loaded value is not used
             block.write(v, np.full(v.shape, np.nan, np.float32), "f32")
         else:
             block.write(v, block.read(source), "f32")

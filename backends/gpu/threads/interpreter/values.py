@@ -1,7 +1,7 @@
-"""Values of dtypes as numpy holds them here, and the functions of expressions.
+"""Numpy representations of dtypes, and the functions of expressions.
 
-Floats narrower than f32 are held as f32, integers narrower than i32 as i32. Arithmetic is in what a
-value is held in; a value is rounded where it is put to a fragment.
+Floats narrower than f32 are held as f32, integers narrower than i32 as i32. Arithmetic is in the
+representation's precision; a value is rounded when it is written to a fragment.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _LOG2_E = np.float32(np.log2(np.e))
 
 
 def held_as(dtype: str) -> type[np.generic]:
-    """The numpy type that holds a dtype."""
+    """The numpy type that represents a dtype."""
     if dtype in _HELD:
         return _HELD[dtype]
     return np.float32 if dtype in FLOATS else np.int32
 
 
 def unknown(dtype: str) -> Any:
-    """What stands where there is no element."""
+    """The poison value of a dtype, for registers without an element."""
     if dtype in FLOATS:
         return held_as(dtype)(np.nan)
     return held_as(dtype)(dtype == "b8" or -1_234_567)
 
 
 def converted(value: Any, source: str, dtype: str) -> Any:
-    """A value of one dtype in another: rounded to nearest even, wrapped, or cut toward zero."""
+    """Converts a value between dtypes: rounded to nearest even, wrapped, or truncated toward zero."""
     if source == dtype or (source, dtype) == ("tf32", "f32"):
         return value
     if dtype == "b8":
@@ -52,7 +52,7 @@ def converted(value: Any, source: str, dtype: str) -> Any:
 
 
 def common(dtypes: list[str], function: str = "") -> str:
-    """The dtype in which the operands of a function meet; b8 stays where the function takes it."""
+    """The common dtype of a function's operands; b8 remains where the function takes it."""
     kind = POINTWISE[function].kind if function in POINTWISE else ""
     if kind in ("float", "test") or any(d in FLOATS for d in dtypes):
         return "f64" if "f64" in dtypes else "f32"
@@ -62,18 +62,18 @@ def common(dtypes: list[str], function: str = "") -> str:
 
 
 def result(function: str, met: str) -> str:
-    """The dtype of a function of operands that met in a dtype."""
+    """The result dtype of a function, given the common dtype of its operands."""
     kind = POINTWISE[function].kind if function in POINTWISE else ""
     return {"compare": "b8", "test": "b8", "random": "f32"}.get(kind, met)
 
 
 def function_of(name: str) -> Callable[..., Any]:
-    """The numpy form of a function of the language or of tile programs; KeyError: there is none."""
+    """The numpy form of a function of the language or of tile programs. Raises KeyError where there is none."""
     return _OF_TILES[name] if name in _OF_TILES else NUMPY[name]
 
 
 def exponent(value: Any, less: Any, factor: Any) -> Any:
-    """The exponent of 2 of exp(value * factor - less)."""
+    """The base-2 exponent of exp(value * factor - less)."""
     scale = _LOG2_E if factor is None else factor * _LOG2_E
     return value * scale - less * _LOG2_E
 
@@ -84,17 +84,17 @@ def power(value: Any, less: Any, factor: Any) -> Any:
 
 
 def exponent_of_difference(value: Any, less: Any) -> Any:
-    """The exponent of 2 of exp(value - less), whose difference comes first."""
+    """The base-2 exponent of exp(value - less), with the difference taken first."""
     return (value - less) * _LOG2_E
 
 
 def power_of_difference(value: Any, less: Any) -> Any:
-    """exp(value - less) as a power of two, whose difference comes first."""
+    """exp(value - less) as a power of two, with the difference taken first."""
     return np.exp2(exponent_of_difference(value, less))
 
 
 def joining(reduction: str, nan: bool) -> np.ufunc:
-    """The operation of a reduction; nan: whether NaN in it must give NaN."""
+    """The operation of a reduction. nan: whether NaNs propagate."""
     return _JOINED[reduction][nan]
 
 

@@ -1,4 +1,4 @@
-"""Matmuls of four warps together, whose operands an instruction reads from shared memory."""
+"""Warpgroup matmuls, whose operands an instruction reads from shared memory (wgmma)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def multiply(
 def instruction_of_shape(
     block: Block, s: WarpgroupMultiply | TensorMultiply, table: Sequence[MatrixInstruction]
 ) -> Fragments:
-    """The operands of a matmul's instruction. ThreadFault where that is of another shape."""
+    """The operands of a matmul's instruction. Raises ThreadFault where its shape differs."""
     row = instruction_of(table, s.instruction.name, s.shape[1])
     if (row.m, row.n, row.k) != s.shape:
         hint = "take the shape from the table of matrix instructions"
@@ -91,8 +91,8 @@ def require_operands(
     axes: tuple[str, str],
     table: Sequence[MatrixInstruction],
 ) -> None:
-    """ThreadFault where an operand in shared memory does not lie as its instruction reads it. tiles: a and b, None
-    for one in registers.  axes: the index of rows, and that of columns."""
+    """Raises ThreadFault where an operand in shared memory does not have the layout that its
+    instruction requires. tiles: a and b, None for a fragment. axes: the indices of M and N."""
     name, n = s.instruction.name, s.shape[1]
     own = next(one for one in table if one.name.format(n=n) == name)
     for tile, operand, across in zip(tiles, (own.a, own.b), axes, strict=True):
@@ -102,7 +102,7 @@ def require_operands(
 
 
 def require_major(block: Block, tile: WholeTile, operand: Operand, across: str) -> None:
-    """ThreadFault where a tile is contiguous along a dimension that the instruction does not take."""
+    """Raises ThreadFault where a tile is contiguous along a dimension that the instruction does not support."""
     shared = tile.tile.shared
     if ("mn" if shared.axes[-1] == across else "k") not in operand.shared:
         raise block.fault(
@@ -113,7 +113,7 @@ def require_major(block: Block, tile: WholeTile, operand: Operand, across: str) 
 
 
 def require_panels(block: Block, tile: WholeTile) -> None:
-    """ThreadFault where a tile does not lie as the instruction's descriptors say."""
+    """Raises ThreadFault where a tile does not have the panels and the swizzle of the instruction's descriptor."""
     shared = tile.tile.shared
     size = DTYPES[shared.dtype]
     bits = (shared.panel * size // _ROW).bit_length() - 1

@@ -1,1 +1,1 @@
-"""What tests of this folder share: kernels lowered to thread programs."""
+"""Shared by tests of this folder: thread programs written by hand, and kernels lowered to thread programs."""

@@ -1,4 +1,4 @@
-"""Thread programs written by hand, for tests: each uses other statements."""
+"""Thread programs written by hand, for tests; each uses other statements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def position(index: str, copy: int = 0) -> Element:
 
 
 def launch(name: str, tensors: str, tiles: tuple[Expr, ...], *parts: object) -> to.Launch:
-    """A launch. parts: fragments, tiles of shared memory, pairs (constants), lists (the body)."""
+    """A launch. parts: fragments, shared memory tiles, pairs (constants), lists (the body)."""
 
     def of_kind(kind: type) -> tuple:  # type: ignore[type-arg]
         return tuple(p for p in parts if isinstance(p, kind))
@@ -60,7 +60,7 @@ def launch(name: str, tensors: str, tiles: tuple[Expr, ...], *parts: object) -> 
 
 
 def program(name: str, tensors: str, *launches: to.Launch) -> to.ThreadProgram:
-    """A program. tensors: `name: dtype[sizes] ...`, the last one made."""
+    """A program. tensors: `name: dtype[sizes] ...`; the last one is the result."""
     found = []
     for text in tensors.split("; "):
         stem, kind = text.split(": ")
@@ -75,7 +75,7 @@ def place(tensor: str, *terms: Expr, mask: tuple[Expr, ...] = ()) -> Place:
 
 
 def vector_add() -> to.ThreadProgram:
-    """z = x + y: four elements of each thread at once where N is a multiple of 4."""
+    """z = x + y, with four elements per thread at once where N is a multiple of 4."""
     n = axis("n", Layout(THREADS, 4), Layout(4, 1), 512, 512)
     inside = (Element(Name("mask", "n"), ("n",)),)
     flag = Name("aligned", "n")
@@ -104,7 +104,7 @@ def vector_add() -> to.ThreadProgram:
 
 
 def row_sum() -> to.ThreadProgram:
-    """s[m] = sum of a row of x: registers, shuffles in each warp, then over the four warps."""
+    """s[m] = sum of a row of x: in registers, by shuffles in each warp, then over the four warps."""
     k = axis("k", Layout(THREADS, 1), ONE, THREADS, 512)
     warp = axis("w", Layout((WARP, 4), (0, 1)), ONE, 4, 4)
     warps = axis("w", EVERY, Layout(4, 1), 4, 4)
@@ -318,7 +318,7 @@ def _tile(
 
 
 def _prefetch(number: Expr, stage: Expr) -> tuple[to.Statement, ...]:
-    """The copies of a step of K, where there is one."""
+    """The copies of a K step, if there is one."""
     start = Apply("mul", (number, Number(32)))
     masks = {i: Check(position(i, c), below=Size(i.upper())) for i, c in (("m", 0), ("n", 1))}
     k_of_a, k_of_b = (Check(position("k", c), below=Size("K")) for c in (0, 1))
