@@ -68,7 +68,7 @@ def bind(spec: Spec, given: Mapping[str, int]) -> dict[str, int]:
 
 def power_of_two(count: int) -> int:
     """The least power of two that is at least `count`."""
-    return 1 << max(0, count - 1).bit_length()
+    return 1 << (count - 1).bit_length() if count > 1 else 1
 
 
 @by_identity

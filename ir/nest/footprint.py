@@ -3,7 +3,7 @@ fit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import prod
 
 from ir.errors import KernelError
@@ -105,16 +105,15 @@ def touched(block: tuple[Statement, ...]) -> set[str]:
     return {name for s in block for name in _names(s)}
 
 
-def _names(s: Statement) -> Iterator[str]:
+@kept
+def _names(s: Statement) -> tuple[str, ...]:
     match s:
         case Loop():
-            yield from touched(s.body)
+            return tuple(touched(s.body))
         case Dot():
-            yield from (s.value, *(t.value for t in (s.a, s.b, *s.scales)))
+            return (s.value, *(t.value for t in (s.a, s.b, *s.scales)))
         case Map():
-            yield s.value
-            yield from (n.value for n in s.expression.walk() if isinstance(n, Tile))
+            return (s.value, *(n.value for n in s.expression.walk() if isinstance(n, Tile)))
         case _:
-            yield getattr(s, "value", "")
             tiles = (getattr(s, f, None) for f in ("source", "table", "at", "borders"))
-            yield from (t.value for t in tiles if t is not None)
+            return (getattr(s, "value", ""), *(t.value for t in tiles if t is not None))

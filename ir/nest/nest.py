@@ -119,7 +119,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Keeping):
     """One operation of a program; the subclasses say what they do."""
 
 
@@ -164,7 +164,7 @@ class Fill(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Map(Statement, Keeping):
+class Map(Statement):
     """value = an expression over tiles, sizes, numbers and indices, element by element. An index
     with a tile of one that the value lacks is dropped."""
 
@@ -390,6 +390,10 @@ class Launch(Keeping):
     meeting: Meeting | None = None  # None: a launch for each step
     # The steps it runs in; its index has a tile of one, whose origin is the step.
     repeat: Repeat | None = None
+
+    def __hash__(self) -> int:
+        # A few of the fields tell most launches of a kernel apart; a hash of all took longer than what it saved.
+        return hash((self.name, self.tiles, self.threads))
 
     def value(self, name: str) -> Value:
         """The value with a name; KeyError where there is none."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from math import prod
 
 from ir.machine import Machine
+from ir.memo import kept
 from ir.nest.bulk import later_taps
 from ir.nest.footprint import tables, touched
 from ir.nest.nest import Dot, Launch, Load, Loop, Map, Scan, Statement, Store
@@ -20,7 +21,7 @@ from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
 from machines.gpu.registers import register_parts
-from machines.gpu.shared_memory import LEAST_SIDE, padded_bytes
+from machines.gpu.shared_memory import LEAST_SIDE, value_bytes
 
 ADDRESSES = 0.5  # bytes of addresses for each byte that is moved, in runs of 16 bytes
 SHARED = 3  # copies of an operand, held by warps that share it along the other dimension
@@ -34,7 +35,7 @@ DEEPEST = 64  # longest K on the threads: compilers unroll such a loop and hoist
 def live_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
     """The most bytes of registers that one thread block of a launch holds at once, tiles padded to powers of two."""
     counter = _Live(launch, machine, sizes)
-    most, needed = counter.block(launch.body, frozenset(), counter.names(launch.once))
+    most, needed = counter.block(launch.body, frozenset(), _names(launch.once))
     return max(most, counter.block(launch.once, needed, frozenset())[0])
 
 
@@ -82,6 +83,7 @@ class _Live:
         self.sizes = sizes
         self.values = {v.name: v for v in launch.values}
         self.held = register_parts(launch, sizes)
+        self.padded = value_bytes(launch, tuple(sizes.items()))
         self.tables = tables(launch) | later_taps(launch)  # values without a load of their own
         tiles = dict(launch.tiles)
         dots = (s.over for s in launch.statements() if isinstance(s, Dot))
@@ -97,7 +99,7 @@ class _Live:
         """
         before = [made]
         for s in block:
-            before.append(before[-1] | self.names((s,)))
+            before.append(before[-1] | _made(s))
         most, alone = self._bytes(needed), 0.0
         for s, known in zip(reversed(block), reversed(before[:-1]), strict=True):
             if isinstance(s, Loop):
@@ -108,24 +110,18 @@ class _Live:
             if isinstance(s, Map | Scan):  # element by element: dead inputs make room
                 most = max(most, self._bytes(after), self._bytes(start))
             else:
-                beside = self._addresses(s) + self._fragments(s)
+                apart = self._alone(s)
+                beside = self._addresses(s, apart) + self._fragments(s)
                 most = max(most, self._bytes(after | start) + beside)
-            alone += self._alone(s)
+                alone += apart
             needed = start
         return most + alone, needed
-
-    def names(self, block: tuple[Statement, ...]) -> frozenset[str]:
-        """The names of values that a block defines."""
-        found: set[str] = set()
-        for s in block:
-            found |= self.names(s.body) if isinstance(s, Loop) else {_made(s)}
-        return frozenset(found - {""})
 
     def _around(
         self, s: Statement, needed: frozenset[str]
     ) -> tuple[frozenset[str], frozenset[str]]:
         """The names that are live after a statement, and before it."""
-        own = frozenset({_made(s)} - {""})
+        own = _made(s)
         kept = own if getattr(s, "accumulate", False) else frozenset()
         read = frozenset(touched((s,))) - own
         return needed | own, (needed - own) | kept | read
@@ -133,12 +129,13 @@ class _Live:
     def _bytes(self, names: frozenset[str]) -> float:
         return sum(self.held.get(n, 0) for n in names)
 
-    def _addresses(self, s: Statement) -> float:
-        """Bytes of the addresses of a load or a store, and of values that only pass through registers."""
-        if not isinstance(s, Load | Store) or s.bulk or s.value in self.tables or self._alone(s):
+    def _addresses(self, s: Statement, apart: float) -> float:
+        """Bytes of the addresses of a load or a store, and of values that only pass through registers. apart: see
+        `_alone`."""
+        if not isinstance(s, Load | Store) or s.bulk or s.value in self.tables or apart:
             return 0.0
         value = self.values[s.value]
-        own = padded_bytes(value, self.sizes)
+        own = self.padded[s.value]
         passes = isinstance(s, Load) and s.value not in self.held and value.stages == 1
         return own * (ADDRESSES + passes)
 
@@ -146,8 +143,8 @@ class _Live:
         """Bytes of a matmul's loaded operands, where the matrix unit takes them from registers."""
         if not isinstance(s, Dot) or not self.fragments:
             return 0.0
-        loaded = (self.values[t.value] for t in (s.a, s.b) if self.values[t.value].loaded)
-        return float(SHARED * sum(padded_bytes(v, self.sizes) for v in loaded))
+        loaded = (t.value for t in (s.a, s.b) if self.values[t.value].loaded)
+        return float(SHARED * sum(self.padded[name] for name in loaded))
 
     def _alone(self, s: Statement) -> float:
         """Bytes for a load whose elements are not in contiguous runs: addresses of all elements are
@@ -172,6 +169,14 @@ class _Live:
         return max(power_of_two(extent), LEAST_SIDE if axis in self.summed else 1)
 
 
-def _made(s: Statement) -> str:
-    """The name of the value that a statement defines; empty: none."""
-    return "" if isinstance(s, Store) else getattr(s, "value", "")
+def _names(block: tuple[Statement, ...]) -> frozenset[str]:
+    """The names of values that a block defines."""
+    return frozenset(name for s in block for name in _made(s))
+
+
+@kept
+def _made(s: Statement) -> frozenset[str]:
+    """The names of the values that a statement defines."""
+    if isinstance(s, Loop):
+        return _names(s.body)
+    return frozenset(() if isinstance(s, Store) else (getattr(s, "value", ""),)) - {""}

@@ -40,6 +40,16 @@ class Residence:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """Bytes that thread blocks of a launch move."""
+
+    least: float  # by all programs, were each element moved once
+    every: float  # by all programs
+    loaded: float  # of one program
+    under_way: float  # of one program, at once
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchWork:
     """The work of a launch, independent of its number of threads."""
 
@@ -48,6 +58,7 @@ class LaunchWork:
     # Bytes of live registers and of shared memory of one thread block
     taken: tuple[float, int]
     tiles: int  # of the grid
+    moved: Moved
     resident: int
     limit: int = 0  # registers of a thread; 0: no limit
     deep: float = 0.0  # how far K of matmuls on the threads exceeds what is fast
@@ -55,8 +66,11 @@ class LaunchWork:
 
     def us(self, threads: int) -> float:
         """An estimate of the launch's time in microseconds; 0 threads: the usual number."""
+        return self.us_of(self.residence(threads))
+
+    def us_of(self, here: Residence) -> float:
+        """The same, of a residence."""
         machine, counter = self.machine, self.counter
-        here = self.residence(threads)
         rounds = ceil(self.tiles / machine.parallel)
         waves = ceil(self.tiles / (machine.parallel * here.programs))
         beside = min(here.programs, rounds)
@@ -66,7 +80,7 @@ class LaunchWork:
             seconds / min(1.0, active / full.get(engine, FULL_THREADS))
             for engine, seconds in counter.seconds.items()
         ]
-        memory = _memory_seconds(counter, machine, self.tiles, beside)
+        memory = _memory_seconds(self.moved, machine, self.tiles, beside)
         alone = max(busy, default=0.0)
         waiting = 1e-6 * waves * counter.waiting_us
         engines = max(rounds * alone, waiting + waves * beside * alone)
@@ -104,7 +118,9 @@ def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> LaunchWo
     taken = live_bytes(launch, machine, sizes), shared_bytes(launch, machine, sizes)
     deep = too_deep(launch, machine, sizes)
     held = warp_bytes(launch, machine, sizes)
-    return LaunchWork(counter, machine, taken, tiles, launch.resident, launch.registers, deep, held)
+    moved = _moved(counter, tiles)
+    fields = (launch.resident, launch.registers, deep, held)
+    return LaunchWork(counter, machine, taken, tiles, moved, *fields)
 
 
 def quick_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> float:
@@ -139,16 +155,21 @@ def few_threads(machine: Machine) -> int:
     return machine.warp * int(table["warps_per_unit"] // table["programs_per_unit"])
 
 
-def _memory_seconds(counter: ThreadsCounter, machine: Machine, tiles: int, beside: int) -> float:
+def _moved(counter: ThreadsCounter, tiles: int) -> Moved:
+    return Moved(
+        least=sum(min(counter.whole(t), moved * tiles) for t, moved in counter.moved.items()),
+        every=sum(counter.moved.values()) * tiles,
+        loaded=sum(counter.loaded.values()),
+        under_way=max(counter.under_way, 1.0),
+    )
+
+
+def _memory_seconds(moved: Moved, machine: Machine, tiles: int, beside: int) -> float:
     """Seconds of memory traffic: the longest of what DRAM, the cache and the loads in flight allow."""
     cache = machine.spaces.get("cache", machine.spaces["global"]).bytes_per_second
     cache = cache or machine.bandwidth
-    compulsory = sum(
-        min(counter.whole(tensor), moved * tiles) for tensor, moved in counter.moved.items()
-    )
-    moved = sum(counter.moved.values()) * tiles
     units = min(machine.parallel, tiles)
     own = AT_ONCE * cache * units / machine.parallel
-    under_way = units * beside * max(counter.under_way, 1.0)
-    slowest = machine.step_us * 1e-6 * sum(counter.loaded.values()) * tiles / under_way
-    return max(compulsory / machine.bandwidth, moved / min(cache, own), slowest)
+    under_way = units * beside * moved.under_way
+    slowest = machine.step_us * 1e-6 * moved.loaded * tiles / under_way
+    return max(moved.least / machine.bandwidth, moved.every / min(cache, own), slowest)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ir.memo import by_parts
 from ir.nest.footprint import tables, touched
 from ir.nest.nest import Launch, Loop, Statement
-from machines.gpu.shared_memory import padded_bytes, staged_values
+from machines.gpu.shared_memory import staged_values, value_bytes
 
 
 def register_bytes(launch: Launch, sizes: Mapping[str, int]) -> int:
@@ -28,7 +28,8 @@ def _most(launch: Launch, sizes: tuple[tuple[str, int], ...]) -> int:
 def register_parts(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
     """Bytes of each value that is in registers."""
     apart = staged_values(launch) | tables(launch)
-    return {v.name: padded_bytes(v, sizes) for v in launch.values if v.name not in apart}
+    held = value_bytes(launch, tuple(sizes.items()))
+    return {name: taken for name, taken in held.items() if name not in apart}
 
 
 def _alive(block: tuple[Statement, ...], held: Mapping[str, int], kept: Mapping[str, int]) -> int:

@@ -376,8 +376,8 @@ class _Search:
         return min(
             counts,
             key=lambda c: (
-                counted.residence(c).spilled > 0,
-                counted.us(c) * (1 + DOUBT * abs(log2(c / share))),
+                (here := counted.residence(c)).spilled > 0,
+                counted.us_of(here) * (1 + DOUBT * abs(log2(c / share))),
                 c,
             ),
         )

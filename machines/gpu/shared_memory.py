@@ -67,6 +67,13 @@ def padded_bytes(value: Value, sizes: Mapping[str, int]) -> int:
     return DTYPES[value.dtype] * prod(power_of_two(number(a.extent, sizes)) for a in value.axes)
 
 
+@by_parts("values", "tiles")
+def value_bytes(launch: Launch, sizes: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
+    """`padded_bytes` of each value of a launch."""
+    bound = dict(sizes)
+    return {v.name: padded_bytes(v, bound) for v in launch.values}
+
+
 class _SharedMemory:
     """Counts slots, block by block."""
 
@@ -74,6 +81,7 @@ class _SharedMemory:
         self.launch = launch
         self.sizes = sizes
         self.values = {v.name: v for v in launch.values}
+        self.padded = value_bytes(launch, tuple(sizes.items()))
         self.tiles, self.whole = dict(launch.tiles), dict(launch.whole)
         self.reads = reads
         self.bytes = self._operand_bytes()
@@ -124,7 +132,7 @@ class _SharedMemory:
     def _stored(self, s: Store) -> int:
         """Bytes of the staging buffer of a bulk store: as many columns of the tile as the epilogue decides."""
         value = self.values[s.value]
-        whole = padded_bytes(value, self.sizes)
+        whole = self.padded[s.value]
         columns = s.epilogue.columns if s.epilogue is not None else 0
         width = power_of_two(number(value.axes[-1].extent, self.sizes)) if value.axes else 1
         return whole * min(columns or width, width) // width
@@ -138,7 +146,7 @@ class _SharedMemory:
 
     def _loaded(self, s: Load, stages: int, copies: int) -> int:
         """Bytes that a load occupies throughout the launch."""
-        own = padded_bytes(self.values[s.value], self.sizes)
+        own = self.padded[s.value]
         if s.value in self.bytes:
             if not s.bulk and (stages == 1 or self._alone(s)):
                 return 0

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ir.sizes import bind
-from machines.gpu.shared_memory import shared_parts, staged_values
+from machines.gpu.shared_memory import shared_bytes, shared_parts, staged_values
 from testing.samples.samples import WITH_THREADS, lowered, spec_of
 
 SIZES = {"M": 256, "N": 256, "K": 256}
@@ -97,3 +97,18 @@ def test_taps_that_are_written_out_in_a_loop_that_loads_ahead_have_slots_each():
 def test_what_lies_in_shared_memory_is_what_is_loaded_for_products():
     nest = lowered("matmul_bias_gelu", *TILED, *LOOP, sizes=SIZES, machine=REGISTERS)
     assert staged_values(nest.launches[0]) == {"x", "w"}
+
+
+def test_launches_that_differ_in_threads_take_the_same_and_those_with_other_stages_do_not():
+    nest = lowered("matmul_bias_gelu", *TILED, *LOOP, sizes=SIZES, machine=REGISTERS)
+    sizes = bind(nest.spec, SIZES)
+    plain = nest.launches[0]
+    more = replace(plain, threads=2 * (plain.threads or 128))
+    deep = replace(plain, values=tuple(replace(v, stages=5) for v in plain.values))
+    assert plain != more and hash(plain) != hash(more)
+    taken = [shared_bytes(one, REGISTERS, sizes) for one in (plain, more, deep)]
+    assert taken[0] == taken[1] < taken[2]
+    assert shared_bytes(plain, REGISTERS, sizes) == taken[0]
+    parts = shared_parts(plain, REGISTERS, sizes)
+    parts.clear()  # it is the caller's own
+    assert shared_bytes(plain, REGISTERS, sizes) == taken[0]

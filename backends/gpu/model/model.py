@@ -17,7 +17,7 @@ from backends.gpu.model.extents import Extents
 from backends.gpu.model.operands import repeated
 from backends.gpu.model.shares import spread
 from backends.gpu.model.transactions import Move
-from backends.gpu.model.work import Known, Work, work
+from backends.gpu.model.work import Counted, Work, work
 from backends.gpu.rules import Rules
 from ir.machine import Machine
 from ir.memo import Recent
@@ -217,7 +217,7 @@ def terms(
     table = facts(machine)
     build = _build(launch, machine, rules, sizes, figures)
     ext = Extents(launch, sizes, rules)
-    known: Known = []
+    known: list[Counted] = []
     if not {f"{launch.name}.registers", f"{launch.name}.spills"} & set(figures):
         build = _with_addresses(build, launch, ext, machine, rules, table, known)
     held = programs_per_unit(table, build.registers, build.shared_bytes, build.warps)
@@ -315,10 +315,10 @@ def _with_addresses(
     machine: Machine,
     rules: Rules,
     table: Mapping[str, Any],
-    known: Known,
+    known: list[Counted],
 ) -> Build:
     """A guessed build plus the address registers of elements that a thread moves one by one, and
-    the resulting spills. known: receives the statements of the launch."""
+    the resulting spills. known: receives the counts of the launch."""
     done = work(launch, ext, machine, table, build.warps, build.stages, 0, known)
     threads = build.warps * table["warp"]
     scattered = [m for m in done.moves if m.bytes <= 4 * m.requests]

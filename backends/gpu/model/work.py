@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, log2, prod
-from typing import Any
+from typing import Any, cast
 
 from backends.gpu.blocks import sides
 from backends.gpu.model.extents import Extents
@@ -15,6 +15,7 @@ from backends.gpu.transposed import right_operand, transposed_products
 from ir.functions import POINTWISE
 from ir.machine import Machine
 from ir.nest.bulk import later_taps
+from ir.nest.footprint import tables
 from ir.nest.nest import (
     Dot,
     Launch,
@@ -48,10 +49,6 @@ TRANSPOSED = 2.5  # elements per cycle that are transposed into shared memory
 # Barriers around an operand that threads write to shared memory: before and after
 FENCES = 2
 SHUFFLE = 2  # instructions of each step of a warp reduction
-
-
-# Of statements in program order: busy seconds by engine, seconds of latency for what follows, and moves.
-Known = list[tuple[dict[str, float], float, list[Move]]]
 
 
 @dataclass(slots=True)
@@ -93,12 +90,15 @@ def work(
     warps: int,
     stages: int,
     free: int,
-    known: Known | None = None,
+    known: list[Counted] | None = None,
 ) -> Work:
     """The work of a thread block of `warps` warps. stages: iterations of a loop in flight at once. free: bytes of a
-    thread's registers for loads in flight. known: the statements of an earlier call that differs only in `free`; an
+    thread's registers for loads in flight. known: the counts of an earlier call that differs only in `free`; an
     empty list receives them."""
-    counter = _Counter(launch, ext, machine, table, warps, stages, free, known)
+    counter = known[0] if known else Counted(launch, ext, machine, table, warps, stages)
+    if known is not None:
+        known[:] = [counter]
+    counter.begin(free)
     for block in (launch.once, launch.body):
         fetch, after, moving, alone = counter.block(block, ())
         counter.work.waits += fetch + after
@@ -106,8 +106,8 @@ def work(
     return counter.work
 
 
-class _Counter:
-    """Visits each statement once. Times are of one execution, sums of a thread block."""
+class Counted:
+    """Visits the statements. Times are of one execution, sums of a thread block."""
 
     def __init__(
         self,
@@ -117,16 +117,17 @@ class _Counter:
         table: Mapping[str, Any],
         warps: int,
         stages: int,
-        free: int,
-        known: Known | None,
     ):
-        self.known = [] if known is None else known
-        self.counted = iter(tuple(self.known)) if self.known else None
+        # Of statements in program order: seconds that an execution is busy, seconds of latency for what follows, and
+        # the last move.
+        self.statements: list[tuple[float, float, Move | None]] = []
+        self.again: Iterator[tuple[float, float, Move | None]] | None = None
+        self.last: Move | None = None
         self.launch, self.ext, self.machine, self.table = launch, ext, machine, table
-        self.warps, self.stages, self.free = warps, stages, max(free, VECTOR_BYTES)
+        self.warps, self.stages, self.free = warps, stages, VECTOR_BYTES
         self.threads = warps * table["warp"]
         self.values = {v.name: v for v in launch.values}
-        self.tables = _searched(launch) | later_taps(launch)  # values without a load of their own
+        self.tables = tables(launch) | later_taps(launch)  # values without a load of their own
         products = [s for s in launch.statements() if isinstance(s, Dot)]
         self.transposed_products = transposed_products(launch, ext.blocks)
         self.maps = [s for s in launch.statements() if isinstance(s, Map)]
@@ -145,6 +146,14 @@ class _Counter:
         self.cycle = 1 / table["clock_hz"]
         self.share = min(1.0, warps / table["partitions"])
 
+    def begin(self, free: int) -> None:
+        """Prepares a visit of the statements. A later visit differs only in how often loads wait, as nothing else depends
+        on the registers for loads in flight."""
+        self.free = max(free, VECTOR_BYTES)
+        if self.statements:
+            self.again = iter(self.statements)
+            self.work = replace(self.work, waits=0.0, alone=0.0, looped=0.0)
+
     def block(
         self, block: tuple[Statement, ...], around: tuple[tuple[str, float], ...]
     ) -> tuple[float, float, float, float]:
@@ -160,7 +169,7 @@ class _Counter:
                 self.work.looped += waits + busy if not around else 0.0
                 after, alone, asked = after + waits, alone + busy, False
                 continue
-            seconds, wait = self._statement(s, around)
+            busy, wait = self._statement(s, around)
             if isinstance(s, Load) and s.value not in self.tables:
                 behind = any(one.rows is not None for one in s.region)
                 again = self._batches() - (1 if asked and not behind else 0)
@@ -169,11 +178,10 @@ class _Counter:
             elif not isinstance(s, Load):
                 asked = False
             after += wait if not (ahead and isinstance(s, Dot)) else 0.0
-            busy = self._busy(seconds, around)
             if isinstance(s, Dot) and (s.overlaps or ahead):
                 later += busy
                 continue
-            if isinstance(s, Dot):
+            if isinstance(s, Dot) and self.again is None:
                 self._hand_over(s, around)
             beside += 0.0 if isinstance(s, Load | Dot) else busy
             moving, alone = (
@@ -207,21 +215,21 @@ class _Counter:
         """How many times the last load waits, as the registers of its threads hold only part of what is in flight."""
         if self.pipelined:  # data in flight are in shared memory
             return 1.0
-        last = self.work.moves[-1]
+        last = cast(Move, self.last)
         return max(1.0, self.together * last.bytes / self.threads / self.free)
 
     def _statement(
         self, s: Statement, around: tuple[tuple[str, float], ...]
-    ) -> tuple[dict[str, float], float]:
-        """Busy seconds by engine, and seconds of latency for what follows."""
-        if self.counted is not None:
-            seconds, wait, moves = next(self.counted)
-            self.work.moves += moves
-            return seconds, wait
-        before = len(self.work.moves)
+    ) -> tuple[float, float]:
+        """Seconds that an execution is busy, and seconds of latency for what follows."""
+        if self.again is not None:
+            busy, wait, self.last = next(self.again)
+            return busy, wait
         seconds, wait = self._counted(s, around)
-        self.known.append((seconds, wait, self.work.moves[before:]))
-        return seconds, wait
+        busy = self._busy(seconds, around)
+        self.last = self.work.moves[-1] if self.work.moves else None
+        self.statements.append((busy, wait, self.last))
+        return busy, wait
 
     def _counted(
         self, s: Statement, around: tuple[tuple[str, float], ...]
@@ -256,15 +264,16 @@ class _Counter:
 
     def _moved(self, s: Load | Store, around: tuple[tuple[str, float], ...]) -> dict[str, float]:
         found = move(s, self.ext, self.table["sector_bytes"], self.threads, around)
+        requests, fresh = found.requests, found.fresh
         rows = self.values[s.value].rows if isinstance(s, Load) else None
         if rows is not None and rows.direct:  # each thread copies that many bytes at once
-            most = self.table["lds_copy_bytes"]
-            found = replace(found, requests=max(found.requests, found.bytes / most))
-        found = replace(found, backwards=self.backwards)
+            requests = max(requests, found.bytes / self.table["lds_copy_bytes"])
         if isinstance(s, Load) and not (s.bulk or found.rows or self._copied(s)):
             earlier = self.loads.setdefault(s.tensor, [])
-            found = replace(found, fresh=found.fresh * untouched(s, earlier, self.ext))
+            fresh *= untouched(s, earlier, self.ext)
             earlier.append(s)
+        if (requests, fresh, self.backwards) != (found.requests, found.fresh, False):
+            found = replace(found, requests=requests, fresh=fresh, backwards=self.backwards)
         self.work.moves.append(found)
         cycles = max(
             found.requests / self.table[self._asked_at(s, found)],
@@ -459,12 +468,17 @@ class _Counter:
 
     def _busy(self, seconds: dict[str, float], around: tuple[tuple[str, float], ...]) -> float:
         """Adds one execution to the sums of the thread block; returns how long its own warps take."""
-        times = prod(iterations for _, iterations in around)
-        every = sum(share * seconds.get(engine, 0.0) for engine, share in ISSUED.items())
+        times = text = 1.0
+        for index, iterations in around:
+            times *= iterations
+            text *= self.copies.get(index, 1.0)
+        every, own = 0.0, self.work.seconds
+        for engine, share in ISSUED.items():
+            every += share * seconds.get(engine, 0.0)
         self.work.run += times * every
-        self.work.text += every * prod(self.copies.get(index, 1.0) for index, _ in around)
+        self.work.text += every * text
         for engine, each in seconds.items():
-            self.work.seconds[engine] = self.work.seconds.get(engine, 0.0) + times * each
+            own[engine] = own.get(engine, 0.0) + times * each
         return max(seconds.values(), default=0.0) / self.share
 
     def _rate(self, unit: str, dtype: str) -> float:
@@ -482,14 +496,3 @@ class _Counter:
         """Elements over axes, padded; an axis that no index names has its value's extent."""
         known = self.ext.blocks.blocks
         return self.ext.elements(tuple(n for n in names if n in known))
-
-
-def _searched(launch: Launch) -> set[str]:
-    """Values that stay in global memory: tables of searches and gathers."""
-    found = set()
-    for s in launch.statements():
-        if isinstance(s, Search):
-            found.add(s.borders.value)
-        elif isinstance(s, Take):
-            found.add(s.table.value)
-    return found

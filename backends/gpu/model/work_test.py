@@ -2,12 +2,17 @@
 
 from dataclasses import replace
 
+import pytest
+
+from backends.gpu.model.extents import Extents
 from backends.gpu.model.model import terms
+from backends.gpu.model.work import work
 from backends.gpu.plain_rules import RULES
 from backends.registry import target
 from ir.lower.lower import lower
 from ir.machine import Rendering
 from ir.parse.parse import parse_spec
+from machines.gpu.facts import facts
 from testing.samples.samples import decisions, spec_of
 
 CHIP = replace(target("h200"), rendering=Rendering())  # of a backend that renders all
@@ -118,3 +123,24 @@ def test_rows_between_those_of_another_load_are_read_anew():
     single = spec_of("y[m, k] = x[m * 2, k]", inputs="x: f32[8192, 4096]", result="f32[4096, 4096]")
     both, one = terms_of(spec, "unroll(i)", *SQUARES), terms_of(single, *SQUARES)
     assert both["cache_us"] > 1.4 * one["cache_us"]
+
+
+@pytest.mark.parametrize("first", [0, 64, 4096])
+def test_what_was_counted_holds_with_other_registers_for_loads(first):
+    text = '''def f(x: f32[4096, 4096]) -> f32[4096]:
+    """F."""
+    y[m] = sum(x[m, k] * 2.0, k)
+    return y
+'''
+    spec = parse_spec(text)
+    tiles = ("tile(m, size=16)", "place(m.outer, level=grid)", "tile(k, size=1024)")
+    nest = lower(spec, decisions(spec, *tiles, "place(k.outer, level=loop)"), CHIP, {})
+    (launch,), table = nest.launches, facts(CHIP)
+
+    def done(free, known=None):
+        return work(launch, Extents(launch, {}, RULES), CHIP, table, 4, 1, free, known)
+
+    known = []
+    assert done(first, known) == done(first)
+    assert done(128, known) == done(128) and done(8, known) == done(8)
+    assert done(8) != done(4096)
