@@ -1,4 +1,4 @@
-"""Bulk copies (TMA, DMA): which regions of a tensor a DMA engine can move."""
+"""Bulk copies (TMA, DMA): decides which regions of a tensor a DMA engine can move."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ir.sizes import value as number
 from ir.spec import DTYPES, Index, Number
 
 ALIGNED = 16  # bytes: rows of a box and of its tensor are multiples of it
-DIRECT_PANEL = 16  # bytes of the panels of tiles that copies fill past the registers
+DIRECT_PANEL = 16  # bytes of the panels of tiles that direct copies to shared memory fill
 
 
 def bulk(schedule: Schedule, tensor: str) -> bool:
@@ -26,20 +26,23 @@ def bulk(schedule: Schedule, tensor: str) -> bool:
 
 
 def hint(schedule: Schedule, tensor: str) -> str:
-    """What a schedule has the caches told of a tensor; empty: nothing."""
+    """The cache hint that a schedule gives a tensor; empty if none."""
     decision = schedule.find("cache", tensor)
     return str(decision.option("hint", "")) if decision else ""
 
 
 def shared(s: Load, index: str) -> bool:
-    """Whether a bulk copy is of the same region for all tiles of an index, so that a cluster of
-    thread blocks copies it once."""
+    """Whether a bulk copy is of the same region for all tiles of an index.
+
+    A cluster of thread blocks then copies it once (multicast).
+    """
     return s.bulk and not any(depends(one, index) for one in s.region)
 
 
 @by_parts("values", "once", "body")
 def later_taps(launch: Launch) -> frozenset[str]:
-    """The values that read a window which the load of another value brings: taps but the first."""
+    """The values that read a window which another value's load brings: all filter taps but the
+    first."""
     seen: set[str] = set()
     found: set[str] = set()
     for s in (x for x in launch.statements() if isinstance(x, Load)):
@@ -51,13 +54,13 @@ def later_taps(launch: Launch) -> frozenset[str]:
 
 
 def depends(one: Slice, index: str) -> bool:
-    """Whether positions are others for other tiles of an index."""
+    """Whether positions differ between tiles of an index."""
     named = (n for n in one.offset.walk() if isinstance(n, Index) and n.name == index)
     return index in dict(one.terms) or any(named)
 
 
 def rows_of(schedule: Schedule, tensor: str) -> Rows | None:
-    """How a schedule lays a tensor's tile out in shared memory; None where it does not."""
+    """The layout in shared memory that a schedule gives a tensor's tile; None if it gives none."""
     copy = schedule.find("copy", tensor)
     if copy is not None and copy.option("by") == DIRECT:
         return Rows(panel=DIRECT_PANEL, direct=True)
@@ -70,7 +73,7 @@ def rows_of(schedule: Schedule, tensor: str) -> Rows | None:
 
 
 def epilogue_of(schedule: Schedule, tensor: str) -> Epilogue | None:
-    """How a schedule has a tensor's tile stored; None where it does not say."""
+    """The epilogue that a schedule gives a tensor's tile; None if it gives none."""
     decision = schedule.find("epilogue", tensor)
     return Epilogue(str(decision.option("by")), decision.number("columns", 0)) if decision else None
 
@@ -78,8 +81,11 @@ def epilogue_of(schedule: Schedule, tensor: str) -> Epilogue | None:
 def require_boxes(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
 ) -> None:
-    """Raises KernelError where a bulk copy is no box that the machine's engine moves, or where
-    nothing loads or stores its tensor."""
+    """Raises KernelError if a copy decision is illegal.
+
+    A bulk copy must be a box that the machine's engine moves, and some statement must load or store
+    its tensor.
+    """
     for decision in schedule.of("copy"):
         moves = [
             (launch, s)
@@ -106,8 +112,8 @@ def require_boxes(
 
 
 def _require_direct(decision: Decision, moves: Sequence[Load | Store]) -> None:
-    """KernelError where a copy past the registers is no load, or puts another value than 0 where
-    something lies out of bounds."""
+    """Raises KernelError if a direct copy to shared memory is a store, or pads with a value other
+    than 0."""
     stored = any(isinstance(move, Store) for move in moves)
     if stored or any(isinstance(move, Load) and move.pad for move in moves):
         what = "is stored" if stored else "has another value than 0 out of bounds"
@@ -120,7 +126,7 @@ def _require_direct(decision: Decision, moves: Sequence[Load | Store]) -> None:
 
 
 def _require_window(decision: Decision, moves: Sequence[tuple[Launch, Load | Store]]) -> None:
-    """KernelError where no launch loads a tensor at several places, or one stores it."""
+    """Raises KernelError if no launch loads a tensor at several places, or if one stores it."""
     loads = Counter(launch.name for launch, move in moves if isinstance(move, Load))
     stored = any(isinstance(move, Store) for _, move in moves)
     if stored or max(loads.values(), default=0) < 2:
@@ -143,7 +149,7 @@ def _refused(decision: Decision, fault: str) -> KernelError:
 
 
 def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int], steps: int) -> str:
-    """Why a region is no box that a DMA engine can move; empty where it is one."""
+    """Why a region is no box that a DMA engine can move; empty if it is one."""
     if not move.region:
         return "it is a single number"
     for one in move.region:
@@ -157,8 +163,12 @@ def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int], steps: 
 
 
 def _window(launch: Launch, one: Slice, steps: int, last: bool) -> str:
-    """Why positions along a dimension are none of a box. A window of one filter tap is one: the tap's
-    index, one at a time, moves where it begins. steps: how far apart positions may be."""
+    """Why the positions along a dimension form no box; empty if they do.
+
+    A window of one filter tap at a time is legal: the tap's index only moves the origin of the box.
+
+    steps: the largest stride of positions.
+    """
     over = wide(launch, one)
     step = over[0][1] if over else 1
     if len(over) > 1 or len(one.terms) > 1 and (last or not steps):
@@ -171,15 +181,19 @@ def _window(launch: Launch, one: Slice, steps: int, last: bool) -> str:
 
 
 def wide(launch: Launch, one: Slice) -> list[tuple[str, int]]:
-    """The indices that a dimension of a region runs along, with their coefficients; others only move
-    where it begins."""
+    """The indices that a dimension of a region runs along, with their coefficients.
+
+    Indices with a tile of one are left out, as they only move its origin.
+    """
     tiles = dict(launch.tiles)
     return [(i, c) for i, c in one.terms if tiles.get(i) != 1]
 
 
 def box_dimensions(launch: Launch, region: Sequence[Slice]) -> tuple[tuple[int, ...], ...]:
-    """The dimensions of a box, each as those of a region that it is made of: neighbours of one element
-    each, which lies inside of the tensor, can be taken as one."""
+    """The dimensions of a box, each as the dimensions of the region that it consists of.
+
+    Neighbouring dimensions with one element each, which is in bounds, can be merged.
+    """
     found: list[tuple[int, ...]] = []
     joins = False
     for n, one in enumerate(region):
@@ -194,8 +208,10 @@ def box_dimensions(launch: Launch, region: Sequence[Slice]) -> tuple[tuple[int, 
 
 
 def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[str, int]) -> str:
-    """Why a box has a shape that the machine does not move: its tiles are no powers of two where
-    the engine needs that, and boxes may be no wider than the machine says."""
+    """Why a box has a shape that the machine does not move; empty if it moves it.
+
+    On some machines its extents must be powers of two, and no wider than the machine's limit.
+    """
     most, dims = machine.model.box_dimensions, len(box_dimensions(launch, move.region))
     if most and dims > most:
         return f"it has {dims} dimensions, more than {most}"
@@ -211,8 +227,11 @@ def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[
 
 
 def _slots(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[str, int]) -> str:
-    """Why the stages of a pipelined box do not all start where the engine can write; empty where
-    they do: they lie one after the other."""
+    """Why the stages of a pipelined box do not all start where the engine can write; empty if they
+    do.
+
+    The stages are contiguous, so the bytes of one must be a multiple of `box_slot_bytes`.
+    """
     if launch.value(move.value).stages == 1:
         return ""
     dtype = next(p.dtype for p in launch.parameters if p.name == move.tensor)
@@ -225,7 +244,7 @@ def _slots(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[
 
 
 def _shifted(launch: Launch, move: Load | Store) -> str:
-    """Why rows of a box do not start at multiples of ALIGNED bytes; empty where they do."""
+    """Why rows of a box do not start at multiples of ALIGNED bytes; empty if they do."""
     last = move.region[-1]
     if last.axis is None:
         return ""
@@ -251,8 +270,10 @@ def _unaligned(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> 
 
 
 def _beyond(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
-    """Why a box may reach beyond the part of a tensor that it is stored to: the engine clips it at the end of
-    the whole tensor only."""
+    """Why a box can exceed the part of a tensor that it is stored to; empty if it cannot.
+
+    The engine clips a box only at the bounds of the whole tensor.
+    """
     own = next(p for p in launch.parameters if p.name == move.tensor)
     for one, size, whole in zip(move.region, own.extent, own.shape, strict=True):
         box = power_of_two(_extent(launch, move, one, sizes))
@@ -262,11 +283,12 @@ def _beyond(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str
 
 
 def _extent(launch: Launch, move: Load | Store, one: Slice, sizes: Mapping[str, int]) -> int:
-    """Positions of a box along a dimension."""
+    """The extent of a box along a dimension."""
     if one.axis is None:
         return 1
     over, whole = wide(launch, one), dict(launch.whole)
-    if over and one.terms != ((over[0][0], 1),):  # the axis has all that a window moves over
+    # the axis covers everything that a window moves over
+    if over and one.terms != ((over[0][0], 1),):
         return dict(launch.tiles).get(over[0][0]) or number(whole[over[0][0]], sizes)
     axes = launch.value(move.value).axes
     return number(next(a.extent for a in axes if a.name == one.axis), sizes)

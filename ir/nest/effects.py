@@ -1,4 +1,4 @@
-"""Effects: decisions on loops and on how tensors move that change nothing in their nest."""
+"""Finds decisions on loops and on data movement that change nothing in their nest."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from ir.schedule import Decision, Schedule
 def idle(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each `load`, `pipeline`, `multicast`, `keep`, `unroll_loop`, `serpentine`, `cache`, `swizzle`, `pad`,
-    `epilogue`, `roles` and `pingpong` without which the launches would be the same, with the reason."""
+    """Each such decision without effect, with an error that gives the reason.
+
+    The verbs are `load`, `pipeline`, `multicast`, `keep`, `unroll_loop`, `serpentine`, `cache`,
+    `swizzle`, `pad`, `epilogue`, `roles` and `pingpong`.
+    """
     loads = schedule.of("load")
-    # Not every lowering pays for a walk: few schedules have a `load`.
+    # Few schedules have a `load`, so most lowerings save the walk.
     ahead = {t for launch in launches for t in _loaded_ahead(launch)} if loads else set()
     for decision in loads:
         if decision.subject not in ahead:
@@ -66,7 +69,7 @@ def idle(
 def _of_caches(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Those of `serpentine` and `cache`."""
+    """The decisions by `serpentine` and `cache`."""
     backwards = {
         s.index for la in launches for s in la.statements() if isinstance(s, Loop) and s.backwards
     }
@@ -90,7 +93,7 @@ def _of_caches(
 def _moves(
     launches: tuple[Launch, ...], schedule: Schedule
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Those of `multicast` and `keep`."""
+    """The decisions by `multicast` and `keep`."""
     shared_loads = {
         s.tensor for la in launches for s in la.statements() if isinstance(s, Load) and s.shared
     }
@@ -109,7 +112,7 @@ def _moves(
 
 
 def times_loaded(launch: Launch) -> Counter[str]:
-    """How many loads of each tensor the text of a launch has."""
+    """The number of load statements of each tensor in a launch."""
     return Counter(s.tensor for s in launch.statements() if isinstance(s, Load))
 
 
@@ -121,7 +124,7 @@ _WAYS = {
 
 
 def _hinted(launch: Launch, hints_of: Collection[str]) -> Iterator[str]:
-    """The tensors that a launch moves with a hint. Copies bypass L1 anyway."""
+    """The tensors that a launch moves with a cache hint. Asynchronous copies bypass L1 anyway."""
     for s in launch.statements():
         if isinstance(s, Load | Store) and s.cache:
             ahead = launch.value(s.value).stages > 1

@@ -1,5 +1,4 @@
-"""Memory footprint of a launch: bytes of on-chip memory and registers, and whether they
-fit."""
+"""Memory footprint of a launch: bytes of on-chip memory and registers, and whether they fit."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from ir.spec import DTYPES
 
 
 def value_bytes(value: Value, sizes: Mapping[str, int]) -> int:
-    """Bytes of a value, all of its pipeline stages."""
+    """Bytes of a value, with all of its pipeline stages."""
     slots = value.stages if value.slots is None else number(value.slots, sizes)
     return slots * DTYPES[value.dtype] * prod([number(a.extent, sizes) for a in value.axes])
 
@@ -39,12 +38,14 @@ def on_chip_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) ->
 
 
 def register_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
-    """Bytes of registers that one tile of a launch takes at the least; 0 on a machine without."""
+    """Bytes of registers that one tile of a launch takes at least; 0 on a machine without
+    registers."""
     return machine.model.register_bytes(launch, sizes)
 
 
 def require_fit(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> None:
-    """Raises KernelError where a launch takes more on-chip memory or registers than the machine has."""
+    """Raises KernelError if a launch takes more on-chip memory or registers than the machine
+    has."""
     known, key = _fitting(launch), tuple(sizes.items())
     if known.get(machine, key):
         return
@@ -62,7 +63,7 @@ def require_fit(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> N
 
 @kept
 def _fitting(launch: Launch) -> Recent[Machine, bool]:
-    """Where a launch is known to fit: on which machine, at which sizes."""
+    """The machines and sizes at which a launch is known to fit."""
     return Recent()
 
 
@@ -89,8 +90,10 @@ def _too_much(
 
 @by_parts("once", "body")
 def tables(launch: Launch) -> frozenset[str]:
-    """Values that are searched or gathered from. They stay in global memory on machines with
-    registers."""
+    """Values that are searched or gathered from.
+
+    They stay in global memory on machines with registers.
+    """
     found = set()
     for s in launch.statements():
         if isinstance(s, Search):

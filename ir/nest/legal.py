@@ -1,4 +1,4 @@
-"""Renaming of a nest for a target language, to avoid keywords and names of emitted code."""
+"""Renames parts of a nest for a target language, to avoid keywords and names of emitted code."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ _OTHERS = frozenset("dtype reduction function role machine schedule doc place".s
 
 
 def legal(nest: LoopNest, refuses: Refuses, spells: Spells) -> LoopNest:
-    """The nest with new names for those that a language cannot use; itself where there are none.
+    """The nest with new names for those that a language cannot use; the same nest if there are
+    none.
 
-    refuses: whether a name is not allowed in the language. spells: all identifiers that the emitted
-    text derives from a name. No two names share an identifier. Kernels and launches keep their
-    names. Raises ValueError if the language refuses every similar name.
+    No two names share an identifier. Kernels and launches keep their names. Raises ValueError if
+    the language refuses every similar name.
+
+    refuses: whether a name is not allowed in the language.
+    spells: all identifiers that the emitted text derives from a name.
     """
     chosen: dict[str, str] = {}
     used: set[str] = set()
@@ -40,7 +43,7 @@ def legal(nest: LoopNest, refuses: Refuses, spells: Spells) -> LoopNest:
 
 
 def _candidates(name: str) -> Iterator[str]:
-    """The name, then similar ones, without end."""
+    """The name, then an endless sequence of similar ones."""
     stem = re.sub("__+", "_", name).strip("_") or "x"
     prefixed = f"X_{stem}" if stem.isupper() else f"x_{stem}"
     yield from (name, *([] if stem[0].isdigit() else [stem, f"{stem}_"]), prefixed)

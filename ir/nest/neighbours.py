@@ -1,6 +1,8 @@
-"""Neighbours: elements of a gather that share a sector of memory, where its positions are computed from indices.
+"""Counts the elements of a gather that share a memory sector, if its positions are computed from
+indices.
 
-x[i % 2, i // 2] of rows of 128 reads two runs at once: along i, half of the neighbours lie in each.
+x[i % 2, i // 2] with rows of 128 elements reads two runs at once: along i, each run holds half of
+the neighbours.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from ir.sizes import value as number
 from ir.spec import Expr, Index, Number
 from ir.visit import rebuilt
 
-LOOKED_AT = 32  # elements along an axis: those that one instruction of a group of threads moves
+LOOKED_AT = 32  # elements along an axis: those that one instruction of a warp moves
 
 
 def neighbours(
@@ -24,10 +26,13 @@ def neighbours(
     extents: Mapping[str, float],
     unit: int,
 ) -> float:
-    """Elements of each aligned group of `unit` elements in memory that a load or store touches, on average
-    along the index along which they are most. 1 where positions are data.
+    """The mean number of elements that a load or store touches of each aligned group of `unit`
+    elements.
 
-    shape: of the tensor.  extents: of the indices that the elements are spread over.
+    The mean is along the index for which it is largest. It is 1 if positions depend on data.
+
+    shape: of the tensor.
+    extents: of the indices that the elements are spread over.
     """
     if (terms := _terms(launch, move, shape)) is None:
         return 1.0
@@ -46,8 +51,12 @@ def contiguous(
     extents: Mapping[str, float],
     unit: int,
 ) -> int:
-    """How many elements of a gather, up to `unit`, are contiguous in memory along an index, from an aligned place on,
-    wherever the other indices are. 1 where positions are data. See `neighbours`."""
+    """The number of elements of a gather, up to `unit`, that are contiguous and aligned along an
+    index.
+
+    That holds at all values of the other indices. It is 1 if positions depend on data. See
+    `neighbours`.
+    """
     terms = _terms(launch, move, shape)
     if terms is None:
         return 1
@@ -62,7 +71,8 @@ def contiguous(
 def _terms(
     launch: Launch, move: Load | Store, shape: tuple[int, ...]
 ) -> tuple[tuple[Expr, int], ...] | None:
-    """The positions of all dimensions with the elements from one to the next; None where some are data."""
+    """The positions of all dimensions, each with its stride in elements; None if some depend on
+    data."""
     made = {s.value: s.expression for s in launch.statements() if isinstance(s, Map)}
     terms: list[tuple[Expr, int]] = []
     stride = 1
@@ -78,7 +88,8 @@ def _terms(
 def _side_by_side(
     terms: tuple[tuple[Expr, int], ...], index: str, count: int, unit: int, others: tuple[str, ...]
 ) -> bool:
-    """Whether each `unit` elements along an index are contiguous and aligned; `others` are the indices."""
+    """Whether each `unit` elements along an index are contiguous and aligned. others: the
+    indices."""
     try:
         at = [sum(by * number(_at(e, index, n), {}) for e, by in terms) for n in range(count)]
         moved = {
@@ -88,14 +99,14 @@ def _side_by_side(
             if other != index
         }
     except (KernelError, KeyError):
-        return False  # as of `_shared`
+        return False  # as in `_shared`
     starts = {*at[::unit], *moved}
     run = all(at[n] + 1 == at[n + 1] for n in range(count - 1) if (n + 1) % unit)
     return run and all(place % unit == 0 for place in starts)
 
 
 def _position(one: Slice, made: Mapping[str, Expr]) -> Expr | None:
-    """The positions of a dimension; None where they are data."""
+    """The positions of a dimension; None if they depend on data."""
     if one.rows is not None:
         found = made.get(one.rows.value)
         known = found is not None and not any(isinstance(n, Tile) for n in found.walk())
@@ -114,12 +125,12 @@ def _shared(terms: tuple[tuple[Expr, int], ...], index: str, count: int, unit: i
             place = sum(stride * number(_at(at, index, n), {}) for at, stride in terms)
             groups.add(place // unit)
     except (KernelError, KeyError):
-        return 1.0  # of other functions, or of sizes that nothing tells here
+        return 1.0  # other functions, or unknown sizes
     return count / len(groups)
 
 
 def _at(expr: Expr, index: str, place: int) -> Expr:
-    """The expression where an index is at a place, and all others are at 0."""
+    """The expression with an index at a position, and all other indices at 0."""
     if isinstance(expr, Index):
         return Number(place if expr.name == index else 0)
     return rebuilt(expr, lambda part: _at(part, index, place))

@@ -1,9 +1,9 @@
 """The loop nest: a spec and a schedule lowered to plain data, which templates render.
 
-A nest is a list of launches. A launch runs one program for each tile of its grid; a program is a
-block of statements over values. A value is a tile held near the arithmetic; its axes are indices of
-the spec, or windows that the nest names. Statements act on the in-bounds part of a tile: along an
-index `i`, `least(tile, size - origin)` elements.
+A nest is a list of launches. A launch runs one thread block for each tile of its grid. A block
+executes statements over values. A value is a tile held near the arithmetic units; its axes are
+indices of the spec, or windows that the nest names. Statements act on the in-bounds part of a tile:
+along an index `i`, `least(tile, size - origin)` elements.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ir.schedule import Schedule
 from ir.sizes import value
 from ir.spec import FLOATS, Expr, Spec, Tensor
 
-WAYS = ("registers", "shared")  # in which a tile leaves a thread block
+WAYS = ("registers", "shared")  # by which a tile leaves a thread block
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class Epilogue:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """How the rows of a tile lie in shared memory, as decided."""
+    """The layout of a tile's rows in shared memory, as decided."""
 
-    panel: int = 0  # bytes of the panels that they are cut into, with a swizzle; 0: they are whole
+    panel: int = 0  # bytes of the swizzled panels that they are divided into; 0: they are whole
     padding: int = 0  # bytes between whole rows
-    direct: bool = False  # copied there past the registers; panels then have no swizzle
-    window: bool = False  # loads of the tensor at shifted places are parts of one tile
+    direct: bool = False  # asynchronous copies that bypass registers; panels then have no swizzle
+    window: bool = False  # loads of the tensor at shifted positions share one tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +45,21 @@ class Axis:
     """One axis of a value."""
 
     name: str  # an index, or a window's name
-    extent: Expr  # elements that it has room for: a tile's size, or an untiled index's whole size
+    extent: Expr  # its capacity: a tile's size, or the whole size of an untiled index
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A tile held near the arithmetic."""
+    """A tile held near the arithmetic units."""
 
     name: str
-    tensor: str  # the tensor of the spec that it holds a part of
+    tensor: str  # the tensor of the spec of which it holds a part
     dtype: str
     axes: tuple[Axis, ...]
     stages: int = 1  # pipeline stages: slots of its circular buffer
     loaded: bool = False  # filled from global memory
-    rows: Rows | None = None  # in shared memory; None: as the backend chooses
-    # Slots of a value that is kept: one for each tile of a loop. None: it has `stages`.
+    rows: Rows | None = None  # in shared memory; None: the backend chooses
+    # Slots of a kept value: one for each tile of a loop. None: it has `stages`.
     slots: Expr | None = None
 
     @property
@@ -68,7 +68,7 @@ class Value:
         return tuple([a.name for a in self.axes])
 
     def extent(self, axis: str) -> Expr:
-        """The extent of an axis; KeyError where there is none of the name."""
+        """The extent of an axis. Raises KeyError if there is no axis of that name."""
         for a in self.axes:
             if a.name == axis:
                 return a.extent
@@ -77,7 +77,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How several indices walk along one axis: position = sum of coefficient * index."""
+    """Several indices along one axis: position = sum of coefficient * index."""
 
     axis: str
     terms: tuple[tuple[str, int], ...]  # (index, coefficient)
@@ -94,7 +94,8 @@ class Tile(Expr):
 
     value: str
     windows: tuple[Window, ...] = ()
-    # Axes that hold a whole range while their index is tiled: the part at its origin is meant.
+    # Axes that hold a whole range while their index is tiled: the part at the tile's origin is
+    # read.
     shifted: tuple[str, ...] = ()
 
 
@@ -110,17 +111,17 @@ class Slice:
     terms: tuple[tuple[str, int], ...]  # indices that `axis` runs over, with coefficients
     offset: Expr
     step: int = 1
-    # The value that holds the positions instead. `axis` is then the first of its axes and `terms`
-    # are all of them, each with coefficient 1. A loaded value has each axis once, so dimensions
-    # with rows over one axis are read together element by element: x[pq // Q + i, pq % Q + j], with
-    # rows over (pq, i) and (pq, j), has the axes pq, i, j.
+    # The value that holds the positions instead (a gather). `axis` is then the first of its axes
+    # and `terms` are all of them, each with coefficient 1. A loaded value has each axis once, so
+    # dimensions with rows over one axis are read together element by element: x[pq // Q + i, pq % Q
+    # + j], with rows over (pq, i) and (pq, j), has the axes pq, i, j.
     rows: Tile | None = None
-    whole: bool = False  # covers the index's whole range, as the access stands outside its loop
+    whole: bool = False  # covers the index's whole range, as the access is outside its loop
 
 
 @dataclass(frozen=True, slots=True)
 class Statement(Keeping):
-    """One operation of a program; the subclasses say what they do."""
+    """One operation of a thread block; the subclasses define them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,11 @@ class Load(Statement):
     tensor: str
     region: tuple[Slice, ...]
     pad: float | None = None  # value of positions out of bounds; None: there are none
-    # The grid's last index, if tiles along it read the same region once and share it; in the prologue
-    # all programs do.
+    # The grid's last index, if tiles along it read the same region once and share it; in the
+    # prologue all thread blocks share it.
     shared: str | None = None
     bulk: bool = False  # moved by the machine's DMA engine
-    cache: str = ""  # a hint to the caches, of HINTS; empty: the hardware decides
+    cache: str = ""  # a cache hint, of HINTS; empty: the hardware decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +146,11 @@ class Store(Statement):
     tensor: str
     region: tuple[Slice, ...]
     value: str
-    # Indices: only programs whose origins of these are all 0 store; in the launch's `once` block
-    # any one program does.
+    # Indices: only thread blocks in which their origins are all 0 store; in the launch's `once`
+    #     block any one thread block does.
     once: tuple[str, ...] = ()
     bulk: bool = False  # moved by the machine's DMA engine
-    # "sum": atomic addition to memory; a position may occur repeatedly, in any order.
+    # "sum": atomic addition to memory; a position can occur repeatedly, in any order.
     reduction: str = ""
     cache: str = ""  # as in `Load`
     epilogue: Epilogue | None = None  # None: the backend chooses
@@ -165,8 +166,10 @@ class Fill(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Map(Statement):
-    """value = an expression over tiles, sizes, numbers and indices, element by element. An index
-    with a tile of one that the value lacks is dropped."""
+    """value = an expression over tiles, sizes, numbers and indices, element by element.
+
+    An index with a tile of one that the value lacks is dropped.
+    """
 
     value: str
     expression: Expr
@@ -192,21 +195,22 @@ class Dot(Statement):
     b: Tile
     over: tuple[str, ...]
     accumulate: bool
-    # Parts of M and of N, each of which one warp computes; None: the backend chooses.
+    # Number of parts of M and of N, each computed by one warp; None: the backend chooses.
     warps: tuple[int, int] | None = None
     # M, N and K of the matrix instruction; None: the backend chooses.
     instruction: tuple[int, int, int] | None = None
-    # Whether an iteration of its loop multiplies what the one before computed.
+    # Whether it runs one iteration later, on the operand that the previous iteration computed.
     overlaps: bool = False
-    # And whether that one multiplies what comes before it for the next one.
+    # Whether the matmul before it also runs one iteration ahead.
     ahead: bool = False
-    # Of a and b, which are multiplied by them: of an element for each block of the last index of `over`.
+    # Scales of a and b (block-scaled matmul): one for each block along the last index of `over`.
     scales: tuple[Tile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Recall(Statement):
-    """value = what it held at this tile of `index` in an earlier loop over it, which kept each tile."""
+    """value = the content that it had at this tile of `index` in an earlier loop over it, which
+    kept each tile."""
 
     value: str
     index: str
@@ -214,8 +218,10 @@ class Recall(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Scan(Statement):
-    """value = running reduction of source along an index; starts from `carry` and leaves the last
-    result there."""
+    """value = running reduction of source along an index.
+
+    It starts from `carry` and stores the last result there.
+    """
 
     value: str
     reduction: str
@@ -226,7 +232,7 @@ class Scan(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Search(Statement):
-    """value = how many of the `count` sorted entries of `borders` are less than source."""
+    """value = the number of the `count` sorted entries of `borders` that are less than source."""
 
     value: str
     source: Tile
@@ -269,15 +275,15 @@ class Loop(Statement):
     high: Bound
     body: tuple[Statement, ...]
     backwards: bool = False  # from the last to the first
-    unroll: int = 0  # iterations that the compiler does at once, 0: it chooses
+    unroll: int = 0  # iterations that the compiler unrolls; 0: it chooses
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What is decided on the threads of a block that start bulk copies for the others."""
+    """Decisions on the producer threads of a block, which start bulk copies for the others."""
 
     producers: int  # threads
-    registers: int = 0  # of each; 0: the backend chooses
+    registers: int = 0  # of each producer thread; 0: the backend chooses
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +297,10 @@ class GridAxis:
 
 @dataclass(frozen=True, slots=True)
 class Rasterization:
-    """L2 swizzle (GROUP_M) of the grid: `size` adjacent tiles of `index` go together along all of
-    `over`, then the next `size`."""
+    """L2 swizzle (GROUP_M) of the grid.
+
+    `size` adjacent tiles of `index` are walked together along all of `over`, then the next `size`.
+    """
 
     index: str
     over: str
@@ -301,8 +309,10 @@ class Rasterization:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`size` adjacent tiles of `index` belong to thread blocks that run together and reach each
-    other's shared memory."""
+    """`size` adjacent tiles of `index` belong to thread blocks that run together.
+
+    They can access each other's shared memory.
+    """
 
     index: str
     size: int
@@ -310,26 +320,32 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class StreamK:
-    """The blocks of a persistent launch have equal shares of all iterations of a loop over all tiles.
-    A block that does not come to the end of a tile hands on what it has of the tile's sum."""
+    """The blocks of a persistent launch have equal shares of all iterations of a loop over all
+    tiles.
+
+    A block that does not finish a tile stores its partial sum of that tile.
+    """
 
     index: str  # of the loop
     value: str = ""  # the sum
-    partials: str = ""  # the tensor with what each block hands on: [block, axes of the sum]
-    flags: str = ""  # whether each block has done so, then how many blocks have begun
+    partials: str = ""  # the tensor of the partial sums that blocks store: [block, axes of the sum]
+    # whether each block has stored its partial sum, then how many blocks have started
+    flags: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """The blocks of a launch run all steps of its recurrence, and meet at a grid barrier between them."""
+    """The blocks of a launch run all steps of its recurrence, with a grid barrier between steps."""
 
     flags: str = ""  # the tensor with a flag of each block for each step: [steps * blocks]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Consecutive launches that run again for each step of a recurrence, in order, with the step as
-    an argument."""
+    """Consecutive launches that run again for each step of a recurrence, in order.
+
+    The step is an argument of the launches.
+    """
 
     index: str  # of the steps
     size: Expr  # of the index
@@ -350,24 +366,24 @@ class Parameter:
     dtype: str
     shape: tuple[Expr, ...]
     role: str  # input, output or workspace
-    # Of an output that is a part of it: its shape. Empty: all of it is the kernel's.
+    # Of an output that is a part of it: the part's shape. Empty: the kernel stores all of it.
     own: tuple[Expr, ...] = ()
 
     @property
     def extent(self) -> tuple[Expr, ...]:
-        """The shape of what of it is the kernel's."""
+        """The shape of the part that the kernel stores."""
         return self.own or self.shape
 
 
 def parameter(tensor: Tensor, role: str) -> Parameter:
-    """A tensor of a spec in memory."""
+    """A tensor of a spec as a parameter."""
     own = tensor.shape if tensor.part is not None else ()
     return Parameter(tensor.name, tensor.dtype, tensor.memory, role, own)
 
 
 @dataclass(frozen=True, slots=True)
 class Launch(Keeping):
-    """One program over one grid."""
+    """One kernel launch over one grid."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -378,17 +394,17 @@ class Launch(Keeping):
     body: tuple[Statement, ...]
     tiles: tuple[tuple[str, int], ...]  # of every tiled index, its tile
     whole: tuple[tuple[str, Expr], ...]  # of every other index, its size
-    threads: int = 0  # threads per program, 0: the backend chooses
+    threads: int = 0  # threads per thread block; 0: the backend chooses
     rasterization: Rasterization | None = None  # None: row-major order of tiles
-    resident: int = 0  # persistent programs per processor, 0: one program per tile
-    specialized: bool = False  # compiled anew for each set of sizes, which are constants in it
-    registers: int = 0  # the most of a thread, 0: the compiler chooses
-    cluster: Cluster | None = None  # None: each block by itself
-    roles: Roles | None = None  # None: as the backend chooses
-    pingpong: bool = False  # whether two groups of `threads` take turns with tiles
-    stream_k: StreamK | None = None  # None: a block has whole tiles
+    resident: int = 0  # persistent thread blocks per processor; 0: one thread block per tile
+    specialized: bool = False  # recompiled for each set of sizes, which are constants in it
+    registers: int = 0  # the most per thread; 0: the compiler chooses
+    cluster: Cluster | None = None  # None: no clusters
+    roles: Roles | None = None  # None: the backend chooses
+    pingpong: bool = False  # whether two groups of `threads` alternate on tiles
+    stream_k: StreamK | None = None  # None: a block computes whole tiles
     meeting: Meeting | None = None  # None: a launch for each step
-    # The steps it runs in; its index has a tile of one, whose origin is the step.
+    # The steps of its recurrence; their index has a tile of one, whose origin is the step.
     repeat: Repeat | None = None
 
     def __hash__(self) -> int:
@@ -396,18 +412,18 @@ class Launch(Keeping):
         return hash((self.name, self.tiles, self.threads))
 
     def value(self, name: str) -> Value:
-        """The value with a name; KeyError where there is none."""
+        """The value with a name. Raises KeyError if there is none."""
         for v in self.values:
             if v.name == name:
                 return v
         raise KeyError(name)
 
     def times(self, sizes: Mapping[str, int]) -> int:
-        """How many times it is launched."""
+        """The number of times that it is launched."""
         return len(self.repeat.steps(sizes)) if self.repeat else 1
 
     def grid_tiles(self, sizes: Mapping[str, int]) -> int:
-        """How many tiles its grid has."""
+        """The number of tiles of its grid."""
         return prod(ceil(value(g.size, sizes) / g.tile) for g in self.grid)
 
     def statements(self) -> Iterator[Statement]:
@@ -427,11 +443,11 @@ class LoopNest:
     variant: Spec  # the rewritten equations, equal to the spec's
     schedule: Schedule
     machine: str
-    sizes: tuple[tuple[str, int], ...]  # those it was tuned for; it computes any others too
+    sizes: tuple[tuple[str, int], ...]  # those it was tuned for; it computes any others, too
     launches: tuple[Launch, ...]
 
     def groups(self) -> Iterator[tuple[Repeat | None, tuple[Launch, ...]]]:
-        """The launches in order, those of the same steps together."""
+        """The launches in order, grouped by the recurrence whose steps they run."""
         for repeat, launches in groupby(self.launches, key=lambda one: one.repeat):
             yield repeat, tuple(launches)
 

@@ -1,4 +1,4 @@
-"""Perfectly nested loops, which may run as one flattened loop."""
+"""Finds perfectly nested loops, which can run as one flattened loop."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from ir.spec import Number
 
 
 def nested(loop: Loop) -> tuple[Loop, ...]:
-    """The loops from this one inwards, each the whole body of the one before, if each runs from 0
-    to a size, or one at a time to what the tiles around all of them decide; else this loop alone.
+    """The loops from this one inwards, if each is the whole body of the one before; else this loop
+    alone.
 
-    Run as one loop, they keep loads in flight across all of their iterations.
+    Each must run from 0 to a size, or in steps of one to a bound that only enclosing tiles decide.
+    As one flattened loop they keep loads in flight across all of their iterations.
     """
     found = [loop]
     while len(found[-1].body) == 1 and isinstance(found[-1].body[0], Loop):
@@ -24,8 +25,10 @@ def nested(loop: Loop) -> tuple[Loop, ...]:
 
 
 def _from_zero(loop: Loop, own: Collection[str]) -> bool:
-    """Whether a loop runs from 0, and none of some indices decides how far. A count of tiles that a tile decides
-    is not written."""
+    """Whether a loop runs from 0, to an end that does not depend on the indices `own`.
+
+    With larger tiles, the number of tiles up to an end that a tile decides is not expressible.
+    """
     if loop.backwards or loop.low.size != Number(0) or loop.high.size is None:
         return False
     around = indices(loop.high.size)

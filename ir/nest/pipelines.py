@@ -1,4 +1,4 @@
-"""Pipelines: which loads share a number of stages, where loops have one and not tensors."""
+"""Checks pipeline stages on machines where a loop, and not a tensor, has a number of stages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from ir.schedule import Schedule
 
 
 def require_pipelines(launches: tuple[Launch, ...], schedule: Schedule, machine: Machine) -> None:
-    """Raises KernelError where loads of one loop are given unlike stages, or where no loop loads
-    what is given some, on a machine whose backend pipelines whole loops.
+    """Raises KernelError if the loads of one loop are given different numbers of stages.
 
-    A load without a decision of its own has the stages of its loop.
+    Raises it as well if a tensor is given stages that no loop loads. Both apply only to a machine
+    whose backend pipelines whole loops. A load without a decision of its own has the stages of its
+    loop.
     """
     if not machine.stages_of_loops:
         return
@@ -52,7 +53,7 @@ def _require_alike(
 
 
 def _loads(launch: Launch) -> Iterator[tuple[str, list[str]]]:
-    """What is loaded in each loop. The loops of a persistent launch are one with that over
+    """The loads of each loop. The loops of a persistent launch count as one with the loop over
     tiles."""
     found = [
         (f"the loop over `{s.index}`", [x.tensor for x in s.body if isinstance(x, Load)])

@@ -1,7 +1,7 @@
-"""Expressions as single operations, for machines whose tiles live in local memory.
+"""Splits expressions into single operations, for machines whose tiles are in local memory.
 
-A machine with registers renders a whole expression. One without runs one operation at a time and
-keeps intermediate tiles in local memory; the footprint counts exactly these temporaries.
+A machine with registers renders a whole expression. Others run one operation at a time and keep
+intermediate tiles in local memory; the footprint counts exactly these temporaries.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ class Step:
 
 
 def promote(dtypes: tuple[str, ...]) -> str:
-    """The dtype in which operands of several dtypes meet: the widest, floats at least f32, integers
-    at least i32."""
+    """The dtype in which operands of several dtypes are combined.
+
+    It is the widest one, floats at least f32, integers at least i32.
+    """
     if not dtypes:
         return "f32"
     widest = max(dtypes, key=_WIDTH.index)
@@ -54,8 +56,8 @@ def promote(dtypes: tuple[str, ...]) -> str:
 def steps(statement: Map, values: Mapping[str, Value]) -> tuple[Step, ...]:
     """The steps of a map; the last one writes the map's value.
 
-    An intermediate with the axes and dtype of the value reuses the value's memory while nothing
-    live is in it.
+    An intermediate with the axes and dtype of the value reuses the value's memory while that holds
+    nothing live.
     """
     here = [values[name] for name in _named(statement)]
     key = tuple([(v.dtype, v.names) for v in here])
@@ -69,8 +71,10 @@ def steps(statement: Map, values: Mapping[str, Value]) -> tuple[Step, ...]:
 
 @kept
 def _known(statement: Map) -> dict[object, tuple[Step, ...]]:
-    """The steps of a map so far, by the dtypes and axes of what it names: launches that differ in
-    tile sizes share their maps."""
+    """Cached steps of a map, by the dtypes and axes of its values.
+
+    Launches that differ in tile sizes share their maps.
+    """
     return {}
 
 
@@ -115,7 +119,8 @@ class _Maker:
         return (expr,), "copy"
 
     def _meeting(self, expr: Apply, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """The operands, with integer tiles converted to float where they meet floats."""
+        """The operands, with integer tiles converted to float where they are combined with
+        floats."""
         kinds = {self._operand_dtype(a) for a in args}
         kind = POINTWISE[expr.function].kind
         to_float = kind in ("float", "test") or kinds & set(FLOATS)
@@ -219,7 +224,9 @@ def tile_axes(tile: Tile, values: Mapping[str, Value]) -> tuple[str, ...]:
 
 def scalar(expr: Expr) -> bool:
     """Whether an expression is one number for the whole launch: of sizes and constants only.
-    A random number is not: it is drawn for each element."""
+
+    A random number is not: it is drawn for each element.
+    """
     if isinstance(expr, (Tile, Temporary, Index)) or _random(expr):
         return False
     return all(map(scalar, expr.children()))
@@ -244,7 +251,7 @@ def whole(expr: Expr) -> bool:
 
 
 def counts(expr: Expr) -> bool:
-    """Whether an expression is certainly a whole number that is not negative."""
+    """Whether an expression is certainly an integer that is not negative."""
     match expr:
         case Index():
             return True
@@ -258,7 +265,7 @@ def counts(expr: Expr) -> bool:
 
 
 def constant_dtype(expr: Expr) -> str:
-    """The dtype of a scalar where operands meet: i32 or i64 if it is an integer, else f32."""
+    """The dtype of a scalar as an operand: i32 or i64 if it is an integer, else f32."""
     if not (scalar(expr) and whole(expr)):
         return "f32"
     nodes = tuple(expr.walk())

@@ -1,7 +1,7 @@
-"""The text of a loop nest: its launches, their grids and values, and one statement a line.
+"""Prints a loop nest: its launches, their grids and values, and one statement a line.
 
-`a :+ n` stands for the n positions from `a` on, in which an index is the origin of its tile. `where`
-names the bounds that cut the last tile: no statement touches elements beyond them.
+`a :+ n` denotes the n positions starting at `a`, in which an index is the origin of its tile.
+`where` names the bounds of the last tile: no statement touches elements beyond them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _SCAN_NAMES = {reduction: name for name, reduction in SCANS.items()}
 
 
 def nest_text(nest: LoopNest, machine: Machine) -> str:
-    """All launches of a nest in order, ending in a newline. machine: says where values are held."""
+    """All launches of a nest in order, ending in a newline. machine: decides where values are
+    held."""
     order = {name: n for n, name in enumerate(free_sizes(nest.spec))}  # not that of the caller
     known = sorted(nest.sizes, key=lambda one: order.get(one[0], len(order)))
     sizes = ", ".join(f"{name}={size}" for name, size in known)
@@ -70,7 +71,7 @@ def _launch(launch: Launch, machine: Machine) -> Iterator[str]:
 
 
 def _mapping(launch: Launch) -> Iterator[str]:
-    """How the blocks of a launch are laid on the machine, and how its indices are tiled."""
+    """The mapping of a launch's blocks onto the machine, and its tilings."""
     if launch.rasterization:
         rasterization = launch.rasterization
         yield f"rasterize: groups of {rasterization.size} tiles of {rasterization.index} along all of {rasterization.over}"
@@ -108,7 +109,7 @@ def space_of(value: Value, launch: Launch, machine: Machine) -> str:
 
 
 def _matmul(s: Dot) -> str:
-    """What is decided on a matmul."""
+    """The decisions on a matmul."""
     ahead = ", what comes before it one ahead" if s.ahead else ""
     shape = ", by m{}n{}k{}".format(*s.instruction) if s.instruction else ""
     warps = ", warps {} x {}".format(*s.warps) if s.warps else ""
@@ -133,10 +134,10 @@ def _value(value: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes the statements of one launch."""
+    """Prints the statements of one launch."""
 
     launch: Launch
-    tiles: Mapping[str, int]  # of the indices whose last tile may be a part of one
+    tiles: Mapping[str, int]  # of the indices whose last tile can be partial
 
     def block(
         self, block: tuple[Statement, ...], ends: Mapping[str, str], indent: str
@@ -208,7 +209,7 @@ class _Writer:
         return ", ".join(said)
 
     def _where(self, region: tuple[Slice, ...], ends: Mapping[str, str]) -> list[str]:
-        """The bounds that cut a region's last tiles."""
+        """The bounds of a region's last tiles."""
         placed = dict.fromkeys(i for one in region if not one.whole for i, _ in one.terms)
         bounds = [f"{i} < {ends[i]}" for i in placed if i in self.tiles and i in ends]
         return [f"where {' and '.join(bounds)}"] if bounds else []
@@ -252,12 +253,12 @@ def _text(expr: Expr) -> str:
 
 
 def _named(expr: Expr) -> Expr:
-    """The expression with its tiles as names, which is all that its printer knows."""
+    """The expression with its tiles as names, which is all that its printer supports."""
     return Size(_tile(expr)) if isinstance(expr, Tile) else rebuilt(expr, _named)
 
 
 def _tile(tile: Tile) -> str:
-    """A value's name, and through what it is seen: `x{p_i: 2 * p + i, k: part}`."""
+    """A value's name, with the windows that it is indexed through: `x{p_i: 2 * p + i, k: part}`."""
     seen = [f"{w.axis}: {_affine(w.terms, Number(0))}" for w in tile.windows]
     seen += [f"{axis}: part" for axis in tile.shifted]
     return tile.value + (f"{{{', '.join(seen)}}}" if seen else "")
