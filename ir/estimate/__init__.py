@@ -1,1 +1,1 @@
-"""Estimates: what a spec or a loop nest costs, before anything runs."""
+"""Estimates the cost of a spec or a loop nest before anything runs."""

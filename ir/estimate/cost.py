@@ -1,4 +1,4 @@
-"""The roofline: compulsory traffic and operations of a spec, and the bound that they set."""
+"""The roofline: compulsory traffic and operations of a spec, and the time bound that they set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Roofline:
     us: float  # microseconds
     bound: str  # `memory` or `matrix`
     bytes: int  # of all inputs and outputs, each moved once
-    flops: int  # of the largest contraction; a multiply-add is two
+    flops: int  # of the largest contraction; a multiply-add counts as two
 
 
 def roofline(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Roofline:
@@ -36,7 +36,7 @@ def roofline(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Roofline
     facts = facts_of(spec)
     moved = sum(_read_bytes(spec, t.name, bound) for t in spec.inputs)
     moved += sum(DTYPES[t.dtype] * prod(shape(t, bound)) for t in spec.outputs)
-    # A chain of contractions can be reassociated, which changes their sum; take the largest one.
+    # Reassociation changes the sum over a chain of contractions, so the largest one counts.
     flops, us = 0, 0.0
     for e in spec.equations:
         if contraction(e) is None:
@@ -51,8 +51,10 @@ def roofline(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Roofline
 
 
 def product_peak(machine: Machine, dtype: str) -> float:
-    """Operations a second of matmuls with the accuracy of a dtype, on the fastest unit. For f32 a
-    tensor core with tf32 can do 3xTF32."""
+    """Operations a second of matmuls with the accuracy of a dtype, on the fastest unit.
+
+    For f32 a tensor core with tf32 can compute 3xTF32.
+    """
     unit = "matrix" if "matrix" in machine.units else "vector"
     peak = machine.peak(unit, dtype)
     if dtype == "f32" and machine.has_matrix("tf32"):
@@ -61,7 +63,7 @@ def product_peak(machine: Machine, dtype: str) -> float:
 
 
 def _operand_dtype(spec: Spec, value: Reduce, tensors: Mapping[str, Tensor]) -> str:
-    """tf32 where the spec rounds all operands to it; else the narrowest dtype of the inputs."""
+    """tf32 if the spec rounds all operands to it; else the narrowest dtype of the inputs."""
     if {tensors[n.tensor].dtype for n in value.walk() if isinstance(n, Read)} == {"tf32"}:
         return "tf32"
     dtypes = [t.dtype for t in spec.inputs if t.dtype in DTYPES]
@@ -83,7 +85,7 @@ def _read_bytes(spec: Spec, name: str, sizes: Mapping[str, int]) -> int:
             rows = next((t for t in spec.inputs if t.name == inner[0]), None)
             count = prod(shape(rows, sizes)) if rows else sizes_of(spec, inner[0], sizes)
             rows_there, *row = shape(tensor, sizes)
-            # Distinct rows that `count` uniform draws hit, on average.
+            # Expected number of distinct rows that `count` uniform draws hit.
             hit = rows_there * (1 - (1 - 1 / rows_there) ** count)
             gathered += int(DTYPES[tensor.dtype] * hit * prod(row))
     return gathered or whole

@@ -1,4 +1,4 @@
-"""The estimated time of a loop nest, to rank schedules before any of them runs."""
+"""Estimates the time of a loop nest, to rank schedules before any of them runs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ def estimate(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> floa
 
 
 def intensity(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dict[str, float]:
-    """Features that tell candidates apart: bytes of on-chip memory, and launches, tiles and bytes moved over
-    all steps of recurrences."""
+    """Features that distinguish candidates.
+
+    These are bytes of on-chip memory, and launches, tiles and bytes moved over all steps of
+    recurrences.
+    """
     bound = bind(nest.spec, sizes)
     all_traffic = [
         (launch.times(bound), traffic(launch, machine, bound)) for launch in nest.launches

@@ -1,4 +1,4 @@
-"""Kernel features: what a loop nest does, in terms that hold for all machines.
+"""Kernel features: figures of a loop nest that have the same meaning on all machines.
 
 They describe memory accesses (`coalesced`, `reused`, `ahead`), passes over the data (`passes`,
 `carried`), the unit (`matrix_share`), synchronisation (`barriers`, `collectives`, `atomics`) and
@@ -35,7 +35,7 @@ VECTOR = ("vector", "special", "reduction")  # engines that count as one
 
 
 def kernel_features(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dict[str, float]:
-    """The features of a nest at sizes."""
+    """The features of a nest at given sizes."""
     bound = bind(nest.spec, sizes)
     walks = [_Walk(launch, machine, bound) for launch in nest.launches]
     total = {
@@ -155,10 +155,12 @@ def _busy(walks: list[_Walk], machine: Machine) -> dict[str, float]:
 
 
 def _reused(launch: Launch, once: int) -> Iterator[str]:
-    """Loaded values that are read more than once: by two statements, in a loop inside the one that
-    loads them, by several thread blocks, or as an operand of a matmul.
+    """Loaded values that are read more than once.
 
-    once: the loop depth of the prologue; -1 where a thread block processes several tiles.
+    They are read by two statements, in a loop inside the one that loads them, by several thread
+    blocks, or as an operand of a matmul.
+
+    once: the loop depth of the prologue; -1 if a thread block processes several tiles.
     """
     deep = [*_within(launch.once, once), *_within(launch.body, 0)]
     outside = {s.value: depth for depth, s in deep if isinstance(s, Load)}
@@ -189,7 +191,7 @@ def _reads(s: Statement) -> set[str]:
 
 
 def _within(block: tuple[Statement, ...], depth: int) -> Iterator[tuple[int, Statement]]:
-    """Every statement with the number of loops around it, counted from `depth`."""
+    """Every statement with its loop depth, counted from `depth`."""
     for s in block:
         yield depth, s
         if isinstance(s, Loop):

@@ -1,4 +1,4 @@
-"""Traffic: the bytes and the work of a launch, counted over its statements."""
+"""Traffic: counts the bytes and the work of a launch over its statements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ir.nest.steps import steps, tile_axes
 from ir.sizes import value as number
 from ir.spec import DTYPES, Apply, Expr, Index, Number
 
-TYPICAL_SEGMENT = 16  # assumed length of a jagged range, which only the data tells
+TYPICAL_SEGMENT = 16  # assumed length of a jagged range, which depends on data
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Counter:
         self.shapes = {p.name: p.shape for p in launch.parameters}
 
     def block(self, block: tuple[Statement, ...], times: float) -> None:
-        """Adds what a block does when it runs `times` times."""
+        """Adds the cost of a block that runs `times` times."""
         for s in block:
             match s:
                 case Loop():
@@ -81,7 +81,7 @@ class Counter:
                     before = self.chain
                     self.block(s.body, times * iterations)
                     # A load that is not prefetched stalls every iteration of its loop. This count
-                    # replaces what loops inside it added.
+                    # replaces what inner loops added.
                     if any(
                         isinstance(x, Load) and not prefetched(self.values[x.value]) for x in s.body
                     ):
@@ -90,8 +90,8 @@ class Counter:
                     moved = self._moved(s)
                     alike = self._alike(s) if isinstance(s, Load) else 1
                     self.bytes += times * moved / alike
-                    # A tile that other tiles load too mostly comes from the cache. One SM can
-                    # draw about twice its share of the cache's bandwidth.
+                    # A tile that other tiles load too mostly comes from the cache. One SM can draw
+                    # about twice its share of the cache's bandwidth.
                     cache = self.machine.spaces.get("cache", self.machine.spaces["global"])
                     rate = 2 * cache.bytes_per_second / self.machine.parallel
                     self._busy("memory", times * moved / rate)
@@ -140,14 +140,14 @@ class Counter:
         return number(value.extent(one.axis), self.sizes)
 
     def _alike(self, load: Load) -> int:
-        """How many concurrent tiles share a load."""
+        """The number of concurrent tiles that share a load."""
         if load.shared is None:
             return 1
         axis = self.launch.grid[-1]
         return min(self.machine.parallel, ceil(number(axis.size, self.sizes) / axis.tile))
 
     def _iterations(self, loop: Loop) -> float:
-        """The iterations of a loop, for the middle tile where its bounds depend on the tile."""
+        """The iterations of a loop; those of the middle tile if its bounds depend on the tile."""
         if loop.high.size is None:
             return max(1.0, TYPICAL_SEGMENT / loop.tile)
         high = number(self._middle(loop.high.size), self.sizes)

@@ -1,1 +1,1 @@
-"""Reading: specs, workloads and schedules from their texts."""
+"""Parses specs, workloads and schedules."""

@@ -1,4 +1,4 @@
-"""Expressions read from syntax trees: values, positions, sizes, numbers."""
+"""Parses expressions from syntax trees: values, positions, sizes, numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LARGEST = 2**63 - 1
 SIZE_FUNCTIONS = ("add", "sub", "mul", "floordiv", "mod", "minimum", "maximum", "neg")
 CALLED = tuple(f.name for f in POINTWISE.values() if not f.operator)
 _WORDS = (*CALLED, *REDUCTIONS, *SCANS, *DTYPES, "pad", "bucketize")
-RESERVED = frozenset((*_WORDS, "range", "inf", *keyword.kwlist))  # what no tensor is called
+RESERVED = frozenset((*_WORDS, "range", "inf", *keyword.kwlist))  # names that no tensor can have
 _BINARY = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -65,27 +65,27 @@ _INSTEAD = {
 
 
 def is_size(name: str) -> bool:
-    """Whether a name is one of a size: upper case."""
+    """Whether a name is that of a size: upper case."""
     return re.fullmatch(r"[A-Z][A-Z0-9_]*", name) is not None
 
 
 def is_name(name: str) -> bool:
-    """Whether a name is one of a tensor, an index, an attribute, a kernel: lower case."""
+    """Whether a name is that of a tensor, an index, an attribute or a kernel: lower case."""
     return re.fullmatch(r"[a-z_][a-z0-9_]*", name) is not None
 
 
 class ExpressionParser:
-    """Reads the expressions of one spec."""
+    """Parses the expressions of one spec."""
 
     def __init__(self, source: Source, attributes: Collection[str] = ()):
         self.source = source
-        self.attributes = attributes  # the lower-case names that stand for a scalar
-        # The names that need positions; the caller adds to it as equations define more.
+        self.attributes = attributes  # lower-case names that denote scalars
+        # The names that need positions; the caller adds those that equations define.
         self.tensors: set[str] = set()
         self._depth = 0
 
     def value(self, node: ast.expr) -> Expr:
-        """A value computed point by point."""
+        """A value computed element by element."""
         if self._depth == DEEPEST:
             raise self.source.fault(
                 node,
@@ -99,7 +99,7 @@ class ExpressionParser:
             self._depth -= 1
 
     def positions(self, node: ast.expr) -> tuple[Expr, ...]:
-        """What stands between the brackets of a tensor; `()` for a single number."""
+        """The positions between the brackets of a tensor; `()` for a single number."""
         items = node.elts if isinstance(node, ast.Tuple) else [node]
         return tuple(self.value(item) for item in items)
 
@@ -119,7 +119,7 @@ class ExpressionParser:
         return expr
 
     def number(self, node: ast.expr) -> float | int | bool:
-        """A written number, a sign or `inf` included."""
+        """A literal number, including a sign or `inf`."""
         expr = self.value(node) if not isinstance(node, ast.Call) else None
         if not isinstance(expr, Number):
             raise self.source.fault(
@@ -131,7 +131,7 @@ class ExpressionParser:
         return expr.value
 
     def declare(self, node: ast.AST, name: str, what: str) -> str:
-        """A lower-case name that is free to be used for `what`."""
+        """Checks that a lower-case name is free to be used for `what`; returns it."""
         if not is_name(name):
             raise self.source.fault(
                 node,
@@ -163,7 +163,7 @@ class ExpressionParser:
         raise self.not_allowed(node)
 
     def not_allowed(self, node: ast.expr) -> KernelError:
-        """The error for what the language does not have."""
+        """The error for syntax that the language does not have."""
         if isinstance(node, ast.Compare) and len(node.ops) > 1:
             what, hint = "comparisons do not chain", "write `(a < b) & (b < c)`"
         else:
@@ -294,7 +294,7 @@ class ExpressionParser:
 
 
 def pointwise(reduction: str) -> str:
-    """A hint for `max(a, b)` and `min(a, b)`, which other languages write so."""
+    """A hint for `max(a, b)` and `min(a, b)`, as other languages write them."""
     other = {"max": "maximum", "min": "minimum"}.get(reduction)
     return f"; the larger or smaller of two values is `{other}(a, b)`" if other else ""
 

@@ -1,4 +1,4 @@
-"""Specs and workloads read from text: Python's syntax, never executed."""
+"""Parses specs and workloads: Python's syntax, never executed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ARGUMENT = "`x: f32[M, K]` (a tensor), `eps=1e-06` (an attribute), `P=H // 2` (
 
 
 def parse_spec(text: str, where: str = "") -> Spec:
-    """The verified spec that a text of one `def` holds; KernelError at the first fault."""
+    """The verified spec of a text with one `def`. Raises KernelError at the first fault."""
     source = Source(text, where)
     tree = source.tree()
     first, rest = (tree[0], tree[1:]) if tree else (None, [])
@@ -38,7 +38,7 @@ def parse_spec(text: str, where: str = "") -> Spec:
 
 
 def parse_workload(text: str, where: str = "") -> Workload:
-    """What a `.kir` file holds: one `def`, then `tune(M=...)` and `check(M=...)` lines."""
+    """Parses a `.kir` file: one `def`, then `tune(M=...)` and `check(M=...)` lines."""
     source = Source(text, where)
     tree = source.tree()
     first, rest = (tree[0], tree[1:]) if tree else (None, [])
@@ -90,13 +90,13 @@ def _range_call(line: ast.stmt) -> ast.Call | None:
 
 
 def _call_of(node: ast.expr, name: str) -> ast.Call | None:
-    """A node that is a call of a function; None where it is something else."""
+    """The node if it is a call of the named function, else None."""
     found = isinstance(node, ast.Call) and getattr(node.func, "id", "") == name
     return cast(ast.Call, node) if found else None
 
 
 class _Reader:
-    """Reads one `def`."""
+    """Parses one `def`."""
 
     def __init__(self, source: Source, node: ast.FunctionDef):
         self.source = source
@@ -196,7 +196,7 @@ class _Reader:
         return Tensor(name, dtype, shape, place=self.source.place(node), part=part)
 
     def _part(self, axis: int, call: ast.Call) -> Part:
-        """What `part(64, first=128, of=512)` says, written as the size along an axis."""
+        """Parses `part(64, first=128, of=512)`, written as the size along an axis."""
         given = [k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)]
         numbers = [n for n in given if type(n) is int]
         named = [k.arg for k in call.keywords] == ["first", "of"]
@@ -230,7 +230,7 @@ class _Reader:
         return " ".join(value.value.split()), self.node.body[1:]
 
     def _with_range(self, call: ast.Call, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The inputs, one of which gets the range that a line declares."""
+        """The inputs, with the range that a line declares for one of them."""
         numbers = {t.name: t for t in inputs if not is_bool(t.dtype)}
         first = call.args[0] if call.args else None
         if len(call.args) != 3 or call.keywords or not isinstance(first, ast.Name):
@@ -303,7 +303,7 @@ class _Reader:
         return Equation(name, at, value, accumulate, place=self.source.place(target), sizes=sizes)
 
     def _written_sizes(self, node: ast.expr, at: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """The sizes that stand between a left side and its `=`."""
+        """The sizes between a left side and its `=`."""
         if not isinstance(node, ast.List) or len(node.elts) != len(at):
             raise self.source.fault(
                 node,
@@ -335,7 +335,7 @@ class _Reader:
 
 
 def _parts(node: ast.stmt) -> tuple[ast.expr | None, ast.expr | None, ast.expr | None]:
-    """The left side, the right side and the written sizes of an equation; None where missing."""
+    """The left side, the right side and the written sizes of an equation; None if missing."""
     match node:
         case ast.Assign(targets=[target], value=value):
             return target, value, None
@@ -351,7 +351,7 @@ def _items(node: ast.expr) -> list[ast.expr]:
 
 
 def _sizes(source: Source, node: ast.stmt, spec: Spec) -> tuple[str, dict[str, int]]:
-    """A `tune(...)` or `check(...)` line."""
+    """Parses a `tune(...)` or `check(...)` line."""
     call = node.value if isinstance(node, ast.Expr) else None
     verb = getattr(getattr(call, "func", None), "id", "")
     if not isinstance(call, ast.Call) or verb not in ("tune", "check") or call.args:

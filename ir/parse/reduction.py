@@ -1,4 +1,4 @@
-"""Right sides read from syntax trees: reductions, scans and the ranges written with them."""
+"""Parses right sides: reductions, scans and the ranges written with them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ir.spec import Expr, Number, Range, Reduce, Scan
 
 
 class RightSides(ExpressionParser):
-    """Reads the right sides of one spec's equations."""
+    """Parses the right sides of one spec's equations."""
 
     def right_side(self, node: ast.expr) -> Expr:
         """The right side of an equation: a reduction, a scan or a value."""

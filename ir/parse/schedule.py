@@ -1,4 +1,4 @@
-"""Schedules read from text: a first line with the kernel's name, then one decision a line."""
+"""Parses schedules: a first line with the kernel's name, then one decision a line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _VALUES = "a name, a dotted name such as `k.outer`, an integer, a decimal number
 
 
 def parse_schedule(text: str, where: str = "") -> Schedule:
-    """The schedule that a text holds, its verbs not yet looked at; KernelError at a fault."""
+    """The schedule of a text; its verbs are not looked up yet. Raises KernelError at a fault."""
     source = Source(text, where)
     lines = source.tree()
     kernel = _kernel(source, lines[0] if lines else None)
@@ -108,7 +108,7 @@ def _name(source: Source, node: ast.expr) -> str:
 
 
 def _printable(number: float | int) -> bool:
-    """Whether a number's text reads back as the same number."""
+    """Whether a number's text parses back to the same number."""
     return math.isfinite(number) if isinstance(number, float) else number < 2**63
 
 
