@@ -1,4 +1,4 @@
-"""Shapes that are drawn: sizes at which a kernel is compared that nobody could write into it."""
+"""Draws random shapes for comparisons, so that no kernel can hard-code them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ir.spec import Spec
 Sizes = Mapping[str, int]
 
 LONG = (130, 400)  # a size of the long shape: several tiles in every loop
-LONGER = (300, 800)  # one size alone, for the loops whose tiles are large
+LONGER = (300, 800)  # a single size, for the loops whose tiles are large
 ODD = (1, 67)
-WORK = 1 << 22  # iterations of all equations at most, so that interpreters take no time
-ENTRIES = 1 << 18  # elements of inputs and outputs at most
-# For a size that one candidate is compared at: its tiles may be large.
+WORK = 1 << 22  # most iterations of all equations, so that interpreters take little time
+ENTRIES = 1 << 18  # most elements of inputs and outputs
+# For a shape at which a single candidate is compared: its tiles can be large.
 MORE_ENTRIES, MORE_WORK = 1 << 20, 1 << 25
 TRIES = 30  # for each shape
 
@@ -30,11 +30,10 @@ TRIES = 30  # for each shape
 def drawn_shapes(
     spec: Spec, tuned: Sequence[Sizes], known: Sequence[Sizes], seed: int
 ) -> tuple[Sizes, ...]:
-    """Up to three shapes, none of them `known`: one with all sizes long, one with a single longer
-    size, one with odd sizes.
+    """Up to three shapes, none of them `known`: all sizes long, a single longer size, odd sizes.
 
-    No size is above the least of the tuned ones: a schedule need not hold more. Fewer come where the
-    equations take no others, or where a spec has no free sizes.
+    No size exceeds the least of the tuned ones, as a schedule need not support more. The result has
+    fewer shapes if the equations allow no others, or none if a spec has no free sizes.
     """
     names = free_sizes(spec)
     if not names or not tuned:
@@ -52,7 +51,7 @@ def drawn_shapes(
 
 
 def fitting(spec: Spec, sizes: Sizes) -> bool:
-    """Whether a spec has such sizes, and its reference takes a moment there."""
+    """Whether a spec can have these sizes, at which its reference takes little time."""
     taken = _taken(spec, sizes)
     if taken is None or taken[0] > MORE_ENTRIES or taken[1] > MORE_WORK:
         return False
@@ -77,8 +76,8 @@ def _odd(most: Sizes, rng: random.Random) -> Iterator[dict[str, int]]:
 
 
 def _within(spec: Spec, sizes: dict[str, int]) -> dict[str, int]:
-    """The sizes with the largest of them halved until they are affordable; empty where the spec has
-    no such sizes."""
+    """Halves the largest size until the sizes are affordable; empty if the spec cannot have such
+    sizes."""
     sizes = dict(sizes)
     while True:
         taken = _taken(spec, sizes)
@@ -93,8 +92,8 @@ def _within(spec: Spec, sizes: dict[str, int]) -> dict[str, int]:
 
 
 def _taken(spec: Spec, sizes: Sizes) -> tuple[int, int] | None:
-    """Elements of inputs and outputs, and iterations of all equations; None where the spec has no
-    such sizes."""
+    """Elements of inputs and outputs, and iterations of all equations; None if the spec cannot have
+    these sizes."""
     try:
         bound = bind(spec, sizes)
         entries = sum(prod(shape(t, bound)) for t in (*spec.inputs, *spec.outputs))
@@ -104,7 +103,7 @@ def _taken(spec: Spec, sizes: Sizes) -> tuple[int, int] | None:
 
 
 def _possible(spec: Spec, sizes: Sizes) -> bool:
-    """Whether the equations can be evaluated there."""
+    """Whether the equations can be evaluated at these sizes."""
     try:
         evaluate(spec, random_inputs(spec, sizes, np.random.default_rng(0)), sizes)
     except (KernelError, ValueError, IndexError):

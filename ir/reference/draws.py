@@ -1,7 +1,8 @@
-"""Inputs other than normally distributed ones, which expose range faults of a kernel.
+"""Inputs that are not normally distributed, which expose range faults of a kernel.
 
-The scales are mild: plain arithmetic in a spec's formats stays finite in most of these draws, small
-as the range of 16 bits is. What a spec excludes it says itself: `range(i, 0, N)`, `range(x, -8.0, 8.0)`.
+The scales are mild: plain arithmetic in a spec's formats stays finite in most of these draws, even
+in the small range of 16 bits. A spec declares what it excludes: `range(i, 0, N)`,
+`range(x, -8.0, 8.0)`.
 """
 
 from __future__ import annotations
@@ -17,27 +18,28 @@ from ir.reference.rounding import HELD_AS, round_to
 from ir.sizes import bind
 from ir.spec import EIGHT, FLOATS, Apply, Bucketize, Range, Read, Spec, Tensor
 
-LARGE = 16.0  # overflows 16 bits where values are not normalised first
+LARGE = 16.0  # overflows 16 bits if values are not normalised first
 TINY = 2.0**-10  # its squares are about as large as the epsilons that keep a quotient finite
 SHIFT = 1000.0  # exp without subtracting the maximum overflows; E[x^2] - E[x]^2 cancels
 MOST = {"f8e4m3": 448.0 / 8, "f8e5m2": 57344.0 / 8}  # largest shift of 8-bit floats
 NAN = "nan"
-INFINITE = "infinite"  # negative: what masks add
+INFINITE = "infinite"  # negative, like the values that masks add
 POSITIVE = "positive_infinite"
 DENORMAL = "denormal"
-FLUSHED = 2.0**-126  # below it f32 is denormal: a unit may take such a number for 0
-# Standard deviation of a draw of denormal numbers: of these formats most are.
+FLUSHED = 2.0**-126  # below it f32 is denormal; a unit can flush such a number to 0
+# Standard deviation of a draw of denormal numbers: most values of the draw are denormal in these
+# formats.
 _DENORMAL = {"f16": 2.0**-17, "f8e4m3": 2.0**-8, "f8e5m2": 2.0**-16}
 _DENORMAL_WIDE = 2.0**-131
 _ROWS = 12  # rows are scaled by 2^-_ROWS/2 to 2^_ROWS/2
 WIDE = 2**40  # the largest i64 that is drawn: sums of it do not overflow
-_EQUAL = 0.75  # of every element, where all are equal
+_EQUAL = 0.75  # value of every element of a draw of equal elements
 # Integer functions whose results for some integers differ between processors.
 _PARTIAL = frozenset("shl shr pow div floordiv mod fmod abs neg sign square mul".split())
 
-# A matmul of f32 may split its operands for units that hold less (3xTF32). The parts of an infinite
-# operand are infinite and NaN, so matmuls get no infinite operand.
-# Functions that leave it to no order of operations whether a positive infinity becomes NaN.
+# A matmul of f32 can split its operands for units of lower precision (3xTF32). The parts of an
+# infinite operand are infinite and NaN, so matmuls get no infinite operand. With only these
+# functions the order of operations does not decide whether a positive infinity becomes NaN.
 _PLAIN = frozenset("add sub neg mul abs relu maximum minimum where lt le gt ge eq ne".split())
 
 _Arrays = Mapping[str, np.ndarray]
@@ -45,7 +47,7 @@ _Change = Callable[[list[Tensor], _Arrays, Use], dict[str, np.ndarray]]
 
 
 def draws(spec: Spec) -> tuple[str, ...]:
-    """The names of a spec's draws besides the normal one, those that change something."""
+    """The names of a spec's draws besides the normal one, without those that change nothing."""
     found: list[str] = []
     floats = [t for t in spec.inputs if t.dtype in FLOATS]
     if floats:
@@ -66,15 +68,20 @@ def draws(spec: Spec) -> tuple[str, ...]:
 def drawn(
     spec: Spec, sizes: Mapping[str, int], rng: np.random.Generator, draw: str
 ) -> dict[str, np.ndarray]:
-    """The inputs of a draw by name, in their dtypes. The first float input is, in most kernels, data
-    and no weight.
+    """The inputs of a draw by name, in their dtypes.
 
-    large, tiny: all floats scaled. shifted, lowered, denormal: the first float input. nan, infinite,
-    positive_infinite: an element in every fourth row of the first float input. ties: all floats whole and
-    small. equal: all elements of each float input alike. scaled_rows: each row of the first float
-    input by another power of 2. zero_rows: every other row of each float input of two or more
-    dimensions, unless a divisor, a logarithm or a sorted tensor needs it. ends, repeated, ascending:
-    entries of integer inputs that are positions. whole: integers over the range of their dtype.
+    In most kernels the first float input is data and no weight.
+
+    large, tiny: all floats scaled.
+    shifted, lowered, denormal: the first float input changed.
+    nan, infinite, positive_infinite: an element in every fourth row of the first float input.
+    ties: all floats whole and small.
+    equal: all elements of each float input equal.
+    scaled_rows: each row of the first float input multiplied by another power of 2.
+    zero_rows: every other row of each float input of two or more dimensions, unless a divisor, a
+        logarithm or a sorted tensor needs it.
+    ends, repeated, ascending: entries of integer inputs that are positions.
+    whole: integers over the range of their dtype.
     """
     made = random_inputs(spec, sizes, rng)
     found = changes(spec.inputs, made, uses(spec, bind(spec, sizes)), draw, _free_integers(spec))
@@ -85,8 +92,11 @@ def drawn(
 def changes(
     inputs: Sequence[Tensor], made: _Arrays, use: Use, draw: str, free: Sequence[Tensor] = ()
 ) -> dict[str, np.ndarray]:
-    """What a draw changes of inputs that are drawn normally, before it is rounded to their dtypes. inputs: all
-    of a spec or some, of which the first float comes first.  free: integers that may have any value."""
+    """The inputs that a draw changes from normally drawn ones, before rounding to their dtypes.
+
+    inputs: all inputs of a spec, or some, with the first float input first.
+    free: integers that can have any value.
+    """
     if draw == "whole":
         tensors = list(free)
     elif draw in _POSITIONS:
@@ -100,7 +110,7 @@ def changes(
 
 
 def flushed(inputs: _Arrays) -> dict[str, np.ndarray]:
-    """Inputs in which denormal numbers of f32 are 0, as units give that do not hold them."""
+    """Flushes denormal f32 numbers of inputs to 0, as units do that do not support them."""
     return {
         name: np.where(np.abs(a) < FLUSHED, a.dtype.type(0), a) if a.dtype == np.float32 else a
         for name, a in inputs.items()
@@ -117,7 +127,7 @@ def _functions(spec: Spec) -> set[str]:
 
 
 def _has_positions(spec: Spec) -> bool:
-    """Whether data says where something is read or written, or has a declared range."""
+    """Whether a read or written position depends on data, or an integer input declares a range."""
     reads = [n for e in spec.equations for x in (*e.at, e.value) for n in x.walk()]
     places = [x for n in reads if isinstance(n, Read) for x in n.at]
     places += [x for e in spec.equations for x in e.at]
@@ -126,8 +136,11 @@ def _has_positions(spec: Spec) -> bool:
 
 
 def _free_integers(spec: Spec) -> list[Tensor]:
-    """Integer inputs that may have any value of their dtype; none where the equations apply what
-    not every integer has, or integers are positions or ranges."""
+    """Integer inputs that can have any value of their dtype.
+
+    Empty if the equations apply functions that are not defined for every integer, or if integers
+    are positions or ranges.
+    """
     nodes = [n for e in spec.equations for x in (*e.at, e.value) for n in x.walk()]
     if _has_positions(spec) or any(
         isinstance(n, Bucketize)
@@ -215,7 +228,7 @@ def _zero_rows(floats: list[Tensor], made: _Arrays, use: Use) -> dict[str, np.nd
 
 
 def _placed(at: Callable[[int, int, int], np.ndarray]) -> _Change:
-    """at: gives so many entries from the least position to the largest."""
+    """at: given a count, the least and the largest position, returns the entries."""
 
     def placed(tensors: list[Tensor], made: _Arrays, use: Use) -> dict[str, np.ndarray]:
         found = {}
@@ -246,9 +259,9 @@ def _whole(tensors: list[Tensor], made: _Arrays, use: Use) -> dict[str, np.ndarr
         limits = np.iinfo(HELD_AS[t.dtype])
         low, high = max(int(limits.min), -WIDE), min(int(limits.max), WIDE)
         array = made[t.name]
-        rng = np.random.default_rng(abs(int(array.sum())))  # other entries for other inputs
+        rng = np.random.default_rng(abs(int(array.sum())))  # different entries for different inputs
         entries = rng.integers(low, high + 1, array.size)
-        # At other places in each tensor: the sum of two least ones is 0.
+        # At different places in each tensor, as the sum of two least entries is 0.
         entries[number % 7 :: 7], entries[(number + 3) % 7 :: 7] = low, high
         found[t.name] = entries.reshape(array.shape)
     return found

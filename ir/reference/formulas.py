@@ -1,9 +1,10 @@
-"""Inputs of many numbers, each of which follows from its place by a formula.
+"""Computes large inputs by a formula from each element's position.
 
-To draw a gigabyte one number after another takes seconds, and to send it to a device, too. By a formula
-each part can be computed by itself: a reference at some rows computes what these rows read, and a device
-computes all of it. The formula is written once, for arrays of numpy and tensors of PyTorch: integers that
-wrap, and floats of 32 bits, of which each operation rounds to nearest. So both give the same bits.
+Drawing a gigabyte element by element takes seconds, and so does sending it to a device. With a
+formula each part can be computed independently: a reference at some rows computes what these rows
+read, and a device computes all of it. One formula serves numpy arrays and PyTorch tensors. It uses
+integers that wrap, and 32-bit floats whose operations all round to nearest, so both give the same
+bits.
 """
 
 from __future__ import annotations
@@ -28,28 +29,26 @@ from ir.reference.rows import Rows
 from ir.sizes import bind, shape
 from ir.spec import EIGHT, FLOATS, Spec, Tensor
 
-MANY = (
-    1 << 22
-)  # numbers of inputs and outputs, from which those of large inputs follow from formulas
-FEW = 1 << 20  # numbers of an input that is drawn all the same
+MANY = 1 << 22  # elements of inputs and outputs above which large inputs are computed by formulas
+FEW = 1 << 20  # elements of an input that is still drawn
 PART = (
     1 << 22
-)  # numbers that are computed at a time, so that intermediate results stay in a device's cache
-MOST = (1 << 31) - 1  # places have 32 bits, one of them for a sign
+)  # elements that are computed at a time, so that intermediate results stay in a device's cache
+MOST = (1 << 31) - 1  # positions are 32-bit signed integers
 _SCALED = {"large": LARGE, "tiny": TINY}
 _PLANTED = {NAN: nan, INFINITE: -inf, POSITIVE: inf}
-# That formulas have
+# The draws that formulas support.
 DRAWS = ("", *_SCALED, "shifted", "zero_rows", "ties", *_PLANTED, "ends")
-_OF_FIRST = ("shifted", *_PLANTED)  # draws that change the first float input alone
+_OF_FIRST = ("shifted", *_PLANTED)  # draws that change only the first float input
 _FORMATS = ("f32", "f16", "bf16", *EIGHT)
 _POSITIVE = 0x7FFFFFFF
 _LOW = 0xFFFF
-_QUANTILES = 1 << 16  # each of these bits of a hash stands for one
+_QUANTILES = 1 << 16  # each value of these bits of a hash selects one
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """What differs between numpy and PyTorch."""
+    """The operations that differ between numpy and PyTorch."""
 
     table: Callable[[Any], Any]  # the entries of `quantiles`, as f32
     floats: Callable[[Any], Any]  # integers as f32
@@ -58,21 +57,21 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """The numbers of a tensor."""
+    """The elements of a tensor as a function of their positions."""
 
     dtype: str
     dims: tuple[int, ...]
     keys: tuple[int, int]  # i32
     draw: str = ""
-    within: tuple[int, int] | None = None  # of integers: the least, and the end
+    within: tuple[int, int] | None = None  # of integers: the least value, and the end
     limits: tuple[float, float] | None = None  # of floats
     positive: bool = False
     shift: float = 0.0
-    planted: float | None = None  # an element of every fourth row
+    planted: float | None = None  # a value in every fourth row
 
     def at(self, places: Any, by: Arithmetic) -> Any:
-        """The numbers at places (i32, in the order in which they lie): floats as f32, integers as i64, b8
-        as integers."""
+        """The elements at flat positions (i32, row-major): floats as f32, integers as i64, b8 as
+        integers."""
         if self.dtype in FLOATS:
             return self._floats(places, by)
         found = _hashed(places, self.keys)
@@ -106,18 +105,20 @@ class Formula:
             made += self.shift
         if self.draw == "ties":
             made = made.round()
-            made += 0.0  # no zero has a sign
+            made += 0.0  # makes -0.0 positive
             made = made.clip(1.0, None) if self.positive else made
         if self.draw == "zero_rows" and len(self.dims) > 1 and not self.positive:
             made *= by.floats((places // self.dims[-1]) & 1)
-            made += 0.0  # no zero has a sign
+            made += 0.0  # makes -0.0 positive
         if self.planted is not None:
             made[self._fourth_rows(places)] = self.planted
         return made if self.limits is None else made.clip(*self.limits)
 
     def _fourth_rows(self, places: Any) -> Any:
-        """Whether a place is the one of its row that is planted: the first, the middle and the last
-        in turn, in every fourth row."""
+        """Whether a position is the one of its row that is planted.
+
+        In every fourth row this is the first, the middle or the last position, alternately.
+        """
         width = self.dims[-1] if len(self.dims) > 1 else 1
         row, at = places // width, places % width
         turn, found = (row >> 2) % 3, row < 0
@@ -126,8 +127,11 @@ class Formula:
         return found & ((row & 3) == 1)
 
     def filled(self, rows: Mapping[int, tuple[slice, ...]] | None = None) -> np.ndarray:
-        """The tensor as an array. rows: by axis, the runs that are wanted; what is not holds zeros, and
-        takes no memory before it is looked at."""
+        """The tensor as an array.
+
+        rows: by axis, the runs to compute. The rest is zeros, and takes no memory until it is
+            accessed.
+        """
         made: np.ndarray = np.zeros(self.dims, HELD_AS[self.dtype])
         runs = rows or {}
         whole = (slice(0, n) for n in self.dims)
@@ -137,7 +141,7 @@ class Formula:
         return made
 
     def _places(self, part: tuple[slice, ...]) -> np.ndarray:
-        """The places of a part of the tensor, in its shape."""
+        """The flat positions of a part of the tensor, in its shape."""
         found, stride = np.zeros((1,) * len(part), np.int32), 1
         for axis in reversed(range(len(part))):
             along = np.arange(part[axis].start, part[axis].stop, dtype=np.int64) * stride
@@ -150,12 +154,13 @@ class Formula:
 
 @dataclass(slots=True)
 class Formulas(Mapping[str, np.ndarray]):
-    """Inputs by name, of which the large ones follow from formulas. Nothing of them is to be written."""
+    """Inputs by name, of which the large ones are computed by formulas. Callers must not write to
+    them."""
 
     names: tuple[str, ...]
     formulas: Mapping[str, Formula]
-    given: Mapping[str, np.ndarray]  # those that are drawn
-    held: dict[str, np.ndarray] = field(default_factory=dict)  # arrays that were asked for
+    given: Mapping[str, np.ndarray]  # inputs that are drawn
+    held: dict[str, np.ndarray] = field(default_factory=dict)  # arrays that were requested
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name in self.given:
@@ -171,11 +176,11 @@ class Formulas(Mapping[str, np.ndarray]):
         return len(self.names)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Those that take memory now."""
+        """The arrays that take memory now."""
         return {**self.given, **self.held}
 
     def hold(self) -> None:
-        """Makes all arrays, so that processes forked afterwards share them."""
+        """Computes all arrays, so that processes forked afterwards share them."""
         for name in self:
             _ = self[name]
 
@@ -189,8 +194,13 @@ class Formulas(Mapping[str, np.ndarray]):
 
 
 def formulas(spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = "") -> Formulas | None:
-    """The inputs that a seed draws, a pure function of the arguments; None where inputs and outputs are few
-    numbers, or the draw has no formulas. What has none, or is small, is drawn. draw: as of `drawn`."""
+    """The inputs that a seed draws, as a pure function of the arguments.
+
+    None if inputs and outputs have few elements, or if the draw has no formulas. Inputs that are
+    small or have no formula are drawn.
+
+    draw: as in `drawn`.
+    """
     bound = bind(spec, sizes)
     counts = _counts(spec, bound)
     if sum(counts.values()) < MANY or draw not in DRAWS:
@@ -224,7 +234,7 @@ def formulas(spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = "") ->
 
 
 def all_follow(spec: Spec, sizes: Mapping[str, int]) -> bool:
-    """Whether inputs and outputs are many numbers, and all large inputs have formulas. Draws nothing."""
+    """Whether there are many elements, and all large inputs have formulas. Draws nothing."""
     bound = bind(spec, sizes)
     counts, use = _counts(spec, bound), uses(spec, bound)
     few = (counts[t.name] <= FEW or _has_formula(t, counts[t.name], use) for t in spec.inputs)
@@ -232,15 +242,20 @@ def all_follow(spec: Spec, sizes: Mapping[str, int]) -> bool:
 
 
 def many(spec: Spec, sizes: Mapping[str, int]) -> bool:
-    """Whether inputs and outputs are so many numbers that large inputs follow from formulas."""
+    """Whether inputs and outputs have so many elements that large inputs are computed by
+    formulas."""
     return sum(_counts(spec, bind(spec, sizes)).values()) >= MANY
 
 
 def inputs_of(
     spec: Spec, sizes: Mapping[str, int], seed: int, draw: str = ""
 ) -> tuple[Mapping[str, np.ndarray], np.random.Generator]:
-    """The inputs that a seed draws, a pure function of the arguments, and what they were drawn by, as it is
-    afterwards. draw: as of `drawn`; empty: normal ones."""
+    """The inputs that a seed draws, and the generator in its state after them.
+
+    A pure function of the arguments.
+
+    draw: as in `drawn`; empty for normal inputs.
+    """
     found, rng = formulas(spec, sizes, seed, draw), _generator(seed, draw)
     if found is not None:
         return found, rng
@@ -248,20 +263,20 @@ def inputs_of(
 
 
 def arrays_of(inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Of inputs, the arrays that take memory now."""
+    """The arrays of inputs that take memory now."""
     return inputs.arrays() if isinstance(inputs, Formulas) else inputs
 
 
 @cache
 def quantiles() -> np.ndarray:
-    """Normally distributed numbers, each as probable as the others, as f32."""
+    """Equally probable quantiles of the normal distribution, as f32."""
     normal = NormalDist()
     places = ((n + 0.5) / _QUANTILES for n in range(_QUANTILES))
     return np.array([normal.inv_cdf(at) for at in places], np.float32)
 
 
 def _counts(spec: Spec, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The numbers of each input and output. sizes: derived ones included."""
+    """The number of elements of each input and output. sizes: derived ones included."""
     return {t.name: prod(shape(t, sizes)) for t in (*spec.inputs, *spec.outputs)}
 
 
@@ -270,7 +285,7 @@ def _generator(seed: int, draw: str) -> np.random.Generator:
 
 
 def _has_formula(tensor: Tensor, count: int, use: Use) -> bool:
-    """Whether a tensor of so many numbers is large, and of a kind that follows from one."""
+    """Whether a tensor of `count` elements is large, and of a kind that has a formula."""
     if not FEW < count < MOST:
         return False
     searched = {name for found in use.borders.values() for name in found}
@@ -284,7 +299,7 @@ def _has_formula(tensor: Tensor, count: int, use: Use) -> bool:
 
 
 def _hashed(places: Any, keys: tuple[int, int]) -> Any:
-    """A hash of 32 bits for each place, no two alike: two rounds of multiplication and shifts."""
+    """A distinct 32-bit hash of each position: two rounds of multiplications and shifts."""
     found = places ^ keys[0]
     for key in keys[1], 0:
         found ^= (found >> 16) & _LOW
@@ -297,7 +312,7 @@ def _hashed(places: Any, keys: tuple[int, int]) -> Any:
 
 
 def _parts(piece: tuple[slice, ...]) -> Iterator[tuple[slice, ...]]:
-    """A piece of a tensor in parts of PART numbers at most."""
+    """Divides a piece of a tensor into parts of at most PART elements."""
     lengths = [run.stop - run.start for run in piece]
     if prod(lengths) <= PART:
         yield piece

@@ -1,4 +1,4 @@
-"""Random inputs that are valid for a spec: how a spec uses an input decides its values."""
+"""Random inputs that are valid for a spec: the use of an input decides its values."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from ir.spec import (
 )
 from ir.verify import facts
 
-DRAWN = 8  # bytes of a number as it is drawn, before it is rounded to its dtype
+DRAWN = 8  # bytes of an element as it is drawn, before it is rounded to its dtype
 SPREAD = 2  # standard deviation of the exponents of scales
 WHOLE = 8  # integers without a known use are drawn from -WHOLE to WHOLE
-# Functions that bound or test a value: a position does not constrain what they are applied to.
+# Functions that bound or test a value: a position does not constrain their arguments.
 _CLAMPS = ("minimum", "maximum", "mod", "and", "lt", "le", "gt", "ge", "eq", "ne", "uniform")
 _POSITIVE = ("log", "log2", "log10", "log1p", "sqrt", "rsqrt")
 LEAST = 0.1  # keeps divisors and arguments of logarithms away from 0
@@ -40,17 +40,17 @@ LEAST = 0.1  # keeps divisors and arguments of logarithms away from 0
 class Use:
     """How one spec uses its inputs."""
 
-    # By integer tensor, read as a position or with a declared range: first entry and end.
+    # By integer tensor that is read as a position or has a declared range: first entry and end.
     within: dict[str, tuple[int, int]] = field(default_factory=dict)
     # By float input with a declared range: the least and the greatest entry.
     limits: dict[str, tuple[float, float]] = field(default_factory=dict)
     # By offsets tensor of jagged ranges: the size that its entries run to.
     bounds: dict[str, int] = field(default_factory=dict)
-    # By tensor of starts: that of ends, where these are two tensors.
+    # By tensor of starts: the tensor of ends, if these are two tensors.
     ends: dict[str, str] = field(default_factory=dict)
-    # By sorted tensor: the tensors searched in it.
+    # By sorted tensor: the tensors that are searched in it.
     borders: dict[str, list[str]] = field(default_factory=dict)
-    # Float inputs that are divisors or arguments of logarithms and roots, and scales.
+    # Scales, and float inputs that are divisors or arguments of logarithms and roots.
     positive: set[str] = field(default_factory=set)
 
 
@@ -72,8 +72,13 @@ def drawn_alone(
     rng: np.random.Generator,
     scale: float = 1.0,
 ) -> dict[str, np.ndarray]:
-    """Some inputs, before they are rounded to their dtypes; with a sorted tensor, all that are drawn with it.
-    sizes: derived ones included.  use: as of `uses`."""
+    """Some inputs, before they are rounded to their dtypes.
+
+    A sorted tensor must come with all tensors that are drawn with it.
+
+    sizes: derived ones included.
+    use: as in `uses`.
+    """
     made = {t.name: _plain(t, sizes, use, rng, scale) for t in tensors}
     for name, last in use.bounds.items():
         _offsets(made, name, use.ends.get(name), last, rng)
@@ -83,8 +88,8 @@ def drawn_alone(
 
 
 def drawn_bytes(spec: Spec, sizes: Mapping[str, int]) -> tuple[int, int]:
-    """Bytes of the inputs that `random_inputs` returns, and bytes of the temporaries that it needs
-    besides."""
+    """Bytes of the inputs that `random_inputs` returns, and bytes of the temporaries that it
+    needs."""
     bound = bind(spec, sizes)
     counts = [(prod(shape(t, bound)), np.dtype(HELD_AS[t.dtype]).itemsize) for t in spec.inputs]
     return sum(n * held for n, held in counts), sum(n * DRAWN for n, _ in counts)
@@ -144,7 +149,7 @@ class _Finder:
             self.use.within[name] = (int(least), int(most))
 
     def _jagged(self, reduction: Reduce, index: str, low: str, high: str) -> None:
-        """Offsets run to the smallest dimension that the jagged index walks along."""
+        """Bounds the offsets by the smallest dimension that the jagged index addresses."""
         walked = [
             value(size, self.sizes)
             for n in reduction.body.walk()
@@ -161,9 +166,12 @@ class _Finder:
     def _reach(
         self, expr: Expr, low: float = -inf, high: float = inf, seen: frozenset[str] = frozenset()
     ) -> Iterator[tuple[str, float, float]]:
-        """The integer inputs that an expression passes on, each with the interval in which its
-        entries must lie for the expression to lie in [low, high]. seen: tensors on the way, which
-        ends cycles."""
+        """The integer inputs that determine an expression, with the interval of their entries.
+
+        Entries in that interval keep the expression in [low, high].
+
+        seen: tensors on the way, which ends cycles.
+        """
         match expr:
             case Bucketize():
                 return
@@ -177,7 +185,7 @@ class _Finder:
                     inner = self.equations[tensor].value
                     yield from self._reach(inner, low, high, seen | {tensor})
             case Apply("where", (condition, first, second)):
-                # A condition selects; its own value is not bounded.
+                # A condition only selects; its own value is not bounded.
                 yield from self._reach(condition, seen=seen)
                 for branch in (second, first):
                     yield from self._reach(branch, low, high, seen)
@@ -227,8 +235,8 @@ def _divided(n: int, args: list[Interval], low: float, high: float) -> Interval:
     return (low * least, high * least + least - 1) if known else (low, high)
 
 
-# By function: the interval that argument number n must lie in for the result to lie in [low, high],
-# given the intervals of all arguments.
+# By function: the interval of argument number n that keeps the result in [low, high], given the
+# intervals of all arguments.
 _UNDONE = {"add": _added, "sub": _subtracted, "mul": _multiplied, "floordiv": _divided}
 
 
@@ -256,7 +264,7 @@ def _plain(
 def _offsets(
     made: dict[str, np.ndarray], low: str, high: str | None, last: int, rng: np.random.Generator
 ) -> None:
-    """Sorted offsets from 0 to `last`, with one empty segment where there is room."""
+    """Sorted offsets from 0 to `last`, with one empty segment if there is space for it."""
     count = made[low].size + (high is not None)
     offsets = np.sort(rng.integers(0, last + 1, count))
     offsets[0] = 0
@@ -277,8 +285,7 @@ def _borders(
     use: Use,
     rng: np.random.Generator,
 ) -> None:
-    """Sorted borders. Integer ones are distinct, and half of the searched values hit one
-    exactly."""
+    """Sorted borders. Integer ones are distinct, and half of the searched values equal one."""
     array = made[borders]
     if array.dtype.kind == "f":
         made[borders] = np.sort(array)

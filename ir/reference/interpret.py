@@ -1,8 +1,7 @@
 """The interpreter of loop nests: runs a nest tile by tile, as a backend would.
 
-Used by tests and by backends without a toolchain. A value has room for its axes, and only the
-in-bounds part is accessed. All memory starts poisoned; a read of an element that was never written
-is a `NestFault`.
+Tests use it, and backends without a toolchain. Only the in-bounds part of a value is accessed. All
+memory starts poisoned; a read of an element that was never written is a `NestFault`.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _COMPUTED_IN = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
 class NestFault(AssertionError):
-    """A nest does what no backend could: it reads what is not there, or stores an element twice."""
+    """A nest does what no backend could: it reads unwritten memory, or stores an element twice."""
 
 
 def interpret(
@@ -65,11 +64,12 @@ def interpret(
     """The outputs by name: floats in float64, integers in int64.
 
     rounded: round what each statement writes to the dtype of its value; otherwise floats stay
-    float64 and `precision` has no effect. rng: permutes the order of the grid's tiles.
+        float64 and `precision` has no effect.
+    rng: permutes the order of the grid's tiles.
     """
     scalars = {**bind(nest.spec, sizes), **dict(nest.spec.attributes)}
     tensors = {}
-    for t in nest.variant.inputs:  # `flatten` may have flattened an input's dimensions
+    for t in nest.variant.inputs:  # `flatten` can have flattened an input's dimensions
         data = np.asarray(inputs[t.name]).reshape(shape(t, scalars))
         tensors[t.name] = _Array.holding(t.name, t.dtype, data)
     with np.errstate(all="ignore"):
@@ -91,13 +91,13 @@ class _Array:
 
     @staticmethod
     def poisoned(name: str, dtype: str, shape: tuple[int, ...]) -> _Array:
-        """An array of which nothing was written."""
+        """An array without written elements."""
         data: np.ndarray = np.full(shape, _POISON[_kind(dtype)], _COMPUTED_IN[_kind(dtype)])
         return _Array(name, dtype, data, np.zeros(shape, np.bool_))
 
     @staticmethod
     def holding(name: str, dtype: str, data: np.ndarray) -> _Array:
-        """An array of which all was written."""
+        """An array whose elements are all written."""
         made = _Array.poisoned(name, dtype, data.shape)
         made.write(..., np.asarray(data))
         return made
@@ -108,15 +108,19 @@ class _Array:
         self.written[...] = False
 
     def read(self, at: Any, unread: np.ndarray | bool = False) -> np.ndarray:
-        """The elements at some positions; NestFault where one was never written. unread: a mask of
-        positions whose value is not used."""
+        """The elements at some positions. Raises NestFault if one was never written.
+
+        unread: a mask of positions whose value is not used.
+        """
         if not (self.written[at] | unread).all():
             raise NestFault(f"`{self.name}` is read where nothing was written")
         return self.data[at]
 
     def stored(self, t: Tensor, sizes: Mapping[str, float]) -> np.ndarray:
-        """An output, of its part where it is one of a larger tensor; NestFault where an element was never
-        written, or one beside it was."""
+        """An output, or its part of a larger tensor.
+
+        Raises NestFault if an element was never written, or one outside the part was.
+        """
         whole = tuple(number(e, sizes) for e in t.memory)
         own, written = self.data.reshape(whole)[t.window], self.written.reshape(whole)
         if not written[t.window].all():
@@ -126,8 +130,10 @@ class _Array:
         return own
 
     def write(self, at: Any, data: np.ndarray, rounded: bool = False) -> None:
-        """Writes elements, wrapped or rounded to the dtype where asked; NestFault for floats into
-        integers."""
+        """Writes elements, wrapped or rounded to the dtype if `rounded`.
+
+        Raises NestFault for floats into integers.
+        """
         if data.dtype.kind == "f" and self.data.dtype.kind != "f":
             raise NestFault(f"`{self.name}` is {self.dtype} and is given floats")
         exact = self.data.dtype.kind == "i" or rounded  # integers always wrap
@@ -150,7 +156,7 @@ class _Program:
         self.kept: set[str] = set()  # values that `once` wrote; all tiles use them
         recalls = {(s.index, s.value) for s in launch.statements() if isinstance(s, Recall)}
         self.recalled = tuple(sorted(recalls))
-        self.slots: dict[tuple[str, int], _Array] = {}  # by value and origin, what loops kept
+        self.slots: dict[tuple[str, int], _Array] = {}  # by value and origin: tiles that loops kept
         self.origin = {index: 0 for index, _ in launch.whole}
         self.count = {index: self._size(e) for index, e in launch.whole}
         if launch.repeat:
@@ -161,7 +167,7 @@ class _Program:
             tensors[p.name] = _Array.poisoned(p.name, p.dtype, shape)
 
     def run(self, rng: np.random.Generator | None) -> None:
-        """Runs `once`, then every tile of the grid."""
+        """Runs the prologue, then every tile of the grid."""
         self._block(self.launch.once)
         self.kept = {s.value for s in self.launch.once if isinstance(s, _COMPUTING)}
         tiles = list(product(*(range(0, self._size(g.size), g.tile) for g in self.launch.grid)))
@@ -274,10 +280,10 @@ class _Program:
         target.write(at, self._of(Tile(s.value)).data, self.rounded)
 
     def _reduction_into(self, s: Store, target: _Array, at: tuple[np.ndarray, ...]) -> None:
-        """Reduces a value into memory (atomic addition); a position may occur repeatedly."""
+        """Reduces a value into memory (atomic addition); a position can occur repeatedly."""
         for places, length in zip(at, target.data.shape, strict=True):
             _require_inside(s.tensor, places, length)
-        target.read(at)  # the memory must have been filled
+        target.read(at)  # the memory must have been initialised
         _REDUCTIONS[s.reduction].at(target.data, at, self._of(Tile(s.value)).data)
         target.write(at, target.data[at], self.rounded)
 
@@ -312,8 +318,8 @@ class _Program:
     def _write(self, value: str, found: Labelled, fresh: bool = True, inside: bool = True) -> None:
         """Writes a value.
 
-        fresh: poison the rest of it. inside: write the in-bounds part of the tile; otherwise all of
-        `found`.
+        fresh: poison the rest of it.
+        inside: write the in-bounds part of the tile; otherwise all of `found`.
         """
         names, array = self.values[value].names, self.held[value]
         if value in self.kept or not set(found.axes) <= set(names):

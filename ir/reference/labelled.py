@@ -21,7 +21,7 @@ class Labelled:
     data: np.ndarray
 
     def along(self, axes: tuple[str, ...]) -> np.ndarray:
-        """The data transposed to the given axes, with length 1 along axes that it lacks."""
+        """The data transposed to the given axes, with length 1 along missing axes."""
         order = [self.axes.index(a) for a in axes if a in self.axes]
         spread = tuple(slice(None) if a in self.axes else None for a in axes)
         return self.data.transpose(order)[spread]
@@ -44,12 +44,13 @@ def apply(function: str, args: list[Labelled], real: type[np.floating]) -> Label
 
 
 def counted(data: np.ndarray) -> np.ndarray:
-    """Booleans as int64, other data unchanged."""
+    """Converts booleans to int64; other data is unchanged."""
     return data.astype(np.int64) if data.dtype.kind == "b" else data
 
 
 def _alike(data: list[np.ndarray], function: str, real: type[np.floating]) -> list[np.ndarray]:
-    """Operands of one kind: float if one of them is, or if the function returns a float."""
+    """Converts operands to one kind: float if one of them is, or if the function returns a
+    float."""
     kinds = {d.dtype.kind for d in data}
     if "f" in kinds or POINTWISE[function].kind in ("float", "test"):
         return [d.astype(real, copy=False) for d in data]

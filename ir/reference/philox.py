@@ -13,7 +13,7 @@ MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)  # added to the two key words after each round
 AT_ONCE = (
     1 << 14
-)  # numbers that are computed in one go, so that what is between stays in a core's cache
+)  # numbers that are computed at a time, so that intermediate results stay in a core's cache
 FRACTION = 24  # bits of a uniform number: as many as f32 represents in [0, 1)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)

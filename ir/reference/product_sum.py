@@ -1,4 +1,4 @@
-"""Sums of products evaluated as batched matmuls."""
+"""Evaluates sums of products as batched matmuls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def product_sum(parts: list[Labelled], over: tuple[str, ...]) -> Labelled:
 
 
 def _absorbed(parts: list[Labelled]) -> list[Labelled]:
-    """The parts, with each multiplied into a part that has all of its axes, where there is one."""
+    """Multiplies each part into a part that has all of its axes, if there is one."""
     kept: list[Labelled] = []
     for part in sorted(parts, key=lambda p: -len(p.axes)):
         homes = [k for k, p in enumerate(kept) if set(part.axes) <= set(p.axes)]
@@ -68,7 +68,7 @@ def _pair(a: Labelled, b: Labelled, over: tuple[str, ...]) -> Labelled:
 
 
 def _summed(a: Labelled, shared: list[str], over: tuple[str, ...]) -> Labelled:
-    """The array summed over those of the axes `over` that the other operand lacks."""
+    """Sums the array over those axes of `over` that the other operand lacks."""
     alone = tuple(k for k, x in enumerate(a.axes) if x in over and x not in shared)
     if not alone:
         return a

@@ -21,10 +21,10 @@ from ir.spec import EIGHT, FLOATS, Equation, Expr, Index, Range, Reduce, Scan, S
 from ir.verify import facts
 
 LARGEST_BLOCK = 2**22  # elements of one temporary array: 32 MB of float64
-# Terms that one loop adds: the error of more would hide terms that a kernel leaves out.
+# Terms that one loop adds: the rounding error of more would hide terms that a kernel leaves out.
 SERIAL = 2**14
 NARROWEST = ("bf16", "f16", "f32", "f64")
-_SEGMENT = "*"  # axis of a jagged index: all segments one after another
+_SEGMENT = "*"  # axis of a jagged index: all segments concatenated
 _REDUCTIONS = {
     "sum": np.add,
     "prod": np.multiply,
@@ -44,8 +44,10 @@ def evaluate(
 ) -> dict[str, np.ndarray]:
     """The outputs by name: floats in float64 without intermediate rounding, integers in int64.
 
-    rows: the rows to evaluate, which are then all that is given of an output. Raises KernelError where an input is
-    missing or has a shape other than the sizes say, and where an unpadded read is out of bounds.
+    Raises KernelError if an input is missing or has another shape than the sizes give, and if an
+    unpadded read is out of bounds.
+
+    rows: the rows to evaluate; outputs contain only these.
     """
     tensors = _Run(spec, inputs, sizes, np.float64, "f64", rows).tensors()
     return {t.name: rows.taken(t.name, tensors[t.name]) for t in spec.outputs}
@@ -61,16 +63,17 @@ def evaluate_storage(
     """The outputs by name, each equation's result rounded to the storage precision.
 
     The storage precision is the narrowest float dtype of the spec's inputs and outputs. With f32,
-    everything is computed in float32, and tensors of tf32 are rounded to it. With f16 and bf16 it is computed in float64 and rounded after
-    each equation: to the dtype itself where the tensor has it, else (an f32 sum of squares) to as
-    many bits. Tensors of 8-bit floats are rounded to them. Only f64 tensors have a larger range
-    than f32. What sums that the spec lets be `rounded` read is rounded to tf32 where that is f32.
+    everything is computed in float32, and tensors of tf32 are rounded to it. With f16 and bf16,
+    everything is computed in float64 and rounded after each equation: to the dtype itself if the
+    tensor has it, else (an f32 sum of squares) to as many bits. Tensors of 8-bit floats are rounded
+    to them. Only f64 tensors have a larger range than f32. The f32 operands of sums that the spec
+    lists as `rounded` are rounded to tf32.
 
     noise: perturbs each input by up to one unit in the last place of f32 or of its own wider
-    format, and each equation's result by up to one unit of the storage precision. SERIAL terms of
-    f32 sums are added one after another, as a loop adds them; numpy's pairwise sums err less than
-    a kernel does. Several such runs show how much roundings as good as those of plain arithmetic
-    change a result (Monte Carlo arithmetic).
+        format, and each equation's result by up to one unit of the storage precision. SERIAL terms
+        of f32 sums are added sequentially, as a loop adds them; numpy's pairwise sums have a
+        smaller error than a kernel. Several such runs show how much roundings as good as those of
+        plain arithmetic change a result (Monte Carlo arithmetic).
     """
     storage = storage_dtype(spec)
     real = np.float32 if storage == "f32" else np.float64
@@ -80,7 +83,7 @@ def evaluate_storage(
 
 
 def storage_dtype(spec: Spec) -> str:
-    """The narrowest float dtype among inputs and outputs; f32 where there is none.
+    """The narrowest float dtype among inputs and outputs; f32 if there is none.
 
     8-bit floats count as bf16: they are stored and multiplied, not computed with, and a matrix unit
     that takes them need not keep all f32 bits of a sum.
@@ -127,7 +130,7 @@ class _Run:
 
     @contextmanager
     def _operands(self, e: Equation) -> Iterator[None]:
-        """Within it what an equation reads is rounded as the spec lets it be."""
+        """A context in which the operands of an equation are rounded, if the spec allows it."""
         tensors = self.values.tensors
         read = e.sources() if e.target in self.spec.rounded and self.real is np.float32 else ()
         kept = {name: tensors[name] for name in read if tensors[name].dtype == np.float32}
@@ -170,7 +173,7 @@ class _Run:
         if self.rows is WHOLE:
             held: np.ndarray = array.astype(self._kind(dtype), copy=False)
             return self._off(held, 53 if dtype == "f64" else 24)
-        # Some inputs are needed whole: too many numbers to perturb
+        # Some inputs are needed whole, with too many elements to perturb.
         runs = self.rows.tensors.get(name)
         if runs is None:
             return array.astype(self._kind(dtype), copy=False)
@@ -228,8 +231,10 @@ class _Run:
         return Span.between(r.index, 0, value(r.high, self.sizes))
 
     def _block(self, e: Equation, outer: dict[str, Span], out: np.ndarray) -> None:
-        """Evaluates an equation over spans of its left side. Large blocks are halved along the
-        longest span."""
+        """Evaluates an equation over spans of its left side.
+
+        Large blocks are halved along the longest span.
+        """
         inner = dict(outer)
         ranges = {r.index: r for r in e.value.ranges} if isinstance(e.value, Reduce) else {}
         for i in e.reduced:
@@ -267,8 +272,11 @@ class _Run:
         np.add.at(out, tuple(places), np.broadcast_to(found.along(axes), full))
 
     def _right_side(self, expr: Expr, outer: Spans, inner: Spans, long: bool) -> Labelled:
-        """The values of a right side. long: integers are reduced as i64, else as i32; this decides
-        the identity element of max and min."""
+        """The values of a right side.
+
+        long: integers are reduced as i64, else as i32; this decides the identity element of max and
+            min.
+        """
         if isinstance(expr, Scan):
             return _scanned(expr, self.values.of(expr.body, inner), inner, long)
         if not isinstance(expr, Reduce):
@@ -287,7 +295,7 @@ class _Run:
         return _reduced(expr.reduction, self.values.of(expr.body, inner), expr.over, serial)
 
     def _parts(self, expr: Reduce, inner: Spans) -> Labelled:
-        """A sum of products over parts of ranges: terms outside of all of them are multiplied by 0."""
+        """A sum of products over partial ranges: terms outside the ranges are multiplied by 0."""
         parts = [self.values.of(f, inner) for f in factors(expr.body)]
         for r in (r for r in expr.ranges if r.partial):
             place = self.values.of(Index(r.index), inner)
@@ -299,14 +307,15 @@ class _Run:
         return product_sum(parts, expr.over)
 
     def _is_serial(self, expr: Reduce, inner: Spans) -> bool:
-        """Whether a sum is taken term after term: of f32, where its terms fit one temporary array."""
+        """Whether a sum adds its terms sequentially: of f32, if its terms fit one temporary
+        array."""
         if self.noise is None or self.real is not np.float32:
             return False
         free = {n.name for n in expr.body.walk() if isinstance(n, Index)} | set(expr.over)
         return math.prod(inner[i].values.size for i in free) <= LARGEST_BLOCK
 
     def _segments(self, r: Range, spans: Spans) -> Span:
-        """A jagged index as one axis with the values of all segments, one segment after another."""
+        """A jagged index as one axis with the values of all segments, concatenated."""
         _, starts, lengths = self._bounds(r, spans)
         before = np.cumsum(lengths) - lengths
         values = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
@@ -324,7 +333,7 @@ class _Run:
     def _jagged(self, expr: Reduce, outer: Spans, inner: Spans, long: bool) -> Labelled:
         r = next(r for r in expr.ranges if r.jagged or r.partial)
         bounds, _, lengths = self._bounds(r, outer)
-        # Evaluate the body once over all segments end to end, then reduce each segment.
+        # Evaluate the body once over all concatenated segments, then reduce each segment.
         segment = np.repeat(np.arange(lengths.size), lengths)
         places = np.unravel_index(segment, bounds.data.shape) if bounds.axes else ()
         along = {
@@ -342,12 +351,12 @@ class _Run:
 
 
 def _pieces(runs: Mapping[int, Runs], axes: int) -> Iterator[tuple[slice, ...]]:
-    """Each block of a tensor where a run of each sampled axis meets one of the others."""
+    """Each block of a tensor where runs of all sampled axes intersect."""
     yield from product(*(runs.get(axis, (slice(None),)) for axis in range(axes)))
 
 
 def _masked(value: Expr) -> bool:
-    """Whether all of an index's range is evaluated where a part of it is reduced."""
+    """Whether the whole range of an index is evaluated for a reduction over part of it."""
     return isinstance(value, Reduce) and value.reduction == "sum"
 
 
@@ -382,7 +391,7 @@ def _reduced(
 
 
 def _serial_sum(data: np.ndarray) -> np.ndarray:
-    """The sum along the last axis of runs of SERIAL terms, each added one after another."""
+    """The sum along the last axis, by runs of SERIAL terms that are added sequentially."""
     runs = [
         np.add.accumulate(data[..., at : at + SERIAL], axis=-1)[..., -1]
         for at in range(0, data.shape[-1], SERIAL)

@@ -1,8 +1,8 @@
-"""Arrays in the dtypes of the language. Formats that numpy lacks are held as float32.
+"""Arrays in the dtypes of the language; float32 holds the formats that numpy lacks.
 
 tf32 has the exponent range of f32 and 10 fraction bits. All rounding is to nearest, ties to even.
 Values beyond the largest become that value in f8e4m3, which has no infinity, and infinity in
-f8e5m2, as in torch. f8e8m0 has powers of two alone: a sign is lost, and ties go up.
+f8e5m2, as in torch. f8e8m0 holds only powers of two: signs are lost, and ties go up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HELD_AS = {
 }
 
 _DROPPED = {"bf16": 16, "tf32": 13}  # low float32 bits that the dtype lacks
-# Fraction bits, least exponent, largest value, and what larger values become.
+# Fraction bits, least exponent, largest value, and the result for larger values.
 _EIGHT = {"f8e4m3": (3, -6, 448.0, 448.0), "f8e5m2": (2, -14, 57344.0, np.inf)}
 BITS = {"tf32": 11, "f16": 11, "bf16": 8}  # significand bits, with the implicit one
 
@@ -66,7 +66,8 @@ def whole(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def round_bits(array: np.ndarray, bits: int) -> np.ndarray:
-    """The array with each element rounded to `bits` significant bits; the exponent range stays."""
+    """The array with each element rounded to `bits` significant bits; the exponent range is
+    unchanged."""
     wide = np.asarray(array, np.float64)
     rounded = _even(wide.view(np.uint64), 53 - bits).view(np.float64)
     return np.where(np.isnan(wide), np.nan, rounded).astype(array.dtype, copy=False)
@@ -85,10 +86,11 @@ def _eight(
 
 
 def _power(array: np.ndarray) -> np.ndarray:
-    """float32 rounded to a power of two from 2^-127, which 0 becomes, to 2^127; NaN beyond."""
+    """float32 rounded to a power of two from 2^-127 to 2^127; 0 becomes 2^-127, larger values
+    NaN."""
     size = np.ascontiguousarray(array, np.float32).view(np.uint32) & 0x7FFFFFFF
     code, rest = (size >> 23).astype(np.int32), size & 0x7FFFFF
-    # Below the least normal number torch rounds up all that is more than half of it.
+    # Below the least normal number torch rounds up everything above half of it.
     up = (code != 255) & ((rest > 0x400000) | ((rest == 0x400000) & (code > 0)))
     power = code + up - 127
     return np.where(
@@ -103,7 +105,8 @@ def _cut(array: np.ndarray, dropped: int) -> np.ndarray:
 
 
 def _even(bits: np.ndarray, dropped: int) -> np.ndarray:
-    """The bits of floats without their lower `dropped`, rounded to nearest, ties to even; of NaN any."""
+    """The bits of floats without their lower `dropped`, rounded to nearest, ties to even; any bits
+    for NaN."""
     kind = bits.dtype.type
     # Half a unit, minus one bit if the kept part is even: this rounds ties to even.
     rounded = (bits >> kind(dropped)) & kind(1)

@@ -1,8 +1,9 @@
-"""Sampled rows of a spec that is too large to evaluate whole, and what its equations need for them.
+"""Samples rows of a spec that is too large to evaluate whole, and finds what its equations need for
+them.
 
-Rows are positions of an output's first axis; where a reference at these is still too much work, of its
-other axes, too. A tensor is held at the same rows where every equation that reads it does so row by
-row; otherwise it is held whole.
+Rows are positions of an output's first axis. If a reference at these is still too much work, other
+axes are sampled, too. A tensor is held at the same rows if every equation that reads it does so row
+by row; otherwise it is held whole.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from ir.verify import facts
 
 AFFORDABLE_WORK = 1 << 31  # iterations of all equations: about a second for a reference
 AFFORDABLE_ENTRIES = 1 << 23  # elements of inputs and outputs, each of which takes 80 bytes
-# Runs of adjacent rows: the first, the last, and random ones between; and rows in each, fewer where
-# there are few rows
+# Number of runs of adjacent rows: the first, the last, and random ones between; and rows per run,
+# fewer if there are few rows.
 FIRST = (6, 3)
 FEW = 24  # a run is at most 1/FEW of the rows
-# Iterations of all equations at sampled rows, beyond which another axis is sampled: the draws of a
+# Iterations of all equations at sampled rows, above which another axis is sampled. The draws of a
 # check take a few dozen evaluations.
 SAMPLED_WORK = 1 << 28
-OTHERS = (4, 8)  # runs of another axis than the first, and rows in each
-# Of normal inputs there are more runs of the first axis, as long as equations take no more than so many iterations:
-# a kernel that leaves out some rows is found by chance. Of a product that is added up, which is a matmul, so many
-# iterations are one.
+OTHERS = (4, 8)  # runs of an axis other than the first, and rows per run
+# For normal inputs there are more runs of the first axis, up to this number of iterations of all
+# equations. More runs raise the chance to detect a kernel that leaves out some rows. MATMUL
+# iterations of a sum of products (a matmul) count as one.
 MORE_WORK = 1 << 23
 MOST_RUNS = 96
-MOST_SHARE = 24  # rows for each run, at least: an eighth of all is compared
+MOST_SHARE = 24  # rows per run, at least: an eighth of all is compared
 MATMUL = 64
 
 Runs = tuple[slice, ...]
@@ -62,8 +63,11 @@ WHOLE = Rows({}, {})
 def rows(
     spec: Spec, sizes: Mapping[str, int], seed: int, share: int = 1, more: bool = False
 ) -> Rows:
-    """The rows at which to evaluate a spec: WHOLE where all of it is affordable. share: how many evaluations
-    there are for one that may be whole.  more: as many rows as MORE_WORK allows."""
+    """The rows at which to evaluate a spec; WHOLE if all of it is affordable.
+
+    share: the number of evaluations, which together must be affordable.
+    more: as many rows as MORE_WORK allows.
+    """
     if _affordable(spec, sizes, share):
         return WHOLE
     bound, draw = bind(spec, sizes), np.random.default_rng(seed)
@@ -103,8 +107,12 @@ def _work(
     needed: Mapping[str, Mapping[int, Runs]],
     matmul: int = 1,
 ) -> int:
-    """Iterations of all equations. sizes: bound.  needed: the rows of tensors.  matmul: how many of a product that is
-    added up count as one."""
+    """Iterations of all equations.
+
+    sizes: bound.
+    needed: the rows of tensors.
+    matmul: how many iterations of a sum of products count as one.
+    """
     total = 0
     for e in spec.equations:
         work = iterations(spec, e, sizes)
@@ -133,8 +141,10 @@ def iterations(spec: Spec, e: Equation, sizes: Mapping[str, int]) -> int:
 
 
 def _runs(length: int, runs: int, most: int, draw: np.random.Generator) -> Runs:
-    """Random runs of rows, each of `most` at most, and those at both ends; one that overlaps another is left
-    out."""
+    """Random runs of at most `most` rows each, and the runs at both ends.
+
+    A run that overlaps another one is left out.
+    """
     count = max(1, min(most, length // FEW))
     last = length - count
     starts = {0, last, *(int(n) for n in draw.integers(0, last + 1, runs - 2))}
@@ -154,10 +164,12 @@ def _needed(
     shapes: Mapping[str, Sequence[int]],
     runs: Mapping[tuple[int, int], Runs],
 ) -> dict[str, dict[int, Runs]]:
-    """By tensor: the runs that are needed by axis; an axis without runs is needed whole. Equations are
-    visited consumers first.
+    """By tensor: the runs that are needed by axis; an axis without runs is needed whole.
 
-    shapes: of the outputs.  runs: of their axes, by axis and length.
+    Equations are visited consumers first.
+
+    shapes: of the outputs.
+    runs: of their axes, by axis and length.
     """
     needed = {
         name: {axis: runs[axis, n] for axis, n in enumerate(one) if (axis, n) in runs}
@@ -191,12 +203,12 @@ def _free(spec: Spec, e: Equation) -> tuple[str, ...]:
 
 
 def _name(at: Expr) -> str:
-    """Of an index; empty where it is another expression."""
+    """The name of an index; empty for another expression."""
     return at.name if isinstance(at, Index) else ""
 
 
 def _reads(e: Equation) -> list[tuple[str, tuple[Expr, ...]]]:
-    """The tensors that an equation reads, each with where."""
+    """The tensors that an equation reads, each with its positions."""
     found: list[tuple[str, tuple[Expr, ...]]] = []
     for node in (*e.value.walk(), *(n for x in e.at for n in x.walk())):
         if isinstance(node, Read):

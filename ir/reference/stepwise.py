@@ -1,4 +1,4 @@
-"""Evaluation of a network step by step, in float64 by default."""
+"""Evaluates a network step by step, in float64 by default."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ Calls = Sequence[Callable[[list[np.ndarray]], Sequence[np.ndarray]]]
 def evaluate(
     network: Network, inputs: Arrays, by: Evaluates = evaluate_spec, calls: Calls = ()
 ) -> list[np.ndarray]:
-    """The outputs in order; KernelError where an input is missing.
+    """The outputs in order. Raises KernelError if an input is missing.
 
-    by: evaluates one step. calls: the outside calls that the network pauses for.
+    by: evaluates one step.
+    calls: the outside calls that the network pauses for.
     """
     held = empty_outputs(network) | dict(inputs)
     missing = [b.name for b in network.inputs if b.name not in held]
@@ -46,8 +47,10 @@ def evaluate(
 
 
 def hold(step: Step, made: Arrays, held: dict[str, Any]) -> None:
-    """Adds a step's results to `held`, the arrays by buffer: one that is a part to the array that other steps
-    store the other parts to."""
+    """Adds a step's results to `held`, the arrays by buffer.
+
+    A result that is a part goes into the array that other steps store the other parts to.
+    """
     for t, name in zip(step.spec.outputs, step.outputs, strict=True):
         if t.part is None:
             held[name] = made[t.name]
@@ -59,7 +62,7 @@ def hold(step: Step, made: Arrays, held: dict[str, Any]) -> None:
 
 
 def empty_outputs(network: Network) -> dict[str, np.ndarray]:
-    """The outputs without elements, which no step fills."""
+    """The outputs without elements, which no step writes."""
     return {
         b.name: np.zeros(b.shape, HELD_AS[b.dtype])
         for b in network.buffers
@@ -68,7 +71,7 @@ def empty_outputs(network: Network) -> dict[str, np.ndarray]:
 
 
 def require_calls(network: Network, given: int) -> None:
-    """KernelError unless the number of calls given is the number of the network's pauses."""
+    """Raises KernelError unless there is one call for each of the network's pauses."""
     if given != len(network.pauses):
         names = ", ".join(p.name for p in network.pauses) or "none"
         raise KernelError(

@@ -1,4 +1,4 @@
-"""Expressions evaluated over spans of their indices, to arrays with named axes."""
+"""Evaluates expressions over spans of their indices, to arrays with named axes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Span:
 
     axis: str
     values: np.ndarray
-    piece: slice | None = None  # the values as a slice, where they are contiguous
+    piece: slice | None = None  # the values as a slice, if they are contiguous
 
     @staticmethod
     def between(index: str, low: int, high: int) -> Span:
@@ -115,7 +115,7 @@ class Values:
 def _refuse(
     expr: Read, places: list[np.ndarray], outside: list[np.ndarray], array: np.ndarray
 ) -> None:
-    """Raises KernelError where a position is out of bounds."""
+    """Raises KernelError if a position is out of bounds."""
     for k, (place, mask) in enumerate(zip(places, outside, strict=True)):
         if mask.any():
             raise KernelError(
