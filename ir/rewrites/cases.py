@@ -1,8 +1,8 @@
-"""Cases: for each rewrite, a spec and the equations of the result."""
+"""Test cases: for each rewrite, a spec and the equations of the result."""
 
 X, XC, R, S = "x: f32[M, K]", "x: f32[M, K], c: f32[M]", "f32[M, K]", "f32[M]"
 
-# A rewrite, the signature of a spec, what it returns, its equations; those of what is found.
+# A rewrite, the signature of a spec, its result type, its equations; the equations of the results.
 CASES = (
     (
         "inline_pointwise",

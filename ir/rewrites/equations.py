@@ -28,8 +28,10 @@ NodeChange = Callable[[Equation, Expr], Iterable[Expr]]
 
 
 def kept(spec: Spec, found: Iterable[Spec]) -> list[Spec]:
-    """The candidates that are valid specs and differ from `spec`, without equations that no output
-    needs. Indices keep their ranges and tensors their dtypes."""
+    """The candidates that are valid specs and differ from `spec`, without unused equations.
+
+    Indices keep their ranges and tensors their dtypes.
+    """
     known = facts(spec)
     made: dict[Spec, None] = {}
     for candidate in found:
@@ -49,8 +51,10 @@ def kept(spec: Spec, found: Iterable[Spec]) -> list[Spec]:
 
 
 def locally(spec: Spec, change: NodeChange) -> list[Spec]:
-    """The specs in which one float expression is replaced by what `change` returns for it, at all
-    its places in one equation."""
+    """The specs in which one float expression is replaced by a result of `change`.
+
+    It is replaced at all its places in one equation.
+    """
     found = []
     for e in spec.equations:
         for node in dict.fromkeys(real(spec, e.value)):
@@ -61,8 +65,10 @@ def locally(spec: Spec, change: NodeChange) -> list[Spec]:
 
 
 def real(spec: Spec, expr: Expr) -> list[Expr]:
-    """The nodes of an expression with float values, without reductions and scans themselves, and
-    without nodes in positions or bounds."""
+    """The nodes of an expression with float values.
+
+    Reductions and scans themselves are left out, and nodes in positions or bounds.
+    """
     dtypes = _dtypes(spec)
     found: list[Expr] = []
     todo = [expr]
@@ -107,7 +113,7 @@ def fresh(spec: Spec, name: str) -> str:
 def reduced(name: str, body: Expr, like: Equation, reduction: str = "") -> Equation:
     """A reduction over the indices of `like`, with those indices of its left side that `body` has.
 
-    reduction: another one than that of `like`.
+    reduction: a reduction other than that of `like`.
     """
     at = tuple(x for x in like.at if set(indices(x)) <= set(indices(body)))
     return Equation(

@@ -1,5 +1,4 @@
-"""Inlining and its reverse: a value is computed where it is read, once for each reader, or once for
-all readers."""
+"""Inlining and its reverse: a value is computed once for each reader, or once for all readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maxima of exponents: subtracted, or dropped where no exponential overflows.
+"""Maxima of exponents: subtracts them, or drops them where no exponential overflows.
 
 The verb `online` computes the maximum together with the sums that need it. It applies to the result
 of subtract_maximum.
@@ -17,7 +17,7 @@ from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Spec
 from ir.variant.bounds import interval
 from ir.verify import facts
 
-LARGEST = 40.0  # of an exponent whose exponentials f32 adds up, many of them
+LARGEST = 40.0  # largest exponent whose exponentials f32 can still sum, many of them
 
 
 def subtract_maximum(spec: Spec) -> list[Spec]:

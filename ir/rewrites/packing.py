@@ -1,7 +1,7 @@
-"""Packing: an input is copied into another order of its dimensions.
+"""Packing: copies an input into another order of its dimensions.
 
-Where the machine has the verb `pack`, a schedule can decide the same, for intermediate tensors too.
-The dimension order of an intermediate tensor is a rewrite on all machines.
+On machines with the verb `pack` a schedule can decide the same, for intermediate tensors, too. The
+dimension order of an intermediate tensor is a rewrite on all machines.
 """
 
 from __future__ import annotations

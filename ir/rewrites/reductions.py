@@ -1,8 +1,8 @@
-"""Reductions: reassociated, split, nested, merged, and sums split or joined.
+"""Rewrites of reductions: reassociated, split, nested, merged, and sums split or joined.
 
-Where the machine has the verb `split_k`, a schedule can split a reduction too. The verb takes a
-number of parts, and each part is a whole number of tiles. The rewrite takes a length of the parts,
-and pads the last one: its result is a spec that every machine can lower.
+On machines with the verb `split_k` a schedule can split a reduction, too. The verb takes a number
+of parts, and each part is a whole number of tiles. The rewrite takes a length of the parts, and
+pads the last one. Its result is a spec that every machine can lower.
 """
 
 from __future__ import annotations

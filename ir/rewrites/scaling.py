@@ -1,4 +1,4 @@
-"""Scaling: by which factor each tensor grows when some expressions of the spec are scaled."""
+"""Determines by which factor each tensor grows when some expressions of the spec are scaled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ir.contraction import indices
 from ir.spec import FLOATS, Apply, Cast, Equation, Expr, Index, Number, Read, Reduce, Scan, Spec
 from ir.visit import renamed
 
-# How often the factor c[positions] is in a value, for each positions.
+# By positions: the power of the factor c[positions] in a value.
 Scale = Mapping[tuple[Expr, ...], int]
 
 _NONE: Scale = {}
@@ -18,8 +18,10 @@ _LIKE_OPERAND = ("neg", "abs", "relu")
 
 
 def unscaled(spec: Spec, sites: Mapping[Expr, Scale]) -> bool:
-    """Whether every output stays the same when each site, an expression, is multiplied by its
-    scale: positive factors."""
+    """Whether every output is unchanged when each site, an expression, is multiplied by its scale.
+
+    Scales are positive factors.
+    """
     found = _Scales(sites)
     return all(found.add(e) for e in spec.equations) and all(
         found.known[t.name][1] == _NONE for t in spec.outputs
@@ -34,7 +36,7 @@ class _Scales:
     known: dict[str, tuple[tuple[str, ...], Scale]] = field(default_factory=dict)
 
     def add(self, e: Equation) -> bool:
-        """Finds the scale of an equation's tensor; False where it has none."""
+        """Finds the scale of an equation's tensor; returns False if it has none."""
         found = self.of(e.value)
         plain = all(isinstance(x, Index) for x in e.at) and not e.accumulate
         if found is None or (found and not (plain and _names(found) <= set(e.indices))):
@@ -43,7 +45,7 @@ class _Scales:
         return True
 
     def of(self, expr: Expr) -> Scale | None:
-        """The scale of an expression, None where it has none as a whole."""
+        """The scale of an expression, None if it has none as a whole."""
         if expr in self.sites:
             inside = [self.of(c) for c in expr.children()]
             return self.sites[expr] if all(s == _NONE for s in inside) else None

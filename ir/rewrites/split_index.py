@@ -1,4 +1,4 @@
-"""An index that is split into parts of a fixed length, the last of which may be shorter."""
+"""Splits an index into parts of a fixed length, the last of which can be shorter."""
 
 from __future__ import annotations
 
