@@ -42,7 +42,7 @@ TORCH_NAMES = {  # PyTorch's name of each dtype
     "u8": "uint8",
     "b8": "bool",
 }
-# A constant adopts the dtype of its other operand. These are the dtypes of constants by themselves.
+# A constant adopts the dtype of its other operand. These are the dtypes of constants alone.
 WEAK = {"bool": "b8", "int": "i32", "float": "f32"}
 _RISING = (
     ("b8", "bool"),
@@ -85,8 +85,8 @@ def promote(a: str, b: str) -> str:
     """The dtype of an operation on two operands.
 
     b8 < i8, u8, i16 < i32 < i64 < f8e4m3, f8e5m2, f8e8m0 < bf16, f16 < tf32 < f32 < f64. Two
-    different floats of 16 bits, or of 8, give f32, and so do f8e8m0 and f16, which lacks its range;
-    two different integers narrower than i32 give i32. A constant does not raise a dtype of its own
+    different floats of 16 bits, or of 8, give f32. So do f8e8m0 and f16, which lacks its range. Two
+    different integers narrower than i32 give i32. A constant does not raise a dtype of its own
     kind; a float constant makes an integer f32.
     """
     if {a, b} in ({"bf16", "f16"}, {SCALE, "f16"}) or a != b and {a, b} <= set(SMALL):
@@ -109,7 +109,8 @@ def strong(dtype: str) -> str:
 class Dtypes:
     """Infers dtypes and checks operands.
 
-    tensors: the dtype of every tensor defined so far. attributes: values by name.
+    tensors: the dtype of every tensor defined so far.
+    attributes: values by name.
     """
 
     def __init__(self, tensors: Mapping[str, str], attributes: Mapping[str, float | int]):
@@ -148,7 +149,7 @@ class Dtypes:
         raise AssertionError(f"no dtype for {type(expr).__name__}")
 
     def positions(self, at: Iterable[Expr]) -> None:
-        """Raises KernelError where a position is not an integer."""
+        """Raises KernelError if a position is not an integer."""
         for expr in at:
             dtype = self.of(expr)
             if not is_integer(dtype):
@@ -218,7 +219,7 @@ class Dtypes:
         return result if name in _CHOOSES else _counted(result)
 
     def _operands(self, expr: Apply, dtypes: list[str]) -> None:
-        """Raises KernelError where an operand has a dtype that the function does not take."""
+        """Raises KernelError if an operand has a dtype that the function does not take."""
         name, kind = expr.function, POINTWISE[expr.function].kind
         if name == "where":
             _truth(dtypes[0], expr.args[0], "where")
@@ -248,8 +249,10 @@ def _reduced(reduction: str, dtype: str) -> str:
 
 
 def _counted(dtype: str) -> str:
-    """The dtype of arithmetic results: booleans become i32, integers narrower than i32 too; tf32
-    and 8-bit floats become f32."""
+    """The dtype of arithmetic results.
+
+    Booleans and integers narrower than i32 become i32; tf32 and 8-bit floats become f32.
+    """
     if dtype in SMALL:
         return "f32"
     if dtype in SHORT:

@@ -1,4 +1,4 @@
-"""The one error for users: what is wrong, where, what is allowed, what to do."""
+"""The error for users: what is wrong, where, what is allowed, what to do."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ class SourceRange:
 class KernelError(Exception):
     """A fault in the user's input: a text, a file, an argument.
 
-    what: the fault, with the offending value. place: its position in a text. where: the file or
-    argument it is in. allowed: what would be accepted. hint: what to do.
+    what: the fault, with the offending value.
+    place: its position in a text.
+    where: the file or argument that contains it.
+    allowed: what would be accepted.
+    hint: what to do.
     """
 
     def __init__(

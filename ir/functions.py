@@ -1,4 +1,4 @@
-"""The pointwise functions of the language: names, arities, spellings and kinds."""
+"""The table of pointwise functions: names, arities, spellings and kinds."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Function:
 
     name: str  # in `Apply`
     arity: int
-    operator: str = ""  # its spelling between operands; empty: it is called
+    operator: str = ""  # its spelling between operands; empty if it is called
     # `vector`: one operation of an arithmetic unit; `special`: a table or a series.
     unit: str = "vector"
-    # What it takes and returns. `arithmetic`: the operands' dtype; `float`: a float; `compare`, and
-    # `test` of a float: b8; `logic`: b8 of b8, or bits of integers; `bits`: integers only;
+    # The operands and the result. `arithmetic`: the operands' dtype; `float`: a float; `compare`,
+    # and `test` of a float: b8; `logic`: b8 of b8, or bits of integers; `bits`: integers only;
     # `random`: f32 of integers (`ir/reference/philox.py`).
     kind: str = "arithmetic"
 
@@ -79,7 +79,7 @@ _TABLE = (
 )
 POINTWISE = {f.name: f for f in _TABLE}
 REDUCTIONS = ("sum", "max", "min", "prod", "any", "all", "argmax", "argmin")
-IDENTITY: dict[str, float] = {  # of each reduction, but for those that give a position
+IDENTITY: dict[str, float] = {  # of each reduction, except those that return a position
     "sum": 0,
     "prod": 1,
     "max": -float("inf"),

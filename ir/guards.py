@@ -1,4 +1,4 @@
-"""Guards: which of several kernels for one spec runs at given sizes.
+"""Guards: select which of several kernels for one spec runs at given sizes.
 
 Each tuned shape has a kernel. Other sizes use the kernel of the nearest tuned shape, by Euclidean
 distance of the logarithms of the sizes, so half and twice a size are equally near. If a size
@@ -27,7 +27,8 @@ class Guard:
     kernel: int  # its number from 1, or FALLBACK
 
     def distance(self, sizes: Sizes) -> float:
-        """Euclidean distance of the logarithms of the sizes; KeyError where a size is missing."""
+        """Euclidean distance of the logarithms of the sizes. Raises KeyError if a size is
+        missing."""
         return math.hypot(*(math.log(sizes[name] / tuned) for name, tuned in self.near.items()))
 
     def holds(self, sizes: Sizes, within: float = WITHIN) -> bool:
@@ -44,11 +45,12 @@ def chosen(
     fits: Callable[[int], bool] = lambda kernel: True,
     within: float = WITHIN,
 ) -> int:
-    """The kernel for given sizes; of equally near guards the first decides.
+    """The kernel for given sizes; among equally near guards the first one wins.
 
-    fits: whether a kernel fits the machine at these sizes. If the nearest does not, the fallback is
-    taken, and if that does not either, the nearest guard's kernel that does. KernelError where none
-    fits.
+    If the nearest kernel does not fit, the fallback is taken. If that does not fit either, the
+    nearest guard's kernel that fits is taken. Raises KernelError if none fits.
+
+    fits: whether a kernel fits the machine at these sizes.
     """
     nearest = sorted(guards, key=lambda guard: guard.distance(sizes))
     wanted = [guard.kernel for guard in nearest[:1] if guard.holds(sizes, within)]

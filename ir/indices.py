@@ -1,4 +1,4 @@
-"""Index rules: both sides of an equation agree, and reductions and scans use indices of their
+"""Checks indices: both sides of an equation agree, reductions and scans use indices of their
 body."""
 
 from __future__ import annotations
@@ -7,12 +7,12 @@ from ir.errors import KernelError
 from ir.print import expression_text
 from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Scan, Size, Spec
 
-BOUNDS = ("add", "sub", "mul", "floordiv", "mod", "minimum", "maximum")  # in parts of ranges
+BOUNDS = ("add", "sub", "mul", "floordiv", "mod", "minimum", "maximum")  # in partial ranges
 
 
 def indices_agree(spec: Spec) -> None:
-    """Raises KernelError unless both sides of each equation have the same indices, reduced ones
-    aside."""
+    """Raises KernelError unless both sides of each equation have the same indices, except reduced
+    ones."""
     for e in spec.equations:
         _left_side(e)
         _reductions(e)

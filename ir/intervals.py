@@ -35,8 +35,8 @@ _TRUE_OR_FALSE = ("lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "isfinit
 
 
 def ranged(spec: Spec) -> Facts:
-    """The facts of a literal spec, where computed integer tensors have the value range that their
-    equations imply."""
+    """The facts of a literal spec, with the value ranges that equations imply for computed integer
+    tensors."""
     known, found = facts(spec), Intervals(spec, {})
     tensors = dict(known.tensors)
     for e in spec.equations:
@@ -49,13 +49,13 @@ def ranged(spec: Spec) -> Facts:
 
 
 def limits(tensor: Tensor) -> Interval:
-    """The interval that a float tensor's declaration gives."""
+    """The interval that a float tensor declares."""
     ends = [end.value for end in tensor.range if isinstance(end, Number)]
     return (ends[0], ends[1]) if ends else EVERY
 
 
 def of_tensor(tensor: Tensor, sizes: Mapping[str, float]) -> Interval:
-    """The interval that a tensor's declaration gives."""
+    """The interval that a tensor declares."""
     if is_bool(tensor.dtype):
         return _TRUTH
     if not tensor.range or is_float(tensor.dtype):
@@ -70,7 +70,7 @@ class Intervals:
     def __init__(self, spec: Spec, sizes: Mapping[str, int]):
         self.sizes = {**bind(spec, sizes), **dict(spec.attributes)}
         self.facts = facts(spec)
-        # Of inputs and of integer tensors; missing ones are unbounded.
+        # Of inputs and of integer tensors; others are unbounded.
         self.tensors = {t.name: of_tensor(t, self.sizes) for t in spec.inputs}
         for e in ordered(spec):
             kind = self.facts.tensors[e.target].dtype
@@ -78,7 +78,7 @@ class Intervals:
                 self.tensors[e.target] = self._held(self.of(e.value), kind)
 
     def of(self, expr: Expr) -> Interval:
-        """The interval of an integer expression; (-inf, inf) where it may be a float."""
+        """The interval of an integer expression; (-inf, inf) if it can be a float."""
         match expr:
             case Number(number):
                 return (number, number) if float(number).is_integer() else EVERY
@@ -120,8 +120,11 @@ class Intervals:
         return inf if found is None or found.jagged else value(found.high, self.sizes)
 
     def _held(self, found: Interval, dtype: str) -> Interval:
-        """An interval after conversion to a dtype: unchanged if the dtype surely holds all of it,
-        else all values of the dtype, as integers wrap."""
+        """An interval after conversion to a dtype.
+
+        It is unchanged if the dtype surely holds all of it, else all values of the dtype, as
+        integers wrap.
+        """
         ends = {"b8": _TRUTH, "u8": (0, 255), "i8": (-128, 127), "i16": (-(2**15), 2**15 - 1)}
         low, high = ends.get(dtype, (-(2**31), 2**31 - 1))
         return found if low <= found[0] and found[1] <= high else ends.get(dtype, EVERY)
