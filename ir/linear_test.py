@@ -1,4 +1,4 @@
-"""Size expressions compare by value where that can be decided."""
+"""Size expressions compare by value where that is decidable."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A literal spec computes what the spec does at its sizes."""
+"""A literal spec computes what the spec computes at its sizes."""
 
 import numpy as np
 from hypothesis import given

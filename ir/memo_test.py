@@ -1,4 +1,4 @@
-"""Results are kept for the same object only."""
+"""Results are cached for the identical object only."""
 
 import pickle
 from dataclasses import dataclass, replace

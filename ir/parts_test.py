@@ -1,4 +1,5 @@
-"""Outputs that are parts of larger tensors: read, printed, lowered, and refused where no kernel stores them."""
+"""Outputs that are parts of larger tensors: parsed, printed, lowered, and refused if no kernel can
+store them."""
 
 from __future__ import annotations
 

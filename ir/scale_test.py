@@ -1,4 +1,4 @@
-"""Scales, powers of two in 8 bits: rules, inputs, and sums of products with a scale for each block."""
+"""Scales, 8-bit powers of two: rules, inputs, and block-scaled sums of products."""
 
 import numpy as np
 import pytest

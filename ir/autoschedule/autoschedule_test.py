@@ -38,7 +38,7 @@ def test_the_same_spec_has_the_same_schedule_each_time(name):
 )
 def test_a_first_schedule_takes_bounded_work(name, most, calls):
     w = workload(name)
-    spec = parse_spec(spec_text(w.spec))  # a new object, of which nothing is remembered
+    spec = parse_spec(spec_text(w.spec))  # a new object, for which nothing is cached
     assert calls(lambda: autoschedule(spec, SMALL, w.checks[-1])) < most
 
 

@@ -1,4 +1,4 @@
-"""Character: what a nest does is told in the same words on machines with and without threads."""
+"""Kernel features mean the same on machines with and without threads."""
 
 import pytest
 from hypothesis import given, settings

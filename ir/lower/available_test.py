@@ -1,4 +1,4 @@
-"""The verbs that are named for a machine are those that it does not refuse."""
+"""A machine's listed verbs are exactly those that it accepts."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""Cooperative launches: flags and the launch that clears them, where it is legal, and edits propose it."""
+"""Cooperative launches: flags and the launch that clears them, legality, and the edits that propose
+them."""
 
 import pytest
 

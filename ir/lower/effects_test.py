@@ -1,4 +1,4 @@
-"""Decisions on how tensors move that would change nothing are refused, or left out of made-up schedules."""
+"""Decisions on data movement without effect are refused, or dropped from generated schedules."""
 
 from dataclasses import replace
 

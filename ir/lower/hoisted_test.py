@@ -1,4 +1,4 @@
-"""Operands that no iteration of a loop changes are computed before it, and results stay the same."""
+"""Loop-invariant operands are hoisted out of the loop, and results are unchanged."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Tiles that are kept from one loop for the next: how they are lowered, and that results stay right."""
+"""Tiles kept from one loop for the next one: how they are lowered, and that results are right."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Loops that stop where a mask leaves nothing to reduce."""
+"""Causal loop bounds: loops that end where a mask leaves nothing to reduce."""
 
 import pytest
 

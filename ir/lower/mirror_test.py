@@ -1,4 +1,4 @@
-"""Reverse scans in one launch, which stores them from the end."""
+"""Reverse scans in one launch, which stores them from their end."""
 
 import numpy as np
 import pytest

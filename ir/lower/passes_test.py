@@ -1,4 +1,4 @@
-"""Loops over the same tiles from their ends, and what the caches are told of the last load."""
+"""Serpentine loops over the same tiles, and the cache hints of last loads."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What lowering refuses, and where it puts loads and stores."""
+"""What lowering refuses, and where it places loads and stores."""
 
 import pytest
 

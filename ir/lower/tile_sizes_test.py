@@ -1,4 +1,4 @@
-"""A launch with open tile sizes, filled in, is the launch that is built for these sizes."""
+"""A launch with open tile sizes, once filled in, equals the launch built for these sizes."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How many elements of a gather lie in one sector."""
+"""How many elements of a gather share a sector."""
 
 import pytest
 

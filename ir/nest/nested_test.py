@@ -1,4 +1,4 @@
-"""Which loops may run as one."""
+"""Which loops can be flattened into one."""
 
 import pytest
 

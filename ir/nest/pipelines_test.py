@@ -1,4 +1,4 @@
-"""Pipeline stages where a backend gives each loop one number."""
+"""Pipeline stages on backends that give each loop one number of stages."""
 
 import dataclasses
 

@@ -1,4 +1,5 @@
-"""How long reading takes: `bazel test --config=benchmark //ir/...`. A search reads one a step."""
+"""How long parsing takes: `bazel test --config=benchmark //ir/...`. A search parses one text a
+step."""
 
 import pytest
 

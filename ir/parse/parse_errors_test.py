@@ -1,4 +1,4 @@
-"""Every message of the readers: what it says, and where its caret stands."""
+"""Every message of the parsers: its text, and where its caret points."""
 
 import pytest
 

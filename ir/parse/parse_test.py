@@ -1,4 +1,5 @@
-"""Texts become specs and back, and a broken text gives an error that helps, never another one."""
+"""Texts parse to specs and print back; a broken text gives a helpful error and no other
+exception."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""Kernels are alike if only constant positions and names differ."""
+"""Kernels are equal up to constant positions and names, and no further."""
 
 from dataclasses import replace
 

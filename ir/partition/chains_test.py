@@ -1,4 +1,4 @@
-"""Attention in its spellings: which equations are a chain, and that its network computes the same."""
+"""Spellings of attention: which equations form a chain, and that the network computes the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Channels last: the same results, with tensors between convolutions in one layout."""
+"""Channels last: tensors between convolutions share one layout, and results are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a partition can go two ways, both compute the same, and names depend on equations alone."""
+"""Both answers to a choice give the same results, and names depend on equations alone."""
 
 from __future__ import annotations
 

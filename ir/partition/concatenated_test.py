@@ -1,4 +1,4 @@
-"""Parts of concatenations are computed where they are read; the results are the same."""
+"""Operands of concatenations are inlined, and results are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What depends on fixed inputs alone is apart from the call, and both together are the whole."""
+"""Constants are split off the call, and both together compute the whole spec."""
 
 import numpy as np
 from hypothesis import given

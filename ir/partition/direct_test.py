@@ -1,4 +1,5 @@
-"""Batched products read what permutations show where it lies, and give what their readers take."""
+"""Batched contractions read and write through views without permuted copies; results are
+unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over windows of a product are taken of its factor, and results stay the same."""
+"""Sums over windows move before their matmul, and results are unchanged."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ir.reference.stepwise import evaluate
 from ir.spec import Number, Spec
 from ir.visit import rebuilt
 
-EMPTY = 7  # a size that stands for 0 in the texts below, which cannot write it
+EMPTY = 7  # a size that denotes 0 in the texts below, as the language has no size 0
 
 
 def spec(text: str) -> Spec:

@@ -1,4 +1,4 @@
-"""Outer products of small tensors are computed where they are read, and nothing twice."""
+"""Outer products of small tensors are inlined, and nothing is computed twice."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Chains of convolutions computed in planes with zeros give what they gave, and stay as they are where that is not legal or does
-not pay."""
+"""Chains of convolutions in zero-padded planes: equal results, and unchanged specs where the
+rewrite is illegal or does not pay."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""Convolutions that read their pixels as one index give what they gave, and say so only where rows are long enough."""
+"""Convolutions with flat pixel indices: equal results, and no rewrite unless rows are long
+enough."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""What only gathers read is computed where they read it, unless that is more work or anything else reads it."""
+"""Pointwise equations are inlined into gathers, unless that is more work or they have other
+readers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Convolutions of one tap and of windows are one where their results are concatenated, and nothing changes."""
+"""A 1x1 convolution merges with a wider one if their results are concatenated; results are
+unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dimensions that only ever run together are one, and the values stay the same."""
+"""Dimensions that are always indexed together merge, and values are unchanged."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Quotients and remainders of sums of indices are sums of indices where they can be."""
+"""Quotients and remainders of sums of indices simplify to sums of indices where they can."""
 
 from hypothesis import given
 from hypothesis import strategies as st

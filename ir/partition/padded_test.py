@@ -1,4 +1,4 @@
-"""Starts of recurrences that a read before the first step gives."""
+"""Starts of recurrences that the padding of a read replaces."""
 
 from ir.parse.parse import parse_spec
 from ir.partition.padded import with_padded_starts

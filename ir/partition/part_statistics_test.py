@@ -1,4 +1,4 @@
-"""Statistics of concatenations are put together of their parts'; the results are the same."""
+"""Statistics of concatenations come from those of their operands, and results are unchanged."""
 
 from __future__ import annotations
 

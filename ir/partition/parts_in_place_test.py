@@ -1,4 +1,4 @@
-"""What is only concatenated is stored in the concatenation at once; the results are the same."""
+"""Operands of a concatenation are stored in its buffer directly, and results are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reads elements of phases has an index for the phase, and computes the same."""
+"""Interleaved phases become an index of their own, and results are unchanged."""
 
 import numpy as np
 import pytest

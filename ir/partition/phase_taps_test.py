@@ -1,4 +1,4 @@
-"""Transposed convolutions sum the taps that phases have, and the results are the same."""
+"""Transposed convolutions sum only the taps of their phases, and results are unchanged."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Phases of transposed convolutions are reduced by themselves, and the results are the same."""
+"""Phases of transposed convolutions are reduced separately, and results are unchanged."""
 
 import numpy as np
 import pytest

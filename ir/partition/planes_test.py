@@ -1,4 +1,4 @@
-"""Padded planes, images with zeros between them, and the convolutions that keep the size of an image."""
+"""Zero-padded planes of images, and the convolutions that keep the size of an image."""
 
 import itertools
 
@@ -45,7 +45,7 @@ def test_a_convolution_of_the_same_size_reads_one_index(name):
     assert (one.image, one.names, one.taps) == (Image(*SHAPE), ("b", "o", "i", "j"), taps)
     (_, below), (_, beside) = taps
     plane, place = Padded(one.image, below, beside), Index("t")
-    # The planes by hand: what is read at one tap is the pixel there, or a zero.
+    # The planes by hand: a read at one tap gives the pixel there, or a zero.
     inputs = random_inputs(spec, {}, np.random.default_rng(1))
     x, w = inputs["x"], inputs["w"]
     stored = np.zeros((SHAPE[0], plane.rows, plane.pitch, 32))

@@ -1,4 +1,5 @@
-"""Comparisons of positions need no i64, unless they could overflow or compare something else."""
+"""Comparisons of positions are narrowed from i64, unless they could overflow or compare other
+values."""
 
 import pytest
 

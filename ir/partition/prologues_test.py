@@ -1,4 +1,4 @@
-"""What windows read once is computed there, and nothing else is."""
+"""Pointwise equations that windows read once are inlined, and no others."""
 
 from __future__ import annotations
 

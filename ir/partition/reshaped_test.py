@@ -1,4 +1,4 @@
-"""Epilogues that read a contraction under another shape join it; what cannot stays where it was."""
+"""Epilogues that read a contraction through a view join it; others are unchanged."""
 
 import numpy as np
 import pytest

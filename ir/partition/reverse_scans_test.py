@@ -1,4 +1,4 @@
-"""Reverse scans: the same running results, of a scan that is flipped, and flipped back."""
+"""A scan of flipped input that is flipped back becomes a reverse scan with the same results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Convolutions read rounded copies with channels last; results stay what they are but for the rounding."""
+"""Convolutions read rounded channels-last copies; results are unchanged except for the rounding."""
 
 import numpy as np
 import pytest

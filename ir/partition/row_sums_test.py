@@ -1,4 +1,4 @@
-"""What a convolution computes is reduced by its own kernel, where a tile has all that is reduced."""
+"""A convolution's kernel reduces its result if a tile holds everything that is reduced."""
 
 from math import prod
 

@@ -1,4 +1,5 @@
-"""What is computed of a view and viewed as before is computed without views, and the results are the same."""
+"""Equations between a view and its reverse are computed without views, and results are
+unchanged."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Matmuls of one input run as one where contractions alone read their results; the results are the same."""
+"""Matmuls of one input merge if only contractions read their results; results are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shifted scans: the same running results, of terms that are shifted."""
+"""A scan that is read some steps later becomes a scan of shifted terms with the same results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Maps of one element that read inputs alone share a kernel; others stay where they are."""
+"""One-element maps that read only inputs share a kernel; others are unchanged."""
 
 import numpy as np
 

@@ -1,4 +1,5 @@
-"""A kernel that reads a tensor in a larger one computes the same; what it reads beyond its borders is none."""
+"""A kernel that reads a slice of a larger tensor computes the same, and reads nothing outside the
+slice."""
 
 from __future__ import annotations
 

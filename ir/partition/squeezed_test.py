@@ -1,4 +1,4 @@
-"""Dimensions of one element are dropped where the result cannot differ."""
+"""Dimensions of size 1 are dropped where the result cannot differ."""
 
 from ir.parse.parse import parse_spec
 from ir.partition.squeezed import squeezed

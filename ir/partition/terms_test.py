@@ -1,4 +1,5 @@
-"""What only a later reduction needs, and takes more bytes than what it is made of, is no epilogue."""
+"""Pointwise equations that only a later reduction needs, and that are wider than their source, are
+no epilogue."""
 
 import numpy as np
 import pytest

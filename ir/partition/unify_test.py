@@ -1,4 +1,4 @@
-"""Specs that differ only in sizes become one spec, which gives each of them at its sizes."""
+"""Specs that differ only in sizes unify to one spec, which gives each of them at its sizes."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Roundings between pointwise equations of a kernel are dropped; those that something else sees stay."""
+"""Roundings between pointwise equations of a kernel are dropped; those with other readers stay."""
 
 import pytest
 

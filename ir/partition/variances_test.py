@@ -1,4 +1,4 @@
-"""Variances in parts are the same variances, of large tensors alone, and no kernel reads a tensor twice."""
+"""Variances in parts: equal results, only for large tensors, and no kernel reads a tensor twice."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whole vectors: the same matmuls, whose sums run a few zeros further."""
+"""K dimensions padded to whole vectors give the same matmuls."""
 
 import numpy as np
 import pytest

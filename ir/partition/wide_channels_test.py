@@ -1,4 +1,4 @@
-"""Wide channels: the same convolutions, of copies whose channels fill vectors."""
+"""Convolutions with channels padded to whole vectors give the same results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Inputs by formulas: distributions, draws, and parts that are those of the whole."""
+"""Inputs by formulas: distributions, draws, and parts that equal those of the whole."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Specs have the same form where they differ in names only."""
+"""Specs have the same form if they differ in names only."""
 
 from dataclasses import replace
 

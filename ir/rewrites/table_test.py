@@ -1,4 +1,4 @@
-"""Each rewrite gives the text that it says it does, and nothing where it does not apply."""
+"""Each rewrite gives the documented text, and nothing where it does not apply."""
 
 import pytest
 
