@@ -1,5 +1,4 @@
-"""Checks indices: both sides of an equation agree, reductions and scans use indices of their
-body."""
+"""Index rules: both sides of an equation agree; reductions and scans use indices of their body."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Size expressions as polynomials: decides whether two are equal and whether one can be
-negative."""
+"""Size expressions as polynomials: compares two, and decides whether one can be negative."""
 
 from __future__ import annotations
 

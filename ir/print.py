@@ -1,5 +1,4 @@
-"""Prints specs, workloads and expressions as canonical text, which parses back to the same
-value."""
+"""Prints specs, workloads and expressions as canonical text, which parses to the same value."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Makes the seed schedules of a spec on a machine: the autoschedule, its alternatives, the plain
-schedule."""
+"""Makes seed schedules: the autoschedule, schedules of other algorithms, and the plain schedule."""
 
 from __future__ import annotations
 
@@ -47,8 +46,8 @@ def alternatives(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tupl
 def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
     """A naive schedule: one launch per equation, one row per tile, nothing prefetched.
 
-    A row that does not fit becomes a loop over tiles, first along reduction axes. What is stored into a part
-    of a larger tensor has a launch together with all that reads it.
+    A row that does not fit becomes a loop over tiles, first along reduction axes. A tensor that is
+    stored into a part of a larger one shares a launch with its readers.
     """
     # The expansion of a reverse scan can inline the equations that it reads, which then have no
     # launch.

@@ -1,5 +1,4 @@
-"""Stored regions: where the tile of a tensor is stored, and which tensors are stored from their
-end."""
+"""Stored regions: where a tensor's tile is stored, and which tensors are stored from their end."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Counts the elements of a gather that share a memory sector, if its positions are computed from
-indices.
+"""Counts the elements of a gather with computed positions that share a memory sector.
 
 x[i % 2, i // 2] with rows of 128 elements reads two runs at once: along i, each run holds half of
 the neighbours.

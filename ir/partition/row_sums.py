@@ -1,10 +1,9 @@
-"""Splits the reduction of a convolution's result over an image into a reduction along rows and one
-over rows.
+"""Reduces a convolution's result along rows in its own kernel, and over the rows in another one.
 
 before: y[b, o, i, j] = gelu(sum(x[b, c, i + r, j + s] * w[o, c, r, s], c, r, s)), t[b, o] = sum(y[b, o, i, j], i, j)
 after:  t_rows[b, o, i] = sum(y[b, o, i, j], j), t[b, o] = sum(t_rows[b, o, i], i)
 
-The convolution's kernel makes the first reduction in its epilogue. `y` is then never stored, unless
+The first reduction is part of the convolution's epilogue. `y` is then never stored, unless
 something else reads it.
 """
 

@@ -1,5 +1,4 @@
-"""Replaces a scan that is only read some steps later (an exclusive scan) by a scan of shifted
-terms.
+"""Replaces a scan that is only read some steps later (an exclusive scan) by one of shifted terms.
 
 before: s[i, j] = cumsum(x[i, j], j)
         y[i, j] = where(j < 1, 0.0, pad(s[i, j - 1], 0.0))       a concatenation of a zero and the scan

@@ -1,5 +1,4 @@
-"""Decides which pointwise equations a later reduction computes as its prologue, instead of an
-epilogue.
+"""Decides which pointwise equations join a later reduction as its prologue, not an epilogue.
 
 a[i, j] = bf16(sum(...)), x[i, j] = f32(a[i, j]), s[i] = sum(x[i, j] * x[i, j], j), y[i, j] = x[i,
 j] * s[i]

@@ -1,5 +1,4 @@
-"""Samples rows of a spec that is too large to evaluate whole, and finds what its equations need for
-them.
+"""Samples rows of a spec that is too large to evaluate whole, with all that its equations need.
 
 Rows are positions of an output's first axis. If a reference at these is still too much work, other
 axes are sampled, too. A tensor is held at the same rows if every equation that reads it does so row

@@ -19,7 +19,8 @@ _SHAPES = (("m", "k"), ("m",), ("k",), ("m", "n"), ("k", "n"))
 _ONE = ("square", "tanh", "sigmoid", "silu", "exp", "log", "reciprocal", "root", "power", "relu")
 
 
-# Equations that a rewrite is for; F, G over m and k, C over m stand for expressions.
+# Equations to which a rewrite applies; F, G over m and k, C over m are placeholders for
+# expressions.
 THEMES = (
     "e[m, k] = exp(tanh(F)); s[m] = sum(e[m, k], k); y[m, k] = e[m, k] / s[m]",
     "e[m, k] = exp(tanh(F)); s[m] = sum(e[m, k] * G, k); t[m] = sum(e[m, k], k); "

@@ -1,5 +1,4 @@
-"""Expands argmax, scatters, and exclusive or reverse scans into equations that a loop nest
-computes."""
+"""Expands argmax, scatters, and exclusive or reverse scans into equations that a nest computes."""
 
 from __future__ import annotations
 
