@@ -1,2 +1,2 @@
-"""What the languages of GPUs share: tile programs, and in folders the time model, the analysis of
-compiled code, and devices."""
+"""Shared by the languages of GPUs: tile programs, and in folders thread programs, the time model,
+the analysis of compiled code, and devices."""

@@ -1,9 +1,10 @@
-"""Work on a candidate's own code in a clean process: one whose memory never held what a judge knows.
+"""Runs work on a candidate's code in a clean process, whose memory never held what the judge knows.
 
-Compilers of Python's kernels evaluate these, and so do interpreters. A fork of the process that judges has
-its memory, though expected results are wiped in it. A process that was given the line of a clean one (`join`)
-sends such work there: a function of a module, and its arguments. The clean process forks for each piece of work;
-it never runs the work itself. A process without a line, as of a tool, forks itself.
+Compilers of Python kernels evaluate them, and so do interpreters. A fork of the judging process has
+its memory, even though expected results are wiped in it. A process that has joined the connection
+of a clean process (`join`) sends such work there: a module-level function and its arguments. The
+clean process forks for each piece of work and never runs the work itself. A process without a
+connection, such as a tool, forks itself.
 """
 
 from __future__ import annotations
@@ -21,26 +22,26 @@ from backends.backend import BackendError
 from backends.gpu.child import ChildEnded, in_child
 from backends.gpu.plain_pickle import plain_value
 
-MOST_KEPT = 256 << 20  # bytes of files that come back from one piece of work
+MOST_KEPT = 256 << 20  # most bytes of files that one piece of work returns
 _LENGTH = struct.Struct("<Q")
 _CHUNK = 1 << 20
-_line: list[int] = []  # of the clean process, where there is one
+_line: list[int] = []  # connection to the clean process, if there is one
 
 
 def join(line: int) -> None:
-    """Has this process send work there from now on. line: a descriptor of a stream, whose other end
-    `serve` has."""
+    """Makes this process send work to the clean process from now on. line: the descriptor of a
+    stream whose other end `serve` has."""
     _line[:] = [line]
 
 
 def leave() -> None:
-    """Closes that line, at which the clean process ends: this process does its work itself again."""
+    """Closes the connection, which ends the clean process. This process then does its work itself again."""
     while _line:
         os.close(_line.pop())
 
 
 def joined() -> bool:
-    """Whether work of this process is done in a clean one."""
+    """Whether this process sends its work to a clean process."""
     return bool(_line)
 
 
@@ -52,12 +53,14 @@ def apart(
     folder: Path,
     keep: Iterable[str] = (),
 ) -> Any:
-    """What `function(place, *args)` gives in a process of its own, which may write in the folder `place`;
-    BackendError as of `in_child`.
+    """The result of `function(place, *args)` in another process, which may write to the folder
+    `place`. Raises BackendError as `in_child` does.
 
-    function: of a module, to be found by its name there. args: what can be pickled.  folder: where a fork of
-    this process works, and where what it writes stays.  keep: names of folders in `place` whose files are in
-    `folder` afterwards, wherever the work was done.
+    function: a module-level function, which the other process imports by name.
+    args: picklable arguments.
+    folder: where a fork of this process works, and where its files stay.
+    keep: names of folders in `place` whose files are in `folder` afterwards, wherever the work was
+    done.
     """
     if not _line:
         return in_child(lambda: function(folder, *args), seconds, stage, folder)
@@ -87,7 +90,7 @@ def _taken(answer: bytes, stage: str, folder: Path) -> Any:
 
 
 def _write(folder: Path, name: str, data: bytes) -> None:
-    """Writes a file that came back; its name leads nowhere else."""
+    """Writes a file that came back; refuses names outside of the folder."""
     place = PurePosixPath(name)
     if place.is_absolute() or ".." in place.parts:
         raise ChildEnded("build", f"it sent a file `{name}`", "crash")
@@ -97,7 +100,7 @@ def _write(folder: Path, name: str, data: bytes) -> None:
 
 
 def serve(line: int, folder: Path) -> None:
-    """Does what is asked at the other end of a line until that is closed. folder: where work is done."""
+    """Serves requests from the other end of a connection until it is closed. folder: where work is done."""
     while (asked := _receive(line)) is not None:
         function, args, seconds, stage, keep = pickle.loads(asked)
         place = Path(tempfile.mkdtemp(dir=folder))
@@ -115,7 +118,7 @@ def serve(line: int, folder: Path) -> None:
 
 
 def _files(place: Path, keep: Iterable[str]) -> dict[str, bytes]:
-    """The files in some folders, by their names in `place`; what is no plain file is left out."""
+    """The regular files in these folders, by their names in `place`."""
     found: dict[str, bytes] = {}
     left = MOST_KEPT
     for name in keep:

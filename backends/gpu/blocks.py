@@ -1,7 +1,7 @@
-"""Blocks: how wide each index of a launch is in tensors, and what masks it needs.
+"""Blocks: the width of each index of a launch in tensors, and the masks that it needs.
 
-Widths are powers of two, and those of matmul operands at least what the language's rules say; a
-tile of one element has no axis at all: its index is a scalar.
+Widths are powers of two. Those of matmul operands are at least what the language's rules require. A
+tile of one element has no axis: its index is a scalar.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from ir.spec import EIGHT, Apply, Expr, Number
 
 @dataclass(frozen=True, slots=True)
 class IndexBlock:
-    """One index."""
+    """The block of one index."""
 
     index: str
-    width: int  # elements of its axis, 0 where only the launch knows
-    tile: int  # elements of its tile, 0: all
+    width: int  # elements of its axis; 0 where only the launch knows
+    tile: int  # elements of its tile; 0: all
     size: Expr  # of the index
     least: int  # the narrowest width
-    checks: bool  # whether positions can be out of bounds
-    flag: bool  # whether a constant tells that none is
+    checks: bool  # whether positions may be out of bounds
+    flag: bool  # whether a launch constant tells that no position is out of bounds
 
     @property
     def scalar(self) -> bool:
@@ -38,17 +38,17 @@ class IndexBlock:
 
     @property
     def zero(self) -> bool:
-        """Whether the index is 0 throughout: all of it is one element."""
+        """Whether the index is always 0, as it has one element."""
         return self.scalar and not self.tile
 
     @property
     def wide(self) -> Expr:
-        """The width, as the kernel knows it."""
+        """The width in the kernel."""
         return Number(self.width) if self.width else Name("width", self.index)
 
     @property
     def launched(self) -> Expr:
-        """The width, as the launcher computes it."""
+        """The width in the launcher."""
         return Number(self.width) if self.width else BlockWidth(self.size, self.least)
 
 
@@ -81,15 +81,15 @@ class Blocks:
         return self.blocks[index]
 
     def axes(self, indices: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of the indices that have an axis."""
+        """The indices that have an axis."""
         return tuple(i for i in indices if not self.blocks[i].scalar)
 
     def shape(self, axes: tuple[str, ...]) -> tuple[Expr, ...]:
-        """The shape of a tensor over axes."""
+        """The shape of a tensor over these axes."""
         return tuple(self.blocks[a].wide for a in axes)
 
     def constants(self) -> Iterator[tuple[Name, Expr]]:
-        """The constants that a launch passes, each with what the launcher computes."""
+        """The constants that a launch passes, each with the expression that the launcher computes."""
         for b in self.blocks.values():
             if not b.width:
                 yield Name("width", b.index), b.launched
@@ -97,14 +97,14 @@ class Blocks:
                 yield Name("even", b.index), Even(b.size, b.launched)
 
     def _checks(self, index: str, width: int, tile: int, size: Expr) -> bool:
-        """Whether positions of an index's tile can lie outside the tile or the index."""
+        """Whether positions of an index's tile may be outside of the tile or of the index."""
         if tile == 1 and width == 1:
             return False
         known = size.value if isinstance(size, Number) else 0
         return not (known and width and known % width == 0 and tile in (0, width))
 
     def _flag(self, index: str, width: int, tile: int, size: Expr) -> bool:
-        """Whether the launcher can tell that no position lies outside."""
+        """Whether the launcher can determine that no position is out of bounds."""
         if not self._checks(index, width, tile, size) or isinstance(size, Number):
             return False
         if tile and tile != width:
@@ -112,7 +112,7 @@ class Blocks:
         return all(_plain(loop) for loop in _loops(self.launch, index))
 
     def _least(self) -> dict[str, int]:
-        """The narrowest width of each index that operands of products need."""
+        """The least width of each index that matmul operands require."""
         least: dict[str, int] = {}
         tiles = dict(self.launch.tiles)
         sizes = dict(self.launch.whole)
@@ -135,7 +135,7 @@ class Blocks:
 
 
 def sides(dot: Dot, values: dict[str, Value]) -> tuple[tuple[str, ...], ...]:
-    """The rows, the columns and the summed indices of a product."""
+    """The M, N and K indices of a matmul."""
     a, b = tile_axes(dot.a, values), tile_axes(dot.b, values)
     out = values[dot.value].names
     rows = tuple(i for i in out if i in a and i not in b)
@@ -144,14 +144,13 @@ def sides(dot: Dot, values: dict[str, Value]) -> tuple[tuple[str, ...], ...]:
 
 
 def _known(index: str, tiles: dict[str, int], sizes: dict[str, Expr]) -> int:
-    """The width that an index has of itself; 1 where only the launch knows."""
+    """The natural width of an index; 1 where only the launch knows it."""
     size = sizes.get(index)
     return power_of_two(tiles.get(index) or (_number(size) if isinstance(size, Number) else 1))
 
 
 def _widest(side: tuple[str, ...], tiles: dict[str, int], sizes: dict[str, Expr]) -> str:
-    """The index of a side that is widened: an untiled one whose size is not known, else that
-    of the largest tile."""
+    """The index to widen along M, N or K: an untiled one of unknown size, else the one with the largest tile."""
     for i in side:
         if i not in tiles and not isinstance(sizes[i], Number):
             return i
@@ -159,13 +158,13 @@ def _widest(side: tuple[str, ...], tiles: dict[str, int], sizes: dict[str, Expr]
 
 
 def _number(size: Expr) -> int:
-    """A size that is a number."""
+    """The value of a constant size."""
     assert isinstance(size, Number) and isinstance(size.value, int)
     return size.value
 
 
 def _sizes(launch: Launch) -> dict[str, Expr]:
-    """The size of every index; 0 of a jagged one, where only the data tell."""
+    """The size of every index; 0 for jagged ones, whose size is in the data."""
     found = dict(launch.whole) | {g.index: g.size for g in launch.grid}
     if launch.repeat:
         found[launch.repeat.index] = launch.repeat.size
@@ -184,7 +183,7 @@ def _end(loop: Loop) -> Expr:
 
 
 def _plain(loop: Loop) -> bool:
-    """Whether a loop runs through whole tiles up to a size."""
+    """Whether a loop runs over whole tiles up to a size."""
     if loop.low.size is None or loop.high.size is None:
         return False
     return _multiple(loop.low.size, loop.tile) and not moves(_end(loop))

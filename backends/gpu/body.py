@@ -1,4 +1,4 @@
-"""The body of a launch: its statements as those of a thread block."""
+"""Lowers the body of a launch to statements of a thread block."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ Known = tuple[Name, tuple[str, ...], str]  # a variable, its axes, its dtype
 
 @dataclass(slots=True)
 class _Scope:
-    """The statements being made, and what is at hand in them."""
+    """The statements of a block under construction, and what is available in them."""
 
     found: list[to.Statement] = field(default_factory=list)
-    loaded: dict[Tile, Name] = field(default_factory=dict)  # late loads by what they read
-    named: dict[Expr, Name] = field(default_factory=dict)  # variables by what they stand for
+    loaded: dict[Tile, Name] = field(default_factory=dict)  # late loads, by the tile that they read
+    named: dict[Expr, Name] = field(default_factory=dict)  # variables, by their expressions
 
 
 class BodyBuilder:
-    """Makes the statements of one launch."""
+    """Builds the statements of one launch."""
 
     def __init__(self, launch: Launch, rules: Rules, wide: frozenset[str] = frozenset()):
         self.launch = launch
@@ -84,16 +84,16 @@ class BodyBuilder:
         self.masks = Masks(self.blocks, {n: self.loads[n] for n in self.late})
         parameters = {p.name: p for p in launch.parameters}
         self.places = Places(self.masks, parameters, self.tile, self._named, wide)
-        self.true: frozenset[Expr] = frozenset()  # comparisons that hold in what is being made
+        self.true: frozenset[Expr] = frozenset()  # comparisons that hold in the current block
         self.scopes: list[_Scope] = []
-        self.alone = False  # whether what is made belongs to one thread block
+        self.alone = False  # whether the current statements belong to one thread block
         self.count = 0
         self.steps: dict[Name, Expr] = {}  # constants of searches
         self.descriptors: list[to.Descriptor] = []
         self.sums: dict[Name, FlatSum] = {}
 
     def once(self) -> tuple[to.Statement, ...]:
-        """What no grid index enters: every thread block does it, one stores it."""
+        """The statements without grid indices: every thread block executes them, and one stores their results."""
         header: list[to.Statement] = [
             Assign(self.factors[n], self.expressions.typed(found.factor, ()).value)
             for n, found in self.scaled.items()
@@ -108,7 +108,7 @@ class BodyBuilder:
         return made
 
     def each(self) -> tuple[to.Statement, ...]:
-        """What is done for each tile of the grid."""
+        """The statements for each tile of the grid."""
         header = [s for g in self.launch.grid for s in self.positions(g.index, g.size)]
         found = interior(self.launch, self.blocks) if self.rules.interiors else None
         if found is None:
@@ -123,14 +123,14 @@ class BodyBuilder:
     def block(
         self, statements: tuple[Statement, ...], header: list[to.Statement]
     ) -> tuple[to.Statement, ...]:
-        """The statements of a block, after those of a header."""
+        """The statements of a block, after a header."""
         self.scopes.append(_Scope(list(header)))
         for s in statements:
             self._statement(s)
         return with_flat_sums(tuple(self.scopes.pop().found), self.sums)
 
     def tile(self, tile: Tile) -> Known:
-        """The variable, the axes and the dtype of a tile; what is loaded at its use, is here."""
+        """The variable, the axes and the dtype of a tile; a late load is emitted here."""
         value = self.values[tile.value]
         waiting = self.scaled.get(value.name)
         if waiting and isinstance(waiting.of, Tile):
@@ -197,7 +197,7 @@ class BodyBuilder:
         self._assign(s.value, found)
 
     def _dropped(self, s: Map) -> bool:
-        """Puts a tile into a value that lacks an axis of it, of one element in a wider block."""
+        """Assigns a tile to a value that lacks one of its axes, which has one element in a wider block."""
         held = s.expression.value if isinstance(s.expression, Cast) else s.expression
         if not isinstance(held, Tile):
             return False
@@ -219,8 +219,8 @@ class BodyBuilder:
         if dtype == "b8" or kind in ("i32", "i64") and dtype != kind:
             found = to.Converted(found, "i32" if kind == "b8" else kind)
         if self.hands_on and not s.accumulate and s.source.value in self.loads and dtype in FLOATS:
-            # Not the reduction of what was loaded: where its sum with what was carried is carried
-            # on, compilers reduce in each thread first and join them after the loop, or fail to.
+            # Hides that this reduces a loaded value: where its sum with a loop-carried value is itself loop-carried,
+            # compilers reduce per thread in the loop and combine the threads after it, or fail to.
             found = to.Compute("add", (found, Number(0.0)), True)
         nan = s.value not in self.exponents and _gives_nan(s.reduction, dtype)
         found, left = _reduced(s.reduction, found, axes, over, nan)
@@ -240,12 +240,12 @@ class BodyBuilder:
             sums = " or ".join(sorted(self.rules.sums))
             what = f"products of {a.dtype} are summed in {summed_in(a.dtype)}, here in {sums}"
             raise BackendError("emit", f"{what}, `{s.value}` is {value.dtype}")
-        # What is out of bounds is no number that a mask has to replace: a and b are 0 there.
+        # Out-of-bounds elements need no mask: a and b are 0 there.
         scales = tuple(Operand(*self.tile(t)) for t in s.scales)
         transposed = s in self.transposed_products
         if self.rules.flat_sums and (flat := flat_sum(self.blocks, axes, a, b, transposed)):
             self.sums[name] = flat
-        # Several that are added up would each be brought into the layout of their sum.
+        # With several matmuls onto one sum, each result would be converted to the layout of the sum.
         last = self.rules.k_last and self.products[s.value] == 1
         found = matmul(self.blocks, name, axes, a, b, s.accumulate, scales, last, transposed)
         self._assign(s.value, found)
@@ -279,8 +279,8 @@ class BodyBuilder:
         run = self._temporary(run)
         kept = tuple(i for i in out if i != s.along)
         self._assign(s.value, to.Joined(s.reduction, spread(carry, kept, out), run, nan))
-        # Not the reduction of what was loaded: compilers give each thread its own part of such a
-        # carry and join them after the loop, though the carry is read in it.
+        # Hides that this reduces a loaded value: compilers would give each thread a partial carry and combine them
+        # after the loop, although the carry is read in it.
         at = Apply("add", (Name("origin", s.along), Number(self.blocks[s.along].width - 1)))
         place = spread(Name("positions", s.along), (s.along,), axes)
         mask = (to.Check(place, equal=at),)
@@ -318,7 +318,7 @@ class BodyBuilder:
             header, low = [Assign(at, origin), *header], ZERO
         inner = any(isinstance(x, Loop) for x in s.body)
         own = self._stages(s)
-        # Unrolled, all loads of a loop would be in buffers at once.
+        # If unrolled, all loads of a loop would be in buffers at once.
         unrolled = not inner and own < 2 and is_unrolled(s, block, low, high, self.rules)
         flat = self.launch.resident and self.rules.persistent_is_one_loop
         stages = 0 if inner or flat or unrolled else own
@@ -326,7 +326,7 @@ class BodyBuilder:
         self._put(to.Loop(name, low, high, s.tile, body, stages, unrolled, s.unroll))
 
     def _flattened(self, loops: tuple[Loop, ...]) -> None:
-        """Loops around each other as one, which prefetches across all of their steps."""
+        """Perfectly nested loops as one, which prefetches across all of their steps."""
         step = Name("step", loops[-1].index)
         header: list[to.Statement] = list(origins(loops, step))
         for s in loops:
@@ -336,7 +336,7 @@ class BodyBuilder:
         self._put(to.Loop(step, ZERO, steps(loops), 1, body, stages, unroll=loops[-1].unroll))
 
     def _stages(self, loop: Loop) -> int:
-        """How many tiles its own loads have in flight."""
+        """The number of stages of a loop's own loads."""
         loads = (s.value for s in loop.body if isinstance(s, Load))
         return max((self.values[n].stages for n in loads), default=0)
 
@@ -349,8 +349,8 @@ class BodyBuilder:
         return name
 
     def positions(self, index: str, size: Expr, jagged: Expr = ZERO) -> list[to.Statement]:
-        """What gives an index's positions from its origin. jagged: where a range ends whose size
-        is in the data."""
+        """The statements that compute an index's positions from its origin. jagged: the end of a range whose size is in
+        the data."""
         end = jagged if size == ZERO else size
         block = self.blocks[index]
         if block.scalar:
@@ -373,7 +373,7 @@ class BodyBuilder:
         self.masks.loaded(s, axes)
 
     def _load_as(self, s: Load, name: Name, axes: tuple[str, ...]) -> None:
-        """Loads a region into a variable with some axes."""
+        """Loads a region into a variable with these axes."""
         place = self.places.place(s.tensor, s.region, axes, padded=s.pad is not None)
         made = to.Load(name, place, typed(s.pad or 0.0, self.values[s.value].dtype), s.cache)
         if s.bulk:
@@ -383,7 +383,7 @@ class BodyBuilder:
             self._put(made)
 
     def _load_here(self, tile: Tile) -> tuple[Name, tuple[str, ...]]:
-        """Reads a late value's part where it is used."""
+        """Loads the part of a late value where it is used."""
         axes = self.blocks.axes(tile_axes(tile, self.values))
         for scope in self.scopes:
             if tile in scope.loaded:
@@ -418,13 +418,13 @@ class BodyBuilder:
         return descriptor, box
 
     def _bulk(self, made: to.Descriptor, box: to.Statement, other: to.Statement) -> None:
-        """By TMA where the launcher could describe the tensor, else by pointers."""
+        """A TMA copy where the launcher could encode the tensor map, else an access by pointers."""
         self._put(to.Guard(made.flag, (box,), (other,)))
 
     # -- names ------------------------------------------------------------------------------
 
     def axes_of(self, value: str) -> tuple[str, ...]:
-        """The axes of a value's variable, in the order in which it holds them."""
+        """The axes of a value's variable, in its order."""
         names = self.values[value].names
         return self.blocks.axes(self.transposed.get(value, names))
 
@@ -440,7 +440,7 @@ class BodyBuilder:
         return name
 
     def _named(self, name: Name, found: Expr) -> Expr:
-        """A variable for an expression, unless it is one already."""
+        """A variable for an expression, unless it already is one."""
         if _plain(found):
             return found
         for scope in self.scopes:
@@ -454,7 +454,7 @@ class BodyBuilder:
         return name
 
     def _copy(self, name: Name) -> Name:
-        """Another name of a stem, which no value has."""
+        """A new name with this stem, which no value has."""
         self.count += 1
         if name.sort == "value" and f"{name.stem}_{self.count}" in self.values:
             return self._copy(name)
@@ -464,7 +464,7 @@ class BodyBuilder:
 def _reduced(
     reduction: str, value: Expr, axes: tuple[str, ...], over: tuple[str, ...], nan: bool = False
 ) -> tuple[Expr, tuple[str, ...]]:
-    """A tensor reduced over some of its axes, and the axes that are left."""
+    """A tensor reduced over some of its axes, and the remaining axes."""
     for index in sorted(over, key=axes.index, reverse=True):
         value = to.Reduced(reduction, value, axes.index(index), nan)
         axes = tuple(i for i in axes if i != index)
@@ -472,12 +472,12 @@ def _reduced(
 
 
 def _gives_nan(reduction: str, dtype: str) -> bool:
-    """Whether a reduction needs care to give NaN where a value is: other ones do of themselves."""
+    """Whether NaN propagation of a reduction needs extra care; other reductions propagate NaN anyway."""
     return reduction in ("max", "min") and dtype in FLOATS
 
 
 def _bits(count: Expr) -> Expr:
-    """How many bits a number of entries has."""
+    """The number of bits of a number of entries."""
     match count:
         case Number(int() as known):
             return Number(known.bit_length())
@@ -485,7 +485,7 @@ def _bits(count: Expr) -> Expr:
 
 
 def _plain(expr: Expr) -> bool:
-    """Whether an expression needs no name: a number, or what has a short one."""
+    """Whether an expression needs no variable: a number, or a short name."""
     match expr:
         case Number():
             return True

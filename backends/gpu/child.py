@@ -36,24 +36,25 @@ _CHUNK = 1 << 20
 _REPEAT = "Repro command:"  # the text after it names files that no longer exist
 _SET_PDEATHSIG = 1
 # How LLVM and similar tools report an error that they then ignore: at the start of a line, or after
-# a position.
+# a source position.
 _ERROR = re.compile(r"^(?:.*: )?(?:fatal )?error:.*|^LLVM ERROR.*", re.MULTILINE)
 
 
 class ChildEnded(BackendError):
-    """A child that was killed, or died by itself."""
+    """A child process that was killed, or that crashed."""
 
 
 def in_child(
     work: Callable[[], T], seconds: float, stage: str, folder: Path, wanted: int | None = None
 ) -> T:
-    """The result of `work`, run in a forked process that writes only under `folder`.
+    """The result of `work` in a forked process that writes only under `folder`.
 
-    The result returns by pickle. The process has its own session, no output, and its own folder for
-    temporary files; everything that it started dies with it. BackendError(stage) if it raises,
-    dies, takes more than `seconds`, or succeeds after printing `error:`.  wanted: a descriptor at which
-    nothing is to come until the result is known; that something does, or that its other end is closed, ends the
-    process.
+    The result is returned by pickle. The process has its own session, no output, and its own
+    temporary folder; everything that it started dies with it. Raises BackendError(stage) if it
+    raises, dies, takes more than `seconds`, or succeeds after printing `error:`.
+
+    wanted: a descriptor that stays silent until the result is known. Data on it, or its closing,
+    ends the process.
     """
     most = within(seconds)
     own = Path(tempfile.mkdtemp(prefix=f"{stage}-", dir=folder))
@@ -82,19 +83,19 @@ def in_child(
 def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int) -> None:
     """The child's side; does not return."""
     try:
-        gc.freeze()  # a collection would touch, and so copy, all of the parent's pages
+        gc.freeze()  # a collection would touch, and so copy, all pages of the parent
         os.setsid()
         ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # the parent died before the signal on its death was set up
+        if os.getppid() != parent:  # the parent died before the death signal was set up
             os._exit(1)
         _redirect(said)
-        # Among them is where the evaluation's outcome goes, which no kernel may write to.
+        # These include the evaluation's outcome, which no kernel may write to.
         os.closerange(3, pipe)
         os.closerange(pipe + 1, MOST_FILES)
         faulthandler.disable()  # its tracebacks go to the parent's stream
         os.environ["TMPDIR"] = str(own)
         tempfile.tempdir = None
-        wipe()  # of what the parent expects; code of others comes next
+        wipe()  # wipes expected results of the parent before untrusted code runs
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         try:
             answer: tuple[str, Any] = ("value", work())
@@ -116,7 +117,7 @@ def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int)
 
 
 def _redirect(said: Path) -> None:
-    """Sends the output of this process, and of all that it starts, to a file."""
+    """Redirects the output of this process and its children to a file."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     output = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(nothing, 0)
@@ -130,8 +131,8 @@ def _redirect(said: Path) -> None:
 def _watch(
     child: int, pipe: int, deadline: float, wanted: int | None
 ) -> tuple[bytes, int | None, float]:
-    """What a child sent, its wait status, None where it was killed for exceeding its time, and the
-    seconds of processor time that it had."""
+    """The data that a child sent; its wait status, None where it was killed at its deadline; and
+    its processor time in seconds."""
     # A pidfd becomes readable when the child ends: one `select` waits for data, end and deadline.
     end = os.pidfd_open(child)
     try:
@@ -140,7 +141,7 @@ def _watch(
             select.select([end], [], [], GRACE)
     finally:
         os.close(end)
-        # Its whole session goes with it: assemblers, and what a kernel's file may have started.
+        # Kills the whole session: assemblers, and whatever a kernel's file may have started.
         for send in (os.killpg, os.kill):
             with suppress(ProcessLookupError):
                 send(child, signal.SIGKILL)
@@ -149,8 +150,8 @@ def _watch(
 
 
 def _receive(pipe: int, end: int, deadline: float, wanted: int | None) -> tuple[bytes, bool]:
-    """The data from a pipe until it or its writer ends, and whether that was before the
-    deadline, and before nobody wanted it any more."""
+    """The data from a pipe until it or its writer ends, and whether that was in time: before the
+    deadline, and while the result was still wanted."""
     parts: list[bytes] = []
     waited = [pipe, end] if wanted is None else [pipe, end, wanted]
     while True:
@@ -186,13 +187,13 @@ def _death(status: int, said: str) -> tuple[str, str]:
     """How a process that sent nothing ended, in words, and the kind of `Ended`."""
     number = os.waitstatus_to_exitcode(status)
     lines = [line for line in said.strip().splitlines() if line.strip()]
-    # Messages about the cause come before the stack traces.
+    # Messages about the cause precede the stack traces.
     about = _ERROR.findall(said) or [x for x in lines if "Assertion" in x] or lines[-3:]
     words = f": {shortened(' | '.join(about[:3]))}" if about else ""
     if number == -signal.SIGXCPU:
         return "it used all the processor time that it may have", "timeout"
     short = any(word in said for word in ("bad_alloc", "MemoryError", "out of memory"))
-    if number == -signal.SIGKILL and not short:  # no limit of ours ends a process so
+    if number == -signal.SIGKILL and not short:  # none of our limits ends a process this way
         return f"it was killed{words}", "machine"
     kind = "memory" if short else "crash"
     if number < 0:
@@ -201,8 +202,8 @@ def _death(status: int, said: str) -> tuple[str, str]:
 
 
 def limit_memory(more: int) -> None:
-    """Limits the address space of this process to what it has mapped and so many bytes more, or to the
-    limit that it has, where that is less."""
+    """Limits the address space of this process to what it has mapped plus `more` bytes, or to its
+    existing limit, if that is lower."""
     pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
     wanted = pages * resource.getpagesize() + more
     _, most = resource.getrlimit(resource.RLIMIT_AS)
@@ -211,8 +212,7 @@ def limit_memory(more: int) -> None:
 
 
 def fault(error: BaseException) -> str:
-    """An exception as text: its type and the end of its message, where compilers give the
-    reason."""
+    """An exception as text: its type and the end of its message, where compilers state the reason."""
     text = str(error).strip()
     cause = error.__cause__
     if cause is not None and str(cause) not in text:

@@ -1,13 +1,13 @@
-"""Cooperative launches: what a thread block does for all steps of a recurrence.
+"""Cooperative launches: a thread block executes all steps of a recurrence.
 
-    what no step changes
+    statements that no step changes
     for each step:
-        what no block stores is loaded
-        await the flags of all blocks of the step before
+        load tensors that no block stores
+        await the flags of all blocks of the previous step
         the step;  raise its own flag
 
-All blocks run at once, so those that are awaited have begun. Each block has one tile, the same in all
-steps.
+All blocks run concurrently, so the awaited ones have begun. Each block has one tile, the same in
+all steps.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from ir.nest import nest as of
 from ir.spec import Apply, Expr, Index, Number
 
 TILE = Name("tile")
-_PLAIN = (Assign, Positions, Bounds, Load)  # what may be done earlier than it stands
+_PLAIN = (Assign, Positions, Bounds, Load)  # statements that may be moved earlier
 
 
 def gathered(launch: Launch, source: of.Launch) -> Launch:
-    """A launch whose blocks run through all steps."""
+    """A launch whose blocks execute all steps."""
     assert launch.step is not None and source.repeat is not None and source.meeting is not None
     turn = Name("step", source.repeat.index)
     block = (*launch.grid, *launch.once, *launch.body)
@@ -54,7 +54,8 @@ def gathered(launch: Launch, source: of.Launch) -> Launch:
     early, each = _ahead(each, once, stored)
     own, each = _ahead(each, once, frozenset())
     operands = {n for s in statements(tuple(each)) for n in _multiplied(s)}
-    # What copies past the registers fill is waited for last, while other loads are on their way.
+    # Direct copies to shared memory come last, so that other loads are in flight while the block
+    # waits for them.
     own.sort(key=lambda s: isinstance(s, Load) and s.name in operands)
     at: Expr = turn
     if source.repeat.backwards:
@@ -73,8 +74,8 @@ def gathered(launch: Launch, source: of.Launch) -> Launch:
 
 
 def _met(launch: Launch, source: of.Launch, flags: Name, turn: Name) -> AcquireAll:
-    """Awaits the blocks of the step before from which this one may load. Tiles along the last axes of a grid follow
-    each other; along the first ones, a block may read of its own tile alone."""
+    """Awaits the blocks of the previous step from which this one may load. Tiles along the last
+    axes of a grid are consecutive; along the first ones, a block may only read its own tile."""
     alone = 0
     while alone < len(source.grid) and _reads_own(source, source.grid[alone].index):
         alone += 1
@@ -89,7 +90,7 @@ def _met(launch: Launch, source: of.Launch, flags: Name, turn: Name) -> AcquireA
 
 
 def _reads_own(source: of.Launch, index: str) -> bool:
-    """Whether what a launch stores is loaded by it at the position along an index alone that it is stored at."""
+    """Whether a launch loads what it stores only at the position along an index at which it stores it."""
     own = ((index, 1),)
     places = {
         s.tensor: [d for d, part in enumerate(s.region) if part.terms == own and _is_zero(part)]
@@ -110,8 +111,8 @@ def _is_zero(part: of.Slice) -> bool:
 def _unchanging(
     block: Iterable[Statement], changing: set[Name], once: Set[Name], stored: Set[Name]
 ) -> tuple[list[Statement], list[Statement]]:
-    """The statements that do the same in each step, and the others. changing: what a step changes.
-    once: names that one statement writes. stored: tensors that the launch writes."""
+    """The statements that do the same in each step, and the others. changing: names that a step
+    changes. once: names that only one statement writes. stored: tensors that the launch writes."""
     fixed: list[Statement] = []
     rest: list[Statement] = []
     for s in block:
@@ -127,8 +128,8 @@ def _unchanging(
 def _ahead(
     block: list[Statement], once: Set[Name], stored: Set[Name]
 ) -> tuple[list[Statement], list[Statement]]:
-    """The loads before the first store that can be done first, but for those of some tensors, with what
-    they need, and the other statements."""
+    """The loads before the first store that can be hoisted to the front, with the statements on
+    which they depend, and the other statements. Loads of stored tensors are not hoisted."""
     waiting = _names(block)
     free: list[Statement] = []
     for s in block:
@@ -156,7 +157,7 @@ def _multiplied(s: Statement) -> set[Name]:
 
 
 def _writes(block: Iterable[Statement]) -> set[Name]:
-    """The names that one statement writes."""
+    """The names that exactly one statement writes."""
     return {n for n, written in Counter(_each_name(block)).items() if written == 1}
 
 
@@ -166,7 +167,7 @@ def _names(block: Iterable[Statement]) -> set[Name]:
 
 
 def _each_name(block: Iterable[Statement]) -> Iterator[Name]:
-    """The name that each statement writes, of those that write one."""
+    """The name that each statement writes, without statements that write none."""
     return (n for s in statements(tuple(block)) if (n := getattr(s, "name", None)))
 
 
@@ -185,7 +186,7 @@ def _read(s: Statement) -> set[Name]:
 
 
 def _loads(s: Statement, stored: Set[Name]) -> bool:
-    """Whether a statement reads a tensor of some."""
+    """Whether a statement reads one of these tensors."""
     return bool(_read(s) & stored)
 
 

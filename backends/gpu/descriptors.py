@@ -1,4 +1,4 @@
-"""Descriptors: tensors as TMA is told of them, and when it can take them."""
+"""Descriptors: tensor maps and boxes for the TMA, and the condition under which it takes a tensor."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ir.spec import DTYPES, Expr, Index, Number
 def describe(
     s: Load | Store, dtype: str, shape: tuple[Expr, ...], blocks: Blocks, held: tuple[Expr, ...]
 ) -> tuple[Descriptor, Box]:
-    """The descriptor of a tensor, and the box of it that a region is, held in a shape; BackendError
-    where the region is no box."""
+    """The descriptor of a tensor, and a region as a box of it. held: the shape of the box in the
+    kernel. Raises BackendError where the region is no box."""
     rules = blocks.rules
     region = s.region
     groups: tuple[tuple[int, ...], ...] = tuple((n,) for n in range(len(region)))
     if 0 < rules.box_dimensions < len(groups):
         groups = box_dimensions(blocks.launch, region)
-    # Of neighbours that are one dimension, each is one element.
+    # Dimensions that are merged into one have one element each.
     along = [_along(s, region[g[-1]], blocks, g is groups[-1]) for g in groups]
     found = [blocks[i] if i else None for i, _ in along]
     steps = tuple(step for _, step in along)
@@ -52,7 +52,7 @@ def describe(
 def _position(
     group: tuple[int, ...], region: tuple[Slice, ...], shape: tuple[Expr, ...], blocks: Blocks
 ) -> Expr:
-    """Where a box starts along neighbours that are one dimension."""
+    """The start of a box along dimensions that are merged into one."""
     made: Expr = ZERO
     for n in group:
         start = _start(region[n], blocks)
@@ -61,8 +61,8 @@ def _position(
 
 
 def _along(s: Load | Store, one: Slice, blocks: Blocks, last: bool) -> tuple[str, int]:
-    """The index that a dimension of a box runs along, empty for one position, and how far apart its
-    positions are. Other indices only move where it begins."""
+    """The index along a dimension of a box, empty for a single position, and its stride. Other
+    indices only move the start of the box."""
     most, steps = blocks.rules.box_most, 1 if last else blocks.rules.box_steps
     wide = [(i, c) for i, c in one.terms if not blocks[i].scalar]
     index, step = wide[0] if wide else ("", 1)
@@ -79,6 +79,6 @@ def _along(s: Load | Store, one: Slice, blocks: Blocks, last: bool) -> tuple[str
 
 
 def _start(one: Slice, blocks: Blocks) -> Expr:
-    """Where a box starts along a dimension."""
+    """The start of a box along a dimension."""
     moving = [(i, c) for i, c in one.terms if blocks[i].tile or blocks[i].scalar]
     return total([*(scaled(Index(i), c) for i, c in moving), one.offset])

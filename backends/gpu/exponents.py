@@ -1,9 +1,9 @@
-"""Exponents: maxima that are only subtracted in exponents, so that they may leave NaN out.
+"""Exponents: finds maxima that need not propagate NaN, as they are only subtracted in exponents.
 
     mx = max(x, k); p = exp(x - mx); s = sum(p, k); y = p / s
 
-NaN in a row of x makes p NaN there, and with it s, and with that all of y, whatever mx is. A maximum
-that gives NaN takes one instruction on some machines, three for each element on others.
+A NaN in a row of x makes p NaN there, and so s and all of y, whatever mx is. A maximum that
+propagates NaN takes one instruction on some machines, and three for each element on others.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from backends.gpu.uses import tiles
 from ir.nest.nest import Dot, Launch, Map, Reduction, Statement, Store, Tile
 from ir.spec import FLOATS, Apply, Cast, Expr
 
-_KEEP = ("add", "sub", "mul", "div", "neg")  # NaN where an operand is
+_KEEP = ("add", "sub", "mul", "div", "neg")  # functions that propagate NaN
 
 
 def exponents(launch: Launch) -> frozenset[str]:
-    """The maxima of a launch whose NaN reaches all that is stored without them."""
+    """The maxima of a launch whose NaN reaches everything that is stored without them."""
     statements = tuple(launch.statements())
     tops = [s for s in statements if isinstance(s, Reduction) and s.reduction == "max"]
     return frozenset(s.value for s in tops if _unneeded(statements, s))
 
 
 def _unneeded(statements: tuple[Statement, ...], top: Reduction) -> bool:
-    """Whether all that is stored is NaN where a row of the maximum has NaN, though the maximum is
-    not."""
+    """Whether everything that is stored is NaN where a row of the maximum has NaN, even if the maximum is not."""
     if any(
         s.value == top.value for s in statements if isinstance(s, Map | Reduction) and s is not top
     ):
@@ -50,8 +49,7 @@ def _unneeded(statements: tuple[Statement, ...], top: Reduction) -> bool:
 
 
 def _sums(statements: tuple[Statement, ...], top: Reduction) -> set[Expr]:
-    """The values that are NaN in each row that has NaN: sums of exponentials, and what is computed
-    from them."""
+    """The values that are NaN in each row that has NaN: sums of exponentials, and values computed from them."""
     terms: set[Expr] = {Apply("exp", (Apply("sub", (top.source, Tile(top.value))),))}
     sums: set[Expr] = set()
     for s in statements:
@@ -68,7 +66,7 @@ def _sums(statements: tuple[Statement, ...], top: Reduction) -> set[Expr]:
 
 
 def _keeps(expr: Expr, of: Collection[Expr]) -> bool:
-    """Whether an expression is NaN where one of others is. Rounding to tf32 may lose NaN."""
+    """Whether an expression is NaN where one of these is. Rounding to tf32 may lose NaN."""
     match expr:
         case Cast(dtype, value):
             return dtype in FLOATS and dtype != "tf32" and _keeps(value, of)

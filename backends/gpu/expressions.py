@@ -1,4 +1,4 @@
-"""Expressions: pointwise arithmetic over tiles, with every dtype, axis and temporary decided."""
+"""Pointwise expressions over tiles, with explicit dtypes, axes and temporaries."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from ir.nest.nest import Tile
 from ir.nest.steps import counts, promote
 from ir.spec import FLOATS, SHORT, Apply, Cast, Expr, Index, Number, Size
 
-_WHOLE = {"floordiv": "quotient", "mod": "remainder"}  # where rounding down is toward zero
+# Equivalents for operands that are not negative
+_WHOLE = {"floordiv": "quotient", "mod": "remainder"}
 _ROUNDING = ("floor", "ceil", "round", "trunc")
 _COMPARED = {"lt": op.lt, "le": op.le, "gt": op.gt, "ge": op.ge, "eq": op.eq, "ne": op.ne}
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """An expression, spread over the axes that it was asked for."""
+    """An expression, broadcast over the requested axes."""
 
     value: Expr
     dtype: str
@@ -32,7 +33,7 @@ class Typed:
 
 
 class Expressions:
-    """Makes expressions for one launch."""
+    """Builds the expressions of one launch."""
 
     def __init__(
         self,
@@ -43,13 +44,13 @@ class Expressions:
         exact: frozenset[str] = frozenset(),
     ):
         self.blocks = blocks
-        self.tile = tile  # gives the variable and the axes of a tile (it may load it first)
+        self.tile = tile  # gives the variable and the axes of a tile, and may load it first
         self.temporary = temporary  # gives a name to an expression that is read twice
         self.factors = factors  # of values whose factor is hoisted, its variable
         self.exact = exact  # values whose differences are taken before they are scaled
 
     def typed(self, expr: Expr, over: tuple[str, ...]) -> Typed:
-        """An expression spread over axes."""
+        """An expression broadcast over axes."""
         match expr:
             case Number(value):
                 return Typed(expr, _constant(value))
@@ -74,7 +75,7 @@ class Expressions:
             rounded = Compute("round_tf32", (self.cast(found, "f32").value,), True)
             return Typed(rounded, dtype, found.axes)
         if dtype in SHORT and found.dtype in FLOATS:
-            found = self.cast(found, "i32")  # beyond i32 its ends, then it wraps
+            found = self.cast(found, "i32")  # saturates at the ends of i32, then wraps
         if found.dtype == "tf32" and dtype == "f32":
             return Typed(found.value, dtype, found.axes)
         if dtype == "b8" and found.axes:
@@ -121,8 +122,9 @@ class Expressions:
         return Typed(self._compute(function, met, dtype), kept, axes)
 
     def _power(self, exponent: Expr, over: tuple[str, ...]) -> Typed | None:
-        """exp(a - b) as a power of two, where b is the same along an axis of a, so that its
-        product with log2(e) is done once for many, unless it may overflow; None for other exponents."""
+        """exp(a - b) as a power of two, where b is constant along an axis of a, so that its product
+        with log2(e) is computed once for many elements, unless that may overflow. None for other
+        exponents."""
         match exponent:
             case Apply("sub", (Tile() as a, Tile() as b)):
                 left, right = self.typed(a, over), self.typed(b, over)
@@ -134,7 +136,7 @@ class Expressions:
         return None
 
     def _meeting(self, found: Typed, expr: Expr, dtype: str) -> Typed:
-        """An operand in the dtype in which operands meet; constants and sizes meet by themselves."""
+        """An operand in the common dtype of the operands; constants and sizes adapt by themselves."""
         if isinstance(expr, Number | Size) or found.dtype == dtype:
             if isinstance(expr, Number) and dtype in FLOATS and found.dtype == "i32":
                 return Typed(Number(float(expr.value)), dtype)
@@ -158,8 +160,8 @@ def _constant(value: float | int | bool) -> str:
 
 
 def _known(function: str, args: list[Expr]) -> bool | None:
-    """What a comparison of constants or its opposite is; None where that is not known. Python
-    would take the bits of a constant for its opposite: ~True == -2."""
+    """The value of a comparison of constants, or of a negated constant; None where it is unknown.
+    Python would negate the bits of a constant: ~True == -2."""
     match function, args:
         case "not", [Number(bool(value))]:
             return not value

@@ -1,11 +1,13 @@
-"""Factor hoisting: values that are a positive number times a tile, where that number can wait.
+"""Factor hoisting: values that are a positive number times a tile, where the multiplication can be
+postponed.
 
-before: a = s * c; mx = max(a); p = exp(a - mx)
-after:  mx = max(s) * c; p = exp2(s * (c * LOG2_E) - mx * LOG2_E)
+    before: a = s * c; mx = max(a); p = exp(a - mx)
+    after:  mx = max(s) * c; p = exp2(s * (c * LOG2_E) - mx * LOG2_E)
 
-The first is exact, as rounding keeps order; the second leaves one multiplication and addition
-for each element beside the exponential. It rounds `mx * LOG2_E`, by which all exponentials of a row are wrong by
-one factor. That factor cancels where they are divided by their sum. It does not where a logarithm is taken of the sum.
+The maximum is exact, as rounding is monotonic. The exponential then needs one fused multiply-add
+per element in addition to exp2. It rounds `mx * LOG2_E`, which scales all exponentials of a row by
+one wrong factor. That factor cancels where they are divided by their sum. It does not where a
+logarithm is taken of the sum.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ LOGARITHMS = frozenset({"log", "log2", "log10", "log1p"})
 
 @dataclass(frozen=True, slots=True)
 class Hoisted:
-    """What a value is made of: it stands for `factor` times `of`."""
+    """A value that equals `factor` times `of`."""
 
     of: Expr
     factor: Expr
 
 
 def factors(launch: Launch) -> dict[str, Hoisted]:
-    """The values of a launch whose factor can wait, by name."""
+    """The values of a launch whose factor can be hoisted, by name."""
     maps: dict[str, Map] = {}
     written: Counter[str] = Counter()
     for s in launch.statements():
@@ -50,9 +52,10 @@ def factors(launch: Launch) -> dict[str, Hoisted]:
 
 
 def exact_differences(launch: Launch) -> frozenset[str]:
-    """The values of a launch that are subtracted from before the difference is scaled, by name: all of them
-    where a logarithm is taken, and those that may be next to the ends of f32, as sums with a mask are that has
-    the lowest number for what is left out: log2(e) times such a number is infinite."""
+    """The values of a launch from which is subtracted before the difference is scaled, by name.
+    These are all values where a logarithm is taken, and those that may be near the ends of f32,
+    such as sums with a mask that holds the lowest number: log2(e) times such a number is infinite.
+    """
     maps = [s for s in launch.statements() if isinstance(s, Map)]
     parts = (e for s in maps for e in s.expression.walk())
     if any(isinstance(e, Apply) and e.function in LOGARITHMS for e in parts):
@@ -65,7 +68,7 @@ def exact_differences(launch: Launch) -> frozenset[str]:
 
 
 def _is_near(expr: Expr, known: Collection[str]) -> bool:
-    """Whether a part of an expression may be next to an end. known: values that may be."""
+    """Whether a part of an expression may be near an end of f32. known: values that may be."""
     return expr.value in known if isinstance(expr, Tile) else reaches_ends(expr)
 
 
@@ -90,7 +93,7 @@ def _readers(launch: Launch, name: str) -> Iterator[object]:
 
 
 def _waits(s: object, name: str) -> bool:
-    """Whether a statement reads a value only as a maximum, or less something in an exponential."""
+    """Whether a statement reads a value only in a maximum, or minus something in an exponential."""
     if isinstance(s, Reduction):
         return s.reduction == "max"
     if not isinstance(s, Map):

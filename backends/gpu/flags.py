@@ -1,4 +1,4 @@
-"""Statements by which thread blocks hand what they stored to each other."""
+"""Statements with which thread blocks pass stored data to each other."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ir.spec import Expr
 
 @dataclass(frozen=True, slots=True)
 class Publish(Statement):
-    """What this thread block stored is there for all that `Acquire` the same flag."""
+    """Releases what this thread block stored to all blocks that `Acquire` the same flag."""
 
     flag: Place
 
 
 @dataclass(frozen=True, slots=True)
 class Acquire(Statement):
-    """Waits until a thread block has published by a flag."""
+    """Waits until a thread block has published with a flag."""
 
     flag: Place
 
 
 @dataclass(frozen=True, slots=True)
 class AcquireAll(Statement):
-    """Waits until thread blocks have published by each of several flags, one after the other in memory."""
+    """Waits until thread blocks have published with each of several flags, which are consecutive in memory."""
 
     first: Place
     count: Expr

@@ -1,8 +1,9 @@
-"""Sums of matmuls in the shape that the matrix unit has them: rows and columns.
+"""Sums of matmuls in the two-dimensional shape of the matrix unit.
 
-A tile with several axes on a side is a matrix with these joined. Compilers add a product onto a sum in the matrix
-unit only where both have one shape, and a sum that changes its shape in each step also waits in each for its
-product. So the sum is a matrix in its loop, and gets its axes behind it.
+A tile with several axes along M or N is a matrix with these axes merged. Compilers accumulate a
+product in the matrix unit only if the sum has the same shape. A sum that is reshaped in each step
+also waits for its product in each step. So the sum is a matrix in its loop, and gets its axes after
+it.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from ir.spec import Expr
 
 @dataclass(frozen=True, slots=True)
 class FlatSum:
-    """A sum of matmuls that has other axes than these."""
+    """A sum of matmuls whose axes differ from those of the matmul."""
 
     matrix: tuple[Expr, ...]  # the shape of the matmul's result
-    shape: tuple[Expr, ...]  # of its axes apart
-    natural: tuple[str, ...]  # these axes
+    shape: tuple[Expr, ...]  # with its axes separate
+    natural: tuple[str, ...]  # the axes of `shape`
     axes: tuple[str, ...]  # the same in the order of the tile
 
 
 def with_flat_sums(
     block: tuple[Statement, ...], sums: Mapping[Name, FlatSum]
 ) -> tuple[Statement, ...]:
-    """A block whose sums are matrices in the loops that only add to them. sums: by their names."""
+    """The block, whose sums are matrices in the loops that only accumulate onto them. sums: by name."""
     for name, found in sums.items():
         block = _with_flat_sum(block, name, found)
     return block
@@ -82,7 +83,7 @@ def _mentions(s: Statement, name: Name) -> bool:
 
 
 def _only_adds(block: tuple[Statement, ...], name: Name) -> bool:
-    """Whether all that a block has of a sum are products that are added to it."""
+    """Whether a block only accumulates products onto a sum."""
     for s in block:
         if isinstance(s, Loop):
             if _mentions(replace(s, body=()), name) or not _only_adds(s.body, name):
@@ -106,7 +107,7 @@ def _added(block: tuple[Statement, ...], name: Name) -> tuple[Statement, ...]:
 
 
 def _product(s: Statement, name: Name) -> Product | None:
-    """The product that a statement adds to a sum, in another shape; None where it does another thing."""
+    """The product that a statement adds to a sum, in another shape; None for other statements."""
     if not isinstance(s, Assign) or s.name != name or not isinstance(s.value, Joined):
         return None
     if s.value.reduction != "sum" or s.value.onto != name:

@@ -1,4 +1,4 @@
-"""Loops by their steps: nested loops flattened to one, see `ir.nest.nested`, and loops from their end."""
+"""Steps of loops: nested loops flattened into one, see `ir.nest.nested`, and loops in reverse."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir.spec import Apply, Expr, Number
 
 
 def steps(loops: tuple[Loop, ...]) -> Expr:
-    """How many steps all of them together have."""
+    """The number of steps of perfectly nested loops together."""
     counts = [_steps(s) for s in loops]
     known = prod(c.value for c in counts if isinstance(c, Number))
     unknown = [c for c in counts if not isinstance(c, Number)]
@@ -19,7 +19,7 @@ def steps(loops: tuple[Loop, ...]) -> Expr:
 
 
 def origins(loops: tuple[Loop, ...], step: Name) -> tuple[StepOrigin, ...]:
-    """What gives each loop's origin in a step of all, the innermost changing fastest."""
+    """The statements that compute each loop's origin in a step, the innermost loop fastest."""
     return tuple(
         StepOrigin(
             Name("origin", loop.index),
@@ -33,8 +33,8 @@ def origins(loops: tuple[Loop, ...], step: Name) -> tuple[StepOrigin, ...]:
 
 
 def from_end(low: Expr, high: Expr, tile: int, step: Name) -> tuple[Expr, Expr]:
-    """Of a loop over the tiles from `low` to `high` that runs from the last to the first: the origin in a
-    step, which counts elements from 0 on, and where the steps end."""
+    """For a loop over the tiles from `low` to `high` in reverse: the origin of a step, which counts
+    elements from 0, and the end of the steps."""
     span = high if low == ZERO else Apply("sub", (high, low))
     last: Expr
     if tile == 1:

@@ -1,4 +1,4 @@
-"""The grid: which tile a thread block works on, and how many there are."""
+"""Grid mapping: the tile of a thread block, and the number of tiles."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Cluster = tuple[Name, int, Expr]  # of a launch of `backends/gpu/tile.py`
 
 
 def grid_statements(launch: Launch) -> tuple[Statement, ...]:
-    """What turns the number of a tile into the origins of the grid's indices, the last of which
-    changes fastest. With an L2 swizzle (GROUP_M), groups of tiles of one index run along all of
-    another. Tiles of one cluster follow each other; along its index, clusters are counted."""
+    """The statements that compute the origins of the grid's indices from the tile number, the last
+    index fastest. With an L2 swizzle (GROUP_M), groups of tiles of one index run along all tiles of
+    another. Tiles of a cluster are consecutive; along its index, clusters are counted."""
     axes, last, cluster = _ordered(launch), _longest_last(launch), cluster_of(launch)
     number: Expr = Outer(TILE, cluster[0]) if cluster else TILE
     found: list[Statement] = [_counted(g, cluster) for g in axes[1:]]
@@ -48,8 +48,8 @@ def grid_statements(launch: Launch) -> tuple[Statement, ...]:
 
 
 def cluster_of(launch: Launch) -> Cluster | None:
-    """The constant with the blocks of a cluster, how many they are where they are whole clusters, and
-    the number of tiles along its index; None: there are no clusters."""
+    """The constant with the cluster size, its value where the grid has whole clusters, and the
+    number of tiles along its index; None: there are no clusters."""
     if launch.cluster is None:
         return None
     index = launch.cluster.index
@@ -58,7 +58,7 @@ def cluster_of(launch: Launch) -> Cluster | None:
 
 
 def tile_counts(launch: Launch) -> tuple[Expr, ...]:
-    """How many tiles a grid has along each axis, for the launcher."""
+    """The number of tiles of a grid along each axis, for the launcher."""
     return tuple(_count(g) for g in _ordered(launch))
 
 
@@ -72,8 +72,8 @@ def _ordered(launch: Launch) -> tuple[GridAxis, ...]:
 
 
 def _longest_last(launch: Launch) -> frozenset[str]:
-    """The indices whose later tiles have longer loops; they are walked from their end, so that
-    the longest thread blocks begin first."""
+    """The indices whose later tiles have longer loops. They are processed in reverse, so that the
+    longest thread blocks start first."""
     highs = (s.high.size for s in launch.statements() if isinstance(s, Loop))
     moving = (h for h in highs if h is not None and settled(h) is not h)
     cut = {n.name for h in moving for n in h.walk() if isinstance(n, Index)}

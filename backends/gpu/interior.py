@@ -1,8 +1,9 @@
-"""Interior tiles: where windows reach over the edge in a few tiles alone, the others do without checks.
+"""Interior tiles: where windows exceed the tensor in few tiles only, the other tiles skip bounds
+checks.
 
-before: x = load x[j_at + j + k - 4] if 0 <= j_at + j + k - 4 < 65536 else 0        for all tiles of j
-after:  if min(j_at - 4, 65021 - j_at) >= 0:  x = load x[j_at + j + k - 4]
-        else:                                 the same as before
+    before: x = load x[j_at + j + k - 4] if 0 <= j_at + j + k - 4 < 65536 else 0        for all tiles of j
+    after:  if min(j_at - 4, 65021 - j_at) >= 0:  x = load x[j_at + j + k - 4]
+            else:                                 the same as before
 """
 
 from __future__ import annotations
@@ -15,22 +16,23 @@ from backends.gpu.tile import Check
 from ir.nest.nest import Dot, Launch, Load, Slice, Store
 from ir.spec import Apply, Expr, Index, Number
 
-LEAST = 0.5  # of the tiles along an index, that are inside
+LEAST = 0.5  # least share of interior tiles along an index
 
 _Span = tuple[int, int]  # the least and the greatest position
 
 
 @dataclass(frozen=True, slots=True)
 class Interior:
-    """The tiles of a launch whose positions are all inside of what they index."""
+    """The tiles of a launch whose positions are all in bounds."""
 
-    # By index of the grid: the least and the greatest origin of such tiles.
+    # By grid index: the least and the greatest origin of interior tiles.
     origins: dict[str, _Span] = field(default_factory=dict)
-    inside: frozenset[tuple[str, int, Slice]] = frozenset()  # a tensor's dimension, positions in it
+    # A tensor, its dimension, positions along it
+    inside: frozenset[tuple[str, int, Slice]] = frozenset()
 
     @property
     def condition(self) -> Expr:
-        """Whether a thread block's tile is one of them."""
+        """Whether a thread block's tile is interior."""
         least: Expr | None = None
         for index, (low, high) in self.origins.items():
             above = Apply("sub", (Index(index), Number(low))) if low else Index(index)
@@ -41,12 +43,12 @@ class Interior:
 
     @property
     def whole(self) -> frozenset[str]:
-        """The indices along which such tiles have no position out of bounds."""
+        """The indices along which interior tiles have no position out of bounds."""
         return frozenset(self.origins)
 
 
 def interior(launch: Launch, blocks: Blocks) -> Interior | None:
-    """The interior tiles of a launch of windows; None where all tiles are alike, or most have an edge."""
+    """The interior tiles of a launch with windows; None where all tiles are alike, or where too few are interior."""
     plain = not (launch.resident or launch.meeting or launch.stream_k or launch.cluster)
     statements = tuple(launch.statements())
     if not plain or any(isinstance(s, Dot) or _in_bulk(s) for s in statements):
@@ -59,7 +61,7 @@ def _in_bulk(s: object) -> bool:
 
 
 class _Search:
-    """Looks at the padded loads of a launch."""
+    """Examines the padded loads of a launch."""
 
     def __init__(self, launch: Launch, blocks: Blocks):
         self.blocks = blocks
@@ -68,7 +70,7 @@ class _Search:
         self.origins: dict[str, _Span] = {}
 
     def found(self, loads: Iterator[Load]) -> Interior | None:
-        """The interior by what they read; None where some positions are never known to be inside."""
+        """The interior tiles for these loads; None where some positions are never known to be in bounds."""
         inside = set()
         for s in (s for s in loads if s.pad is not None):
             for dim, one in enumerate(s.region):
@@ -85,7 +87,7 @@ class _Search:
         return not self.blocks[index].scalar
 
     def _is_inside(self, one: Slice, size: Expr) -> bool:
-        """Whether positions are inside for all tiles, or for some origins of an index, which are noted."""
+        """Whether positions are in bounds for all tiles, or for some origins of an index, which are recorded."""
         if (
             one.rows is not None
             or not isinstance(one.offset, Number)
@@ -111,7 +113,7 @@ class _Search:
         return True
 
     def _span(self, index: str, step: int) -> _Span | None:
-        """What an index adds to a position; one of the grid, from its tile's origin on."""
+        """The range that an index adds to a position; for a grid index, relative to its tile's origin."""
         block = self.blocks[index]
         if not block.width or not isinstance(block.size, Number):
             return None
@@ -122,7 +124,7 @@ class _Search:
         return 0, step * last
 
     def _own(self, index: str) -> _Span | None:
-        """The origins at which a tile of the grid is whole; None where that cannot be told by them."""
+        """The origins at which a tile of the grid is whole; None where origins do not determine it."""
         block = self.blocks[index]
         if block.tile != block.width or not isinstance(block.size, Number):
             return None

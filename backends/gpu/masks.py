@@ -1,7 +1,8 @@
-"""Masks: what a tile holds out of bounds, and how it is made an identity element.
+"""Masks: what tiles hold out of bounds, and how that becomes an identity element.
 
-Whole blocks are computed, so what is out of bounds along a reduced index must not count. Loads fill
-it with 0, which sums and matmuls keep; else it is replaced before a reduction.
+Tiles are computed as a whole, so out-of-bounds elements along a reduced index must not contribute.
+Loads fill them with 0, which is the identity of sums and matmuls. Otherwise they are replaced
+before a reduction.
 """
 
 from __future__ import annotations
@@ -19,28 +20,28 @@ from ir.spec import Apply, Cast, Expr
 
 
 class Masks:
-    """What is known of one launch's values out of bounds."""
+    """What one launch's values hold out of bounds."""
 
     def __init__(self, blocks: Blocks, late: Mapping[str, Load]):
         self.blocks = blocks
-        self.late = late  # loads that are done at their use
+        self.late = late  # late loads
         self.zeros: dict[str, frozenset[str]] = {}
         self.whole: frozenset[str] = (
             frozenset()
-        )  # indices whose tiles are whole in what is being made
+        )  # indices whose tiles are whole in the current block
 
     def bounds(self, indices: tuple[str, ...], over: tuple[str, ...]) -> tuple[Expr, ...]:
-        """The conditions, over axes, that positions of indices are in bounds."""
+        """The conditions, over axes, that positions of these indices are in bounds."""
         checked = (i for i in indices if self.blocks[i].checks and i not in self.whole)
         return tuple(spread(Name("mask", i), (i,), over) for i in checked)
 
     def loaded(self, s: Load, axes: tuple[str, ...]) -> None:
-        """Notes a load."""
+        """Records a load."""
         self.zeros[s.value] = self._filled(s, axes)
 
     def _filled(self, s: Load, axes: tuple[str, ...]) -> frozenset[str]:
-        """The axes along which a load fills with 0 what is out of bounds: all unless it is padded with
-        something else; TMA does so only outside the tensor, not outside an index."""
+        """The axes along which a load fills out-of-bounds elements with 0: all, unless it pads with
+        another value. TMA does so only outside of the tensor, not outside of an index."""
         if s.pad:
             return frozenset()
         if not s.bulk:
@@ -51,7 +52,7 @@ class Masks:
         return frozenset(i for i, size in plain if self.blocks[i].size == size)
 
     def mapped(self, s: Map) -> None:
-        """Notes a map."""
+        """Records a map."""
         self.zeros[s.value] = self._zero(s.expression)
 
     def identity(
@@ -63,7 +64,7 @@ class Masks:
         over: tuple[str, ...],
         reduction: str,
     ) -> Expr:
-        """A tile with what is out of bounds along `over` made the identity of a reduction."""
+        """The tile, with out-of-bounds elements along `over` replaced by the identity of a reduction."""
         checked = [i for i in over if self.blocks[i].checks and i not in self.whole]
         if reduction == "sum":
             zero = self._known(tile)
@@ -80,8 +81,8 @@ class Masks:
         return self.zeros.get(tile.value, frozenset())
 
     def _zero(self, expr: Expr) -> frozenset[str]:
-        """The axes along which an expression is 0 outside, for certain and without any other
-        part that could be infinite there."""
+        """The axes along which an expression is certainly 0 out of bounds, without a part that
+        could be infinite there."""
         match expr:
             case Tile():
                 return self._known(expr)

@@ -1,4 +1,4 @@
-"""Names: those of a nest as a source can hold them, beside what its language makes of them."""
+"""Names of a nest that a language's source can hold, distinct from the identifiers that the source adds."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ir.nest.nest import LoopNest
 class SourceNames:
     """The identifiers of a language's sources."""
 
-    words: frozenset[str]  # that a source has of itself
-    made: re.Pattern[str]  # temporaries, and what positions and pointers are called
-    of_tensor: tuple[str, ...]  # sorts of identifiers that a source makes of a tensor's name
-    of_index: tuple[str, ...]  # sorts of identifiers that a source makes of an index's name
+    words: frozenset[str]  # that every source has
+    made: re.Pattern[str]  # temporaries, and identifiers of positions and pointers
+    of_tensor: tuple[str, ...]  # sorts of identifiers that a source derives from a tensor's name
+    of_index: tuple[str, ...]  # sorts of identifiers that a source derives from an index's name
     capitals: tuple[str, ...]  # sorts that are in capitals
     forms: Callable[[], Mapping[str, str]]  # the templates' form of each sort, with a %s
 
     def spelled(self, nest: LoopNest, reserved: Collection[str] = ()) -> LoopNest:
-        """The nest under names that its source can hold. reserved: more words of the source."""
+        """The nest, renamed so that its source can hold it. reserved: further words of the source."""
         words = self.words | {*reserved} | {launch.name for launch in nest.launches}
         indices = {i for la in nest.launches for i, _ in (*la.tiles, *la.whole)}
         tensors = {n for la in nest.launches for v in la.values for n in (v.name, v.tensor)}
@@ -37,7 +37,7 @@ class SourceNames:
         return legal(nest, refuses, spells)
 
     def called(self, name: str, sorts: tuple[str, ...]) -> tuple[str, ...]:
-        """What a source may call after a tensor, a value or an index; nothing after a size."""
+        """The identifiers that a source may derive from a tensor, a value or an index; none from a size."""
         forms = self.forms()
         return tuple(
             forms[sort] % (name.upper() if sort in self.capitals else name)

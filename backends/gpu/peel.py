@@ -1,5 +1,5 @@
-"""Peeling: a loop that a mask cuts short, in two: the tiles that the mask leaves alone, and the
-last ones, that it goes through. The first do without the mask."""
+"""Peeling: splits a loop with a causal bound into the tiles that its mask does not affect, which
+need no mask, and the last ones."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _BELOW = {("le", 0): True, ("lt", 0): True, ("ge", 1): True, ("gt", 1): True}
 
 
 def peeled(loop: Loop) -> tuple[tuple[Loop, frozenset[Expr]], ...]:
-    """The loops that do a loop's work, each with the comparisons that always hold in it.
+    """The loops that replace a loop, each with the comparisons that always hold in it.
 
-    before: for n in 0..minimum(N, m_at + tile of m): ... where(n <= m, f, g)
-    after:  for n in 0..whole tiles below m_at: ... f; for n in the rest: ... where(n <= m, f, g)
+        before: for n in 0..minimum(N, m_at + tile of m): ... where(n <= m, f, g)
+        after:  for n in 0..whole tiles below m_at: ... f; for n in the rest: ... where(n <= m, f, g)
     """
     over = _over(loop)
     true = frozenset(_comparisons(loop.body, loop.index, over)) if over else frozenset()
@@ -33,14 +33,14 @@ def peeled(loop: Loop) -> tuple[tuple[Loop, frozenset[Expr]], ...]:
 
 
 def without(expr: Expr, true: frozenset[Expr]) -> Expr:
-    """An expression without the choices that are settled."""
+    """The expression without `where` on conditions that hold."""
     if isinstance(expr, Apply) and expr.function == "where" and expr.args[0] in true:
         return without(expr.args[1], true)
     return rebuilt(expr, lambda e: without(e, true)) if true else expr
 
 
 def _over(loop: Loop) -> str:
-    """The index whose tile's origin, and nothing else that moves, cuts a loop short."""
+    """The index whose tile origin alone bounds a loop; empty: there is none."""
     if loop.high.size is None or not moves(loop.high.size):
         return ""
     found = {n.name for n in loop.high.size.walk() if isinstance(n, Index)}

@@ -1,4 +1,4 @@
-"""Places: where a load or a store finds its elements, as affine indices and masks."""
+"""Places: the elements of a load or a store, as affine indices and masks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rows = Callable[[Tile], tuple[Name, tuple[str, ...], str]]
 
 
 class Places:
-    """Makes the places of one launch."""
+    """Builds the places of one launch."""
 
     def __init__(
         self,
@@ -31,9 +31,9 @@ class Places:
         self.parameters = parameters
         self.rows = rows  # gives the variable and axes of a tile of positions
         self.named = named  # gives an expression a name
-        self.wide = wide  # the tensors whose positions are numbers of 64 bits
+        self.wide = wide  # tensors with 64-bit positions
         self.interior: Interior | None = (
-            None  # where what is being made is for interior tiles alone
+            None  # where the current block is for interior tiles only
         )
 
     def place(
@@ -44,9 +44,9 @@ class Places:
         padded: bool,
         extra: tuple[Expr, ...] = (),
     ) -> Place:
-        """The elements of a region, spread over axes.
+        """The elements of a region, broadcast over axes.
 
-        padded: positions outside the tensor are asked for too.  extra: more conditions.
+        padded: positions may be outside of the tensor. extra: additional conditions.
         """
         shape = self.parameters[tensor].shape
         scalars, blocks, checks = [], [], list(extra)
@@ -69,8 +69,7 @@ class Places:
     def _position(
         self, one: Slice, over: tuple[str, ...]
     ) -> tuple[Expr, list[Expr], tuple[str, ...]]:
-        """Along one dimension: the part that is a scalar, the parts that are blocks, and the
-        indices of the blocks."""
+        """A position along one dimension: its scalar part, its tensor parts, and the indices of the latter."""
         if one.rows is not None:
             name, axes, _ = self.rows(one.rows)
             if not axes:
@@ -89,16 +88,16 @@ class Places:
         return total([*fixed, one.offset]), moving, tuple(used)
 
     def _certain(self, one: Slice, size: Expr) -> bool:
-        """Whether a position cannot lie outside: along one plain index of the same size, or a number."""
+        """Whether a position is certainly in bounds: along a single index of the same size, or a constant."""
         if one.rows is None and not one.terms and isinstance(one.offset, Number):
             known = isinstance(size, Number) and 0 <= one.offset.value < size.value
-            return known or one.offset == ZERO  # a size is one at least
+            return known or one.offset == ZERO  # a size is at least one
         plain = one.rows is None and len(one.terms) == 1 and one.terms[0][1] == 1
         return plain and one.offset == ZERO and self.blocks[one.terms[0][0]].size == size
 
 
 def _term(value: Expr, stride: tuple[Expr, ...], wide: bool) -> Term:
-    """A position times the sizes inside its dimension; numbers are multiplied here."""
+    """A position times the sizes of inner dimensions; constants are multiplied here."""
     if wide:
         return Term(value, stride, wide)
     if stride == (Number(1),):
@@ -110,7 +109,7 @@ def _term(value: Expr, stride: tuple[Expr, ...], wide: bool) -> Term:
 
 
 def _leading(size: Expr) -> tuple[int, tuple[Expr, ...]]:
-    """The number that a product begins with, and the rest of it."""
+    """The constant factor at the start of a product, and the rest of it."""
     if isinstance(size, Number) and isinstance(size.value, int):
         return size.value, ()
     if isinstance(size, Apply) and size.function == "mul":

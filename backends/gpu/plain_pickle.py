@@ -1,4 +1,4 @@
-"""Pickles of a candidate's process: values are made of them, and nothing is called."""
+"""Reads pickles of a candidate's process, which construct plain values only and call nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 from dataclasses import is_dataclass
 from typing import Any
 
-# What pickles of arrays, paths and plain values name, by module.
+# The names that pickles of arrays, paths and plain values use, by module.
 _NAMES = {
     "builtins": frozenset("set frozenset slice range complex bytearray".split()),
     "collections": frozenset(("OrderedDict",)),
@@ -19,11 +19,11 @@ _NAMES = {
     "numpy._core.numeric": frozenset(("_frombuffer",)),
     "_codecs": frozenset(("encode",)),  # bytes, in an array's state
 }
-_OWN = ("backends.", "ir.", "machines.")  # whose dataclasses may be made
+_OWN = ("backends.", "ir.", "machines.")  # modules whose dataclasses are allowed
 
 
 class _Plain(pickle.Unpickler):
-    """Makes arrays, plain values and the tree's own dataclasses."""
+    """Constructs arrays, plain values and the tree's own dataclasses."""
 
     def find_class(self, module: str, name: str) -> Any:
         if name in _NAMES.get(module, ()):
@@ -36,8 +36,8 @@ class _Plain(pickle.Unpickler):
 
 
 def plain_value(data: bytes) -> Any:
-    """The value of a pickle; ValueError where it is none of the above."""
+    """The value of a pickle. Raises ValueError where it has other objects."""
     try:
         return _Plain(io.BytesIO(data)).load()
-    except Exception as error:  # whatever a forged pickle makes of the machine that reads it
+    except Exception as error:  # whatever a forged pickle does to the machine that reads it
         raise ValueError(f"{type(error).__name__}: {error}") from None

@@ -1,4 +1,4 @@
-"""The rules of a language that does not exist, for tests."""
+"""The rules of a fictitious language, for tests."""
 
 from backends.gpu.rules import Rules
 

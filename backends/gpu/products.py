@@ -1,4 +1,4 @@
-"""Products: how a sum of products becomes a matmul, whatever the order of its axes."""
+"""Products: a sum of products as a matmul, for any order of axes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from backends.gpu.tile import Joined, Masked, Permuted, Product, Reshaped
 from backends.gpu.values import product
 from ir.spec import DTYPES, Expr, Number
 
-WIDE = 4  # bytes of elements that the large instruction takes along K alone
-LARGE_SIDE = 64  # rows of the large instruction
+WIDE = 4  # bytes of elements that a warpgroup instruction reads contiguous along K only
+LARGE_SIDE = 64  # M of a warpgroup instruction
 _SUMS = {"i8": "i32", "i32": "i32", "f64": "f64"}
 
 
 def summed_in(dtype: str) -> str:
-    """The dtype in which products of operands of a dtype are summed."""
+    """The dtype in which products of operands of a dtype are accumulated."""
     return _SUMS.get(dtype, "f32")
 
 
@@ -42,8 +42,12 @@ def matmul(
     k_last: bool = False,
     transposed: bool = False,
 ) -> Expr:
-    """a times b over the axes of a value, plus `out` where `onto`. scales: of blocks of the last of the
-    axes that are summed. k_last: see `Rules`.  transposed: see `transposed_products`."""
+    """a times b over the axes of a value, plus `out` where `onto`.
+
+    scales: block scales along the last index of K.
+    k_last: see `Rules`.
+    transposed: see `transposed_products`.
+    """
     batch, rows, columns = _groups(axes, a, b)
     if not set(rows) <= {*a.axes}:
         a, b, scales = b, a, scales[::-1]
@@ -68,7 +72,7 @@ def matmul(
 def flat_sum(
     blocks: Blocks, axes: tuple[str, ...], a: Operand, b: Operand, transposed: bool = False
 ) -> FlatSum | None:
-    """How a sum of such matmuls is a matrix; None where it is one as it is. transposed: as of `matmul`."""
+    """The matrix form of a sum of such matmuls; None where it already is a matrix. transposed: see `matmul`."""
     batch, rows, columns = _groups(axes, a, b)
     if transposed:
         rows, columns = columns, rows
@@ -83,7 +87,7 @@ def flat_sum(
 def _groups(
     axes: tuple[str, ...], a: Operand, b: Operand
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The axes of the batch, of the rows and of the columns: rows are what the value has first."""
+    """The batch, M and N axes; M is what the value has first."""
     batch = tuple(i for i in axes if i in a.axes and i in b.axes)
     rows = tuple(i for i in axes if i in a.axes and i not in b.axes)
     columns = tuple(i for i in axes if i in b.axes and i not in a.axes)
@@ -106,10 +110,11 @@ def _is_straight(
 def _faster_transposed(
     blocks: Blocks, a: Operand, b: Operand, rows: tuple[str, ...], columns: tuple[str, ...]
 ) -> bool:
-    """Whether b's columns times a's rows is the faster matmul: of b, which the large instruction reads in
-    shared memory, what is summed does not come last, and of a it does; and there are rows enough."""
+    """Whether the transposed matmul is faster: the instruction reads operand B from shared memory,
+    K is not last in b but last in a, and there are enough rows."""
     wide = DTYPES.get(a.dtype, 4) == DTYPES.get(b.dtype, 4) == WIDE
-    masked = isinstance(a.value, Masked)  # so it is made in registers, and would go through memory
+    # It is computed in registers, and would go through shared memory
+    masked = isinstance(a.value, Masked)
     if not wide or masked or len(rows) != 1 or len(columns) != 1:
         return False
     side = blocks[columns[0]].wide
@@ -138,10 +143,11 @@ def _scales(
 
 
 def _shaped(blocks: Blocks, side: Operand, groups: tuple[tuple[str, ...], ...]) -> Expr:
-    """An operand with the axes of each group joined to one.
+    """An operand with the axes of each group merged.
 
-    Groups that lie in another order are joined before they change places: the matrix unit then reads a tile in bulk where
-    it was put. Otherwise threads fetch it from shared memory, and put it there once more.
+    Groups in another order are merged before they are permuted. The matrix unit can then read a
+    bulk-copied tile in place. Otherwise threads would load it from shared memory and store it there
+    again.
     """
     order = tuple(i for g in groups for i in g)
     if all(len(g) == 1 for g in groups[1:]) and len(groups[0]) < 2:
@@ -155,5 +161,5 @@ def _shaped(blocks: Blocks, side: Operand, groups: tuple[tuple[str, ...], ...]) 
 
 
 def _sides(blocks: Blocks, groups: tuple[tuple[str, ...], ...]) -> tuple[Expr, ...]:
-    """How many elements groups of axes have."""
+    """The number of elements of groups of axes."""
     return tuple(product([blocks[i].wide for i in g]) for g in groups)

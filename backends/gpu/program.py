@@ -1,4 +1,4 @@
-"""The tile program of a loop nest."""
+"""Lowers a loop nest to a tile program."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from ir.spec import Equation, Size
 
 @dataclass(frozen=True, slots=True)
 class TileProgram:
-    """A kernel: its launches in order, those of the same steps together."""
+    """A kernel: its launches in order, grouped where they repeat together."""
 
     name: str
     groups: tuple[tuple[Repeat | None, tuple[Launch, ...]], ...]
-    tensors: tuple[Parameter, ...]  # inputs, then what is made
-    wide: frozenset[str]  # tensors whose positions are numbers of 64 bits
+    tensors: tuple[Parameter, ...]  # inputs, then the tensors that are computed
+    wide: frozenset[str]  # tensors with 64-bit positions
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -44,7 +44,7 @@ class TileProgram:
 
 
 def tile_program(nest: LoopNest, machine: Machine, rules: Rules) -> TileProgram:
-    """What each thread block of a nest's launches does, by the rules of a language."""
+    """The tile program of a nest, by the rules of a language: what each thread block of its launches does."""
     rules = replace(
         rules,
         k_last=rules.k_last and machine.reads_shared,
@@ -118,7 +118,7 @@ def _launch(
 
 
 def _shares(launch: of.Launch, index: str) -> bool:
-    """Whether tiles along an index copy something alike in bulk."""
+    """Whether tiles along an index share a bulk copy."""
     return any(isinstance(s, of.Load) and shared(s, index) for s in launch.statements())
 
 
@@ -132,7 +132,7 @@ def _equations(nest: LoopNest, launch: of.Launch) -> Iterator[Equation]:
 
 
 def _looped(block: tuple[of.Statement, ...]) -> Iterator[of.Load]:
-    """The loads inside loops."""
+    """The loads inside of loops."""
     for loop in (s for s in block if isinstance(s, of.Loop)):
         yield from (s for s in loop.body if isinstance(s, of.Load))
         yield from _looped(loop.body)

@@ -1,4 +1,4 @@
-"""Shapes: tensors over some axes as tensors over others."""
+"""Shapes: broadcasts and permutes tensors to other axes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ir.spec import Expr
 
 
 def spread(value: Expr, axes: tuple[str, ...], over: tuple[str, ...]) -> Expr:
-    """A tensor over `axes`, with axes of one element put in so that it lies along `over`."""
+    """A tensor over `axes`, with axes of one element inserted so that it broadcasts over `over`."""
     if not axes or axes == over:
         return value
     ordered = tuple(a for a in over if a in axes)
@@ -16,5 +16,5 @@ def spread(value: Expr, axes: tuple[str, ...], over: tuple[str, ...]) -> Expr:
 
 
 def permuted(value: Expr, axes: tuple[str, ...], into: tuple[str, ...]) -> Expr:
-    """A tensor over `axes` in another order of them."""
+    """A tensor over `axes`, permuted to another order."""
     return value if axes == into else Permuted(value, tuple(axes.index(a) for a in into))

@@ -1,4 +1,4 @@
-"""Spelling: what the templates of every language ask of values beside their fields."""
+"""Predicates of expressions that the templates of all languages use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ir.spec import Apply, Expr, Number
 
 
 def kind(node: object) -> str:
-    """The sort of a node."""
+    """The class name of a node."""
     return type(node).__name__
 
 
@@ -19,12 +19,12 @@ def negative(expr: Expr) -> bool:
 
 
 def loose(expr: Expr) -> bool:
-    """Whether a scalar needs brackets before a product."""
+    """Whether a scalar needs parentheses as a factor."""
     return negative(expr) or isinstance(expr, Apply) and expr.function in ("add", "sub")
 
 
 def divides(expr: Expr) -> bool:
-    """Whether a scalar needs brackets as a factor on the right."""
+    """Whether a scalar needs parentheses as a right factor."""
     return isinstance(expr, Apply) and expr.function in ("floordiv", "mod")
 
 

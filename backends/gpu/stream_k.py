@@ -1,4 +1,4 @@
-"""Stream-K: what a thread block does for its share of all iterations of a loop over all tiles.
+"""Stream-K: each thread block computes an equal share of all iterations of a loop over all tiles.
 
     block = number of blocks that began before;  begin, end = its share
     for tile from that of end - 1 down to that of begin:
@@ -6,10 +6,11 @@
         if they end the tile:    for each earlier block of it: acquire, acc += its part;  store
         else:                    store acc for a later block, publish
 
-A block waits for blocks with lower numbers alone. They have begun, as their numbers were given out
-before. What it waits for is what each of them does first, before it waits for anything itself. So all
-of them come to it, however many blocks run at once and in whatever order they start. The shares follow
-from the numbers, and each tile adds its parts in their order: the result is the same in every run.
+A block only waits for blocks with lower numbers. They have begun, as numbers are assigned in the
+order in which blocks start. Each of them first computes the partial tile that others await, before
+it waits itself. So there is progress, however many blocks run concurrently and in whatever order
+they start. The shares follow from the numbers, and each tile adds its parts in their order, so the
+result is deterministic.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from ir.spec import Apply, Expr, Number
 TILE, BLOCK, SHARE = Name("tile"), Name("block"), Name("share")
 BEGIN, END = Name("begin"), Name("end")  # of a block's share
 FIRST = Name("tile_begin")  # the first iteration of the tile
-AHEAD = Name("peer")  # a block that has earlier iterations of the tile
+AHEAD = Name("peer")  # a block with earlier iterations of the tile
 
 
 def shared_out(launch: Launch, source: of.Launch) -> Launch:
@@ -85,7 +86,7 @@ def shared_out(launch: Launch, source: of.Launch) -> Launch:
 
 
 class _Handed:
-    """What blocks hand on of the sum of a tile."""
+    """The partial sums that blocks exchange."""
 
     def __init__(self, launch: Launch, source: of.Launch, shares: of.StreamK):
         self.shares = shares
@@ -95,12 +96,12 @@ class _Handed:
         self.extents = [tiles[i] for i in self.sum.axes]
 
     def on(self) -> tuple[Statement, ...]:
-        """Stores the part of a block, for the one that ends the tile."""
-        by = Epilogue("registers")  # as the next block loads it: there is nothing to rearrange
+        """Stores a block's partial sum, for the block that ends the tile."""
+        by = Epilogue("registers")  # the next block loads the same layout, so nothing is rearranged
         return (Store(self._part(BLOCK), self.sum.name, epilogue=by), Publish(self._flag(BLOCK)))
 
     def taken(self) -> tuple[Statement, ...]:
-        """Adds the parts of the blocks before, in their order."""
+        """Adds the partial sums of earlier blocks, in order."""
         part = Name("value", self.shares.partials)
         body = (
             Acquire(self._flag(AHEAD)),
@@ -113,7 +114,7 @@ class _Handed:
         return Place(Name("pointer", self.shares.flags), (Term(block),))
 
     def _part(self, block: Expr) -> Place:
-        """The elements of a block's part: its axes without the origins of the tile."""
+        """The elements of a block's partial sum: its axes without the origins of the tile."""
         axes, sizes = self.sum.axes, [Number(e) for e in self.extents]
         terms, origin = [], []
         for n, index in enumerate(axes):

@@ -1,4 +1,4 @@
-"""The text of a tile program, for people and models; no code reads it."""
+"""Prints tile programs for people and models; no code parses the text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIGNS = (
 
 
 def program_text(program: TileProgram) -> str:
-    """A program, a launch after the other."""
+    """The text of a program, launch by launch."""
     lines = [f"program {program.name}"]
     for repeat, launches in program.groups:
         lines += [repeat_text(repeat)] if repeat else []
@@ -47,7 +47,7 @@ def statement_lines(block: Iterable[Statement], depth: int = 0) -> Iterator[str]
 
 
 def scalar_text(e: Expr) -> str:
-    """An expression; a scalar one is Python."""
+    """The text of an expression; a scalar one is Python."""
     match e:
         case Number(value):
             return str(value)
@@ -189,7 +189,7 @@ def _launch(one: Launch) -> Iterator[str]:
 def tiles_line(
     shares: Shares | None, text: Callable[[Expr], str], steps: tuple[Name, Expr] | None = None
 ) -> str:
-    """How a block goes through tiles, or the steps of its tile."""
+    """How a block iterates over tiles, or over the steps of its tile."""
     if steps is not None:
         counter, end = map(text, steps)
         return f"    for {counter} in 0..{end}, all blocks together:"
@@ -200,13 +200,13 @@ def tiles_line(
 
 
 def grid_lines(tiles: Iterable[Expr], resident: int) -> Iterator[str]:
-    """The grid of a launch. resident: thread blocks that walk through the tiles; 0: one for each."""
+    """The grid of a launch. resident: persistent blocks; 0: one block for each tile."""
     product = " * ".join(f"({scalar_text(t)})" for t in tiles) or "1"
     yield f"    grid {product}" + (f", {resident} resident" if resident else "")
 
 
 def sizes_lines(sizes: tuple[str, ...], specialized: bool) -> Iterator[str]:
-    """The sizes that a launch reads, if any. specialized: whether they are constants in it."""
+    """The sizes that a launch reads, if any. specialized: whether they are compile-time constants."""
     if sizes:
         yield f"    sizes {', '.join(sizes)}{' as constants' if specialized else ''}"
 

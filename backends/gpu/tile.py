@@ -1,9 +1,9 @@
-"""A tile program: what each thread block does, as values that any GPU language can spell.
+"""Tile programs: what each thread block does, as values that backends print in any GPU language.
 
     LoopNest -> TileProgram: masks, peeled and flattened loops, late loads, factors, grid order
 
-Scalars (sizes, origins, bounds) are expressions of `ir.spec` whose leaves may be a `Name`; an `Index`
-in them is the origin of its tile. Tensors are the expressions below. No node is a text.
+Scalars (sizes, origins, bounds) are expressions of `ir.spec` whose leaves may be a `Name`; an `Index` in them is the
+origin of its tile. Tensors are the expressions below. No node is a text.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from ir.spec import Equation, Expr, Number
 
 @dataclass(frozen=True, slots=True)
 class Name(Expr):
-    """A variable, an argument or a constant; a language spells it after its sort."""
+    """A variable, an argument or a constant; its sort determines its identifier in a language."""
 
     sort: str  # one of SORTS
-    stem: str = ""  # the value, tensor or index that it is named for
+    stem: str = ""  # the value, tensor or index after which it is named
     dim: int = -1  # of the tensor, for sort "dim"
-    copy: int = 0  # tells names of one stem apart; 0: there is one
+    copy: int = 0  # distinguishes names with one stem
 
 
-# Of languages that spell thread programs: the group of a thread, equal shares of a loop.
+# Of languages with thread programs: the group of a thread, equal shares of a loop.
 OF_THREADS = ("consumer", "iterations", "block", "share", "begin", "end", "tile_begin", "peer")
 SORTS = (
     *("value", "part", "dim", "factor"),  # tensors: of the nest, temporaries
     *("origin", "positions", "mask", "step", "low", "high", "tiles"),  # of an index
     *("pointer", "descriptor"),  # arguments, of a tensor
-    *("width", "even", "steps", "bulk"),  # constants: of indices, of searches, of copies in bulk
+    *("width", "even", "steps", "bulk"),  # constants: of indices, of searches, of bulk copies
     *("tile", "within", "group_start", "group_size", "in_group"),  # of the grid
     *OF_THREADS,
 )
@@ -46,15 +46,15 @@ CLUSTER = "cluster"  # the sort of a constant that only languages with clusters 
 
 @dataclass(frozen=True, slots=True)
 class Spread(Expr):
-    """A tensor with axes of one element put in."""
+    """A tensor with axes of one element inserted."""
 
     value: Expr
-    axes: tuple[bool, ...]  # of the result: False where one is put in
+    axes: tuple[bool, ...]  # of the result: False for an inserted axis
 
 
 @dataclass(frozen=True, slots=True)
 class Permuted(Expr):
-    """A tensor with its axes in another order."""
+    """A tensor with permuted axes."""
 
     value: Expr
     order: tuple[int, ...]
@@ -62,7 +62,7 @@ class Permuted(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Reshaped(Expr):
-    """A tensor in another shape."""
+    """A reshaped tensor."""
 
     value: Expr
     shape: tuple[Expr, ...]
@@ -100,17 +100,17 @@ class Compute(Expr):
 
     function: str
     args: tuple[Expr, ...]
-    floats: bool = False  # whether the operands are
+    floats: bool = False  # whether the operands are floats
 
 
 @dataclass(frozen=True, slots=True)
 class Power(Expr):
-    """e to the power of value * factor - less, as a power of two."""
+    """exp(value * factor - less), computed as a power of two."""
 
     value: Expr
     less: Expr
     factor: Expr | None = None
-    apart: bool = False  # whether the difference is taken before the scale: no product overflows
+    apart: bool = False  # whether the difference is taken before the scale, which avoids overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +129,12 @@ class Reduced(Expr):
     reduction: str
     value: Expr
     axis: int
-    nan: bool  # whether NaN in it must give NaN
+    nan: bool  # whether NaNs propagate
 
 
 @dataclass(frozen=True, slots=True)
 class Scanned(Expr):
-    """The running reduction of a tensor along an axis."""
+    """The scan of a tensor along an axis."""
 
     reduction: str
     value: Expr
@@ -143,7 +143,7 @@ class Scanned(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Joined(Expr):
-    """Two partial results of a reduction as one."""
+    """The combination of two partial results of a reduction."""
 
     reduction: str
     onto: Expr
@@ -168,19 +168,19 @@ class Scaled(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Product(Expr):
-    """A matmul of two tensors with axes (batch,) m, k and (batch,) k, n, added onto a third."""
+    """A matmul of two tensors with axes (batch,) m, k and (batch,) k, n, optionally accumulated onto a third."""
 
     a: Expr
     b: Expr
     onto: Expr | None
     dtype: str  # of the operands
-    # Of a and b, of an element for each block along K: axes (batch,) m, block and (batch,) block, n.
+    # Block scales of a and b along K, with axes (batch,) m, block and (batch,) block, n.
     scales: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked(Expr):
-    """How many of the first `count` entries of a sorted tensor are less than each key."""
+    """The number of entries among the first `count` of a sorted tensor that are less than each key."""
 
     keys: Expr
     table: Expr
@@ -190,7 +190,7 @@ class Ranked(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Check(Expr):
-    """A condition on positions: at least 0, or less than `below`, or equal to `equal`."""
+    """A condition on positions: at least 0, less than `below`, or equal to `equal`."""
 
     at: Expr
     below: Expr | None = None
@@ -199,25 +199,25 @@ class Check(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Term(Expr):
-    """A summand of an index: a position times the sizes of the dimensions inside it."""
+    """A summand of an index: a position times the sizes of inner dimensions."""
 
     value: Expr
     stride: tuple[Expr, ...] = ()
-    wide: bool = False  # whether it is a number of 64 bits
+    wide: bool = False  # whether it is a 64-bit number
 
 
 @dataclass(frozen=True, slots=True)
 class Place(Expr):
-    """Elements of a global tensor: their index, an affine sum, and which of them are there."""
+    """Elements of a global tensor: their index, an affine sum, and a mask."""
 
     tensor: Expr
     terms: tuple[Expr, ...]
-    mask: tuple[Expr, ...] = ()  # a conjunction; empty: all are there
+    mask: tuple[Expr, ...] = ()  # a conjunction; empty: no mask
 
 
 @dataclass(frozen=True, slots=True)
 class Entry(Expr):
-    """What lies at a place."""
+    """The value at a place."""
 
     place: Expr
     other: Expr | None = None  # where the mask does not hold
@@ -228,7 +228,7 @@ class Entry(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Tiles(Expr):
-    """How many tiles cover a size: the quotient, rounded up."""
+    """The number of tiles that cover a size: the quotient, rounded up."""
 
     size: Expr
     tile: int
@@ -236,7 +236,7 @@ class Tiles(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Outer(Expr):
-    """The number of a group of tiles in parallel."""
+    """The number of a group of tiles: number // group."""
 
     number: Expr
     group: Expr
@@ -244,7 +244,7 @@ class Outer(Expr):
 
 @dataclass(frozen=True, slots=True)
 class FromEnd(Expr):
-    """A number counted from the last one."""
+    """A number counted from the end."""
 
     count: Expr
     number: Expr
@@ -260,7 +260,7 @@ class BlockWidth(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Even(Expr):
-    """Whether a size is a whole number of blocks, or just as wide as the one."""
+    """Whether a size is a multiple of a width, or equal to it."""
 
     size: Expr
     width: Expr
@@ -268,19 +268,19 @@ class Even(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Bits(Expr):
-    """How many bits a number has."""
+    """The number of bits of a number."""
 
     number: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Describable(Expr):
-    """Whether TMA can take a tensor in boxes."""
+    """Whether the TMA can take a tensor in boxes."""
 
-    row: Expr | None  # elements of a row, None: there is one row
-    aligned: int  # what they are a multiple of
+    row: Expr | None  # elements of a row; None: there is one row
+    aligned: int  # what they have to be a multiple of
     widths: tuple[Expr, ...]  # of the box, those that only the launcher knows
-    most: int  # that each of them may be
+    most: int  # the most that each of them may be
 
 
 # -- statements -----------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ class Positions(Statement):
     """The positions of an index's tile."""
 
     name: Name
-    origin: Name | None  # where it starts, None: at 0
+    origin: Name | None  # its start; None: 0
     width: Expr
 
 
@@ -315,55 +315,55 @@ class Bounds(Statement):
     name: Name
     positions: Name
     end: Expr
-    even: Name | None  # the constant that tells that all are
+    even: Name | None  # the constant that tells whether all are
 
 
 @dataclass(frozen=True, slots=True)
 class StepOrigin(Statement):
-    """The origin of one of several loops that are flattened to one."""
+    """The origin of one of several loops that are flattened into one."""
 
     name: Name
     step: Name  # of all of them
-    within: Expr | None  # steps of the loops inside it, None: there is none
-    count: Expr | None  # of its own steps, None: it is the outermost
+    within: Expr | None  # steps of the inner loops; None: there are none
+    count: Expr | None  # of its own steps; None: it is the outermost loop
     tile: int
 
 
 @dataclass(frozen=True, slots=True)
 class Load(Statement):
-    """name = what lies at a place."""
+    """name = the value at a place."""
 
     name: Name
     place: Place
     other: Number  # where the mask does not hold
-    cache: str = ""  # a hint to the caches, of `ir.nest.nest.HINTS`
+    cache: str = ""  # a cache hint, of `ir.nest.nest.HINTS`
 
 
 @dataclass(frozen=True, slots=True)
 class Store(Statement):
-    """What lies at a place = value."""
+    """Stores a value at a place."""
 
     place: Place
     value: Expr
-    reduction: str = ""  # joined with what is there, in one step
+    reduction: str = ""  # of an atomic update; empty: a plain store
     cache: str = ""  # as in `Load`
-    epilogue: Epilogue | None = None  # how the tile leaves the block, where it is decided
+    epilogue: Epilogue | None = None  # how the tile leaves the block, where decided
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A part of a tensor that TMA moves."""
+    """A part of a tensor that the TMA moves."""
 
     descriptor: Name
-    axes: tuple[str, ...]  # the index of each dimension; empty: one element of it
-    at: tuple[Expr, ...]  # where it starts
+    axes: tuple[str, ...]  # the index of each dimension; empty: a single element
+    at: tuple[Expr, ...]  # its start
     shape: tuple[Expr, ...]
     held: tuple[Expr, ...]  # the shape in which a thread block holds it
 
 
 @dataclass(frozen=True, slots=True)
 class BoxLoad(Statement):
-    """name = a box."""
+    """name = a box, by TMA."""
 
     name: Name
     box: Box
@@ -371,7 +371,7 @@ class BoxLoad(Statement):
 
 @dataclass(frozen=True, slots=True)
 class BoxStore(Statement):
-    """A box = value."""
+    """A box = value, by TMA."""
 
     box: Box
     value: Expr
@@ -379,7 +379,7 @@ class BoxStore(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Guard(Statement):
-    """The body where a condition holds, else the others."""
+    """Executes `body` where a condition holds, else `others`."""
 
     condition: Expr
     body: tuple[Statement, ...]
@@ -393,17 +393,17 @@ class FirstProgram(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Loop(Statement):
-    """The body for each step from low to high."""
+    """Executes the body for each step from low to high."""
 
     name: Name
     low: Expr
     high: Expr
     tile: int
     body: tuple[Statement, ...]
-    stages: int = 0  # how many tiles of its loads are in flight; 0: not said
+    stages: int = 0  # stages of its loads; 0: undecided
     unrolled: bool = False
-    unroll: int = 0  # iterations that the compiler does at once, 0: it chooses
-    certain: bool = False  # whether it is known to have an iteration at all sizes
+    unroll: int = 0  # unroll factor for the compiler; 0: it chooses
+    certain: bool = False  # whether it has an iteration at all sizes
 
 
 # -- launches -------------------------------------------------------------------------------------
@@ -411,7 +411,7 @@ class Loop(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A tensor as TMA is told of it, where the launcher can."""
+    """The tensor map of a tensor for the TMA, where the launcher can encode it."""
 
     name: Name
     flag: Name  # the constant that tells whether it can
@@ -419,13 +419,13 @@ class Descriptor:
     sizes: tuple[Expr, ...]
     strides: tuple[tuple[Expr, ...], ...]
     box: tuple[Expr, ...]
-    steps: tuple[int, ...]  # how far apart positions of the box are along each dimension
+    steps: tuple[int, ...]  # strides of the box along each dimension
     condition: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A tensor of the nest that a thread block holds; those loaded at their use are not among them."""
+    """A tensor of the nest that a thread block holds; late loads are not among them."""
 
     name: Name
     dtype: str
@@ -434,12 +434,13 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Equal shares of all iterations of a loop over all tiles, one for each thread block. A block goes
-    through the tiles of its share from the last to the first."""
+    """Equal shares of all iterations of a loop over all tiles, one for each thread block (stream-K). A block processes
+    the tiles of its share in reverse."""
 
-    iterations: tuple[Expr, ...]  # how many there are, a product
-    counter: Place  # in memory, 0 at first: how many blocks have begun. It gives them their numbers
-    before: tuple[Statement, ...]  # what the tiles of a share follow from
+    iterations: tuple[Expr, ...]  # their number, a product
+    # A counter in memory, 0 at first, that numbers the blocks in the order in which they start
+    counter: Place
+    before: tuple[Statement, ...]  # the statements that determine the tiles of a share
     first: Expr  # tile
     last: Expr
 
@@ -453,25 +454,25 @@ class Launch:
     tensors: tuple[str, ...]
     descriptors: tuple[Descriptor, ...]
     sizes: tuple[str, ...]  # that it reads
-    specialized: bool  # whether they are constants in it
-    step: Name | None  # of a recurrence, the argument that tells its step
+    specialized: bool  # whether sizes are compile-time constants
+    step: Name | None  # of a recurrence, the argument with its step
     attributes: tuple[tuple[str, float | int | bool], ...]  # constants of the spec
-    exponentials: bool  # whether powers of two stand for exponentials
-    constants: tuple[tuple[Name, Expr], ...]  # with what the launcher computes
-    grid: tuple[Statement, ...]  # the origins from the number of the tile
-    tiles: tuple[Expr, ...]  # how many there are, a product
-    resident: int  # thread blocks that walk through them; 0: one for each
+    exponentials: bool  # whether exponentials are computed as powers of two
+    constants: tuple[tuple[Name, Expr], ...]  # with the expressions that the launcher computes
+    grid: tuple[Statement, ...]  # statements that compute the origins from the tile number
+    tiles: tuple[Expr, ...]  # number of tiles, a product
+    resident: int  # persistent blocks; 0: one block for each tile
     once: tuple[Statement, ...]  # before the first tile
     body: tuple[Statement, ...]
     stages: int
     warps: int
-    registers: int  # the most of a thread, 0: the compiler chooses
-    # The constant with the blocks of a cluster, what it is where they are whole, and the number of
-    # tiles that they divide then; None: there are no clusters.
+    registers: int  # limit per thread; 0: the compiler chooses
+    # The constant with the cluster size, its value where the grid has whole clusters, and the number of tiles that
+    # clusters divide; None: there are no clusters.
     cluster: tuple[Name, int, Expr] | None
     variables: tuple[Variable, ...]
     widths: tuple[tuple[str, Expr], ...]  # elements along each index that has an axis
-    shares: Shares | None = None  # None: a block has whole tiles
+    shares: Shares | None = None  # stream-K shares; None: a block has whole tiles
     steps: tuple[Name, Expr] | None = None  # a counter and its end, where `body` is for each step
 
 
@@ -488,7 +489,7 @@ def expressions(*nodes: Any) -> Iterator[Expr]:
 
 @cache
 def _fields(kind: type) -> tuple[str, ...]:
-    """The fields of a dataclass; of any other type none."""
+    """The fields of a dataclass; empty for other types."""
     return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
 
 

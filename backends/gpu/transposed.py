@@ -1,9 +1,9 @@
-"""Matmuls that are computed as their transpose, so that the operand which the matrix unit cannot read in place comes from registers.
+"""Transposed matmuls: computes the transpose where the matrix unit cannot read operand B in place.
 
-The large instruction reads its right operand in shared memory, of elements of four bytes only with what is summed last.
-Images with their channels first have it the other way around. Threads then put each element into shared memory anew, where
-sixteen of a warp meet in one bank; as the left operand, they read it in place. A tile that threads copy is laid out in
-shared memory for its use, four bytes at a time where memory has another order, so only tiles that are moved in bulk gain.
+A warpgroup instruction reads operand B from shared memory; 4-byte elements have to be contiguous
+along K. Channels-first images are not. Threads would then transpose each element into shared memory
+with 16-way bank conflicts. As operand A, they read it in place into registers. Only bulk-copied
+tiles gain: threads that copy a tile transpose it to shared memory anyway, 4 bytes at a time.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ir.nest.nest import Dot, Fill, Launch, Load, Loop, Map, Statement, Tile, Va
 from ir.nest.steps import tile_axes
 from ir.spec import DTYPES, Cast, Number
 
-WIDE = 4  # bytes of elements that the large instruction takes along K alone
-LARGE_SIDE = 64  # rows of the large instruction
+WIDE = 4  # bytes of elements that a warpgroup instruction reads contiguous along K only
+LARGE_SIDE = 64  # M of a warpgroup instruction
 
 
 def transposed_products(launch: Launch, blocks: Blocks) -> frozenset[Dot]:
-    """The products of a launch whose sum is computed as its transpose; none in a language without flat sums, or that
-    brings operands into their order by itself."""
+    """The matmuls of a launch whose sum is computed transposed; empty in a language without flat
+    sums, or one that brings operands into its own order."""
     if not (blocks.rules.k_last and blocks.rules.flat_sums):
         return frozenset()
     if not (bulk := _in_bulk(launch)):
@@ -42,7 +42,7 @@ def transposed_products(launch: Launch, blocks: Blocks) -> frozenset[Dot]:
 
 
 def right_operand(s: Dot, values: dict[str, Value], blocks: Blocks) -> Tile:
-    """What is the right operand where sides do not change places: rows are what the sum has first."""
+    """Operand B without transposition: M is what the sum has first."""
     rows, columns, _ = sides(s, values)
     kept = [i for i in values[s.value].names if i in (*rows, *columns) and not blocks[i].scalar]
     return s.a if kept and kept[0] in columns else s.b
@@ -64,7 +64,7 @@ def _gains(s: Dot, values: dict[str, Value], blocks: Blocks, ends: dict[str, str
 
 
 def _in_bulk(launch: Launch) -> set[str]:
-    """Values that are moved in bulk, and their conversions."""
+    """Values that are copied in bulk, and their conversions."""
     found = {s.value for s in launch.statements() if isinstance(s, Load) and s.bulk}
     for s in launch.statements():
         held = s.expression.value if isinstance(s, Map) and isinstance(s.expression, Cast) else None
@@ -74,7 +74,7 @@ def _in_bulk(launch: Launch) -> set[str]:
 
 
 def _ends(launch: Launch) -> dict[str, str]:
-    """Of values that are loaded, and of those that maps make of them, the index that they change along fastest in memory."""
+    """The fastest index in memory of loaded values, and of values that maps compute from them."""
     found: dict[str, str] = {}
     for s in launch.statements():
         if isinstance(s, Load) and s.region and s.region[-1].axis:
@@ -86,7 +86,8 @@ def _ends(launch: Launch) -> dict[str, str]:
 
 
 def _summed_in_loops(block: tuple[Statement, ...]) -> Iterator[str]:
-    """Values that are filled in a block, and that a loop of it only adds products to before anything else reads them."""
+    """Values that are filled in a block, and onto which a loop of it only accumulates products
+    before anything else reads them."""
     for n, s in enumerate(block):
         if isinstance(s, Loop):
             yield from _summed_in_loops(s.body)
@@ -98,7 +99,7 @@ def _summed_in_loops(block: tuple[Statement, ...]) -> Iterator[str]:
 
 
 def _only_adds(block: tuple[Statement, ...], value: str) -> bool:
-    """Whether all that a block has of a sum are products that are added to it."""
+    """Whether a block only accumulates products onto a sum."""
     for s in block:
         if isinstance(s, Loop):
             if not _only_adds(s.body, value):

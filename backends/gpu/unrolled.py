@@ -1,8 +1,8 @@
-"""Loops that are written out: of scalars, and short ones that divide their index to find what they load.
+"""Unrolled loops: scalar loops, and short loops that divide their index to compute what they load.
 
-The compiler knows the index then, and computes where the taps of a merged sum lie while it compiles. The kernel of a
-convolution of three channels in 3xTF32 had 1013 arithmetic instructions for each of the three steps of its loop; written
-out it has 1253 for all three.
+The compiler then knows the index, and computes the addresses of the taps of a flattened sum at
+compile time. The kernel of a convolution of three channels in 3xTF32 had 1013 arithmetic
+instructions for each of the three steps of its loop; unrolled it has 1253 for all three.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ DIVISIONS = ("floordiv", "mod")
 
 
 def is_unrolled(loop: Loop, block: IndexBlock, low: Expr, high: Expr, rules: Rules) -> bool:
-    """Whether a loop without others in it, and without stages, is written out. block: of its index.  low, high: its
-    bounds."""
+    """Whether an innermost loop without stages is unrolled. block: of its index. low, high: its bounds."""
     if not isinstance(low, Number) or not isinstance(high, Number):
         return False
     steps = -(-(high.value - low.value) // loop.tile)

@@ -1,4 +1,4 @@
-"""Uses: what must be known of a whole launch before its first line is written."""
+"""Uses of values, which lowering needs to know for a whole launch in advance."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from ir.nest.nest import (
 
 
 def late_loads(launch: Launch) -> frozenset[str]:
-    """Loaded values that are not held: whole tables that are searched, and what is seen through
-    windows or part by part; they are read where they are used."""
+    """Loaded values that are not held in a variable but read where they are used: whole tables that
+    are searched, and values that are read through windows or part by part."""
     found = set()
     for s in launch.statements():
         if isinstance(s, Search):
@@ -38,8 +38,8 @@ def late_loads(launch: Launch) -> frozenset[str]:
 
 
 def transposed(launch: Launch, apart: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """Computed values that lie as what they are computed from does, with the order of their
-    axes, so that nothing is transposed on the way. apart: values that are not held."""
+    """Computed values that keep the axis order of the values from which they are computed, so that
+    nothing is transposed on the way. apart: values that are not held."""
     held = {v.name: v.names for v in launch.values}
     written = Counter(s.value for s in launch.statements() if hasattr(s, "value"))
     found: dict[str, tuple[str, ...]] = {}
@@ -55,15 +55,15 @@ def transposed(launch: Launch, apart: frozenset[str]) -> dict[str, tuple[str, ..
 
 
 def idle(launch: Launch) -> frozenset[str]:
-    """Carries of scans that are done at once: nothing is carried."""
+    """Carries of scans that run in one step, so that nothing is carried."""
     whole = dict(launch.whole)
     scans = (s for s in launch.statements() if isinstance(s, Scan))
     return frozenset(s.carry for s in scans if s.along in whole)
 
 
 def hands_on(launch: Launch) -> bool:
-    """Whether a loop of the launch hands what it computed on to its next iteration, other than by
-    reducing onto it: what it reads of that is of the iteration before."""
+    """Whether a loop of the launch has a loop-carried value other than a reduction, i.e. one whose
+    value of the previous iteration is read."""
     filled = {s.value for s in launch.statements() if isinstance(s, Fill)}
     for loop in (s for s in launch.statements() if isinstance(s, Loop)):
         own = {s.value for s in loop.body if isinstance(s, Fill)}

@@ -10,10 +10,10 @@ ZERO = Number(0)
 
 
 def settled(expr: Expr) -> Expr:
-    """The size that a bound does not pass wherever its tile lies: minimum(moving, N) -> N.
+    """The size that a bound does not exceed for any tile: minimum(moving, N) -> N.
 
-    What lies between such a bound and N within a tile does not count: it holds an identity element,
-    or there is nothing, as the parts of a split are whole tiles.
+    Elements of a tile between such a bound and N do not matter: they hold an identity element, or
+    do not exist, as split-K parts are whole tiles.
     """
     if isinstance(expr, Apply) and expr.function == "minimum":
         still = [a for a in expr.args if not moves(a)]
@@ -23,12 +23,12 @@ def settled(expr: Expr) -> Expr:
 
 
 def moves(expr: Expr) -> bool:
-    """Whether a size expression has the origin of a tile in it."""
+    """Whether a size expression contains the origin of a tile."""
     return any(isinstance(n, Index) for n in expr.walk())
 
 
 def typed(value: float | int, dtype: str) -> Number:
-    """A constant of a dtype; an infinite one of an integer dtype is its end."""
+    """A constant of a dtype; infinity becomes the largest or least integer of an integer dtype."""
     if dtype == "b8":
         return Number(bool(value))
     if dtype in INTEGERS:
@@ -40,18 +40,18 @@ def typed(value: float | int, dtype: str) -> Number:
 
 
 def total(parts: list[Expr]) -> Expr:
-    """A sum, 0 of none."""
+    """A sum; 0 if it is empty."""
     found = [p for p in parts if p != ZERO]
     return reduce(lambda a, b: Apply("add", (a, b)), found) if found else ZERO
 
 
 def product(parts: list[Expr]) -> Expr:
-    """A product, 1 of none."""
+    """A product; 1 if it is empty."""
     return reduce(times, parts) if parts else Number(1)
 
 
 def times(a: Expr, b: Expr) -> Expr:
-    """The product of two."""
+    """The product of two expressions."""
     return Apply("mul", (a, b))
 
 
@@ -61,7 +61,7 @@ def scaled(expr: Expr, number: int) -> Expr:
 
 
 def signed(expr: Expr) -> Expr:
-    """The same with negative summands subtracted: a + -1 -> a - 1."""
+    """The expression with negative summands subtracted: a + -1 -> a - 1."""
     if not isinstance(expr, Apply) or expr.function != "add":
         return expr
     left, right = expr.args
@@ -80,5 +80,5 @@ def _first_negative(expr: Expr) -> bool:
 
 
 def adds(expr: Expr) -> bool:
-    """Whether there is a sum or a difference in an expression."""
+    """Whether an expression contains a sum or a difference."""
     return any(isinstance(n, Apply) and n.function in ("add", "sub") for n in expr.walk())

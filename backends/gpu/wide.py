@@ -1,4 +1,4 @@
-"""Wide tensors: those whose positions are numbers of 64 bits."""
+"""Wide tensors: tensors with 64-bit positions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from backends.backend import BackendError
 from ir.nest.nest import LoopNest
 from ir.sizes import bind, value
 
-NARROW = 2**31  # elements from which on a position is no number of 32 bits
+NARROW = 2**31  # elements above which a position does not fit 32 bits
 
 
 def wide_tensors(nest: LoopNest) -> frozenset[str]:
-    """The tensors that have so many elements at the sizes that a nest is lowered for.
+    """The tensors with so many elements at the sizes for which a nest is lowered.
 
-    Positions along one dimension, and those that an index runs over, stay numbers of 32 bits:
-    BackendError where they are too many for that.
+    Positions along one dimension, and those of an index, remain 32-bit numbers. Raises BackendError
+    where they do not fit.
     """
     bound = bind(nest.spec, dict(nest.sizes))
     found = set()
