@@ -17,8 +17,8 @@ _BELOW = {("le", 0): True, ("lt", 0): True, ("ge", 1): True, ("gt", 1): True}
 def peeled(loop: Loop) -> tuple[tuple[Loop, frozenset[Expr]], ...]:
     """The loops that replace a loop, each with the comparisons that always hold in it.
 
-        before: for n in 0..minimum(N, m_at + tile of m): ... where(n <= m, f, g)
-        after:  for n in 0..whole tiles below m_at: ... f; for n in the rest: ... where(n <= m, f, g)
+    before: for n in 0..minimum(N, m_at + tile of m): ... where(n <= m, f, g)
+    after:  for n in 0..whole tiles below m_at: ... f; for n in the rest: ... where(n <= m, f, g)
     """
     over = _over(loop)
     true = frozenset(_comparisons(loop.body, loop.index, over)) if over else frozenset()

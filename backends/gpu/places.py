@@ -32,9 +32,7 @@ class Places:
         self.rows = rows  # gives the variable and axes of a tile of positions
         self.named = named  # gives an expression a name
         self.wide = wide  # tensors with 64-bit positions
-        self.interior: Interior | None = (
-            None  # where the current block is for interior tiles only
-        )
+        self.interior: Interior | None = None  # where the current block is for interior tiles only
 
     def place(
         self,

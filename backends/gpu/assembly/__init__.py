@@ -1,1 +1,1 @@
-"""Assembly: what compiled code of a GPU holds, counted by class of instruction."""
+"""Compiled GPU code: instructions counted by class, registers and spills."""

@@ -31,7 +31,7 @@ _class = Classifier(
 
 
 def parsed(text: str) -> Code:
-    """A program from the assembly of a module with one kernel. A loop is a backward branch."""
+    """Parses the assembly of a module with one kernel. A loop is a backward branch."""
     classes: list[str] = []
     labels: dict[str, int] = {}
     loops: list[tuple[int, int]] = []

@@ -1,9 +1,9 @@
-"""A direct reader of cubins: the class of each instruction from its opcode.
+"""A direct reader of cubins, which finds the class of each instruction by its opcode.
 
-NVIDIA's disassembler takes 0.4 s of CPU time for any program; this takes a millisecond, and gives
-up at an opcode that it does not know. Instructions have 128 bits (sm_70 and later): the opcode in
-bits 0 to 8, the predicate in bits 12 to 15. The opcodes were learned from the disassembler's output
-for sm_80, sm_90a and sm_100a, which agree.
+NVIDIA's disassembler takes 0.4 s of CPU time for any program. This reader takes a millisecond, and
+gives up at an unknown opcode. Instructions have 128 bits (sm_70 and later): the opcode is in bits 0
+to 8, the predicate in bits 12 to 15. The opcodes were derived from the disassembler's output for
+sm_80, sm_90a and sm_100a, which agree.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _INFO, _TEXT = ".nv.info", ".text."
 
 
 class Unknown(Exception):
-    """Something that this reader does not know; a disassembler may."""
+    """Something that this reader does not know; a disassembler may know it."""
 
 
 def parsed(cubin: bytes, arch: int) -> Code:
-    """The program of a cubin with one kernel; Unknown where it cannot be read."""
+    """The code of a cubin with one kernel. Raises Unknown where it cannot be read."""
     found = functions(cubin, arch)
     if len(found) != 1:
         raise Unknown(f"{len(found)} functions")
@@ -54,7 +54,7 @@ def parsed(cubin: bytes, arch: int) -> Code:
 
 
 def functions(cubin: bytes, arch: int) -> dict[str, Code]:
-    """The programs of all kernels of a cubin by name; Unknown where one cannot be read."""
+    """The code of all kernels of a cubin by name. Raises Unknown where one cannot be read."""
     sections = dict(_sections(cubin))
     texts = {name.removeprefix(_TEXT): s for name, s in sections.items() if name.startswith(_TEXT)}
     if _INFO not in sections:
@@ -68,7 +68,7 @@ def functions(cubin: bytes, arch: int) -> dict[str, Code]:
 
 
 def _code(text: bytes, arch: int, registers: int, spills: int) -> Code:
-    """A program from its instructions."""
+    """Classifies the instructions of a program."""
     classes: list[str] = []
     at: list[int] = []
     loops: list[tuple[int, int]] = []
@@ -90,7 +90,7 @@ def _code(text: bytes, arch: int, registers: int, spills: int) -> Code:
 
 
 def _jump(low: int, high: int, arch: int) -> int:
-    """The distance of a branch, in instructions from the next one."""
+    """The distance of a branch in instructions, from the next one."""
     far = low >> 34 | (high & 0x3FFFF) << 30
     far -= (far >> 47) << 48
     step = (far << 8 | (low >> 16 & 0xFF)) if arch >= _WIDE_BRANCH else far
@@ -98,8 +98,8 @@ def _jump(low: int, high: int, arch: int) -> int:
 
 
 def _attribute(info: bytes, name: bytes, symbol: int | None) -> int:
-    """The largest value of an attribute, of one function where a symbol is given; an entry is its
-    name, a function and a value."""
+    """The largest value of an attribute, of one function if a symbol is given. An entry has a name,
+    a function and a value."""
     entries = [
         struct.unpack_from("<II", info, at + 4)
         for at in range(0, len(info) - 11, 4)
@@ -112,7 +112,7 @@ def _attribute(info: bytes, name: bytes, symbol: int | None) -> int:
 
 
 def _symbols(sections: Mapping[str, bytes]) -> dict[str, int]:
-    """The number of each symbol by its name."""
+    """The number of each symbol by name."""
     names = sections.get(".strtab", b"")
     starts = (n for n, *_ in struct.iter_unpack("<IBBHQQ", sections.get(".symtab", b"")))
     return {names[s : names.index(b"\0", s)].decode(): n for n, s in enumerate(starts)}

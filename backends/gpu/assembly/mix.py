@@ -40,7 +40,7 @@ class Code:
 
 
 class Classifier:
-    """Maps an instruction to its class: the first whose pattern matches the start of its name."""
+    """Maps an instruction to its class: that of the first pattern that matches the start of its name."""
 
     def __init__(self, patterns: Sequence[tuple[str, str]]):
         named = [f"(?P<{name}{n}>{pattern})" for n, (name, pattern) in enumerate(patterns)]

@@ -1,4 +1,4 @@
-"""SASS: a compiled program as NVIDIA's disassembler shows it."""
+"""Parses SASS as NVIDIA's disassembler prints it."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ classified = Classifier(
 
 
 def code(cubin: Path, tool: Path, function: str = "") -> Code:
-    """The program of a cubin file with one kernel, or of a function of it; OSError where the tool
-    fails. tool: NVIDIA's `cuobjdump`.
+    """The code of a cubin file with one kernel, or of one function of it. Raises OSError where the
+    tool fails.
 
-    Takes about 0.4 s of CPU time, however small the program.
+    tool: NVIDIA's `cuobjdump`, which takes about 0.4 s of CPU time for any program.
     """
     chosen = ["-fun", function] if function else []
     done = subprocess.run(
@@ -55,8 +55,7 @@ def code(cubin: Path, tool: Path, function: str = "") -> Code:
 
 
 def parsed(text: str) -> Code:
-    """A program from its listing. A loop is a backward branch, except the branch to itself at the
-    end."""
+    """Parses a listing. A loop is a backward branch, except for the branch to itself at the end."""
     usage = _USAGE.search(text)
     assert usage, "the listing does not tell the registers"
     classes: list[str] = []

@@ -1,1 +1,1 @@
-"""Cubins: what the languages share whose kernels NVIDIA's driver launches from one."""
+"""Shared by languages whose kernels NVIDIA's driver launches from a cubin."""

@@ -1,5 +1,5 @@
-"""The parts of a backend that spells thread programs and launches a cubin: on the target's own GPU
-its kernels run and are timed; elsewhere the thread program is interpreted, and the time modelled."""
+"""The common part of backends that print thread programs and launch cubins. On the target's GPU
+kernels run and are timed; elsewhere the thread program is interpreted, and the time is modelled."""
 
 from __future__ import annotations
 
@@ -39,29 +39,31 @@ from machines.gpu.matrix_instructions import MatrixInstruction
 
 @dataclass(slots=True)
 class Lowered:
-    """A nest as a thread program, under the names that its source has."""
+    """A nest as a thread program, under the names of its source."""
 
     nest: LoopNest
     machine: Machine
     own: LoopNest
     program: ThreadProgram
-    source: str = ""  # once it is emitted
+    source: str = ""  # empty until it is emitted
 
 
 class CubinBackend(DeviceBackend):
-    """What such backends do alike. Each adds its text, its compiler and its admission."""
+    """A backend for cubins. Subclasses add the source text, the compiler and the admission check."""
 
     driver = driver
     correct_by = "interpreter"
     language: Language
     names: SourceNames
-    reserved: frozenset[str]  # what no name of a text may be, beside what names are made of
-    admit: Callable[[str], None]  # BackendError("build") at a source that is more than kernels
+    # Names that a source cannot use for values, in addition to those derived from names
+    reserved: frozenset[str]
+    # Raises BackendError("build") where a source has more than kernels
+    admit: Callable[[str], None]
 
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
         self._orders = itertools.count()  # each interpreted run takes the blocks in another order
-        # The last nest, as a check runs it many times; another is lowered anew.
+        # Caches the last nest, as a check runs it many times.
         self._last: Lowered | None = None
 
     # -- of each language ---------------------------------------------------------------------------
@@ -71,32 +73,32 @@ class CubinBackend(DeviceBackend):
         raise NotImplementedError
 
     def rows(self, machine: Machine) -> tuple[MatrixInstruction, ...]:
-        """The matrix instructions that its sources may have."""
+        """The matrix instructions that its sources may use."""
         raise NotImplementedError
 
     # -- of all -------------------------------------------------------------------------------------
 
     def words(self) -> Collection[str]:
-        """What no name of a text may be but the text's own."""
+        """The identifiers that a source reserves for itself."""
         return self.reserved | self.names.words
 
     def spelled(self, nest: LoopNest) -> LoopNest:
-        """The nest under names that its source can hold."""
+        """The nest, renamed so that its source can hold it."""
         return self.names.spelled(nest, self.reserved)
 
     def program(self, nest: LoopNest, machine: Machine) -> ThreadProgram:
-        """The thread program of a nest with such names."""
+        """The thread program of a renamed nest."""
         return distinct(thread_program(nest, machine, self.rules, self.rows(machine)))
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
-        """One file with a kernel for each launch."""
+        """The source: one file with a kernel for each launch."""
         one = self.lowered(nest, machine)
         if not one.source:
             one.source = self.text(one)
         return one.source
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """Compiles all launches, in a child; a source that is more than kernels is refused."""
+        """Compiles all launches in a child process; refuses a source with more than kernels."""
         self.admit(source)
         one = self.lowered(nest, machine)
         sizes = bind(one.own.spec, dict(one.own.sizes))
@@ -105,22 +107,21 @@ class CubinBackend(DeviceBackend):
     def complete(
         self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
     ) -> Mapping[str, str]:
-        """Makes the code for some sizes beside what was built; sha256 of each code object by its
-        file's name."""
+        """Compiles the built source for further sizes. Returns the sha256 of each code object by file name."""
         images = self._images(built, nest, machine, every)
         return {image.name: sha256(image) for image in sorted(set(images))}
 
     def compile_at(
         self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
     ) -> None:
-        """Makes the code for some sizes, where the target's GPU runs it."""
+        """Compiles the built source for some sizes, if the target's GPU is here to run it."""
         if not self.present(machine):
             self._images(built, nest, machine, every)
 
     def exported(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
     ) -> Mapping[str, str]:
-        """A header and a C file that launch the cubin for some sizes."""
+        """A header and a C file that launch the cubin for given sizes."""
         image, found = self.calls(built, nest, machine, sizes)
         bound = bind(nest.spec, sizes)
         at = ", ".join(f"{name} = {number}" for name, number in sizes.items())
@@ -129,7 +130,7 @@ class CubinBackend(DeviceBackend):
         return c_files(nest.spec.name, what, tensors, found, image.read_bytes())
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
-        """As of every device; compilers run apart."""
+        """As for every device; compilers run in a separate process."""
         return {**super().available(machine), "apart": True}
 
     def warm(self, machine: Machine) -> None:
@@ -141,11 +142,11 @@ class CubinBackend(DeviceBackend):
         return gpu_lacks("cuda", self.language.number(machine), device_names(machine))
 
     def compiler(self) -> tuple[str, str]:
-        """The compiler's name and version; or nothing, and why it is not here."""
+        """The compiler's name and version; or empty, and why it is missing."""
         return self.language.version(), self.language.missing
 
     def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
-        """The tile program and the thread program, under the names that the source has."""
+        """The texts of the tile program and the thread program, under the names of the source."""
         one = self.lowered(nest, machine)
         tiles = tile_program(one.own, machine, self.rules)
         return {"tile": tile_text(tiles), "thread": thread_text(one.program)}
@@ -165,7 +166,7 @@ class CubinBackend(DeviceBackend):
     def calls(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
     ) -> tuple[Path, tuple[Call, ...]]:
-        """The code for some sizes, and what is launched of it."""
+        """The code object for given sizes, and its launches."""
         known = known_sizes(nest, self.spelled(nest), sizes)
         image = self.language.image(built.file, machine, known)
         return image, tuple(calls(launches(built.file), known))
@@ -173,13 +174,13 @@ class CubinBackend(DeviceBackend):
     def _images(
         self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
     ) -> list[Path]:
-        """The code for each of some sizes."""
+        """The code objects for each of some sizes."""
         own = self.spelled(nest)
         known = [known_sizes(nest, own, sizes) for sizes in every]
         return self.language.images(built.file, machine, known)
 
     def lowered(self, nest: LoopNest, machine: Machine) -> Lowered:
-        """A nest as a thread program."""
+        """The thread program of a nest, with its names."""
         last = self._last
         if last is None or last.nest is not nest or last.machine is not machine:
             own = self.spelled(nest)
@@ -189,7 +190,7 @@ class CubinBackend(DeviceBackend):
     def _interpreted(
         self, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """The outputs of the nest's thread program, with its faults."""
+        """The outputs of the nest's thread program; raises its faults."""
         one, bound = self.lowered(nest, machine), bind(nest.spec, sizes)
         tensors = {
             p.name: to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)

@@ -1,11 +1,11 @@
-"""Building: a source and its launches' metadata, a cubin for each set of constants.
+"""Builds a source: a cubin for each set of constants, and metadata of the launches.
 
-kernel.EXTENSION  the source
-launches.json     what is launched with what; see backends/gpu/source/launches.py
-<digest>.cubin    the code for one set of constants, which depend on sizes
-<digest>.json     its sha256, and what made it
+    kernel.EXTENSION  the source
+    launches.json     grid, block and arguments of each launch; see backends/gpu/source/launches.py
+    <digest>.cubin    the code for one set of constants, which depend on sizes
+    <digest>.json     its sha256, and the toolchain that made it
 
-A cubin needs no GPU to be made. Whoever has these files launches it without the compiler.
+Building a cubin needs no GPU. These files suffice to launch it without the compiler.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ Launches = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language of kernels with its compiler."""
+    """A kernel language with its compiler."""
 
-    file: str  # name of a source
-    table: str  # of a target file, with the architecture `arch` that code is for
-    missing: str  # what to do where there is no compiler
+    file: str  # file name of a source
+    table: str  # the table of a target file with the architecture `arch`
+    missing: str  # advice where there is no compiler
     seconds: float  # limit for one compilation
-    memory: int  # bytes that it may take beside what the process has
+    memory: int  # bytes that one compilation may use in addition to the process's memory
     version: Callable[[], str]  # the compiler's name and version; empty where it is not installed
     load: Callable[[str], object]  # loads the compiler for an architecture
-    # The cubin of a source with its launches, at sizes, for an architecture; runs in a child.
+    # Compiles a source with its launches to a cubin, at sizes, for an architecture; runs in a child.
     compile: Callable[[str, Launches, Mapping[str, int], str], bytes]
 
     def arch(self, machine: Machine) -> str:
-        """The architecture of a machine, as compilers call it."""
+        """The compiler's name of a machine's architecture."""
         return f"sm_{machine.details[self.table]['arch']}"
 
     def number(self, machine: Machine) -> int:
-        """The number of that architecture."""
+        """The architecture as a number."""
         return int(self.arch(machine).removeprefix("sm_").rstrip("af"))
 
     def build(
@@ -67,10 +67,10 @@ class Language:
         machine: Machine,
         folder: Path,
     ) -> Built:
-        """Writes a source and what it is launched with, and compiles it for some sizes.
+        """Writes a source and the metadata of its launches, and compiles it for given sizes.
 
-        BackendError("build") where the compiler refuses, hangs or dies, where the source lacks a
-        launch, and where no device would run the result.
+        Raises BackendError("build") where the compiler refuses, hangs or dies, where the source
+        lacks a launch, and where no device could run the result.
         """
         file = folder / self.file
         file.write_text(source, encoding="utf-8")
@@ -89,15 +89,15 @@ class Language:
         return Built(file, figures(done, table), sha256(image))
 
     def image(self, file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
-        """As `images`, at one set of sizes."""
+        """`images` for one set of sizes."""
         return self.images(file, machine, [sizes])[0]
 
     def images(
         self, file: Path, machine: Machine, every: Sequence[Mapping[str, int]]
     ) -> list[Path]:
-        """The cubins of a built source for the constants at each of some sizes. Those that there are not yet
-        are made in a child, on all cores. BackendError("build") where one is another file than the one that
-        was made."""
+        """The cubins of a built source for each of some sizes. Missing ones are compiled in a
+        child, on all cores. Raises BackendError("build") where a file differs from the one that was
+        built."""
         given, arch = launches(file), self.arch(machine)
         source, told = file.read_text(encoding="utf-8"), json.dumps(given, sort_keys=True)
         found = []
@@ -117,10 +117,10 @@ class Language:
         return found
 
     def _make(self, lacking: Mapping[Path, Sizes], source: str, given: Launches, arch: str) -> None:
-        """Makes cubins of one folder, each for the constants at some sizes."""
+        """Compiles cubins into one folder, each for the constants at some sizes."""
         if not self.version():
             raise BackendError("build", self.missing)
-        self.load(arch)  # here, so that no child loads it again
+        self.load(arch)  # loaded here, so that children need not load it again
         codes = apart(
             _compiled,
             *(self.compile, self.memory, source, given, list(lacking.values()), arch),
@@ -132,14 +132,14 @@ class Language:
             self._keep(image, code, constants(given, sizes), arch)
 
     def _keep(self, image: Path, code: bytes, set_to: Mapping[str, int], arch: str) -> None:
-        """Writes a cubin, and what is said of it."""
+        """Writes a cubin and its metadata."""
         made = {
             "sha256": hashlib.sha256(code).hexdigest(),
             "toolchain": self.version(),
             "arch": arch,
             "constants": set_to,
         }
-        # The cubin last: where it is, what is said of it is there too.
+        # The cubin comes last: where it exists, its metadata exists too.
         text = json.dumps(made, indent=1).encode()
         for file, data in ((image.with_suffix(".json"), text), (image, code)):
             part = file.with_name(f"{file.name}.{os.getpid()}")
@@ -156,16 +156,16 @@ def _compiled(
     every: Sequence[Sizes],
     arch: str,
 ) -> list[bytes]:
-    """The cubin at each of some sizes, compiled with so many bytes more than the process has."""
+    """The cubins for some sizes, compiled with at most `memory` additional bytes."""
     limit_memory(memory)
     return list(on_all_cores(lambda sizes: compile(source, given, sizes, arch), every))
 
 
 def launches(file: Path) -> Launches:
-    """What a built source is launched with."""
+    """The metadata of a built source's launches."""
     return json.loads((file.parent / LAUNCHES).read_text(encoding="utf-8"))
 
 
 def sha256(file: Path) -> str:
-    """The digest of a file's bytes."""
+    """The sha256 of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -1,6 +1,7 @@
-"""C that launches a cubin through NVIDIA's driver, for programs without Python.
+"""Generates C that launches a cubin through NVIDIA's driver, for programs without Python.
 
-The calls of a kernel at some sizes are tables; what goes through them is the same for all kernels.
+The calls of a kernel at given sizes are tables; the code that walks through them is the same for
+all kernels.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from backends.gpu.cubins.driver import encoding
 from backends.gpu.source.launches import Call, Map
 from backends.parameters import Parameter
 
-DIMS = 5  # of a tensor map at most
+DIMS = 5  # most dimensions of a tensor map
 _BYTES = 16  # of a line of the image
 _HEADER = """\
 /* {what}
@@ -125,7 +126,7 @@ def c_files(
     calls: Sequence[Call],
     image: bytes,
 ) -> Mapping[str, str]:
-    """A header and a C file by name. what: a line that tells the kernel; tensors: each with its
+    """A header and a C file by name. what: a line that describes the kernel. tensors: each with its
     shape, in the order of the calls."""
     names = list(dict.fromkeys(call.name for call in calls))
     maps = list(dict.fromkeys(m for call in calls for m in call.maps))

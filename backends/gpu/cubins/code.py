@@ -1,4 +1,4 @@
-"""The compiled programs of a cubin."""
+"""Disassembles the kernels of a cubin."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ TOOL = "*/backends/nvidia/bin/cuobjdump"
 def programs(
     image: Path, arch: int, names: Iterable[str], disassembler: Callable[[], Path]
 ) -> dict[str, Code]:
-    """The compiled programs of a cubin by name. names: those of its kernels. disassembler: gives
-    cuobjdump, which is asked where the direct reader does not know something."""
+    """The compiled code of a cubin's kernels by name. disassembler: returns the path of cuobjdump,
+    which is used where the direct reader finds something unknown."""
     try:
         return cubin.functions(image.read_bytes(), arch)
     except cubin.Unknown:
@@ -27,7 +27,7 @@ def programs(
 
 @cache
 def cuobjdump() -> Path:
-    """NVIDIA's disassembler, which a package of the lock file has."""
+    """The path of NVIDIA's disassembler, from a package of the lock file."""
     for folder in sys.path:
         for found in Path(folder).glob(TOOL):
             return found

@@ -1,4 +1,4 @@
-"""NVIDIA's driver: kernels of a cubin, launched on torch's tensors in torch's stream."""
+"""NVIDIA's driver: launches kernels of a cubin on torch's tensors in torch's stream."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LIBRARY = "libcuda.so.1"
 _MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _CLUSTER = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 _COOPERATIVE = 2  # CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-_PLAIN_SHARED = 48 << 10  # bytes that a thread block may have without asking
+_PLAIN_SHARED = 48 << 10  # shared memory of a thread block without an explicit attribute
 
 
-# CUtensorMapDataType, and the bytes of an element. Of tf32 the engine rounds f32 while it copies; what it
-# need not know goes as unsigned numbers of as many bytes.
+# CUtensorMapDataType, and the bytes of an element. With the tf32 type the TMA rounds f32 while it
+# copies. Dtypes whose values do not matter to it are unsigned integers of the same size.
 _KINDS = {
     **dict.fromkeys(("u8", "i8", "b8", "f8e4m3", "f8e5m2", "f8e8m0"), (0, 1)),
     "i16": (1, 2),
@@ -37,7 +37,7 @@ _PROMOTED = 3  # CU_TENSOR_MAP_L2_PROMOTION_L2_256B
 
 
 class Attribute(ctypes.Structure):
-    """CUlaunchAttribute: the blocks of a cluster, or whether all blocks run at once."""
+    """CUlaunchAttribute: the cluster dimension, or whether the launch is cooperative."""
 
     _fields_ = (
         ("number", ctypes.c_int),
@@ -60,7 +60,7 @@ class Config(ctypes.Structure):
 
 
 class _Aligned:
-    """The 128 bytes of a CUtensorMap, which begin at a multiple of 64."""
+    """The 128 bytes of a CUtensorMap, aligned to 64 bytes."""
 
     def __init__(self) -> None:
         self.held = (ctypes.c_uint8 * 192)()
@@ -69,7 +69,7 @@ class _Aligned:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """The arguments of cuTensorMapEncodeTiled: the contiguous dimension first."""
+    """The arguments of cuTensorMapEncodeTiled, contiguous dimension first."""
 
     type: int
     swizzle: int
@@ -81,12 +81,12 @@ class Encoding:
 
 
 class DriverError(RuntimeError):
-    """A call that the driver refused, or a kernel that faulted before it."""
+    """A driver call that failed, or an earlier fault of a kernel that it reports."""
 
 
 @cache
 def driver() -> Any:
-    """The driver's library; OSError where there is none."""
+    """The driver's library. Raises OSError where there is none."""
     return ctypes.CDLL(LIBRARY)
 
 
@@ -99,7 +99,7 @@ class Module:
         _check(driver().cuModuleLoadData(ctypes.byref(self.handle), image))
 
     def function(self, call: Call) -> ctypes.c_void_p:
-        """The kernel of a call, which may have the shared memory that the call asks for."""
+        """The kernel of a call, with its shared memory attribute set."""
         if call.name not in self.functions:
             found = ctypes.c_void_p()
             name = call.name.encode()
@@ -111,12 +111,12 @@ class Module:
         return found
 
     def close(self) -> None:
-        """Unloads it."""
+        """Unloads the module."""
         _check(driver().cuModuleUnload(self.handle))
 
 
 def launcher(image: Path, calls: Sequence[Call], stream: Callable[[], int]) -> Callable[..., None]:
-    """What enqueues all calls on the kernel's tensors. stream: gives the handle of the queue."""
+    """The function that enqueues all calls on the kernel's tensors. stream: returns the handle of the stream."""
     module = Module(image.read_bytes())
     ready = [(call, module.function(call)) for call in calls]
     launch_kernel = driver().cuLaunchKernelEx
@@ -144,7 +144,7 @@ def launcher(image: Path, calls: Sequence[Call], stream: Callable[[], int]) -> C
 
 
 def described(given: Map | None, tensors: Sequence[Any]) -> _Aligned:
-    """A tensor as the DMA engine is told of it; DriverError where the engine does not take it."""
+    """The tensor map of a tensor. Raises DriverError where the TMA does not take the tensor."""
     made = _Aligned()
     if given is None:
         return made
@@ -162,14 +162,14 @@ def described(given: Map | None, tensors: Sequence[Any]) -> _Aligned:
             0,  # not interleaved
             e.swizzle,
             e.promotion,
-            0,  # zeros outside of the tensor
+            0,  # out-of-bounds elements are zeros
         )
     )
     return made
 
 
 def encoding(given: Map) -> Encoding:
-    """A map as the driver takes it."""
+    """The driver's arguments for a tensor map."""
     kind, size = _KINDS[given.dtype]
     sizes, steps = given.sizes[::-1], given.steps[::-1]
     return Encoding(

@@ -1,4 +1,4 @@
-"""The table of a target file for a language whose code is cubins: the architecture they are for."""
+"""The table of a target file for a language that compiles to cubins: its architecture."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from machines.fields.fields import GUIDE, Checked, Kind
 
 
 def number(arch: object) -> int:
-    """The number of an architecture, of text that ends with an "a"; 0 of what is none."""
+    """The number of an architecture, given as text that ends with an "a"; 0 for other values."""
     text = arch[:-1] if isinstance(arch, str) and arch.endswith("a") else ""
     return int(text) if text.isdigit() else 0
 
 
 def check_table(machine: Machine, name: str, fields: Mapping[str, Kind]) -> None:
-    """KernelError at the first field that is wrong, or that the general part contradicts."""
+    """Raises KernelError at the first field that is wrong or contradicts the general part."""
     Checked(machine, name, fields)
     if machine.warp != 32:
         faults.refuse(

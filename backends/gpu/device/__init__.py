@@ -1,1 +1,1 @@
-"""A GPU as a device: its identity, exclusive turns on it, its clocks, and cold-cache times."""
+"""A GPU as a device: its identity, exclusive use, clocks, and cold-cache times."""

@@ -1,11 +1,11 @@
-"""All tensors of a launch in one buffer on the device, with fences of NaN bits between them: an
-out-of-bounds read shows in the results, an out-of-bounds write in a fence.
+"""All tensors of a launch in one device buffer, separated by fences of NaN bits: an out-of-bounds read shows
+in the results, an out-of-bounds write in a fence.
 
-Processes that share a device wait for each other at each step that the host waits for. So a run has
-few: the inputs go there in one copy, and the outputs come back in another. Whether inputs and fences are as
-they were is compared on the device, when no kernel runs there any more, with another copy of the inputs from
-the host. Only where they are not does the rest come back, too, to say which. Inputs that follow from formulas are
-made on the device each time, and so are those that they are compared with; outputs then stay there.
+Processes that share a device delay each other at each host synchronisation, so a run has few. The inputs are
+copied to the device at once, and the outputs are copied back at once. After the launch, inputs and fences are
+verified on the device against another copy of the inputs. Only where they differ is everything else copied
+back to name the tensor. Inputs that formulas define are generated on the device each time, also for the
+comparison; outputs then stay on the device.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ir.reference.formulas import Formulas
 from ir.sizes import bind
 from ir.workload import Sizes
 
-FENCE = 4096  # bytes before and after each tensor, of which each has a multiple
+FENCE = 4096  # bytes before and after each tensor; tensors are padded to multiples of it
 BITS = 0xFF  # every byte of a fence: NaN in all float formats
 PART = 1 << 28  # bytes of inputs that are compared at a time
 PINNED = 1 << 28  # bytes of the largest buffer on the host that is pinned
@@ -37,7 +37,7 @@ _ORDER = ("input", "output", "workspace")  # in a buffer
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a tensor lies in a buffer, in bytes."""
+    """The position of a tensor in a buffer, in bytes."""
 
     start: int
     bytes: int
@@ -46,11 +46,11 @@ class _Place:
 
     @property
     def end(self) -> int:
-        """Of its room, where a fence begins."""
+        """The end of its padded space, where a fence begins."""
         return self.start + -(-self.bytes // FENCE) * FENCE
 
     def of(self, buffer: torch.Tensor, since: int = 0) -> torch.Tensor:
-        """The tensor in a buffer. since: where the part of the buffer begins that is given."""
+        """The tensor in a buffer. since: the offset of `buffer` in the whole buffer."""
         part = buffer[self.start - since :][: self.bytes]
         return part.view(DTYPES[self.parameter.dtype]).view(self.dims)
 
@@ -67,17 +67,18 @@ class _Fenced:
         return all(bool((end == BITS).all()) for end in self.ends)
 
     def holds(self, given: torch.Tensor) -> bool:
-        """Whether the tensor has the bits of another."""
+        """Whether the tensor has the same bits as another."""
         return same_bits(self.tensor, given)
 
 
 class Arena:
-    """Where the tensors of a launch lie, and what its inputs are."""
+    """The positions of a launch's tensors, and its inputs."""
 
     def __init__(self, nest: LoopNest, sizes: Sizes, inputs: Arrays):
         self._names = [p.name for p in parameters(nest)]
         self.places: dict[str, _Place] = {}
-        self._ends = dict.fromkeys(_ORDER, FENCE)  # behind the last of each role, with its fence
+        # End of the last tensor of each role, with its fence
+        self._ends = dict.fromkeys(_ORDER, FENCE)
         bound, at = bind(nest.spec, sizes), FENCE
         for role in _ORDER:
             for parameter in (p for p in parameters(nest) if p.role == role):
@@ -94,8 +95,8 @@ class Arena:
             self._given = _Sent(self._of("input"), image)
 
     def placed(self) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """A new buffer on the device, and its tensors in the order of a launch: inputs as they were
-        given, the rest poisoned."""
+        """A new buffer on the device, and its tensors in launch order: the given inputs, and poisoned memory
+        for the rest."""
         buffer = torch.empty((self._ends["workspace"],), dtype=torch.uint8, device=DEVICE)
         inputs = self._ends["input"]
         self._given.fill(buffer[:inputs])
@@ -107,7 +108,7 @@ class Arena:
         return buffer, tensors
 
     def taken(self, buffer: torch.Tensor) -> Taken:
-        """What a launch left in a buffer; no kernel runs any more."""
+        """What a launch left in a buffer; no kernel may still run."""
         behind = self._ends["output"]
         if self._untouched(buffer):
             start = self._ends["input"]
@@ -118,7 +119,7 @@ class Arena:
         return Taken(self, 0, buffer[:behind].cpu(), fences)
 
     def _untouched(self, buffer: torch.Tensor) -> bool:
-        """Whether the inputs and all fences have the bits that they were given."""
+        """Whether the inputs and all fences have their original bits."""
         if not self._given.lies_in(buffer[: self._ends["input"]]):
             return False
         written = (*self._of("output"), *self._of("workspace"))
@@ -133,7 +134,7 @@ class Arena:
         return self._given.tensors()
 
     def fenced(self, known: torch.Tensor, fences: torch.Tensor) -> dict[str, _Fenced]:
-        """Each tensor with its fences. known: the first part of a buffer.  fences: of the workspace."""
+        """Each tensor with its fences. known: the first part of a buffer. fences: of the workspace."""
         found, left = {}, fences
         for name, place in self.places.items():
             if place.parameter.role == "workspace":
@@ -150,17 +151,17 @@ class _Given(Protocol):
     stays: bool
 
     def fill(self, part: torch.Tensor) -> None:
-        """Writes them and the fences around them to the part of a buffer that holds them."""
+        """Writes the inputs and their fences to their part of a buffer."""
 
     def lies_in(self, part: torch.Tensor) -> bool:
-        """Whether such a part has the bits that it was given."""
+        """Whether such a part still has the same bits."""
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The inputs, on the host."""
 
 
 class _Sent:
-    """Inputs that lie on the host as they do in a buffer."""
+    """Inputs that the host holds in the layout of a buffer."""
 
     stays = False
 
@@ -182,7 +183,7 @@ class _Sent:
 
 
 class _Made:
-    """Inputs that follow from formulas."""
+    """Inputs that formulas define."""
 
     stays = True
 
@@ -224,16 +225,16 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a launch left behind, on the host where it was not made of formulas."""
+    """What a launch left, copied to the host unless formulas define the inputs."""
 
     arena: Arena
-    start: int  # of what is known, in the buffer
+    start: int  # offset of `known` in the buffer
     known: torch.Tensor  # up to the end of the outputs
-    # Of the workspace, where something is not as it was; known is then all from the start of the buffer
+    # Of the workspace, where something has changed; `known` then starts at the start of the buffer
     fences: torch.Tensor | None = None
 
     def outputs(self) -> dict[str, torch.Tensor]:
-        """The outputs; BackendError("check") where the kernel wrote beside a tensor or to an input."""
+        """The outputs. Raises BackendError("check") where the kernel wrote outside of a tensor or to an input."""
         if self.fences is not None:
             fenced = self.arena.fenced(self.known, self.fences)
             require_untouched(fenced, self.arena.given().items())
@@ -243,17 +244,18 @@ class Taken:
 
 
 class Images:
-    """Inputs as they lie in a buffer. Those of arrays that cannot be written are kept, `most` bytes of
-    them: a check has the same inputs for each candidate. They are of one kernel at one set of sizes."""
+    """Host images of inputs in the layout of a buffer. Images of read-only arrays are cached, up to `most`
+    bytes, as a check has the same inputs for each candidate. They belong to one kernel at one set of sizes.
+    """
 
     def __init__(self, most: int):
         self.most, self.bytes = most, 0
-        self._places: list[_Place] = []  # of what is kept
-        # With the arrays, whose memory is nobody else's as long as they are kept
+        self._places: list[_Place] = []  # of the cached images
+        # With the arrays, so that their memory is not reused while they are cached
         self._kept: dict[tuple, tuple[Arrays, torch.Tensor]] = {}
 
     def get(self, places: list[_Place], end: int, inputs: Arrays) -> torch.Tensor:
-        """The first bytes of a buffer, up to `end`; not to be changed."""
+        """The first bytes of a buffer, up to `end`; read-only."""
         arrays = {p.parameter.name: inputs[p.parameter.name] for p in places}
         if any(array.flags.writeable for array in arrays.values()):
             return _image(places, end, arrays)
@@ -262,7 +264,7 @@ class Images:
         key = tuple((a.ctypes.data, a.shape, a.strides, a.dtype.str) for a in arrays.values())
         if key not in self._kept:
             made = _image(places, end, arrays)
-            # Checks go around the same inputs: what does not fit would drive out what is next.
+            # Checks cycle through the same inputs: eviction would always remove the next one.
             if self.bytes + made.nbytes > self.most:
                 return made
             self._kept[key] = arrays, made
@@ -286,8 +288,8 @@ def _home(part: torch.Tensor) -> torch.Tensor:
 
 
 def _empty(size: int) -> torch.Tensor:
-    """Bytes on the host, pinned where the device copies them itself: such memory is used again, and what
-    is new has to be cleared by the system first."""
+    """Bytes on the host, pinned where the device copies them itself. Pinned memory is reused, whereas the
+    system has to clear new memory first."""
     pinned = torch.cuda.is_initialized() and size <= PINNED
     return torch.empty(size, dtype=torch.uint8, pin_memory=pinned)
 

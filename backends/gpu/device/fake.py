@@ -12,12 +12,14 @@ from backends.gpu.device import arena, running
 class Fake:
     """A device with one queue and a host clock.
 
-    host_us: host time of issuing a call. late: work that events do not span. flushed_us: time of a
-    cache flush.
+    host_us: host time of issuing a call.
+    late: work that events do not span.
+    flushed_us: time of a cache flush.
     """
 
     def __init__(self, host_us: float = 20.0, late: float = 0.0, flushed_us: float = 500.0):
-        self.host, self.queue = 0.0, 0.0  # the host's clock; when the device becomes idle
+        # The host's clock; the time at which the device becomes idle
+        self.host, self.queue = 0.0, 0.0
         self.host_us, self.late, self.flushed_us = host_us, late, flushed_us
         self.hidden = 0.0
         self.cold = False
@@ -46,7 +48,7 @@ class Fake:
         return 1e-6 * self.host
 
     def call(self, us: float) -> None:
-        """A kernel; it runs four times as fast if its data is in the cache."""
+        """A kernel, which is four times as fast if its data is in the cache."""
         self.host += self.host_us
         self._enqueue(us if self.cold else us / 4)
         self.hidden = max(self.hidden, self.host) + self.late
@@ -63,9 +65,10 @@ class _FakeGpu(Fake):
 
 
 def stand_in(patch: Any, language: Any) -> None:
-    """Lets torch's CPU be the GPU of a language's target, in tests of a driver that notes its calls.
+    """Replaces the GPU of a language's target by torch's CPU, in tests of a driver that records its
+    calls.
 
-    patch: pytest's `monkeypatch`. language: the backend, or its module, which asks `present`.
+    patch: pytest's `monkeypatch`. language: the backend or its module, with `present`.
     """
     patch.setattr(language, "present", lambda *_: "")
     patch.setattr(arena, "DEVICE", "cpu")

@@ -1,4 +1,4 @@
-"""Inputs that follow from formulas, made on the device; and outputs that stay there."""
+"""Inputs that formulas define, generated on the device; and outputs that stay on the device."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by b
 
 
 def fill(tensor: torch.Tensor, formula: Formula) -> None:
-    """Enqueues what writes a contiguous tensor's numbers."""
+    """Enqueues writing the numbers of a contiguous tensor."""
     for part, made in _parts(tensor, formula):
         part.copy_(made)
 
 
 def differs(tensor: torch.Tensor, formula: Formula) -> torch.Tensor:
-    """Enqueues the look whether a contiguous tensor has other bits than a formula gives; a truth value on
-    the device."""
+    """Enqueues a comparison of a contiguous tensor with a formula; returns a boolean on the device,
+    true where bits differ."""
     found = torch.zeros((), dtype=torch.bool, device=tensor.device)
     kind = _WHOLE[tensor.element_size()]
     for part, made in _parts(tensor, formula):
@@ -42,7 +42,7 @@ def differs(tensor: torch.Tensor, formula: Formula) -> torch.Tensor:
 
 
 def _parts(tensor: torch.Tensor, formula: Formula) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Each part of a tensor, with what a formula gives there in the tensor's dtype."""
+    """Each part of a tensor, with a formula's values there in the tensor's dtype."""
     flat, by = tensor.view(-1), _arithmetic(str(tensor.device))
     for start in range(0, flat.numel(), PART):
         part = flat[start : start + PART]
@@ -51,7 +51,7 @@ def _parts(tensor: torch.Tensor, formula: Formula) -> Iterator[tuple[torch.Tenso
 
 
 def _held(made: torch.Tensor, dtype: str) -> torch.Tensor:
-    """Numbers in a dtype. Values beyond the largest f8e4m3 become the largest; torch may say NaN."""
+    """Numbers in a dtype. Values beyond the largest f8e4m3 saturate; torch may return NaN."""
     if dtype == "f8e4m3":
         end = torch.finfo(DTYPES[dtype]).max
         made = made.clip(-end, end)
@@ -71,7 +71,7 @@ def _arithmetic(device: str) -> Arithmetic:
 
 
 def _require_alike(by: Arithmetic, device: str) -> None:
-    """MachineFault where a device gives other bits than numpy: no kernel could be right."""
+    """Raises MachineFault where a device and numpy compute different bits: every kernel would fail."""
     places = torch.arange(_SAMPLE, dtype=torch.int32, device=device)
     for one in _SAMPLES:
         if array(one.at(places, by)).tobytes() != one.filled().tobytes():
@@ -80,7 +80,7 @@ def _require_alike(by: Arithmetic, device: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HeldTensor:
-    """A `Held` output. Whoever looks at it takes a turn on the device."""
+    """A `Held` output. Every access to it uses the device exclusively."""
 
     tensor: torch.Tensor
     declared: str  # its dtype
@@ -94,7 +94,7 @@ class HeldTensor:
         return np.dtype(HELD_AS[self.declared])
 
     def take(self, at: np.ndarray, axis: int) -> HeldTensor:
-        """What lies at positions of an axis."""
+        """The elements at positions of an axis."""
         with device_turns().together():
             places = torch.from_numpy(at).to(self.tensor.device)
             return HeldTensor(_taken(self.tensor, axis, places), self.declared)
@@ -112,5 +112,5 @@ class HeldTensor:
 def _taken(tensor: torch.Tensor, axis: int, places: torch.Tensor) -> torch.Tensor:
     if not tensor.is_floating_point() or tensor.element_size() > 1:
         return tensor.index_select(axis, places)
-    # A float of 8 bits has no operation but to be copied
+    # torch has no operation but copies for 8-bit floats
     return tensor.view(torch.uint8).index_select(axis, places).view(tensor.dtype)

@@ -11,7 +11,7 @@ from machines.gpu.facts import own_name
 
 OVER_CACHE = 4  # size of the flush buffer in multiples of the L2 cache
 LEAST_FLUSH = 256 << 20  # bytes
-_ticks_per_us: list[float] = []  # of this process's GPU, once it was measured
+_ticks_per_us: list[float] = []  # of this process's GPU, once measured
 
 
 class CudaDevice:
@@ -46,7 +46,7 @@ class CudaDevice:
         return time.perf_counter()
 
     def _ticks_per_us(self) -> float:
-        """The clock rate by which `_sleep` counts, measured once the GPU runs at full speed."""
+        """The clock rate of `_sleep`, measured once the GPU runs at full speed."""
         ticks = 10_000_000
         torch.cuda._sleep(ticks)
         start = self.mark()
@@ -57,7 +57,7 @@ class CudaDevice:
 
 
 def lack(arch: int | str, names: tuple[str, ...]) -> str:
-    """Why this computer's GPU is not the target's; empty where it is. Touches the GPU.
+    """Why this computer's GPU is not the target's; empty where it is. Opens the GPU.
 
     Chips of one architecture differ in speed, so the full name decides. names: see `device_names`.
     """

@@ -26,7 +26,7 @@ def clocks(uuid: str) -> dict[str, float]:
 
 @cache
 def _library(name: str) -> ctypes.CDLL | None:
-    """The library, ready for this process, which lets go of it when it ends; None where there is none."""
+    """The NVML library, initialised for this process; None where there is none."""
     try:
         library = ctypes.CDLL(name)
     except OSError:
@@ -48,8 +48,8 @@ class _Utilization(ctypes.Structure):
 
 
 def utilization(number: int = 0) -> float | None:
-    """The percentage of the last fraction of a second in which a kernel was running on a GPU; None where
-    nobody can tell. number: of the GPU, as the driver counts them."""
+    """The percentage of the last fraction of a second in which a kernel was running on a GPU; None
+    where it is unknown. number: of the GPU, in the driver's order."""
     library = _library(LIBRARY)
     gpu, found = ctypes.c_void_p(), _Utilization()
     if library is None or library.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(gpu)):

@@ -1,7 +1,7 @@
-"""Kernels on a GPU: what they give and how long they take, whatever launches them.
+"""Runs and times kernels on a GPU, whatever launches them.
 
-Nothing here may touch the GPU in a process that forks afterwards; what does touch it is called in
-the process that was forked for one candidate.
+Nothing here may touch the GPU in a process that forks afterwards. Functions that touch it are
+called in the process that was forked for one candidate.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from ir.nest.nest import LoopNest
 from ir.reference.formulas import Formulas
 
 Launch = Callable[..., Any]  # takes the nest's global tensors in order
-SECONDS = 0.1  # of measured calls: everybody else waits meanwhile
+SECONDS = 0.1  # of measured calls: all other processes wait meanwhile
 MOST_RUNS = 100  # of these; the median of so many cold calls is within a percent
 LOOK_SECONDS = 60.0  # limit for the child that looks for the GPU
-MOST_SETS = 4  # sets of tensors that timed calls rotate through
-SETS_BYTES = 8 << 30  # of all of them, beyond which they are two
+MOST_SETS = 4  # sets of tensors between which timed calls rotate
+SETS_BYTES = 8 << 30  # of all sets, above which there are only two
 FREE_SHARE = 0.5  # share of free memory that the sets may take
-LEAST_FREE = 0.5  # share of all memory: where less is free, others may need what a process keeps
+LEAST_FREE = 0.5  # share of all memory: if less is free, cached memory is released for others
 SHIFT = 997  # elements by which inputs are rotated from set to set
 
 
 def looked_in_child(arch: int | str, names: tuple[str, ...]) -> str:
-    """Why the GPU does not serve, found in a child, so that this process can still fork others that
-    open it.
+    """Why the GPU cannot be used, determined in a child process, so that this process can still
+    fork others that open it.
 
-    A process that has used the CUDA driver (`torch.export` does) cannot have such children and
-    looks for itself.
+    A process that has used the CUDA driver (`torch.export` does) cannot have such children, so it
+    opens the GPU itself.
     """
     if torch.cuda.is_initialized():
         return lack(arch, names)
@@ -56,13 +56,13 @@ def looked_in_child(arch: int | str, names: tuple[str, ...]) -> str:
 
 
 def _look(arch: int | str, names: tuple[str, ...]) -> str | None:
-    """`lack`; None in a child of a process that has used the driver."""
+    """`lack`, or None in a child of a process that has used the driver."""
     return None if torch.cuda._is_in_bad_fork() else lack(arch, names)
 
 
 def run(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[str, np.ndarray]:
-    """The outputs in the dtypes of the spec; they are poisoned before the run. Of inputs that follow from
-    formulas they stay on the device (`Held`)."""
+    """The outputs in the dtypes of the spec; their memory is poisoned before the run. Where
+    formulas define the inputs, outputs stay on the device (`Held`)."""
     stays = isinstance(inputs, Formulas)
     with faults("check"):
         open_device()
@@ -82,19 +82,20 @@ def run(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[st
 
 
 def _result(tensor: torch.Tensor, dtype: str, stays: bool) -> np.ndarray:
-    """An output as an array. stays: or, in place of one, what is `Held`."""
+    """An output as an array. stays: as a `Held` value instead."""
     return cast(np.ndarray, HeldTensor(tensor, dtype)) if stays else array(tensor)
 
 
 def glance(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays, enough_us: float) -> float:
-    """About how many microseconds one call takes, of a few calls timed as in `time`, but while others may
-    use the device; results are not compared. enough_us: what is slower is not timed more than thrice."""
+    """The approximate time of one call in microseconds, from a few calls timed as in `time`, but
+    while others may use the device. Results are not compared. enough_us: a slower call is not timed
+    more than three times."""
     with faults("time"):
         open_device()
         arena = Arena(nest, sizes, inputs)
         with device_turns().together():
             _, tensors = arena.placed()
-            launch(*tensors)  # which loads the code
+            launch(*tensors)  # loads the code
             torch.cuda.synchronize()
             us = timing.glance(
                 lambda each: launch(*each), tensors, CudaDevice(), enough_us, _clear_of(nest)
@@ -105,15 +106,15 @@ def glance(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays, enough_
 
 
 def time(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> Timing:
-    """The median time of one call by device events, all launches of the kernel together. Nobody else
-    has the device while calls are timed."""
+    """The median time of one call by device events, for all launches of the kernel together. No
+    other process uses the device while calls are timed."""
     clear, turns = _clear_of(nest), device_turns()
     with faults("time"):
         open_device()
         arena = Arena(nest, sizes, inputs)
         with turns.together():
             rotated = _sets(nest, arena)
-            launch(*rotated[0])  # which loads the code
+            launch(*rotated[0])  # loads the code
             torch.cuda.synchronize()
         with turns.alone():
             gpu = CudaDevice()
@@ -124,7 +125,7 @@ def time(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> Timing
         with turns.together():
             stays = isinstance(inputs, Formulas)
             found = _outputs(nest, rotated.pop(0))
-            if stays:  # their set need not stay, too
+            if stays:  # their set may then be freed
                 found = {name: tensor.clone() for name, tensor in found.items()}
             outputs = {t.name: _result(found[t.name], t.dtype, stays) for t in nest.spec.outputs}
             del found
@@ -136,22 +137,22 @@ def time(launch: Launch, nest: LoopNest, sizes: Sizes, inputs: Arrays) -> Timing
 
 
 def _give_back() -> None:
-    """Gives back memory that this process keeps, where others may need it."""
+    """Releases cached memory of this process where others may need it."""
     free, whole = torch.cuda.mem_get_info()
     if free < LEAST_FREE * whole:
         torch.cuda.empty_cache()
 
 
 def open_device() -> None:
-    """Opens the device in this process, which takes long: in a turn of its own, so that nobody who has
-    something to time waits for more."""
+    """Opens the device in this process. This takes long, so it uses a lock of its own, which delays
+    timing processes no longer than necessary."""
     if not torch.cuda.is_initialized():
         with device_turns().together():
             torch.cuda.synchronize()
 
 
 def _clear_of(nest: LoopNest) -> Callable[[Sequence[torch.Tensor]], None]:
-    """What fills all that a kernel writes with what no test expects."""
+    """The function that poisons everything that a kernel writes."""
     written = [p.role != "input" for p in parameters(nest)]
 
     def clear(tensors: Sequence[torch.Tensor]) -> None:
@@ -173,7 +174,7 @@ def _require_same(
     tensors: Sequence[torch.Tensor],
     clear: Callable[[Sequence[torch.Tensor]], None],
 ) -> None:
-    """A timed call gave what a call on copies of its inputs gives, where calls give the same bits."""
+    """Requires that a timed call gave the same bits as a call on copies of its inputs, for deterministic kernels."""
     if nest.unordered:
         return
     others = [t.clone() for t in tensors]
@@ -196,8 +197,8 @@ def bars(
     inputs: Arrays,
     host_us: float,
 ) -> list[Bar]:
-    """Each launch of one call. ready: by name, what enqueues it. host_us: that a call takes on the
-    host."""
+    """The time of each launch of one call. ready: the function that enqueues each launch, with its
+    name. host_us: host time of issuing a call."""
     with device_turns().alone():
         tensors, gpu = sets(nest, sizes, inputs)[0], CudaDevice()
         gpu.spin(3 * host_us + 100)
@@ -213,13 +214,12 @@ def bars(
 
 
 def sets(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> list[list[torch.Tensor]]:
-    """Several sets of all tensors: floats are rotated, which keeps their range; integers are the
-    same."""
+    """Several sets of all tensors: floats are rotated, which keeps their range; integers are copied."""
     return _sets(nest, Arena(nest, sizes, inputs))
 
 
 def _sets(nest: LoopNest, arena: Arena) -> list[list[torch.Tensor]]:
-    """As `sets`."""
+    """`sets` for an arena."""
     _, first = arena.placed()
     are_inputs = [p.role == "input" for p in parameters(nest)]
     bytes_of_set = max(1, sum(t.nbytes for t in first))
@@ -235,7 +235,7 @@ def shifted(tensor: torch.Tensor, turn: int) -> torch.Tensor:
     if not tensor.is_floating_point():
         return tensor.clone()
     flat = tensor.reshape(-1)
-    if flat.element_size() == 1:  # a float of 8 bits has no operation but to be copied
+    if flat.element_size() == 1:  # torch has no operation but copies for 8-bit floats
         return (
             torch.roll(flat.view(torch.uint8), turn * SHIFT).view(tensor.dtype).view(tensor.shape)
         )
@@ -244,7 +244,7 @@ def shifted(tensor: torch.Tensor, turn: int) -> torch.Tensor:
 
 @contextmanager
 def faults(stage: str) -> Iterator[None]:
-    """A context that turns any exception of candidate code into a BackendError(stage)."""
+    """A context that converts any exception of candidate code into a BackendError(stage)."""
     try:
         yield
     except BackendError:

@@ -1,4 +1,4 @@
-"""Tensors of a nest: on the device, on none, and from and to the arrays of the reference."""
+"""Tensors of a nest: on the device, without storage, and converted from and to the reference's arrays."""
 
 from __future__ import annotations
 
@@ -16,53 +16,52 @@ from ir.sizes import value
 from ir.spec import Tensor
 
 DTYPES = {name: getattr(torch, said) for name, said in TORCH_NAMES.items()}
-# numpy lacks them
+# dtypes that numpy lacks
 _WIDENED = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu)
-PART = 1 << 25  # integers that are compared at a time: a comparison takes memory
+PART = 1 << 25  # integers that are compared at a time: a comparison needs memory
 _BAD_INTEGER = -1_234_567
 
 
 def shape(parameter: Parameter, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape of a tensor. sizes: all of the spec, derived ones included."""
+    """The shape of a tensor. sizes: all sizes of the spec, including derived ones."""
     return tuple(value(e, sizes) for e in parameter.shape)
 
 
 def unplaced(parameter: Parameter, sizes: Mapping[str, int]) -> torch.Tensor:
-    """A tensor with shape and dtype and nothing in it."""
+    """A tensor with shape and dtype but without storage."""
     return torch.empty(shape(parameter, sizes), dtype=DTYPES[parameter.dtype], device="meta")
 
 
 def viewed(array: np.ndarray, dtype: str) -> torch.Tensor:
-    """An array as a tensor of its values, which are not to be changed; a copy only where it has to be one.
-    What numpy lacks comes as f32."""
+    """A tensor that shares an array's memory where possible, and is read-only. Dtypes that numpy lacks are f32."""
     held: np.ndarray = np.ascontiguousarray(array, HELD_AS[dtype])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-        return torch.from_numpy(held).reshape(array.shape)  # of a scalar numpy makes a vector
+        return torch.from_numpy(held).reshape(array.shape)  # numpy makes scalars one-dimensional
 
 
 def placed(array: np.ndarray, dtype: str, device: str = "cpu") -> torch.Tensor:
-    """A copy of an array on a device; what numpy lacks comes as f32 of its values, any shape."""
+    """A copy of an array on a device. Dtypes that numpy lacks come as f32 values."""
     held: np.ndarray = np.array(array, HELD_AS[dtype], order="C", copy=True)
     return torch.from_numpy(held).to(device=device, dtype=DTYPES[dtype])
 
 
 def poisoned(parameter: Parameter, sizes: Mapping[str, int], device: str = "cpu") -> torch.Tensor:
-    """A tensor that no kernel has written: NaN, or what no test gives; b8 is all true."""
+    """A tensor in which each kernel's writes show: NaN, or a number that no test expects; b8 is all true."""
     dims, dtype = shape(parameter, sizes), DTYPES[parameter.dtype]
     return poison(torch.empty(dims, dtype=dtype, device=device))
 
 
 def poison(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, filled so; integers wrap."""
+    """Fills a tensor with poison; integers wrap."""
     if tensor.dtype.is_floating_point or tensor.dtype == torch.bool:
         return tensor.fill_(float("nan") if tensor.dtype.is_floating_point else True)
     return tensor.fill_(int(torch.tensor(_BAD_INTEGER).to(tensor.dtype)))
 
 
 def output(tensor: Tensor, memory: torch.Tensor) -> torch.Tensor:
-    """An output in memory that was poisoned before a run. Of one that is a part of a larger tensor, the part;
-    BackendError("check") where the kernel wrote beside it."""
+    """An output in memory that was poisoned before a run; for a window of a larger tensor, the
+    window. Raises BackendError("check") where the kernel wrote outside of the window."""
     if tensor.part is None:
         return memory
     beside = memory.clone()
@@ -72,7 +71,7 @@ def output(tensor: Tensor, memory: torch.Tensor) -> torch.Tensor:
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:
-    """The tensor as numpy has it; what numpy lacks as f32."""
+    """A tensor as a numpy array; f32 where numpy lacks the dtype."""
     tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.dtype in _WIDENED else tensor).numpy()
 

@@ -1,9 +1,9 @@
 """Cold-cache timing: how long a call keeps a device busy with none of its data in the cache.
 
-Before the first event of a call, the device's queue gets a wait as long as the host needs to issue
-the call, and a pass over a buffer larger than the cache. So events span the device's work only, and
-data comes from memory. Calls rotate through several sets of tensors. What a call writes is cleared
-before it, so that a kernel that finds its results there gains nothing.
+Before the first event of a call, the device's queue gets a wait that lasts as long as the host
+needs to issue the call, and a pass over a buffer larger than the cache. So events only span the
+device's work, and data comes from memory. Calls rotate between several sets of tensors. The outputs
+of a call are cleared before it, so that a kernel gains nothing from earlier results.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ WARM_UP = 3
 FIRST_RUNS = 5
 LEAST_RUNS = 20
 MOST_RUNS = 400
-MUCH = 1.5  # times what is enough: the first runs of a glance are within that
-FIRST_GLANCES, GLANCES = 3, 10  # runs of a glance, the first at the clock that the device has then
+MUCH = 1.5  # multiple of `enough_us` within which the first runs of a glance have to be
+FIRST_GLANCES, GLANCES = 3, 10  # runs of a glance; the first ones run at the device's current clock
 AT_ONCE = 50  # runs between synchronisations: the device's queue is finite
 WALL_RUNS = 5
-TRIES = 3  # to have two clocks agree
-SLACK_US = 60.0  # what two synchronisations may add by the host's clock
-SLACK = 0.25  # and the same as a share of the call
+TRIES = 3  # attempts until the two clocks agree
+SLACK_US = 60.0  # what two synchronisations may add to the host's clock
+SLACK = 0.25  # the same as a share of the call
 
 TimedCall = Callable[[Any], Any]
 
@@ -62,7 +62,7 @@ class Times:
     p80: float  # 80th percentile
     runs: int
     host_us: float  # host time of issuing one call
-    wall_us: float  # one call by the host's clock, the device idle before and after
+    wall_us: float  # one call by the host's clock, with the device idle before and after
 
     def agree(self) -> bool:
         """Whether the host's clock shows no more than the events and the issue of a call."""
@@ -88,12 +88,14 @@ def measure(
     clear: TimedCall = lambda tensors: None,
     most: int = MOST_RUNS,
 ) -> Times:
-    """Times `call` on sets of tensors in turn, for about `seconds` of device time. Afterwards each
-    set holds what a timed call gave.
+    """Times `call` on alternating sets of tensors, for about `seconds` of device time. Afterwards
+    each set holds the results of a timed call.
 
-    clear: enqueues what comes before each timed call on a set, and is no part of it.  most: runs.
-    BackendError("time") where the host's clock shows work that the events do not, each time, such as a
-    kernel that goes on in a queue of its own.
+    clear: enqueues work before each timed call on a set, which is not timed.
+    most: the most runs.
+
+    Raises BackendError("time") where in each attempt the host's clock shows work that the events do
+    not span, such as a kernel that continues in a queue of its own.
     """
     for n in range(max(WARM_UP, len(sets))):
         call(sets[n % len(sets)])
@@ -129,8 +131,9 @@ def glance(
     enough_us: float,
     clear: TimedCall = lambda tensors: None,
 ) -> float:
-    """About how many microseconds `call` takes: the least of a few cold runs, as others may use the device
-    meanwhile. enough_us: what is slower by far has three of them.  clear: as in `measure`."""
+    """The approximate time of `call` in microseconds: the least of a few cold runs, as others may
+    use the device meanwhile. enough_us: a much slower call runs only three times. clear: as in
+    `measure`."""
     host_us = host_time(call, [tensors], device, FIRST_GLANCES)
     found = cold_runs(call, [tensors], device, FIRST_GLANCES, host_us, clear)
     if min(found) <= MUCH * enough_us:
@@ -164,7 +167,7 @@ def cold_runs(
 
 
 def host_time(call: TimedCall, sets: Sequence[Any], device: Device, runs: int = WALL_RUNS) -> float:
-    """Median microseconds that the host needs to issue a call, of `runs` calls."""
+    """The median host time of issuing a call, in microseconds, over `runs` calls."""
     found = []
     for n in range(runs):
         before = device.now()

@@ -1,1 +1,1 @@
-"""What backends share whose code objects a driver launches."""
+"""Shared by backends whose code objects a GPU driver launches."""

@@ -1,5 +1,5 @@
-"""What backends do alike whose code objects a driver launches: on the target's GPU all of it, elsewhere
-each checks in its own way."""
+"""The common part of backends whose code objects a GPU driver launches. On the target's GPU kernels
+run and are timed; elsewhere each backend checks them in its own way."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from machines.gpu.facts import device_names
 
 
 class Driver(Protocol):
-    """The driver of a vendor."""
+    """A vendor's GPU driver."""
 
     def launcher(
         self, image: Path, calls: tuple[Call, ...], stream: Callable[[], int]
     ) -> Callable[..., None]:
-        """What enqueues calls of a code object."""
+        """The function that enqueues calls of a code object."""
 
 
 class DeviceBackend:
-    """Launches through a driver in torch's stream."""
+    """A backend that launches kernels through a driver in torch's stream."""
 
     rules: Rules
     driver: Driver
-    correct_by: str  # how a kernel is checked where the GPU is not
+    correct_by: str  # how a kernel is checked where there is no such GPU
 
     # -- of each language ---------------------------------------------------------------------------
 
@@ -47,19 +47,19 @@ class DeviceBackend:
         raise NotImplementedError
 
     def compiler(self) -> tuple[str, str]:
-        """The compiler's name and version; or nothing, and why it is not here."""
+        """The compiler's name and version; or empty, and why it is missing."""
         raise NotImplementedError
 
     def calls(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
     ) -> tuple[Path, tuple[Call, ...]]:
-        """The code object for some sizes, and what is launched of it."""
+        """The code object for given sizes, and its launches."""
         raise NotImplementedError
 
     def elsewhere(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """The outputs, where the GPU is not."""
+        """The outputs on a computer without the GPU."""
         raise NotImplementedError
 
     # -- of all -------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ class DeviceBackend:
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> Timing:
-        """Measured on the target's GPU, else modelled; a build that spills is not modelled."""
+        """The time, measured on the target's GPU, else modelled. A build that spills is not modelled."""
         if self.present(machine):
             return modelled_build(built, nest, machine, self.rules, sizes)
         on = _torch()
@@ -87,7 +87,7 @@ class DeviceBackend:
         return on.time(launch, nest, sizes, inputs)
 
     def open(self, machine: Machine) -> None:
-        """Opens the target's GPU, where it is here."""
+        """Opens the target's GPU, if it is in this computer."""
         if not self.present(machine):
             _torch().open_device()
 
@@ -104,7 +104,7 @@ class DeviceBackend:
         inputs: Arrays,
         enough_us: float,
     ) -> float:
-        """About how long a call takes on the target's GPU."""
+        """The approximate time of a call on the target's GPU, in microseconds."""
         on = _torch()
         with on.faults("time"):
             launch = self.enqueued(built, nest, machine, sizes)
@@ -119,7 +119,7 @@ class DeviceBackend:
         inputs: Arrays,
         trace: Path,
     ) -> Timing:
-        """As `time`, with a timeline of the launches."""
+        """The same as `time`, with a timeline of the launches."""
         timing = self.time(built, nest, machine, sizes, inputs)
         if self.present(machine):
             bars = [Bar(n.name, timing.figures[f"{n.name}.us"]) for n in nest.launches]
@@ -133,30 +133,30 @@ class DeviceBackend:
         return timing
 
     def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
-        """Microseconds by the time model, of a nest that was not built."""
+        """Microseconds by the time model for a nest without a build."""
         return self.model(nest, machine, sizes, {}).us
 
     def model(
         self, nest: LoopNest, machine: Machine, sizes: Sizes, figures: Mapping[str, float]
     ) -> Timing:
-        """By the time model, with the figures of a build where there are any."""
+        """The time by the time model, with the figures of a build if there are any."""
         return modelled(nest, machine, self.rules, sizes, figures)
 
     def place(self, machine: Machine) -> str:
-        """Where tensors for the kernels lie: on the target's GPU, else on the CPU."""
+        """The torch device of the kernels' tensors: the target's GPU, else the CPU."""
         return "cpu" if self.present(machine) else DEVICE
 
     def enqueued(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
     ) -> Callable[..., None]:
-        """What runs all launches on tensors on the GPU, in torch's stream."""
+        """The function that enqueues all launches on GPU tensors in torch's stream."""
         image, made = self.calls(built, nest, machine, sizes)
         on = _torch()
         on.ready()
         return self.driver.launcher(image, made, on.stream)
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
-        """On the target's GPU everything on it; elsewhere another check, and the model."""
+        """What this backend can do here: run and measure on the target's GPU, else check in another way and model."""
         toolchain, why = self.compiler()
         if not toolchain:
             return {"correct_by": None, "time_kind": None, "why": why}
@@ -179,8 +179,7 @@ class DeviceBackend:
 
 @cache
 def gpu_lacks(vendor: str, arch: int | str, names: tuple[str, ...]) -> str:
-    """Why a GPU is not in this computer; empty where it is. vendor: of torch's build, as in
-    `torch.version`."""
+    """Why a GPU is not in this computer; empty where it is. vendor: of torch's build, as in `torch.version`."""
     if not chips():
         return "there is no GPU here"
     try:
@@ -190,7 +189,7 @@ def gpu_lacks(vendor: str, arch: int | str, names: tuple[str, ...]) -> str:
 
 
 def _torch() -> ModuleType:
-    """What needs torch, whose import takes a second: imported where there is a GPU alone."""
+    """The module that needs torch, whose import takes a second. It is only imported where there is a GPU."""
     from backends.gpu.launched import torch_stream
 
     return torch_stream

@@ -1,4 +1,4 @@
-"""What was compiled for the calls of a kernel, whatever the language."""
+"""Figures of the compiled launches of a kernel, for any language."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ def compiled_launches(
     warp: int,
     seconds: float,
 ) -> list[CompiledLaunch]:
-    """Each launch once, as it is called first. code: of each launch. stages: of its loops, at most.
-    warp: threads. seconds: of compiling all launches, of which each gets an equal share.
+    """Each launch once, in the order of first calls.
 
-    BackendError("build") where the source lacks a launch.
+    code: of each launch.
+    stages: the most of any of its loops.
+    warp: threads of a warp.
+    seconds: compile time of all launches, which is divided equally.
+
+    Raises BackendError("build") where the source lacks a launch.
     """
     done: dict[str, CompiledLaunch] = {}
     share = seconds / max(len(code), 1)

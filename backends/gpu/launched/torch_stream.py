@@ -1,4 +1,4 @@
-"""Launches in torch's stream: what `backend.py` needs of torch."""
+"""Launches in torch's stream: the part of `backend.py` that needs torch."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["bars", "faults", "glance", "lacks", "ready", "run", "stream", "time"
 
 
 def lacks(vendor: str, arch: int | str, names: tuple[str, ...]) -> str:
-    """Why the GPU here is not the target's; empty where it is."""
+    """Why the GPU of this computer is not the target's; empty where it is."""
     if not getattr(torch.version, vendor):
         return f"torch here is built for no GPU of {vendor}"
     return looked_in_child(arch, names)
 
 
 def ready() -> None:
-    """Makes the context that code is loaded into."""
+    """Creates the context into which code is loaded."""
     open_device()
     torch.cuda.init()
     torch.cuda.current_stream()
 
 
 def stream() -> int:
-    """The handle of torch's stream."""
+    """The handle of torch's current stream."""
     return torch.cuda.current_stream().cuda_stream

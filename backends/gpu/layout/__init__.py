@@ -1,1 +1,1 @@
-"""Layouts: CuTe's layout algebra, and what follows from a layout for memory accesses."""
+"""Layouts: CuTe's layout algebra, and the memory access cost of a layout."""

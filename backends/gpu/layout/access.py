@@ -1,4 +1,4 @@
-"""What a layout costs in memory: bank conflicts, sectors, and the widest vector of a thread."""
+"""Memory access cost of a layout: bank conflicts, sectors, and the widest vector of a thread."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ WIDTHS = (1, 2, 4, 8, 16)  # bytes that a thread moves with one instruction
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One load or store by the threads of a warp; KernelError where a thread's is not aligned."""
+    """One load or store by the threads of a warp. Raises KernelError where an address is not aligned."""
 
     offsets: tuple[int | None, ...]  # first byte of each thread; None: the thread is idle
     width: int  # bytes of each thread
-    # Threads that shared memory serves together; empty: successive threads, as many as all banks
-    # have bytes for. A hardware may take others for some instructions.
+    # Threads that shared memory serves together; empty: consecutive threads, as many as the banks
+    # have bytes for. Hardware may group threads differently for some instructions.
     phases: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ class Access:
                 )
 
     def swizzled(self, swizzle: Swizzle) -> Access:
-        """The access after a swizzle of bytes, which must keep its width together."""
+        """The access after a swizzle of bytes, which must keep the access width together."""
         swizzle.of_elements(self.width)
         moved = (None if o is None else swizzle(o) for o in self.offsets)
         return replace(self, offsets=tuple(moved))
@@ -77,7 +77,7 @@ def accesses(
 
 @dataclass(frozen=True, slots=True)
 class Banks:
-    """Shared memory: each bank serves one word in a cycle, to any number of threads."""
+    """Shared memory: each bank serves one word per cycle, to any number of threads."""
 
     count: int  # banks
     width: int = 4  # bytes of a word
@@ -85,7 +85,7 @@ class Banks:
 
 @dataclass(frozen=True, slots=True)
 class BankCycles:
-    """How long shared memory takes for an access."""
+    """The cycles of a shared memory access."""
 
     cycles: int
     least: int  # without conflicts: one for each phase
@@ -129,12 +129,12 @@ def _phases(access: Access, banks: Banks) -> tuple[tuple[int, ...], ...]:
 
 
 def sectors(access: Access, sector_bytes: int) -> int:
-    """The sectors of global memory that an access touches, which are moved whole."""
+    """The sectors of global memory that an access touches; sectors are moved whole."""
     return len({b // sector_bytes for b in _bytes(access)})
 
 
 def least_sectors(access: Access, sector_bytes: int) -> int:
-    """The sectors that hold as many bytes as the access moves."""
+    """The fewest sectors that hold as many bytes as the access moves."""
     return -(-len(_bytes(access)) // sector_bytes)
 
 
@@ -146,11 +146,14 @@ def _bytes(access: Access) -> set[int]:
 def widest_vector(
     layout: Layout | ComposedLayout, element_bytes: int, alignment: int = 16, most: int = 16
 ) -> int:
-    """The most registers, a power of two, that each thread can move with one instruction.
+    """The most registers, a power of two, that each thread can move with one access.
 
-    layout: (thread, register) -> element.  alignment: bytes of which the tensor's address is a
-    multiple.  most: bytes of the widest instruction.  The registers of each vector are adjacent
-    elements, and its first is a multiple of the vector; a swizzle keeps its `2 ** base` together.
+    layout: (thread, register) -> element.
+    alignment: of the tensor's address, in bytes.
+    most: bytes of the widest access.
+
+    The registers of each vector are adjacent elements, and the first is a multiple of the vector's
+    length; a swizzle keeps its `2 ** base` elements together.
     """
     plain = layout.layout if isinstance(layout, ComposedLayout) else layout
     if len(plain) != 2:
@@ -174,12 +177,15 @@ def _power_of_two(number: int) -> int:
 def choose_swizzle(
     patterns: tuple[Access, ...], banks: Banks, tile_bytes: int, chunk_bytes: int = 16
 ) -> Swizzle | None:
-    """The swizzle of bytes for which no access of a tile has bank conflicts; None where none is.
+    """The swizzle of bytes for which no access of a tile has bank conflicts; None where there is
+    none.
 
-    patterns: accesses of writer and reader in the tile without a swizzle.  tile_bytes: the tile,
-    which the swizzle never leaves.  chunk_bytes: what stays together.  The choice is the swizzle of
-    fewest bits, then the one of TMA's and wgmma's shift of 3, then the least shift; `Sw<0,4,3>`
-    moves nothing.
+    patterns: accesses of writer and reader in the tile without a swizzle.
+    tile_bytes: bytes of the tile, which the swizzle never leaves.
+    chunk_bytes: bytes that stay together.
+
+    Prefers the fewest bits, then the shift of 3 that TMA and wgmma have, then the least shift;
+    `Sw<0,4,3>` is the identity.
     """
     base = max(chunk_bytes, *(a.width for a in patterns)).bit_length() - 1
     most = max(0, (banks.count * banks.width).bit_length() - 1 - base)

@@ -1,9 +1,9 @@
 """CuTe's operations on layouts: composition, complement, inverses, divisions and products.
 
 A tiler is a layout, an integer n for `n:1`, None for no change, or a tuple with a tiler for each of
-the first modes. An operation that is not defined raises KernelError: CuTe's divisibility
-conditions. Like CuTe, composition continues the last mode of the outer layout beyond its extent,
-so that a division by a tile that does not divide covers the rest too; its user masks it.
+the first modes. An undefined operation, by CuTe's divisibility conditions, raises KernelError. As
+in CuTe, composition extends the last mode of the outer layout beyond its extent. So a division by a
+tile that does not divide also covers the remainder, which the caller masks.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _TRIVIAL = Layout(1, 0)
 
 
 def coalesce(layout: Layout, profile: IntTuple = 1) -> Layout:
-    """The same function of linear indices with the fewest modes; by mode where the profile is a
-    tuple."""
+    """The same function of linear indices with the fewest modes; mode by mode where the profile is a tuple."""
     if isinstance(profile, tuple):
         return _by_mode(coalesce, layout, profile)
     found: list[tuple[int, int]] = []
@@ -37,7 +36,7 @@ def coalesce(layout: Layout, profile: IntTuple = 1) -> Layout:
 
 
 def composition(outer: Mapped, inner: Tiler) -> Mapped:
-    """R with R(c) = outer(inner(c)), with the modes of `inner`."""
+    """The layout R with R(c) = outer(inner(c)) and the modes of `inner`."""
     if isinstance(outer, ComposedLayout):
         within = composition(outer.layout, inner)
         return ComposedLayout(outer.swizzle, outer.offset, within)
@@ -52,7 +51,8 @@ def composition(outer: Mapped, inner: Tiler) -> Mapped:
 def complement(layout: Layout, size: int = 1) -> Layout:
     """The layout whose indices, added to this one's, reach each index below `size` once.
 
-    It reaches further where this layout or a part of it does. Modes of stride 0 are ignored.
+    It extends beyond `size` where this layout, or a part of it, does. Modes of stride 0 are
+    ignored.
     """
     found = []
     reached = 1
@@ -69,7 +69,7 @@ def complement(layout: Layout, size: int = 1) -> Layout:
 
 
 def right_inverse(layout: Layout) -> Layout:
-    """An R with layout(R(i)) = i, as far as the strides, in order, follow from each other."""
+    """A layout R with layout(R(i)) = i, as far as the sorted strides are contiguous."""
     modes = []
     domain = 1  # stride of a mode in the linear index of the domain
     for extent, stride in layout.flat:
@@ -88,7 +88,7 @@ def right_inverse(layout: Layout) -> Layout:
 
 
 def left_inverse(layout: Layout) -> Layout:
-    """An L with L(layout(i)) = i; KernelError where two coordinates share an index."""
+    """A layout L with L(layout(i)) = i. Raises KernelError where two coordinates share an index."""
     if any(extent > 1 and stride == 0 for extent, stride in layout.flat):
         raise KernelError(
             f"`{layout}` has no left inverse: coordinates share an index",
@@ -108,7 +108,7 @@ def logical_divide(layout: Mapped, tiler: Tiler) -> Mapped:
 
 
 def zipped_divide(layout: Mapped, tiler: Tiler) -> Mapped:
-    """A division by mode with all tiles in the first mode and all rests in the second."""
+    """A division by mode, with all tiles in the first mode and all rests in the second."""
     if isinstance(layout, ComposedLayout):
         within = zipped_divide(layout.layout, tiler)
         return ComposedLayout(layout.swizzle, layout.offset, within)
@@ -133,8 +133,8 @@ def tiled_divide(layout: Mapped, tiler: Tiler) -> Mapped:
 
 
 def logical_product(layout: Layout, tiler: Tiler) -> Layout:
-    """The layout repeated as the tiler says, (layout, repetitions): copy i starts where the
-    complement of the layout is at tiler(i)."""
+    """The layout repeated according to a tiler, (layout, repetitions): copy i starts at the index
+    that the layout's complement has at tiler(i)."""
     if tiler is None:
         return layout
     if isinstance(tiler, tuple):
@@ -156,7 +156,7 @@ def raked_product(block: Layout, tiler: Layout) -> Layout:
 
 
 def _repeated(block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
-    """Block and repetitions of a product, of equal rank."""
+    """Block and repetitions of a product, with equal rank."""
     rank = max(len(block), len(tiler))
     one, other = (concatenate(*a, *[_TRIVIAL] * (rank - len(a))) for a in (block, tiler))
     block, repetitions = logical_product(one, other)
@@ -172,7 +172,7 @@ def _as_layout(tiler: Layout | int) -> Layout:
 
 
 def _of_modes(modes: Sequence[tuple[int, int]]) -> Layout:
-    """The layout of some modes, extent and stride each; an integer where there is only one."""
+    """The layout with these modes, each an extent and a stride; an integer where there is only one."""
     if len(modes) < 2:
         return Layout(*modes[0]) if modes else _TRIVIAL
     return Layout(tuple(s for s, _ in modes), tuple(d for _, d in modes))
@@ -186,7 +186,7 @@ def _require_modes(layout: Layout | ComposedLayout, count: int) -> None:
 
 
 def _by_mode(operation: Callable, layout: Mapped, tilers: tuple) -> Mapped:
-    """An operation on each of the first modes; the others stay."""
+    """Applies an operation to each of the first modes; the others remain."""
     if isinstance(layout, ComposedLayout):
         within = _by_mode(operation, layout.layout, tilers)
         return ComposedLayout(layout.swizzle, layout.offset, within)
@@ -197,7 +197,7 @@ def _by_mode(operation: Callable, layout: Mapped, tilers: tuple) -> Mapped:
 
 
 def _composed(outer: Layout, inner: Layout, flat: Sequence[tuple[int, int]]) -> Layout:
-    """Composition mode by mode; flat: the outer layout's coalesced modes."""
+    """Composition mode by mode. flat: the outer layout's coalesced modes."""
     if isinstance(inner.shape, tuple):
         return concatenate(*(_composed(outer, mode, flat) for mode in inner))
     assert isinstance(inner.stride, int), "the stride is as nested as the shape"

@@ -1,7 +1,7 @@
-"""A layout: a function from coordinates to indices, as a shape and strides of nested integers.
+"""Layouts: functions from coordinates to indices, given by a shape and strides of nested integers.
 
-The notation and the operations are those of CuTe (CUTLASS 3). Coordinates are
-colexicographic: the first mode runs fastest. docs/layouts.md explains both.
+The notation and the operations are those of CuTe (CUTLASS 3). Coordinates are colexicographic: the
+first mode is fastest. docs/layouts.md explains both.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def spelled(value: IntTuple) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The sum of each coordinate times its stride; KernelError where shape and stride differ in
-    form, an extent is below 1 or a stride below 0."""
+    """The index is the sum of each coordinate times its stride. Raises KernelError where shape and
+    stride are not congruent, an extent is below 1, or a stride is below 0."""
 
     shape: IntTuple  # extents
     stride: IntTuple  # as nested as the shape
@@ -53,8 +53,8 @@ class Layout:
         return f"{spelled(self.shape)}:{spelled(self.stride)}"
 
     def __call__(self, *coordinate: IntTuple) -> int:
-        """The index at a coordinate: one linear index, or one coordinate for each mode, either of
-        which may be linear again. KernelError outside of the shape."""
+        """The index at a coordinate: one linear index, or one coordinate for each mode, which may
+        be linear again. Raises KernelError outside of the shape."""
         whole = coordinate[0] if len(coordinate) == 1 else coordinate
         return _index(whole, self.shape, self.stride)
 
@@ -93,7 +93,7 @@ class Layout:
         return found
 
     def coordinate(self, linear: int) -> IntTuple:
-        """The coordinate, nested as the shape, of a linear index."""
+        """The coordinate of a linear index, nested as the shape."""
         _require(linear, self.shape)
         return _coordinate(linear, self.shape)
 

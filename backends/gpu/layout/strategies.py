@@ -13,7 +13,7 @@ EXTENTS = st.sampled_from((1, 2, 2, 3, 4, 4, 5, 6, 8))
 
 @st.composite
 def shapes(draw, most: int = 200) -> IntTuple:
-    """A shape of up to three modes, each of which may have two; `most` coordinates at most."""
+    """A shape of up to three modes, each of which may have two; at most `most` coordinates."""
     inner = st.one_of(EXTENTS, st.tuples(EXTENTS, EXTENTS))
     outer = st.one_of(EXTENTS, st.lists(inner, min_size=1, max_size=3).map(tuple))
     return draw(outer.filter(lambda shape: prod(flatten(shape)) <= most))
@@ -21,14 +21,14 @@ def shapes(draw, most: int = 200) -> IntTuple:
 
 @st.composite
 def layouts(draw, most: int = 200) -> Layout:
-    """Any layout: strides are random."""
+    """Any layout, with random strides."""
     shape = draw(shapes(most))
     return Layout(shape, _like(shape, lambda: draw(st.integers(0, 12))))
 
 
 @st.composite
 def compact_layouts(draw, most: int = 200) -> Layout:
-    """A permutation of the indices below its size: modes in any order."""
+    """A permutation of the indices below its size, with modes in any order."""
     shape = draw(shapes(most))
     extents = flatten(shape)
     strides, reached = [0] * len(extents), 1
@@ -53,7 +53,7 @@ def spread_layouts(draw, most: int = 120) -> Layout:
 
 @st.composite
 def tilers(draw, size: int) -> Layout:
-    """A layout of some of `size` elements whose steps divide them: one or two modes."""
+    """A layout of one or two modes over `size` elements, whose steps divide them."""
     step = draw(st.sampled_from(divisors(size)))
     first = draw(st.sampled_from(divisors(size // step)))
     rest = size // step // first
@@ -69,7 +69,7 @@ def divisors(number: int) -> tuple[int, ...]:
 
 
 def column_majors(most: int = 200) -> st.SearchStrategy[Layout]:
-    """Compact layouts whose first mode runs fastest."""
+    """Compact layouts whose first mode is fastest."""
     return shapes(most).map(column_major)
 
 

@@ -1,4 +1,4 @@
-"""Swizzles, which exchange blocks of an index by XOR, and layouts followed by one."""
+"""Swizzles, which permute blocks of an index by XOR, and layouts followed by a swizzle."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ir.errors import KernelError
 class Swizzle:
     """CuTe's `Sw<bits,base,shift>`: XORs the bits from `base` up with those from `base + shift` up.
 
-    With a negative shift the higher bits are the ones that change. KernelError where the two
-    groups of bits overlap.
+    With a negative shift the higher bits change. Raises KernelError where the two groups of bits
+    overlap.
     """
 
     bits: int  # of each group
-    base: int  # lowest bits, which stay: 2 ** base indices keep together
-    shift: int  # distance of the two groups
+    base: int  # number of low bits that never change: 2 ** base indices stay together
+    shift: int  # distance between the two groups
 
     def __post_init__(self) -> None:
         if self.bits < 0 or self.base < 0 or abs(self.shift) < self.bits:
@@ -40,7 +40,7 @@ class Swizzle:
         return 1 << (self.bits + self.base + abs(self.shift))
 
     def of_elements(self, element_bytes: int) -> Swizzle:
-        """The swizzle of elements that moves them as this swizzle of bytes moves their bytes."""
+        """The swizzle of elements that corresponds to this swizzle of bytes."""
         log = element_bytes.bit_length() - 1
         if element_bytes != 1 << log or log > self.base:
             raise KernelError(

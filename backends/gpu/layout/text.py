@@ -1,4 +1,4 @@
-"""The text of layouts: `(4,8):(8,1)`, `Sw<3,4,3>`, `Sw<3,4,3> o 0 o (8,64):(64,1)`."""
+"""Parses the text of layouts: `(4,8):(8,1)`, `Sw<3,4,3>`, `Sw<3,4,3> o 0 o (8,64):(64,1)`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMPOSED = re.compile(r"(Sw<.*>) o (\d+) o (.*)")
 
 
 def parse(text: str) -> Layout | Swizzle | ComposedLayout:
-    """What a text says, which `str` of the value says again; KernelError where it is none."""
+    """The layout or swizzle of a text; `str` of it gives the text again. Raises KernelError for other texts."""
     if found := _COMPOSED.fullmatch(text.strip()):
         return ComposedLayout(parse_swizzle(found[1]), int(found[2]), parse_layout(found[3]))
     if text.strip().startswith("Sw"):
@@ -28,7 +28,7 @@ def parse(text: str) -> Layout | Swizzle | ComposedLayout:
 
 
 def parse_layout(text: str) -> Layout:
-    """A layout without a swizzle."""
+    """Parses a layout without a swizzle."""
     shape, colon, stride = text.partition(":")
     if not colon:
         raise _refused(text)
@@ -39,7 +39,7 @@ def parse_layout(text: str) -> Layout:
 
 
 def parse_swizzle(text: str) -> Swizzle:
-    """A swizzle alone."""
+    """Parses a swizzle without a layout."""
     if found := _SWIZZLE.fullmatch(text.strip()):
         return Swizzle(*map(int, found.groups()))
     raise _refused(text)

@@ -1,1 +1,1 @@
-"""Matrix instructions on fragments: where each thread's registers lie, and the multiplication."""
+"""Matrix instructions on fragments: the register layouts of each thread, and the multiplication."""

@@ -1,4 +1,4 @@
-"""A matrix instruction on the registers of its threads, executed as a whole."""
+"""Executes a matrix instruction as a whole on the registers of its threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SOURCES = ("registers", "shared")
 
 @dataclass(frozen=True, slots=True)
 class Fragments:
-    """Where the operands of an instruction lie: (thread, register) -> element, column-major.
+    """The layouts of an instruction's operands: (thread, register) -> element, column-major.
 
     The element is row + M * k of A, column + N * k of B, row + M * column of C and D. An operand
     without a layout is read from shared memory.
@@ -30,18 +30,19 @@ class Fragments:
     a: Layout | None
     b: Layout | None
     c: Layout
-    block: int = 0  # elements along K that share a scale; 0: there are none
-    scales: Layout | None = None  # of A, row + M * block, and of B likewise
+    block: int = 0  # elements along K that share a scale; 0: there are no scales
+    scales: Layout | None = None  # of A, row + M * block; those of B are alike
 
 
 @cache
 def fragments(
     instruction: MatrixInstruction, n: int | None = None, a: str = "", b: str = ""
 ) -> Fragments:
-    """The fragments of an instruction at an N, the least where none is given.
+    """The fragments of an instruction at an N; None: its least N.
 
-    a, b: one of SOURCES where the instruction has a choice; registers if it is not said. KernelError
-    where the instruction has no such N or source, or a layout does not hold each element once.
+    a, b: one of SOURCES where the instruction has a choice; default: registers. Raises KernelError
+    where the instruction has no such N or source, or where a layout does not hold each element
+    once.
     """
     n = instruction.n if n is None else n
     if n not in instruction.sizes_n:
@@ -88,7 +89,7 @@ def _input(instruction: MatrixInstruction, letter: str, source: str) -> Layout |
 
 
 def _require(layout: Layout, threads: int, size: int, where: str) -> None:
-    """KernelError unless the threads' registers hold each element once."""
+    """Raises KernelError unless the threads' registers hold each element exactly once."""
     if len(layout) != 2 or layout[0].size != threads:
         raise KernelError(f"`{layout}` is not (thread, register) of {threads} threads", where=where)
     if sorted(layout.indices()) != list(range(size)):
@@ -136,5 +137,5 @@ def _matrix(values: np.ndarray, layout: Layout | None, rows: int, columns: int) 
 @cache
 def _elements(layout: Layout) -> np.ndarray:
     """The element of each thread and register."""
-    shape = (layout[1].size, layout[0].size)  # threads run fastest in linear coordinates
+    shape = (layout[1].size, layout[0].size)  # threads are fastest in linear coordinates
     return np.ascontiguousarray(np.array(layout.indices()).reshape(shape).T)

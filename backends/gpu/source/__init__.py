@@ -1,1 +1,1 @@
-"""Thread programs as sources of languages that resemble C, and launches of what is compiled."""
+"""Prints thread programs as sources of C-like languages, and describes launches of the compiled code."""

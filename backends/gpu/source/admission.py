@@ -1,8 +1,9 @@
-"""Admission: what a source of C-like kernels may hold, so that they do the work and nothing else.
+"""Admission check: what a source of C-like kernels may contain, so that it does the kernels' work
+and nothing else.
 
-A source has kernels alone: no host code, no header but its language's, no assembly, no casts between
-pointers, nothing that outlives a launch. Emitted texts meet these rules; edited ones are held to
-them. That indices stay within tensors is not seen here.
+A source has only kernels: no host code, no headers except its language's, no assembly, no pointer
+casts, nothing that outlives a launch. Emitted sources pass; edited ones are checked. The check does
+not see whether indices stay within tensors.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ TYPES = frozenset(
     "float double int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16 f8e4m3 f8e5m2 f8e8m0".split()
 )
 COMPILER = frozenset("__global__ __launch_bounds__ __maxnreg__ __restrict__ __syncthreads".split())
-# What may be called in every language: control, constants, and the functions of prelude.h, all of `fn`
-# beside them.
+# Functions that every language may call: control flow, constants, and the functions of prelude.h
+# including those of `fn`.
 CALLED = TYPES | frozenset(
     """
     if for while switch return __launch_bounds__ __maxnreg__ __syncthreads cdiv round_up least most least_of
@@ -45,7 +46,7 @@ CALLED = TYPES | frozenset(
     shared_at join
     """.split()
 )
-_BOUNDS = {"__launch_bounds__", "__maxnreg__"}  # what may stand before the name of a kernel
+_BOUNDS = {"__launch_bounds__", "__maxnreg__"}  # may precede the name of a kernel
 BANNED = (WORDS | {"using", "namespace", "enum"}) - {"extern"}
 
 
@@ -54,15 +55,15 @@ _QUALIFIERS = ("const", "__restrict__", "between_blocks")  # of a pointer
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What the sources of one language may hold."""
+    """What the sources of one language may contain."""
 
-    includes: tuple[str, ...]  # its lines that include a header
-    called: frozenset[str]  # functions of its header, beside what all kernels call
+    includes: tuple[str, ...]  # the include lines of its headers
+    called: frozenset[str]  # functions of its headers, in addition to those of all kernels
     parameter: str = PARAMETER  # the pattern of a kernel's parameters
     compiler: frozenset[str] = COMPILER  # words of its compiler that begin with `__`
 
     def require(self, source: str) -> None:
-        """BackendError("build") at the first construct that a kernel may not use."""
+        """Raises BackendError("build") at the first construct that a kernel may not use."""
         require_plain_lines(source)
         _require_directives(source, self.includes)
         found = list(tokens(source, _TOKEN))
@@ -71,7 +72,7 @@ class Admission:
 
 
 def _require_directives(source: str, includes: tuple[str, ...]) -> None:
-    """No directive but a language's includes, constants and the unrolling of loops."""
+    """Allows only a language's includes, constants and loop unrolling as directives."""
     for number, line in enumerate(source.splitlines(), 1):
         directive = line.strip()
         if (
@@ -88,7 +89,7 @@ def _require_directives(source: str, includes: tuple[str, ...]) -> None:
 
 
 def _require_words(tokens: list[Token], allowed: frozenset[str], compiler: frozenset[str]) -> None:
-    """No word or sequence of marks that reaches beyond a kernel's own numbers."""
+    """Refuses words and sequences of operators that reach beyond a kernel's own values."""
     texts = [text for _, text, _ in tokens]
     for at, (kind, text, line) in enumerate(tokens):
         after = texts[at + 1] if at + 1 < len(texts) else ""
@@ -124,7 +125,7 @@ def _require_words(tokens: list[Token], allowed: frozenset[str], compiler: froze
 
 
 def _opens_call(texts: list[str], at: int) -> bool:
-    """Whether arguments of a template begin, with those of a call after them."""
+    """Whether template arguments begin that are followed by a call."""
     depth = 0
     for n in range(at, min(at + 40, len(texts) - 1)):
         depth += (texts[n] == "<") - (texts[n] == ">")
@@ -136,12 +137,12 @@ def _opens_call(texts: list[str], at: int) -> bool:
 
 
 def _declares(texts: list[str], at: int) -> bool:
-    """Whether a word is the name of a kernel where it is defined."""
+    """Whether a word is the name of a kernel in its definition."""
     return texts[at - 1] == ")" and bool(_BOUNDS & set(texts[max(0, at - 6) : at]))
 
 
 def _require_kernels(tokens: list[Token], parameter: str) -> None:
-    """Outside of braces there are heads of kernels alone."""
+    """Requires that there are only kernels outside of braces."""
     head: list[str] = []
     depth, first = 0, 1
     for _, text, line in tokens:

@@ -1,4 +1,4 @@
-"""What a source of C-like kernels may use, in words, from the admission and the headers themselves."""
+"""Describes in words what a source of C-like kernels may use, from the admission check and the headers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _HINT = re.compile(r"^(?:using \w+::|struct )(Evict\w+|Past\w+)\b", re.MULTILINE
 def interface(
     admission: Admission, headers: Collection[Path], others: Mapping[str, Path], notes: Path
 ) -> str:
-    """In Markdown, without a title.
+    """The description in Markdown, without a title.
 
-    headers: the language's own, in which admitted functions are declared.  others: by namespace, those
-    whose functions these take over.  notes: documents with blocks of code that tests compile.
+    headers: the language's own, which declare admitted functions.
+    others: headers by namespace, whose functions they import.
+    notes: documents with code blocks that tests compile.
     """
     names = (admission.called | CALLED) - TYPES - _CONTROL
     texts = [PRELUDE.read_text(encoding="utf-8")]

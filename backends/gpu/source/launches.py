@@ -1,5 +1,5 @@
-"""Launches as data: grid, block, shared memory, arguments and constants of each, as texts of whole
-numbers over sizes, so that whoever judges a kernel runs none of its host code.
+"""Launches as data: grid, block, shared memory, arguments and constants of each launch, as integer
+expressions over sizes in text form. So whoever judges a kernel runs none of its host code.
 
     {"name": "rows_0", "grid": "M", "block": 128, "shared": "0", "tensors": ["x", "y"],
      "arguments": ["M", "K"], "constants": {"K_WIDTH": "cdiv(K, 512) * 512"}}
@@ -46,33 +46,33 @@ _CALLS = {"maximum": "max", "minimum": "min"}
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A tensor as the DMA engine is told of it, at some sizes."""
+    """The tensor map of a tensor, at given sizes."""
 
-    tensor: int  # number in the kernel's list
+    tensor: int  # number in the kernel's list of tensors
     dtype: str
     sizes: tuple[int, ...]  # elements along each dimension, row-major
     box: tuple[int, ...]
-    steps: tuple[int, ...]  # how far apart elements of the box are along each dimension
-    swizzle: int  # bytes, 0: none
+    steps: tuple[int, ...]  # element strides of the box along each dimension
+    swizzle: int  # bytes; 0: none
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One launch at some sizes."""
+    """One launch at given sizes."""
 
     name: str
     grid: int  # thread blocks
-    block: int  # threads of one
-    shared: int  # bytes of one
-    tensors: tuple[int, ...]  # numbers in the kernel's list
-    arguments: tuple[int, ...]  # sizes, then the step of a recurrence, where it has one
-    maps: tuple[Map | None, ...] = ()  # None: the engine does not take the tensor, nor is it asked
+    block: int  # threads of a block
+    shared: int  # bytes of a block
+    tensors: tuple[int, ...]  # numbers in the kernel's list of tensors
+    arguments: tuple[int, ...]  # sizes, then the step of a recurrence, if any
+    maps: tuple[Map | None, ...] = ()  # None: the TMA does not take the tensor, and is not used
     cluster: int = 1  # thread blocks of a cluster
-    cooperative: bool = False  # whether all blocks run at once
+    cooperative: bool = False  # whether all blocks run concurrently
 
 
 def metadata(program: ThreadProgram) -> dict[str, Any]:
-    """What is to be launched, for a file beside the code."""
+    """The launches of a program as data, for a file beside the code."""
     return {
         "tensors": [p.name for p in program.tensors],
         "dtypes": [p.dtype for p in program.tensors],
@@ -102,7 +102,7 @@ def _launch(launch: Launch) -> dict[str, Any]:
         "name": launch.name,
         "grid": grid,
         "block": launch.block_threads,
-        "registers": launch.registers,  # at most, 0: any number
+        "registers": launch.registers,  # limit per thread; 0: none
         "shared": " + ".join(shared) or "0",
         "cluster": text(launch.cluster) if launch.cluster else "1",
         "tensors": list(launch.tensors),
@@ -131,7 +131,7 @@ def _product(factors: tuple[Expr | int, ...]) -> str:
 
 
 def text(expr: Expr) -> str:
-    """An expression of whole numbers as text; BackendError where it has none."""
+    """An integer expression as text. Raises BackendError where it has no text form."""
     match expr:
         case Number(value):
             return str(int(value))
@@ -160,12 +160,12 @@ def text(expr: Expr) -> str:
     raise BackendError("emit", f"a {type(expr).__name__} is no number of a launch")
 
 
-_TOO_DEEP = (RecursionError, MemoryError)  # of Python's parser, for brackets in brackets
-_SHOWN = 200  # characters of a text in a message
+_TOO_DEEP = (RecursionError, MemoryError)  # of Python's parser, at deeply nested brackets
+_SHOWN = 200  # characters of a text that a message shows
 
 
 def value(source: str, sizes: Mapping[str, int]) -> int:
-    """What a text of a launch is at sizes; BackendError where it is no such text."""
+    """The value of a launch's text at given sizes. Raises BackendError where it is no such text."""
     try:
         return _value(ast.parse(source, mode="eval").body, sizes)
     except (SyntaxError, KeyError, ArithmeticError, TypeError, ValueError, *_TOO_DEEP) as error:
@@ -187,7 +187,7 @@ def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:
 
 
 def constants(given: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, int]:
-    """The constants that a file is compiled with at sizes."""
+    """The constants with which a file is compiled at given sizes."""
     found: dict[str, int] = {}
     for group in given["groups"]:
         for launch in group["launches"]:
@@ -197,7 +197,7 @@ def constants(given: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, i
 
 
 def calls(given: Mapping[str, Any], sizes: Mapping[str, int]) -> Iterator[Call]:
-    """The launches at sizes in order, those of a recurrence once for each step."""
+    """The launches at given sizes in order; a recurrence's launches once for each step."""
     known = {**sizes, **constants(given, sizes)}
     for group in given["groups"]:
         repeat = group["repeat"]
@@ -225,7 +225,7 @@ def calls(given: Mapping[str, Any], sizes: Mapping[str, int]) -> Iterator[Call]:
 
 
 def _map(given: Mapping[str, Any], tensors: list[str], known: Mapping[str, int]) -> Map | None:
-    """A map at sizes."""
+    """A tensor map at given sizes."""
     if not value(given["described"], known):
         return None
     sizes, box = (tuple(value(e, known) for e in given[part]) for part in ("sizes", "box"))

@@ -1,4 +1,4 @@
-"""Layouts as index arithmetic: what the templates ask of the layouts of fragments and tiles."""
+"""Layouts of fragments and tiles as index arithmetic, for the templates."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ BYTES = {
     "bf16": 2,
     "i16": 2,
 } | dict.fromkeys(("i8", "u8", "b8", *SMALL), 1)
-WIDEST = 16  # bytes that a thread moves at once
-_PAIR = ((2, 2), (2, 4))  # what the two lowest bits of a thread stand for along pairs of registers
-_LINE = ((2, 1), (2, 2), (2, 4))  # and the three above along the other axis
+WIDEST = 16  # bytes of the widest access of a thread
+_PAIR = ((2, 2), (2, 4))  # the strides of the two lowest bits of a thread along pairs of registers
+_LINE = ((2, 1), (2, 2), (2, 4))  # and of the three bits above along the other axis
 
 
 @dataclass(frozen=True, slots=True)
 class Counted(Axis):
-    """An axis whose number of registers only the launch knows, and so has a name."""
+    """An axis whose number of registers only the launch knows; it has a name in the source."""
 
-    number: int  # tells axes of one index apart
+    number: int  # distinguishes axes of one index
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +39,29 @@ class Mode:
     """A summand of a position: number / divisor % extent * stride."""
 
     divisor: int
-    extent: int  # 0: there is no more above it
+    extent: int  # 0: unbounded
     stride: int
 
 
 @dataclass(frozen=True, slots=True)
 class Matrices:
-    """How the four matrices (or two, or one) of a load lie among a fragment's registers."""
+    """The position of the four (or two, or one) matrices of an ldmatrix among a fragment's registers."""
 
     along: int  # the axis with pairs of registers, and the other one
     across: int
-    pairs: int  # matrices along it, and how many positions they are apart
+    pairs: int  # matrices along it, and their distance in positions
     pair_step: int
     lines: int  # the same along the other axis
     line_step: int
 
 
 def kept(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The axes that an array of registers has dimensions for."""
+    """The axes for which an array of registers has dimensions."""
     return tuple(a for a in axes if registers(a) != 1)
 
 
 def modes(pairs: Sequence[tuple[int, int]]) -> tuple[Mode, ...]:
-    """The summands of a position, of modes with their strides; the last reaches all there is."""
+    """The summands of a position for modes with strides; the last mode is unbounded."""
     found: list[Mode] = []
     divisor = 1
     merged: list[tuple[int, int]] = []
@@ -80,46 +80,46 @@ def modes(pairs: Sequence[tuple[int, int]]) -> tuple[Mode, ...]:
 
 
 def thread_modes(axis: Axis, above: int = 1) -> tuple[Mode, ...]:
-    """Where a thread's positions begin; above: the number of threads that count as one."""
+    """The start of a thread's positions. above: number of threads that count as one."""
     upper, below = [(above, 0)], 1
     for extent, stride in axis.thread.flat:
-        cut = min(extent, max(1, above // below))  # of the mode lies below
+        cut = min(extent, max(1, above // below))  # part of the mode below
         upper.append((extent // cut, stride * cut))
         below *= extent
     return modes(upper)
 
 
 def register_modes(axis: Axis) -> tuple[Mode, ...]:
-    """Where a register's position is after the thread's."""
+    """The position of a register, relative to its thread's."""
     repeats = registers(axis)
     count = 1 << 30 if repeats is None else repeats // axis.register.size
     return modes([*axis.register.flat, (count, axis.span)])
 
 
 def overshoots(axis: Axis) -> bool:
-    """Whether the last registers may lie beyond the axis. A width that only the launch knows is a
-    multiple of what registers cover."""
+    """Whether the last registers may be beyond the end of the axis. A width that only the launch
+    knows is a multiple of the span."""
     return isinstance(axis.width, Number) and bool(axis.width.value % axis.span)
 
 
 def among(indices: Sequence[str], axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The axes of indices, in their order."""
+    """The axes of these indices, in their order."""
     own = {a.index: a for a in axes}
     return tuple(own[i] for i in indices if i in own)
 
 
 def scan_threads(axis: Axis, warp: int) -> int:
-    """How many threads of a warp hold the positions that registers do not."""
+    """The threads of a warp over which a scanned axis is distributed."""
     return prod(extent for extent, stride in _split(axis, warp)[0] if stride)
 
 
 def scan_parts(axis: Axis, warp: int) -> int:
-    """How many warps hold them."""
+    """The warps over which a scanned axis is distributed."""
     return prod(extent for extent, stride in _split(axis, warp)[1] if stride)
 
 
 def _split(axis: Axis, warp: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The modes of a thread in its warp, and those of its warp."""
+    """The modes of a thread within its warp, and those of its warp."""
     parts: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     below = 1
     for extent, stride in axis.thread.flat:
@@ -131,7 +131,7 @@ def _split(axis: Axis, warp: int) -> tuple[list[tuple[int, int]], list[tuple[int
 
 
 def scan_distance(axis: Axis) -> int:
-    """How far apart they are."""
+    """The distance between the threads that share a scanned axis."""
     below = 1
     for extent, stride in axis.thread.flat:
         if stride:
@@ -141,8 +141,8 @@ def scan_distance(axis: Axis) -> int:
 
 
 def strides(tile: Shared) -> tuple[tuple[Expr | int, ...], ...]:
-    """For each axis of a tile the factors of the distance of its elements: with panels, of outer axes
-    in rows, of those of a row in elements of a whole row."""
+    """For each axis of a tile, the factors of its stride. With panels, strides of outer axes are in
+    rows, and strides within a row are in elements of an undivided row."""
     first = len(tile.axes) - tile.row
     outer, inner = tile.extents[:first], tile.extents[first:]
     length = () if tile.panel else (row_length(tile),)
@@ -153,7 +153,7 @@ def strides(tile: Shared) -> tuple[tuple[Expr | int, ...], ...]:
 
 
 def row_length(tile: Shared) -> Expr | int:
-    """Elements from one row to the next."""
+    """The row stride in elements."""
     number, *rest = (1, *_factors(tile.extents[-tile.row :]))
     if rest and isinstance(rest[0], int):
         number, *rest = rest
@@ -164,7 +164,7 @@ def row_length(tile: Shared) -> Expr | int:
 
 
 def stage_size(tile: Shared) -> tuple[Expr | int, ...]:
-    """The factors of the elements of a stage."""
+    """The factors of the number of elements of a stage."""
     return _factors((*tile.extents[: -tile.row], row_length(tile)))
 
 
@@ -180,21 +180,21 @@ def rows(tile: Shared) -> tuple[Expr | int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Padded(Expr):
-    """A row with its padding."""
+    """The length of a row with its padding."""
 
     extent: Expr
     padding: int
 
 
 def _factors(extents: Sequence[Expr | int]) -> tuple[Expr | int, ...]:
-    """A product: its number, where it is not 1, then what only the launch knows."""
+    """A product: its constant factor, if not 1, then factors that only the launch knows."""
     known = [int(e.value) if isinstance(e, Number) else e for e in extents]
     number = prod(e for e in known if isinstance(e, int))
     return (*([number] if number != 1 else []), *(e for e in known if not isinstance(e, int)))
 
 
 def vector(axes: Sequence[Axis], tile: Shared) -> int:
-    """How many consecutive registers of the last axis are consecutive in a tile, and aligned."""
+    """The number of consecutive registers of the last axis that are consecutive and aligned in a tile."""
     *outer, last = axes or (None,)
     found = WIDEST // BYTES[tile.dtype]
     if last is None or last.index != tile.axes[-1]:
@@ -203,7 +203,7 @@ def vector(axes: Sequence[Axis], tile: Shared) -> int:
     if stride != 1 or extent == 1:
         return 1
     beyond = [s for _, s in (*rest, *last.thread.flat) if s] + [last.span, extent]
-    first = len(tile.axes) - tile.row if tile.panel else 0  # rows are whole numbers of panels apart
+    first = len(tile.axes) - tile.row if tile.panel else 0  # rows are whole panels apart
     beyond += [tile.panel] if tile.panel else []
     for factors in strides(tile)[first:-1]:
         beyond += [f for f in factors[:1] if isinstance(f, int)] or [1]
@@ -213,7 +213,7 @@ def vector(axes: Sequence[Axis], tile: Shared) -> int:
 
 
 def matrices(s: SharedLoad, fragment: Fragment, tile: Shared) -> Matrices:
-    """How a fragment is loaded by matrices; BackendError where its layout is not theirs."""
+    """The position of ldmatrix matrices in a fragment. Raises BackendError where its layout does not fit them."""
     named = enumerate(fragment.axes)
     pairs = [n for n, a in named if _bits(a, 0) == _PAIR and a.register.flat[0] == (2, 1)]
     lines = [n for n, a in enumerate(fragment.axes) if _bits(a, 2) == _LINE]
@@ -231,18 +231,17 @@ def matrices(s: SharedLoad, fragment: Fragment, tile: Shared) -> Matrices:
 
 
 def _bits(axis: Axis, first: int) -> tuple[tuple[int, int], ...]:
-    """The bits of a thread in its warp from the first on that count along an axis."""
+    """The bits of a thread within its warp, from `first` on, that count along an axis."""
     bits = [(2, axis.thread(1 << bit)) for bit in range(min(5, axis.thread.size.bit_length() - 1))]
     own = tuple((e, s) for e, s in bits if s)
     return own if own == tuple(bits[first : first + len(own)]) else ()
 
 
 def _step(axis: Axis, one: int, count: int) -> int | None:
-    """How far apart `count` successive groups of registers are wherever they begin; None where that
-    is not always the same. one: registers of a group."""
+    """The distance between `count` successive groups of registers; None where it varies. one: registers of a group."""
     total = (
         registers(axis) or axis.register.size
-    )  # those of one repetition, of which there are some
+    )  # those of one repetition, of which there are several
     if total % (one * count):
         return None
     at = [

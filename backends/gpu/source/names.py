@@ -1,4 +1,4 @@
-"""Names: those of a nest as a source can hold them, beside what it has of itself."""
+"""Names of a nest that a source can hold, distinct from the identifiers that the source adds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backends.shared.words import KEYWORDS
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
-# Words that a source has of itself, and of its header.
+# Words of a source and of its header.
 WORDS = KEYWORDS | frozenset(
     """
     i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f8e4m3 f8e5m2 f8e8m0 fn thread tile carry distance run join part converted
@@ -24,7 +24,7 @@ WORDS = KEYWORDS | frozenset(
     unpair shared_at shared_address shared_bytes load_matrices load_matrices_transposed Word Vector Own
     """.split()
 )
-# Also names of the compiler.
+# Includes names of the compiler.
 _MADE = re.compile(r"part_\d+|.+_(at|ptr|i)|.+_n\d*|(offs|mask)_.+|k[A-Z].*|_.*|.*_|.*__.*|SIZE_.*")
 
 
@@ -58,11 +58,11 @@ NAMES = SourceNames(
 
 
 def known_sizes(nest: LoopNest, own: LoopNest, sizes: Mapping[str, int]) -> dict[str, int]:
-    """All sizes under the names that a source has for them. own: the nest under these names."""
+    """All sizes under their names in a source. own: the nest under these names."""
     names = dict(zip((n for n, _ in nest.sizes), (n for n, _ in own.sizes), strict=True))
     return bind(own.spec, {names[n]: v for n, v in sizes.items()})
 
 
 def constant_name(name: Name) -> str:
-    """What a source calls a constant, as its templates do."""
+    """The name of a constant in a source, as in the templates."""
     return _forms()[name.sort] % name.stem.upper() + (f"_{name.copy}" if name.copy else "")

@@ -1,4 +1,4 @@
-"""Scopes: where each fragment is declared, which is as near to its uses as it can be."""
+"""Scopes: declares each fragment as close to its uses as possible."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from backends.gpu.tile import Name, expressions
 
 @dataclass(frozen=True, slots=True)
 class Declare(Statement):
-    """The registers of fragments, which hold nothing yet."""
+    """Declares the registers of fragments, without values."""
 
     fragments: tuple[Fragment, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Given(Statement):
-    """The first value of a scalar, which a statement gives it."""
+    """Declares a scalar with its first value, which a statement computes."""
 
     fragment: Fragment
     statement: Each | Positions
-    constant: bool  # whether it is the only one
+    constant: bool  # whether it is the only value
 
 
 def scoped(launch: Launch) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
-    """What is done once and for each tile, with declarations."""
+    """The statements before the first tile and of each tile, with declarations."""
     scopes = _Scopes(launch)
     every = frozenset(scopes.fragments)
     if not launch.resident and not launch.steps:
@@ -48,7 +48,7 @@ def scoped(launch: Launch) -> tuple[tuple[Statement, ...], tuple[Statement, ...]
 class _Scopes:
     def __init__(self, launch: Launch):
         every = _all((*launch.once, *launch.body))
-        # The origin of a loop that runs from the end is computed; other loops over the index count it.
+        # The origin of a loop in reverse is computed; other loops over the index count it.
         loops = {s.name for s in every if isinstance(s, Loop)}
         known = {
             *(loops - {s.name for s in every if isinstance(s, Each)}),
@@ -57,7 +57,7 @@ class _Scopes:
             CONSUMER,
             launch.step,
             launch.steps[0] if launch.steps else None,
-        }  # what a text declares of itself
+        }  # the source declares these itself
         self.fragments = {f.name: f for f in launch.fragments if f.name not in known}
         self.written: dict[Name, int] = {}
         for s in every:
@@ -66,7 +66,7 @@ class _Scopes:
                 self.written[name] = self.written.get(name, 0) + 1
 
     def block(self, block: tuple[Statement, ...], own: frozenset[Name]) -> tuple[Statement, ...]:
-        """A block with declarations of the fragments that are used in it alone."""
+        """The block with declarations of the fragments that only it uses."""
         first: dict[Name, int] = {}
         last: dict[Name, int] = {}
         for place, s in enumerate(block):
@@ -87,7 +87,7 @@ class _Scopes:
         return tuple(found)
 
     def _begins(self, s: Each | Positions) -> bool:
-        """Whether a statement is the first value of a scalar."""
+        """Whether a statement gives a scalar its first value."""
         read = s.value if isinstance(s, Each) else s.origin
         return not kept(self.fragments[s.name].axes) and s.name not in _names((read,))
 
@@ -101,7 +101,7 @@ class _Scopes:
 
 
 def _inside(s: Statement, name: Name) -> bool:
-    """Whether a fragment is used in one block inside a statement and nowhere else of it."""
+    """Whether a statement uses a fragment in exactly one of its nested blocks and nowhere else."""
     match s:
         case Loop(name=own, low=low, high=high, body=body):
             return name not in _names((low, high, own)) and name in _names(body)

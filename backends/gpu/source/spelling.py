@@ -1,4 +1,4 @@
-"""Spelling: what the templates ask of values beside their fields."""
+"""Predicates and texts of values that the templates use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from backends.gpu.tile import Compute, Joined, Name
 from ir.print import equation_text
 from ir.spec import Equation, Expr, Number, Size
 
-TITLE = 96  # columns of a line that tells an equation
+TITLE = 96  # columns of a comment line with an equation
 
 
 def whole(expr: Expr) -> bool:
-    """Whether an operand is a whole number of the launch, of which a quotient is no whole one."""
+    """Whether an operand is an integer of the launch, whose quotient may not be one."""
     number = isinstance(expr, Number) and type(expr.value) is int
     return number or isinstance(expr, Size) and expr.name.isupper()
 
@@ -29,7 +29,7 @@ def one(expr: Expr) -> bool:
 
 
 def added(s: Each) -> bool:
-    """Whether something is added to a fragment."""
+    """Whether a statement adds something to a fragment."""
     match s.value:
         case Joined("sum", Element(name)) | Compute("add", (Element(name), _)):
             return name == s.name
@@ -37,49 +37,48 @@ def added(s: Each) -> bool:
 
 
 def onto(value: Expr) -> Expr:
-    """What is added."""
+    """The value that is added."""
     return value.value if isinstance(value, Joined) else value.args[1]  # type: ignore[attr-defined]
 
 
 def tile(kernel: Kernel, name: Name) -> Shared:
-    """A tile in shared memory."""
+    """A shared memory tile."""
     return kernel.tile(name)
 
 
 def titles(equations: tuple[Equation, ...]) -> Iterator[str]:
-    """The lines of equations."""
+    """The comment lines of equations."""
     for equation in map(equation_text, equations):
         yield from textwrap.wrap(equation, TITLE, subsequent_indent="    ")
 
 
 def read_where(tensor: str, at: str, mask: str, other: str) -> str:
-    """The element of a tensor where a mask holds, else another value."""
+    """The text of reading a tensor's element where a mask holds, else another value."""
     return f"{mask} ? {tensor}[{at}] : {other}"
 
 
 def chosen(other: str) -> bool:
-    """Whether `load` is told what stands for elements that a mask leaves out."""
+    """Whether `load` takes a value for masked elements."""
     return bool(other)
 
 
 def write_where(tensor: str, at: str, mask: str, value: str, pad: str) -> str:
-    """A value is stored where a mask holds."""
+    """The text of storing a value where a mask holds."""
     return f"{pad}if ({mask})\n  {pad}{tensor}[{at}] = {value};"
 
 
 def masked_place(tensor: str, at: str) -> str:
-    """Where the elements begin that `load` and `store` move under a mask."""
+    """The address at which masked `load` and `store` access elements."""
     return f"{tensor} + {at}"
 
 
 def flushed(name: str) -> str:
-    """The function that may give 0 for subnormal results, where a language has one."""
+    """The function that may flush subnormal results to 0, where a language has one."""
     return name
 
 
 def shortened(function: str) -> str:
-    """The function that gives as much of another one as 16 bits hold, in less time, where a language has one; else
-    empty."""
+    """The faster function that is accurate to 16 bits, where a language has one; else empty."""
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The view of a kernel that the templates spell: its thread program, and what is around it."""
+"""The view of a kernel for the templates: its thread program and what surrounds it."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
 from ir.spec import DTYPES, SMALL, Equation, Expr, Number, Size, Spec
 
-ALIGNED = 1024  # bytes that a region begins at a multiple of: what the widest swizzle repeats after
-SIGNALS, SIGNAL_BYTES = "signals", 8  # the region of signals, and the bytes of a stage of one
+ALIGNED = 1024  # alignment of a region in bytes: the period of the widest swizzle
+SIGNALS, SIGNAL_BYTES = "signals", 8  # the region of signals, and bytes of one stage
 _TRUTH = frozenset("lt le gt ge eq ne isnan isinf isfinite".split())
-_KEPT = frozenset(("and", "or", "xor", "not"))  # functions that give truth values of truth values
+_KEPT = frozenset(("and", "or", "xor", "not"))  # functions that return booleans for booleans
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of shared memory, for tiles that are never alive together."""
+    """A part of shared memory, for tiles that are never live together."""
 
     name: str
     start: str  # its first byte: a number, or a name
     sizes: tuple[tuple[Expr | int, ...], ...]  # the factors of the bytes of each tile
-    end: str  # a name for the byte after it where that is no number; else empty
+    end: str  # a name for its end where that is no number; else empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class Kernel:
     parameters: tuple[Parameter, ...]
     written: frozenset[str]  # tensors
     arguments: tuple[str | Name, ...]  # sizes, and the step of a recurrence
-    fixed: tuple[str, ...]  # sizes that are constants
+    fixed: tuple[str, ...]  # sizes that are compile-time constants
     attributes: tuple[tuple[str, float | int | bool], ...]
     threads: int
-    warp: int  # threads that run in step
-    registers: int  # the most of a thread, 0: the compiler chooses
+    warp: int  # threads of a warp
+    registers: int  # limit per thread; 0: the compiler chooses
     resident: int
     tiles: tuple[Expr, ...]
     fragments: tuple[Fragment, ...]
@@ -71,25 +71,25 @@ class Kernel:
     signals: tuple[tuple[Signal, str], ...]  # with the first byte of each
     maps: tuple[TensorMap, ...]
     producer: Producer | None
-    cluster: Name | None  # the constant with its blocks
+    cluster: Name | None  # the constant with the cluster size
     end: tuple[of.Statement, ...]
     shares: Shares | None
-    consumers: int  # groups of them
+    consumers: int  # consumer groups
     steps: tuple[Name, Expr] | None  # a counter and its end
     accumulators: tuple[Accumulator, ...]  # in tensor memory
 
     def fragment(self, name: Name) -> Fragment:
-        """The fragment of a name."""
+        """The fragment with this name."""
         return next(f for f in self.fragments if f.name == name)
 
     def tile(self, name: Name) -> Shared:
-        """The tile in shared memory of a name."""
+        """The shared memory tile with this name."""
         return next(t for t in self.shared if t.name == name)
 
 
 def kernel_view(spec: Spec, nest: LoopNest, program: ThreadProgram) -> dict[str, Any]:
-    """The values of the template of sources. spec: as it was before names were made legal.
-    program: with a name for each constant (`distinct`)."""
+    """The values for the template of sources. spec: before names were made legal. program: with
+    distinct constants (`distinct`)."""
     sizes = bind(nest.spec, dict(nest.sizes))
     found: dict[str | Name, int] = {}
     for launch in program.launches:
@@ -104,7 +104,7 @@ def kernel_view(spec: Spec, nest: LoopNest, program: ThreadProgram) -> dict[str,
 
 
 def macros(launch: Launch, sizes: Mapping[str, float]) -> dict[str | Name, int]:
-    """The constants of a launch that a build sets, by what they are spelled after."""
+    """The constants of a launch that a build sets, by the name or size after which they are called."""
     found: dict[str | Name, int] = {}
     if launch.specialized:
         found |= {s: int(sizes[s]) for s in launch.sizes}
@@ -112,8 +112,8 @@ def macros(launch: Launch, sizes: Mapping[str, float]) -> dict[str | Name, int]:
 
 
 def distinct(program: ThreadProgram) -> ThreadProgram:
-    """The program with a name for each constant: those of launches that mean something else by one
-    are numbered, since a file has them all."""
+    """The program with distinct names of constants: a file has the constants of all launches, so
+    those of one name with different values are numbered."""
     meant: dict[Name, list[Expr]] = {}
     groups = []
     for repeat, launches in program.groups:
@@ -122,7 +122,7 @@ def distinct(program: ThreadProgram) -> ThreadProgram:
 
 
 def _named_apart(launch: Launch, meant: dict[Name, list[Expr]]) -> Launch:
-    """A launch with its constants numbered. meant: what each name stands for so far, in order."""
+    """A launch with its constants numbered. meant: the values of each name so far, in order."""
     changes: dict[Expr, Name] = {}
     for name, given in launch.constants:
         value = rewritten(given, changes.get)
@@ -190,7 +190,7 @@ def _start(tile: Shared, starts: Mapping[str, str]) -> str:
 
 
 def _scoped_producer(launch: Launch) -> Producer | None:
-    """The producers' statements with declarations of their own."""
+    """The producers' statements with their own declarations."""
     if launch.producer is None:
         return None
     once, body = scoped(replace(launch, once=launch.producer.once, body=launch.producer.body))
@@ -198,7 +198,7 @@ def _scoped_producer(launch: Launch) -> Producer | None:
 
 
 def _placed(signals: tuple[Signal, ...], starts: Mapping[str, str]) -> Iterator[tuple[Signal, str]]:
-    """Signals with where they begin, one after the other."""
+    """Signals with their start addresses, consecutively."""
     at = 0
     for signal in signals:
         start = starts[SIGNALS]
@@ -207,8 +207,8 @@ def _placed(signals: tuple[Signal, ...], starts: Mapping[str, str]) -> Iterator[
 
 
 def _spelled(expr: Expr, fragments: Mapping[Name, Fragment]) -> Expr | None:
-    """An element without the axes along which threads have one register; `not` of integers as the
-    complement of their bits. None: nothing changes."""
+    """An element without the axes along which threads have one register; `not` of integers as a
+    bitwise complement. None: unchanged."""
     match expr:
         case Masked(mask, Element(name), Number() as other) if _short(name, fragments):
             typed = Converted(other, fragments[name].dtype)
@@ -225,7 +225,7 @@ def _spelled(expr: Expr, fragments: Mapping[Name, Fragment]) -> Expr | None:
 
 
 def _doubled(expr: Expr, wide: Set[Name]) -> Expr | None:
-    """An expression of f64 with its numbers in f64. None: it has none. wide: the fragments of f64."""
+    """An f64 expression with its constants in f64. None: it has no f64. wide: the f64 fragments."""
 
     def change(e: Expr) -> Expr | None:
         number = isinstance(e, Number) and isinstance(e.value, float)
@@ -237,12 +237,12 @@ def _doubled(expr: Expr, wide: Set[Name]) -> Expr | None:
 
 
 def _short(name: Name, fragments: Mapping[Name, Fragment]) -> bool:
-    """Whether the elements of a fragment are short floats, which constants meet as such."""
+    """Whether a fragment has 16-bit or narrower floats, to whose dtype constants are converted."""
     return name in fragments and fragments[name].dtype in ("f16", "bf16", *SMALL)
 
 
 def _truth(expr: Expr, fragments: Mapping[Name, Fragment]) -> bool:
-    """Whether an expression is a truth value."""
+    """Whether an expression is a boolean."""
     match expr:
         case Element(name) if name in fragments:
             return fragments[name].dtype == "b8"
@@ -259,7 +259,7 @@ def _truth(expr: Expr, fragments: Mapping[Name, Fragment]) -> bool:
 
 
 def regions(launch: Launch) -> tuple[Region, ...]:
-    """The regions of tiles and that of signals in order, those first whose sizes are numbers."""
+    """The regions of tiles and of signals in order, those of constant size first."""
     sizes: dict[str, list[tuple[Expr | int, ...]]] = {}
     for tile in launch.shared:
         sizes.setdefault(tile.region, []).append(_bytes(tile))
@@ -278,7 +278,7 @@ def regions(launch: Launch) -> tuple[Region, ...]:
 
 
 def shared_bytes(launch: Launch, known: Mapping[Name, int]) -> int:
-    """Bytes of shared memory that a launch takes. known: its constants."""
+    """Bytes of shared memory of a launch. known: its constants."""
     return sum(
         _rounded(max(_product(size, known) for size in region.sizes)) for region in regions(launch)
     )
@@ -293,7 +293,7 @@ def _rounded(size: int) -> int:
 
 
 def _bytes(tile: Shared) -> tuple[Expr | int, ...]:
-    """The factors of a tile's bytes, the number first."""
+    """The factors of a tile's bytes, the constant first."""
     number, rest = BYTES[tile.dtype] * tile.stages, []
     for f in stage_size(tile):
         if isinstance(f, int):
@@ -317,7 +317,7 @@ def _product(factors: tuple[Expr | int, ...], known: Mapping[Name, int]) -> int:
 
 
 def _counted(axis: Axis, known: list[Counted]) -> Axis:
-    """The axis with a name for the number of its registers, where it is no number."""
+    """The axis with a name for its number of registers, unless that is a constant."""
     if registers(axis) is not None:
         return axis
     same = [a for a in known if a.index == axis.index]
@@ -330,7 +330,7 @@ def _counted(axis: Axis, known: list[Counted]) -> Axis:
 
 
 def _require_held(launch: Launch) -> None:
-    """BackendError where a tile's dtype has no registers or memory here."""
+    """Raises BackendError where a dtype has no representation in registers or memory."""
     for dtype in (*(f.dtype for f in launch.fragments), *(t.dtype for t in launch.shared)):
         if dtype not in BYTES:
             raise BackendError("emit", f"values of {dtype} are not held here")

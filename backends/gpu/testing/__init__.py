@@ -1,1 +1,1 @@
-"""Support for tests of GPU languages: nothing but tests may import it."""
+"""Support for tests of GPU languages; only tests may import it."""

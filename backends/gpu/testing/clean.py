@@ -1,4 +1,4 @@
-"""A clean process (`backends.gpu.apart`) for tests: a fork of the one that asks."""
+"""A clean process (`backends.gpu.apart`) for tests, forked from the calling process."""
 
 import os
 import socket
@@ -10,7 +10,7 @@ from backends.gpu.apart import join, leave, serve
 
 
 def served(folder: Path) -> tuple[int, int]:
-    """The number of a process that works in a folder, and a line to it, at whose end it ends."""
+    """The process id of a clean process that works in a folder, and a connection whose closing ends it."""
     here, there = socket.socketpair()
     pid = os.fork()
     if pid == 0:
@@ -25,7 +25,7 @@ def served(folder: Path) -> tuple[int, int]:
 
 @contextmanager
 def clean_process(folder: Path) -> Iterator[int]:
-    """Has such a process do this one's work in a folder, which it makes; its number."""
+    """Makes a clean process do this process's work in a new folder; yields its process id."""
     folder.mkdir()
     pid, line = served(folder)
     join(line)
