@@ -32,7 +32,7 @@ Order = tuple[int, ...]
 def with_channels_last(spec: Spec, aliases: Mapping[str, str], fixed: Collection[str]) -> Spec:
     """Permutes the tensors around the convolutions of a literal spec to channels last.
 
-    Only tensors that equations alone compute and read are permuted.
+    Inputs, outputs, recurrent tensors and tensors with views keep their layouts.
 
     aliases: by view, the tensor whose memory it shows.
     fixed: inputs that do not change between calls.

@@ -25,7 +25,7 @@ LARGEST = 12  # nodes of an expression that each masked element evaluates, too
 
 
 def through_concatenations(spec: Spec, aliases: Collection[str] = ()) -> Spec:
-    """Inlines such operands in a spec of literal sizes.
+    """Inlines pointwise operands of concatenations in a spec of literal sizes.
 
     An operand that alone reads the result of a reduction stays, as the reduction's epilogue.
 

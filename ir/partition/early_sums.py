@@ -28,7 +28,7 @@ FEWER = 2  # least ratio of the matmul's elements to the sum's for which the rew
 
 
 def with_early_sums(spec: Spec) -> Spec:
-    """Moves all such sums of a literal spec before their matmuls."""
+    """Moves sums over windows of a literal spec before their matmuls."""
     for t in spec.equations:
         if (made := _early(spec, t)) is not None:
             spec = made

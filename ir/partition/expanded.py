@@ -25,7 +25,8 @@ FEWER = 4  # least ratio of the product's elements to those of all its operands
 
 
 def through_expansions(spec: Spec, aliases: Collection[str] = ()) -> Spec:
-    """Inlines such equations in a spec of literal sizes.
+    """Inlines broadcast products of small tensors into their only reader, in a spec of literal
+    sizes.
 
     aliases: views of other tensors' memory under another shape; their equations stay.
     """

@@ -54,8 +54,8 @@ class FlatPixels:
     def of(
         e: Equation, x: Read, taps: Collection[str], channel: str, known: Facts
     ) -> FlatPixels | None:
-        """None unless rows of the result are as long as rows of the copy, and channels fill whole
-        lines."""
+        """None unless output rows are as long as image rows with their zeros, and channels fill
+        whole lines."""
         shape = known.tensors[x.tensor].shape
         if number(known.ranges[channel].high, {}) % LINE:
             return None

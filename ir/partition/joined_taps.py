@@ -30,8 +30,10 @@ MOST = 64
 
 
 def with_joined_taps(spec: Spec, fixed: Collection[str]) -> Spec:
-    """Merges such convolutions of a literal spec. fixed: inputs that do not change between
-    calls."""
+    """Merges concatenated convolutions of a literal spec, one of which is 1x1.
+
+    fixed: inputs that do not change between calls.
+    """
     for e in spec.equations:
         spec = _Joining(spec, e, frozenset(fixed)).made() or spec
     return spec

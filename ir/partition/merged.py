@@ -24,9 +24,10 @@ _POSITIONS = ("argmax", "argmin")  # reductions whose result is a position
 
 
 def merged(spec: Spec) -> Spec:
-    """Merges such dimensions of a literal spec, in its inputs and outputs, too.
+    """Merges neighbouring dimensions of a literal spec that are always indexed together.
 
-    The sizes of targets and the ranges of reductions must be written out, as the partition does.
+    Dimensions of inputs and outputs merge as well. The sizes of targets and the ranges of
+    reductions must be written out, as the partition does.
     """
     while (found := _found(spec)) is not None:
         spec = found.applied(spec)

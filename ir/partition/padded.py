@@ -17,8 +17,10 @@ from ir.visit import rebuilt, reindexed
 
 
 def with_padded_starts(spec: Spec) -> Spec:
-    """Removes such conditions from a spec. With symbolic sizes, only conditions on the first step
-    go."""
+    """Removes conditions that select zero at the first step of a recurrence.
+
+    With symbolic sizes, a condition on the last step of a reverse recurrence stays.
+    """
     if not any(_conditions(e.value) for e in spec.equations):
         return spec
     tensors = facts(spec).tensors

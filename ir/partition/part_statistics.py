@@ -32,7 +32,7 @@ LEAST = 1 << 25
 
 
 def with_part_statistics(spec: Spec, aliases: Mapping[str, str], least: int = LEAST) -> Spec:
-    """Rewrites such statistics of a literal spec.
+    """Computes statistics of concatenations in a literal spec from those of the operands.
 
     aliases: views of other tensors' memory, which stay.
     least: bytes of operands that must be saved.

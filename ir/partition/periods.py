@@ -30,7 +30,8 @@ LEAST = 1 << 20  # elements of a tensor above which a pass over it takes longer 
 
 
 def with_periods_apart(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
-    """Splits such indices of a literal spec; returns the spec and its aliases.
+    """Splits interleaved indices of a literal spec into period and phase; returns the spec and its
+    aliases.
 
     aliases: by view, the tensor whose memory it shows.
     """

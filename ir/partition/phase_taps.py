@@ -41,7 +41,7 @@ def with_taps_of_phases(spec: Spec) -> Spec:
 
 
 def with_whole_tiles(spec: Spec) -> Spec:
-    """Drops such ranges where the channels of a phase are too few to fill a tile."""
+    """Drops partial tap ranges where the channels of a phase are too few to fill a tile."""
     return _valued(spec, [_coarse(e) for e in spec.equations])
 
 

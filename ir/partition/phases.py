@@ -40,8 +40,9 @@ _T = TypeVar("_T")
 
 
 def with_phases_apart(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
-    """Splits the phases of such reductions of a literal spec; returns the spec and its aliases.
+    """Reduces the phases of transposed convolutions separately; returns the spec and its aliases.
 
+    spec: a literal spec.
     aliases: by view, the tensor whose memory it shows.
     """
     found = dict(aliases)

@@ -20,7 +20,7 @@ _MOST = 2**31 - 1
 
 
 def with_plain_positions(spec: Spec) -> Spec:
-    """Narrows such comparisons of a literal spec."""
+    """Narrows comparisons of positions from i64 to i32 in a literal spec."""
     ranges = facts(spec).ranges
     extents = {i: int(r.high.value) for i, r in ranges.items() if isinstance(r.high, Number)}
     made = tuple(replace(e, value=_plain(e.value, extents)) for e in spec.equations)

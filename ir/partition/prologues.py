@@ -26,7 +26,7 @@ LARGEST = 24  # most nodes of an inlined expression
 
 
 def with_prologues(spec: Spec, aliases: Mapping[str, str]) -> Spec:
-    """Inlines such equations in a spec of literal sizes.
+    """Inlines prologues of windowed reductions in a spec of literal sizes.
 
     aliases: views of other tensors' memory under another shape; their equations stay.
     """

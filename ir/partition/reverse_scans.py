@@ -22,7 +22,7 @@ from ir.visit import rebuilt
 
 
 def with_reverse_scans(spec: Spec, aliases: Collection[str] = ()) -> Spec:
-    """Replaces such scans in a spec of literal sizes.
+    """Replaces scans that are flipped back by reverse scans, in a spec of literal sizes.
 
     aliases: views of other tensors' memory under another shape; their equations stay.
     """

@@ -25,7 +25,7 @@ LEAST = 1 << 24  # elements of a tensor above which a pass over it takes longer 
 
 
 def with_reductions_by_rows(spec: Spec, aliases: Mapping[str, str]) -> Spec:
-    """Splits such reductions of large results in a literal spec.
+    """Splits reductions of large convolution results in a literal spec into two steps.
 
     aliases: by view, the tensor whose memory it shows; both are stored.
     """

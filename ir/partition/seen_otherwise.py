@@ -22,7 +22,8 @@ MOST = 32  # equations over a view
 
 
 def without_views_between(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec, dict[str, str]]:
-    """Removes such views from a literal spec; returns the spec and the remaining aliases."""
+    """Removes views around normalisations from a literal spec; returns the spec and the remaining
+    aliases."""
     found = dict(aliases)
     for view in aliases:
         equations = {e.target: e for e in spec.equations}
@@ -38,7 +39,7 @@ def without_views_between(spec: Spec, aliases: Mapping[str, str]) -> tuple[Spec,
 def _region(spec: Spec, aliases: Mapping[str, str], view: str) -> tuple[str, ...]:
     """The view and all equations over it up to other views, in the order of the spec.
 
-    Empty if an equation among these cannot be rewritten, or if none of them is a reduction.
+    Empty if one of these equations cannot be rewritten or is an output, or if none is a reduction.
     """
     inside, todo, reduced = {view}, [view], False
     while todo:

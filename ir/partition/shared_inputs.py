@@ -28,7 +28,7 @@ from ir.visit import reindexed, rereading
 
 
 def with_shared_inputs(spec: Spec, aliases: Mapping[str, str], fixed: Collection[str]) -> Spec:
-    """Merges such matmuls of a literal spec.
+    """Merges matmuls of a literal spec that share an input and have fixed weights.
 
     aliases: by view, the tensor whose memory it shows.
     fixed: inputs that do not change between calls.

@@ -23,7 +23,8 @@ from ir.visit import pruned, rebuilt
 
 
 def with_shifted_scans(spec: Spec, aliases: Collection[str] = ()) -> Spec:
-    """Replaces such scans in a spec of literal sizes.
+    """Replaces scans that are read some steps later by scans of shifted terms, in a spec of literal
+    sizes.
 
     aliases: views of other tensors' memory under another shape; their equations stay.
     """

@@ -25,7 +25,7 @@ LEAST_SIDE, LEAST_TERMS = 512, 64
 
 
 def with_whole_vectors(spec: Spec) -> Spec:
-    """Pads such matmuls of f32 inputs in a literal spec."""
+    """Pads the K dimension of large matmuls of f32 inputs in a literal spec."""
     known = facts(spec)
     given = {t.name for t in spec.inputs if t.dtype == "f32"}
     made = tuple(_whole(e, known) if _ends_within(e, known, given) else e for e in spec.equations)
