@@ -14,9 +14,9 @@ from ir.schedule import Decision, Schedule
 def idle(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine
 ) -> Iterator[tuple[Decision, KernelError]]:
-    """Each such decision without effect, with an error that gives the reason.
+    """Yields each decision without effect, with an error that gives the reason.
 
-    The verbs are `load`, `pipeline`, `multicast`, `keep`, `unroll_loop`, `serpentine`, `cache`,
+    It examines the verbs `load`, `pipeline`, `multicast`, `keep`, `unroll_loop`, `serpentine`, `cache`,
     `swizzle`, `pad`, `epilogue`, `roles` and `pingpong`.
     """
     loads = schedule.of("load")
