@@ -1,1 +1,1 @@
-"""Triton: kernels for GPUs, compiled here without one."""
+"""The Triton backend: kernels for GPUs, compiled without a GPU."""

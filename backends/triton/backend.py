@@ -1,4 +1,4 @@
-"""The backend of Triton: Python from a nest, compiled for a GPU that need not be there."""
+"""The Triton backend: emits Python for a nest, and compiles it for a GPU that need not be present."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from machines.gpu.facts import device_names
 
 
 class Triton:
-    """Emits one importable file with kernels and launcher. On the target's own GPU, kernels run
-    and are timed there; elsewhere they are interpreted, and their time is modelled."""
+    """Emits one importable file with kernels and launcher. On the target's own GPU, kernels run and
+    are timed there; elsewhere they are interpreted, and their time is modelled."""
 
     admit = staticmethod(require_admissible)
     require_host = staticmethod(require_host)
@@ -41,36 +41,36 @@ class Triton:
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
         self.templates = templates()
-        # Each interpreted run takes its programs in another order, so that those that race give
-        # other bits; what a kernel without races gives does not depend on it.
+        # Each interpreted run takes its programs in another order, so that races give other bits.
+        # The result of a kernel without races does not depend on the order.
         self._orders = itertools.count()
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
-        """One module: a jit function for each launch, `launch`, and a function of the kernel's
-        name."""
+        """The source: one module with a jit function for each launch, `launch`, and a function
+        named after the kernel."""
         self.manifest.require_dtypes(nest, INNER)
         return self.templates.render("kernel.py.j2", **kernel_view(nest, machine))
 
     def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
-        """The tile program, under the names that the source has."""
+        """The text of the tile program, under the names of the source."""
         return {"tile": program_text(tile_program(spelled(nest), machine, RULES))}
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """Compiles every launch for the target, in a child; a source that is more than kernels and
-        their launches is refused."""
+        """Compiles every launch for the target, in a child process; refuses a source with more than
+        kernels and their launches."""
         self.admit(source)
         return _compiler().build(source, nest, machine, folder)
 
     def compile_at(
         self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
     ) -> None:
-        """Compiles the launches for some sizes, where the target's GPU runs them, and loads them there."""
+        """Compiles the launches for some sizes, if the target's GPU is here to run them, and loads them."""
         if not present(machine):
             _compiler().compile_at(built.file, nest, machine, every)
             _device().load(built, nest, machine, every)
 
     def draft(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """As `build` where the target's GPU runs it; elsewhere a file is all that is interpreted."""
+        """The same as `build` where the target's GPU runs it; elsewhere only writes the file, which is interpreted."""
         if not present(machine):
             return self.build(source, nest, machine, folder)
         self.admit(source)
@@ -79,11 +79,11 @@ class Triton:
         return Built(file)
 
     def interface(self, machine: Machine) -> str:
-        """Functions and rules of a source."""
+        """The functions and rules of a source, in words."""
         return interface()
 
     def words(self) -> Collection[str]:
-        """What no name of a text may be but the text's own."""
+        """The identifiers that a source reserves for itself."""
         return WORDS
 
     def run(
@@ -97,13 +97,13 @@ class Triton:
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> Timing:
-        """Measured on the target's GPU, else modelled; a build that spills is not modelled."""
+        """The time, measured on the target's GPU, else modelled. A build that spills is not modelled."""
         if not present(machine):
             return _device().time(built, nest, machine, sizes, inputs)
         return modelled_build(built, nest, machine, RULES, sizes)
 
     def open(self, machine: Machine) -> None:
-        """Opens the target's GPU, where it is here."""
+        """Opens the target's GPU, if it is in this computer."""
         if not present(machine):
             _device().open_device()
 
@@ -120,7 +120,7 @@ class Triton:
         inputs: Arrays,
         enough_us: float,
     ) -> float:
-        """About how long a call takes on the target's GPU."""
+        """The approximate time of a call on the target's GPU, in microseconds."""
         return _device().glance(built, nest, machine, sizes, inputs, enough_us)
 
     def profile(
@@ -132,7 +132,7 @@ class Triton:
         inputs: Arrays,
         trace: Path,
     ) -> Timing:
-        """As `time`, with a timeline of the launches."""
+        """The same as `time`, with a timeline of the launches."""
         if not present(machine):
             return _device().profile(built, nest, machine, sizes, inputs, trace)
         timing = modelled(nest, machine, RULES, sizes, built.figures)
@@ -141,30 +141,30 @@ class Triton:
         return timing
 
     def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
-        """Microseconds by the time model, of a nest that was not built: what it needs most."""
+        """Microseconds by the time model for a nest without a build."""
         return self.model(nest, machine, sizes, {}).us
 
     def model(
         self, nest: LoopNest, machine: Machine, sizes: Sizes, figures: Mapping[str, float]
     ) -> Timing:
-        """By the time model, with the figures of a build where there are any."""
+        """The time by the time model, with the figures of a build if there are any."""
         return modelled(nest, machine, RULES, sizes, figures)
 
     def enqueued(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
     ) -> Callable[..., None]:
-        """What runs all launches on tensors on the GPU, in torch's stream."""
+        """The function that enqueues all launches on GPU tensors in torch's stream."""
         return _device().tensor_launcher(built.file)
 
     def place(self, machine: Machine) -> str:
-        """Where tensors for the kernels lie: on the target's GPU, else on the CPU."""
+        """The torch device of the kernels' tensors: the target's GPU, else the CPU."""
         return "cpu" if present(machine) else DEVICE
 
     def launcher(
         self, file: Path, tensors: tuple[Parameter, ...], machine: Machine
     ) -> Callable[..., None]:
-        """What runs a source on tensors at that place: the GPU's queue, or the interpreter. All calls give
-        contiguous tensors of the dtypes and shapes that `tensors` tell."""
+        """The function that runs a source on tensors on that device, by the GPU's queue or by the
+        interpreter. All calls have contiguous tensors with the dtypes and shapes of `tensors`."""
         if present(machine):
             from backends.triton.interpret.launch import launcher  # needs torch
 
@@ -172,17 +172,17 @@ class Triton:
         return _device().tensor_launcher(file, alike=True)
 
     def warm(self, machine: Machine) -> None:
-        """Loads what compiling needs, and what interpreting needs where that is done."""
+        """Loads the compiler, and the interpreter where it is used."""
         _compiler().warm(machine)
         if present(machine):
             _interpreter().warm()
 
     def static_figures(self, source: str) -> Mapping[str, float]:
-        """What the kernels in a text show; see `ir.estimate.kernel_features`."""
+        """The static features of the kernels in a text; see `ir.estimate.kernel_features`."""
         return static_figures(source)
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
-        """On the target's GPU everything on it; elsewhere interpreter and model."""
+        """What this backend can do here: run and measure on the target's GPU, else interpret and model."""
         if lacking := present(machine):
             here = {"correct_by": "interpreter", "time_kind": "modelled", "why": lacking}
             return here | {"toolchain": f"triton {version('triton')}", "apart": True}
@@ -206,8 +206,8 @@ def present(machine: Machine) -> str:
     return _device().present(machine) if chips() else "there is no GPU here"
 
 
-# Triton's compiler, torch and the interpreter take seconds to import. The process of a search, which
-# emits sources and reads figures, uses none of them.
+# Triton's compiler, torch and the interpreter take seconds to import. The search process, which
+# emits sources and reads figures, needs none of them.
 
 
 def _compiler() -> ModuleType:

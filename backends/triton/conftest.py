@@ -1,4 +1,4 @@
-"""What the tests of this backend share: hand-written sources, nests for them, and machines."""
+"""Fixtures shared by the tests of this backend: hand-written sources, nests for them, and machines."""
 
 import tomllib
 from pathlib import Path
@@ -57,7 +57,7 @@ SPECS = {
 
 @pytest.fixture(scope="session", autouse=True)
 def patient():
-    """A busy machine may take long to compile and to interpret what is no fault."""
+    """A busy machine may take long to compile and to interpret, which is not a fault."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (compiler, interpreter, launch):
             patch.setattr(module, "SECONDS", 1800.0)
@@ -66,7 +66,7 @@ def patient():
 
 @pytest.fixture
 def nest_of():
-    """A nest that says no more than which tensors its launches have: each has all of them."""
+    """A nest that only defines the tensors of its launches: each launch has all of them."""
 
     def make(name, launches=1, **sizes):
         spec = parse_spec(SPECS[name])
@@ -83,14 +83,14 @@ def nest_of():
 
 @pytest.fixture
 def machine_of():
-    """The machine of a target's name."""
+    """The machine with a target's name."""
     folder = HERE.parent / "targets"
     return lambda name: read(tomllib.loads((folder / f"{name}.toml").read_text()))
 
 
 @pytest.fixture
 def source_of():
-    """The source in testdata of a name."""
+    """The source in testdata with a name."""
     return lambda name: (HERE / "testdata" / f"{name}.py").read_text()
 
 

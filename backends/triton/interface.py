@@ -1,4 +1,4 @@
-"""What a Triton source may use, in words, from the admission and Triton itself."""
+"""Describes in words what a Triton source may use, from the admission check and from Triton itself."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from backends.triton.build.admission import (
 )
 
 NOTES = Path(__file__).parent / "notes"
-_HIDDEN = ("_semantic", "_generator", "_builder")  # parameters that the compiler fills in
+_HIDDEN = ("_semantic", "_generator", "_builder")  # parameters that the compiler supplies
 
 
 @cache
 def interface() -> str:
-    """In Markdown, without a title."""
+    """The description in Markdown, without a title."""
     examples = used(NOTES, {f"tl.{name}" for name in LANGUAGE})
     calls = "\n".join(dict.fromkeys(examples[name] for name in sorted(examples)))
     declared = [f"tl.{name}{_signature(name)}" for name in sorted(LANGUAGE)]
@@ -69,7 +69,7 @@ Calls of other functions, from kernels that a test compiles:
 
 
 def _signature(name: str) -> str:
-    """The parameters of a function of the installed Triton; empty for what is none, or not there."""
+    """The parameters of a function of the installed Triton; empty for other members, and for missing ones."""
     try:
         found = getattr(importlib.import_module("triton.language"), name, None)
         function = getattr(found, "fn", found)

@@ -1,4 +1,4 @@
-"""What Triton asks of tile programs."""
+"""Triton's rules for tile programs."""
 
 from backends.gpu.rules import Rules
 from backends.triton.emit.spelling import LIBRARY

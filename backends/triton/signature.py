@@ -1,4 +1,4 @@
-"""The signature of an emitted file: its tensors, and how sizes are read off their shapes."""
+"""The signature of an emitted file: its tensors, and how sizes are read from their shapes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["parameters", "size_sources"]
 
 
 def size_sources(nest: LoopNest) -> tuple[tuple[str, str, int, int], ...]:
-    """For each free size: its name, the tensor and the dimension that tell it, and what is to be
-    added to that dimension."""
+    """For each free size: its name, a tensor and a dimension that determine it, and the number to
+    add to that dimension."""
     found = []
     for name in free_sizes(nest.spec):
         options = [
@@ -28,7 +28,7 @@ def size_sources(nest: LoopNest) -> tuple[tuple[str, str, int, int], ...]:
 
 
 def _shift(expr: Expr, name: str) -> int | None:
-    """What is added to a dimension to get a size, None where it does not tell it."""
+    """The number to add to a dimension to get a size; None where the dimension does not determine it."""
     match expr:
         case Size(n) if n == name:
             return 0

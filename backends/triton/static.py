@@ -1,7 +1,7 @@
 """Static figures of a module's Python text: what its kernels load, reduce and multiply.
 
-The text is parsed, never run. A kernel is a function decorated with `jit` that is launched, or all
-that are where no launch is seen; what it calls is not gone into.
+The text is parsed, never run. A kernel is a function decorated with `jit` that is launched; where
+no launch is found, every such function is a kernel. Calls are not followed.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ REDUCTIONS = (
     "sort",
     "histogram",
 )
-STARTS = ("full", "zeros", "zeros_like", "full_like")  # what accumulators are made by
-LARGER = 16  # a tile for each axis that it has more: a guess, as the text gives no extents
-TextBlock = tuple[str, int]  # a kernel, and the line of the loop in it, 0 outside
+STARTS = ("full", "zeros", "zeros_like", "full_like")  # functions that create accumulators
+LARGER = 16  # factor for each further axis of a tile: a guess, as the text gives no extents
+TextBlock = tuple[str, int]  # a kernel, and the line of the loop in it; 0: outside of loops
 
 
 @dataclass(frozen=True, slots=True)
 class LoadText:
-    """A load of a kernel, as its text has it."""
+    """A load in a kernel's text."""
 
-    name: str  # the variable that it is assigned to; empty where it is used at once
+    name: str  # the assigned variable; empty where it is used at once
     tensor: str  # the pointer at the root of its address
     block: TextBlock
-    depth: int  # the number of loops around it
-    size: float  # a rough number of elements, to compare loads with
-    ahead: bool  # its loop is pipelined
-    bulk: bool  # by a descriptor
+    depth: int  # the number of enclosing loops
+    size: float  # a rough number of elements, to compare loads
+    ahead: bool  # whether its loop is pipelined
+    bulk: bool  # whether it is by a descriptor
 
 
 @dataclass(slots=True)
 class KernelText:
-    """What was read of one kernel."""
+    """The facts of one kernel's text."""
 
     name: str
     stages: int  # num_stages of its launch
@@ -55,20 +55,20 @@ class KernelText:
     stores: list[tuple[str, TextBlock]] = field(default_factory=list)
     # By name: the loop depths of the statements that read it
     uses: dict[str, list[int]] = field(default_factory=dict)
-    factors: set[str] = field(default_factory=set)  # names of operands of matmuls
+    factors: set[str] = field(default_factory=set)  # names of matmul operands
     calls: list[str] = field(default_factory=list)
     carried: int = 0
 
     def reused(self, load: LoadText) -> bool:
-        """Whether what is loaded is read more than once; see `ir.estimate.kernel_features`."""
+        """Whether a loaded value is read more than once; see `ir.estimate.kernel_features`."""
         uses = self.uses.get(load.name, [])
         deeper = any(depth > load.depth for depth in uses)
         return load.name in self.factors or len(uses) > 1 or deeper
 
 
 def static_figures(source: str) -> Mapping[str, float]:
-    """The facts of `ir.estimate.kernel_features` that a module's text shows; nothing where it is no
-    module, or has no kernel that moves anything."""
+    """The facts of `ir.estimate.kernel_features` that a module's text shows. Empty where the text
+    is no module, or has no kernel that moves data."""
     try:
         module = syntax_tree(source)
     except (SyntaxError, ValueError):
@@ -94,7 +94,7 @@ def static_figures(source: str) -> Mapping[str, float]:
 
 
 def _kernels(module: ast.Module) -> Iterator[tuple[ast.FunctionDef, int]]:
-    """The kernels with the stages that their launches ask for."""
+    """The kernels, with the stages that their launches request."""
     made = {
         node.name: node
         for node in ast.walk(module)
@@ -143,16 +143,16 @@ def _passes(kernels: list[KernelText]) -> int:
 
 
 def _staged(kernel: KernelText) -> int:
-    """Loads that lie in shared memory, as operands of products do, and what is copied in bulk."""
+    """The number of loads that are staged in shared memory: matmul operands and bulk copies."""
     return len({one.name for one in kernel.loads if one.bulk or one.name in kernel.factors})
 
 
 class _Reader:
-    """Goes through the statements of one kernel in order."""
+    """Reads the statements of one kernel in order."""
 
     def __init__(self, function: ast.FunctionDef, stages: int):
         self.kernel = KernelText(function.name, stages)
-        self.roots: dict[str, str] = {}  # local names of addresses, and the parameters below them
+        self.roots: dict[str, str] = {}  # local names of addresses, with the underlying parameters
         self.started: set[str] = set()  # accumulators
         self._block(function.body, 0, 0, False)
 
@@ -195,7 +195,7 @@ class _Reader:
         target: str = "",
         whole: bool = True,
     ) -> None:
-        """Takes note of the calls and names in a statement, or (not `whole`) in its head."""
+        """Records the calls and names in a statement, or (not `whole`) in its head."""
         parts = (
             [node]
             if whole
@@ -224,7 +224,7 @@ class _Reader:
             self.kernel.factors.update(n for arg in call.args[:2] for n in _names(arg))
 
     def _root(self, node: ast.expr) -> str:
-        """The name that an address starts from: `x_ptr` of `x_ptr + m * K + offs`."""
+        """The name from which an address starts: `x_ptr` of `x_ptr + m * K + offs`."""
         while not isinstance(node, ast.Name):
             inner = getattr(node, "left", None) or getattr(node, "value", None)
             if isinstance(node, ast.Call):
@@ -236,7 +236,7 @@ class _Reader:
 
 
 def _target(statement: ast.stmt) -> str:
-    """The one name that a statement gives a value to."""
+    """The single name to which a statement assigns."""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         return statement.targets[0].id if isinstance(statement.targets[0], ast.Name) else ""
     if isinstance(statement, ast.AugAssign | ast.AnnAssign):
@@ -249,8 +249,8 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _axes(address: ast.expr, call: ast.Call) -> int:
-    """How many axes what is loaded seems to have: those that addresses are spread over by `None`,
-    or the numbers of a descriptor's position."""
+    """The apparent number of axes of a load: those over which addresses are broadcast by `None`, or
+    the coordinates of a descriptor."""
     spread = [
         len(n.slice.elts)
         for n in ast.walk(address)

@@ -20,12 +20,12 @@ FIELDS = {
 
 
 def table(machine: Machine) -> Mapping[str, Any]:
-    """The chip's facts and the compiler's target."""
+    """The chip's facts, and the compiler's target."""
     return {**facts(machine), **machine.details["triton"]}
 
 
 def check(machine: Machine) -> None:
-    """KernelError at the first field that is wrong, or that the general part contradicts."""
+    """Raises KernelError at the first field that is wrong or contradicts the general part."""
     found = Checked(machine, "triton", FIELDS)
     backend, arch = found.table["backend"], found.table["arch"]
     if not (arch > 0 if isinstance(arch, int) else arch.startswith("gfx")) or (

@@ -1,2 +1,1 @@
-"""Building: a source compiled for a GPU, which need not be present, and the analysis of its
-code."""
+"""Compiles a source for a GPU, which need not be present, and analyses the compiled code."""

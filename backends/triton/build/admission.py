@@ -1,8 +1,8 @@
-"""Admission: what a kernel's Python text may contain, so that its own kernels do the work.
+"""Admission check: what a kernel's Python source may contain, so that its own kernels do the work.
 
-A text consists of functions: kernels for Triton's compiler, and plain functions that allocate and
+A source has only functions: kernels for Triton's compiler, and plain functions that allocate and
 launch. It uses no library that computes, keeps nothing between calls, and cannot reach the process
-that checks and times it. Emitted texts meet these rules; edited ones are checked against them.
+that checks and times it. Emitted sources pass; edited ones are checked.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ TRITON = frozenset("cdiv next_power_of_2 jit".split())
 ON_TENSORS = frozenset(
     "shape device dtype is_contiguous numel bit_length stride element_size".split()
 )
-# Of triton.language: values, types and functions that compute. No assembly, no printing, no modules,
-# which lead to Python's own functions.
+# From triton.language: values, types and functions that compute. No assembly, no printing, and no
+# modules, which lead to Python's own functions.
 LANGUAGE = frozenset(
     """
     constexpr float64 float32 float16 bfloat16 float8e4nv float8e5 float8e4b8 float8e5b16 int64 int32 int16 int8 int1
@@ -52,10 +52,10 @@ LANGUAGE = frozenset(
     randn randint randint4x pair_uniform_to_normal uint_to_uniform_float debug_barrier PropagateNan
     """.split()
 )
-# Functions that store, and how those that write call what they write to.
+# Functions that store, and the names of their address parameter.
 STORES, PLACES = ("store", "store_tensor_descriptor", "scatter"), ("pointer", "desc")
 READS = ("load", "atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg")
-# Of values in a kernel: tensors, descriptors and dtypes.
+# Attributes of values in a kernel: tensors, descriptors and dtypes.
 OF_VALUES = frozenset(
     """
     T to shape dtype type element_ty value numel primitive_bitwidth is_floating is_int is_ptr
@@ -74,7 +74,7 @@ _AT = "outside of functions there are imports, numbers and a text about the kern
 
 
 def require_admissible(source: str) -> None:
-    """BackendError("build") at the first construct that a kernel may not use."""
+    """Raises BackendError("build") at the first construct that a kernel may not use."""
     tree = plain_tree(source)
     known = set(BUILTINS)
     taken = set(BUILTINS)
@@ -95,8 +95,8 @@ def require_admissible(source: str) -> None:
 
 
 def require_host(source: str, emitted: str) -> None:
-    """BackendError("build") where functions that are neither kernels nor `launch` are not those of the
-    emitted text: users call them, and no evaluation does. A source may lack them."""
+    """Raises BackendError("build") where functions other than kernels and `launch` differ from
+    those of the emitted source: users call them, but no evaluation does. A source may omit them."""
     known = {node.name: ast.dump(node) for node in _host(emitted)}
     for node in _host(source):
         if known.get(node.name) != ast.dump(node):
@@ -141,8 +141,8 @@ def _require_outside(node: ast.stmt) -> None:
 def _require_function(
     node: ast.FunctionDef, outside: set[str], kernels: Mapping[str, ast.FunctionDef]
 ) -> None:
-    """BackendError("build") where a function's body breaks a rule. outside: names defined at module
-    level.  kernels: those of the text."""
+    """Raises BackendError("build") where a function's body breaks a rule. outside: names defined at
+    module level. kernels: those of the source."""
     kernel = node.name in kernels
     known = outside | {name for child in ast.walk(node) for name in _bound(child)}
     for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d)):
@@ -172,8 +172,9 @@ def _require_function(
 
 
 def _require_one_way(tree: ast.Module, kernels: Mapping[str, ast.FunctionDef]) -> None:
-    """BackendError("build") where a kernel adds to a tensor that it also stores: which of two programs comes last
-    decides what is there, and a run that is compared with the reference may hide it. kernels: of the text."""
+    """Raises BackendError("build") where a kernel both stores and atomically adds to a tensor. The
+    result would depend on the order of programs, which a comparison with the reference may not
+    reveal. kernels: those of the source."""
     for name, parameters in _launched(tree, kernels):
         added, stored = _written(kernels[name], parameters, kernels, ())
         for tensor in sorted(set(added) & set(stored)):
@@ -184,7 +185,7 @@ def _require_one_way(tree: ast.Module, kernels: Mapping[str, ast.FunctionDef]) -
 def _launched(
     tree: ast.Module, kernels: Mapping[str, ast.FunctionDef]
 ) -> Iterator[tuple[str, set[str]]]:
-    """Each launch of a kernel, with the parameters that are given tensors there."""
+    """Each launch of a kernel, with the parameters that receive tensors."""
     for host in tree.body:
         if not isinstance(host, ast.FunctionDef) or host.name in kernels:
             continue
@@ -203,7 +204,7 @@ def _launched(
 def _given(
     kernel: ast.FunctionDef, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]
 ) -> dict[str, ast.expr]:
-    """What a call gives to a kernel's parameters."""
+    """The argument of each parameter of a kernel in a call."""
     names = [a.arg for a in (*kernel.args.posonlyargs, *kernel.args.args)]
     given = dict(zip(names, args, strict=False))
     return given | {k.arg: k.value for k in keywords if k.arg}
@@ -215,8 +216,8 @@ def _written(
     kernels: Mapping[str, ast.FunctionDef],
     callers: tuple[str, ...],
 ) -> tuple[dict[str, ast.Call], dict[str, ast.Call]]:
-    """Of a kernel's parameters that are tensors, those that it adds to, and those that it stores, each with where.
-    callers: kernels that call it, one another."""
+    """The tensor parameters to which a kernel adds, and those that it stores, each with the call.
+    callers: kernels in the call chain."""
     held = _addresses(node, tensors)
     added: dict[str, ast.Call] = {}
     stored: dict[str, ast.Call] = {}
@@ -246,12 +247,12 @@ def _written(
 
 
 def _addresses(node: ast.FunctionDef, tensors: Collection[str]) -> dict[str, set[str]]:
-    """The tensors whose address is in a name of a kernel: parameters that are some, and what is a sum with one."""
+    """The tensors whose address a name in a kernel may hold: tensor parameters, and sums with one."""
     held = {name: {name} for name in tensors}
     assigned = [
         c for c in ast.walk(node) if isinstance(c, ast.Assign | ast.AnnAssign | ast.AugAssign)
     ]
-    while True:  # a loop's end comes before its beginning
+    while True:  # the end of a loop precedes its beginning
         before = sum(map(len, held.values()))
         for child in assigned:
             targets = child.targets if isinstance(child, ast.Assign) else [child.target]
@@ -269,7 +270,7 @@ def _bound_in(target: ast.expr) -> Iterator[str]:
 
 
 def _terms(expr: ast.expr) -> Iterator[str]:
-    """The names that an expression is a sum of."""
+    """The names that are summands of an expression."""
     match expr:
         case ast.Name(name):
             yield name
@@ -283,7 +284,7 @@ def _terms(expr: ast.expr) -> Iterator[str]:
                 yield from _terms(each)
         case ast.Call(ast.Attribute(value, function)) if function not in READS:
             yield from _terms(value)
-        case ast.Call(ast.Name(), args, keywords):  # a kernel of the text, say
+        case ast.Call(ast.Name(), args, keywords):  # such as a kernel of the source
             for each in (*args, *(k.value for k in keywords)):
                 yield from _terms(each)
         case ast.IfExp(_, first, second):
@@ -297,8 +298,8 @@ def _terms(expr: ast.expr) -> Iterator[str]:
 
 
 def _require_no_arithmetic(node: ast.FunctionDef) -> None:
-    """BackendError("build") where a function that launches computes with tensors: operators on them
-    are a library's kernels."""
+    """Raises BackendError("build") where a launching function computes with tensors: operators on
+    tensors are kernels of a library."""
     tensors = _tensors(node)
     for child in ast.walk(node):
         used: list[ast.expr] = []
@@ -322,8 +323,8 @@ def _require_no_arithmetic(node: ast.FunctionDef) -> None:
 
 
 def _tensors(node: ast.FunctionDef) -> set[str]:
-    """The names in a function that may be tensors: its parameters, what torch allocates, and what
-    takes its value from these."""
+    """The names in a function that may be tensors: its parameters, torch's allocations, and values
+    derived from these."""
     found = set(_bound(node)) - {node.name}
     while True:
         before = len(found)
@@ -349,13 +350,13 @@ def _gives_tensors(value: ast.expr, tensors: set[str]) -> bool:
             return name.startswith("empty")
         case ast.Call(ast.Name(name), args) if name in BUILTINS:
             return any(_gives_tensors(a, tensors) for a in args)
-        case ast.Call(ast.Name()):  # a function of the text
+        case ast.Call(ast.Name()):  # a function of the source
             return True
     return False
 
 
 def _is_constant(value: ast.expr) -> bool:
-    """A constant, perhaps with signs."""
+    """Whether a value is a constant, possibly with a sign."""
     while isinstance(value, ast.UnaryOp):
         value = value.operand
     return isinstance(value, ast.Constant)
@@ -377,9 +378,9 @@ def _require_attribute(node: ast.Attribute, kernel: bool) -> None:
 
 
 def _require_in_kernel(node: ast.Attribute, text: str, name: str) -> None:
-    """BackendError("build") where a kernel asks more of a library or a value than numbers.
+    """Raises BackendError("build") where a kernel uses more of a library or a value than numbers.
 
-    name: what the attribute is of, if that is a name.
+    name: the base of the attribute, if that is a name.
     """
     root = ast.unparse(node.value)
     if name == "tl" or root == "tl.math":
@@ -395,7 +396,7 @@ def _require_in_kernel(node: ast.Attribute, text: str, name: str) -> None:
 
 
 def _is_call(node: ast.expr) -> bool:
-    """Whether a value is what a function gives, or a part of that."""
+    """Whether a value is the result of a call, or a part of one."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return not isinstance(node, ast.Name)
@@ -420,7 +421,7 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 
 def _outside(node: ast.stmt) -> set[str]:
-    """The names that a statement of a module defines there."""
+    """The names that a module-level statement defines."""
     if isinstance(node, ast.FunctionDef):
         return {node.name}
     return {name for each in ast.walk(node) for name in _bound(each)}

@@ -1,9 +1,8 @@
-"""Compiling: every launch of a source for a target, with Triton's own front end and without a
-device.
+"""Compiles every launch of a source for a target, with Triton's own front end and without a device.
 
-The compiler runs in a child. There Triton's driver only names the target, and each launch stops
-after compilation. So types, constants, divisibility and options are those that Triton derives from
-the arguments of a real launch.
+The compiler runs in a child process. There Triton's driver only names the target, and each launch
+stops after compilation. So types, constants, divisibility and options are those that Triton derives
+from the arguments of a real launch.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from ir.sizes import bind
 
 FILE = "kernel.py"
 CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
-CACHE = "triton"  # folder of Triton's cache; a later run on a device finds its entries
+CACHE = "triton"  # folder of Triton's cache, in which a later run on a device finds the kernels
 SECONDS = 60.0  # limit for all launches of one source
 
 
@@ -48,7 +47,7 @@ def build(source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
     """Writes a source to `folder` and compiles its launches for the nest's sizes.
 
     Raises BackendError("build") where the compiler refuses, hangs or dies, and where no device
-    would run the result.
+    could run the result.
     """
     file = folder / FILE
     file.write_text(source, encoding="utf-8")
@@ -71,13 +70,12 @@ def build(source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
 def _compiled_text(
     place: Path, source: str, nest: LoopNest, table: Mapping[str, Any]
 ) -> list[CompiledLaunch]:
-    """As `compiled`, of a text."""
+    """`compiled` for a source text."""
     return compiled(_written(place, source), nest, table)
 
 
 def compiled(file: Path, nest: LoopNest, table: Mapping[str, Any]) -> list[CompiledLaunch]:
-    """All launches of a source file, in order. To be called in a child: it leaves Triton
-    unusable."""
+    """All launches of a source file, in order. Call it in a child process: it leaves Triton unusable."""
     launch = _launcher(file, table)
     sizes = bind(nest.spec, dict(nest.sizes))
     with _recorded() as kernels:
@@ -86,8 +84,9 @@ def compiled(file: Path, nest: LoopNest, table: Mapping[str, Any]) -> list[Compi
 
 
 def compile_at(file: Path, nest: LoopNest, machine: Machine, every: Sequence[Sizes]) -> None:
-    """Compiles the launches of a built source for some sizes into the cache beside it, on all cores. Of
-    sizes that Triton compiles alike one is compiled, and none that are like the nest's own."""
+    """Compiles the launches of a built source for some sizes into the cache beside it, on all
+    cores. Sizes for which Triton generates the same code are compiled once; those that match the
+    nest's own are skipped."""
     warm(machine)
     apart(
         _compiled_at,
@@ -107,7 +106,7 @@ def compile_at(file: Path, nest: LoopNest, machine: Machine, every: Sequence[Siz
 def _compiled_at(
     place: Path, source: str, nest: LoopNest, table: Mapping[str, Any], every: Sequence[Sizes]
 ) -> None:
-    """As `compile_at`, of a text; to be called in a child."""
+    """`compile_at` for a source text; call it in a child process."""
     launch = _launcher(_written(place, source), table)
     own, *others = (
         [unplaced(p, bind(nest.spec, sizes)) for p in parameters(nest)]
@@ -129,12 +128,12 @@ def _compiled_at(
 
 
 def _keys(launch: Launcher, tensors: list[torch.Tensor]) -> set[tuple[str, str]]:
-    """The kernels that a launch on some tensors compiles, each with what Triton tells its code by."""
+    """The kernels that a launch on these tensors would compile, each with Triton's cache key."""
     found: set[tuple[str, str]] = set()
 
     def note(*, key: str, fn: Any, **_: Any) -> bool:
         found.add((fn.name, key))
-        return True  # it is not compiled
+        return True  # skips the compilation
 
     before, knobs.runtime.jit_cache_hook = knobs.runtime.jit_cache_hook, note
     try:
@@ -145,7 +144,7 @@ def _keys(launch: Launcher, tensors: list[torch.Tensor]) -> set[tuple[str, str]]
 
 
 def _written(place: Path, source: str) -> Path:
-    """The file of a text in a folder."""
+    """The file of a source in a folder."""
     file = place / FILE
     if not file.exists():
         file.write_text(source, encoding="utf-8")
@@ -153,14 +152,14 @@ def _written(place: Path, source: str) -> Path:
 
 
 def _launcher(file: Path, table: Mapping[str, Any]) -> Launcher:
-    """What launches the kernels of a file, for a target and with the cache beside it."""
+    """The launcher of a file's kernels, for a target, with the cache beside the file."""
     driver.set_active(_Nowhere(GPUTarget(table["backend"], table["arch"], table["warp"])))
     knobs.cache.dir = str(file.parent / CACHE)
     return launcher(file, "build")
 
 
 def _each_once(kernels: list[_Kernel], nest: LoopNest) -> list[_Kernel]:
-    """The launches, with those of a recurrence's later steps dropped."""
+    """The launches without those of a recurrence's later steps."""
     steps = {launch.name for launch in nest.launches if launch.repeat}
     kept: dict[object, _Kernel] = {}
     for n, one in enumerate(kernels):
@@ -171,7 +170,7 @@ def _each_once(kernels: list[_Kernel], nest: LoopNest) -> list[_Kernel]:
 
 def warm(machine: Machine) -> None:
     """Does once in this process what each child would repeat: about a second of hashing, and
-    imports that Triton hoists until it meets a tensor."""
+    imports that Triton postpones until it sees a tensor."""
     table = table_of(machine)
     _warm(table["backend"], table["arch"], table["warp"])
 
@@ -205,7 +204,7 @@ class _Nowhere:
 
 @dataclass(slots=True)
 class _Kernel:
-    """A compiled launch as Triton has it."""
+    """A compiled launch in Triton's form."""
 
     grid: tuple[int, ...]  # programs along each axis
     kernel: Any  # Triton's compiled kernel
@@ -214,13 +213,13 @@ class _Kernel:
 
 @contextmanager
 def _recorded() -> Iterator[list[_Kernel]]:
-    """A context in which launches are compiled but not run; it yields the list of them."""
+    """A context in which launches are compiled but not run; yields the list of them."""
     kept: list[_Kernel] = []
     run = JITFunction.run
 
     def record(self: JITFunction, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         began = time.perf_counter()
-        # `warmup` compiles for these arguments and launches nothing.
+        # `warmup` compiles for these arguments without launching.
         kernel = run(self, *args, grid=grid, warmup=True, **options)
         seconds = time.perf_counter() - began
         bound = self.signature.bind_partial(
@@ -251,7 +250,7 @@ def _disassembled(kernels: list[_Kernel], folder: Path, arch: int | str) -> list
 
 
 def _code(asm: Mapping[str, Any], file: Path, arch: int | str) -> Code:
-    """The program in a compiler's output; writes the cubin to `file` only for the disassembler."""
+    """The code in a compiler's output. Writes the cubin to `file` only for the disassembler."""
     if "amdgcn" in asm:
         return amdgcn.parsed(asm["amdgcn"])
     try:
@@ -278,7 +277,7 @@ def _compiled(one: _Kernel, code: Code) -> CompiledLaunch:
 
 
 def _check_launches(done: list[CompiledLaunch], nest: LoopNest) -> None:
-    """BackendError("build") where the source does not launch as often as the nest says."""
+    """Raises BackendError("build") where the source's launches differ from the nest's."""
     if not done:
         raise BackendError("build", "`launch` launches no kernel")
     names = [launch.name for launch in nest.launches]

@@ -1,9 +1,9 @@
-"""Launches past Triton's own way to a compiled kernel: what it bound, specialised and looked up for tensors of
-a kind holds for all tensors of that kind.
+"""Direct launches, which bypass Triton's launch path: what Triton bound, specialised and looked up
+for tensors of one kind holds for all tensors of that kind.
 
-Triton compiles a kernel for the types of its arguments, for whether an address is a multiple of 16, for numbers
-(which a plan fixes), and on AMD for whether a tensor's memory is within 2 GiB. Shapes and strides choose what a plan
-launches. These and the device are a kind.
+Triton specialises a kernel on the types of its arguments, on whether an address is a multiple of
+16, on numbers (which a plan fixes), and on AMD on whether a tensor's memory is within 2 GiB. Shapes
+and strides determine what a plan launches. These and the device form a kind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from triton.runtime.jit import JITFunction
 from backends.triton.build.plan import Argument, Descriptor, Launched
 
 Kind = tuple[object, ...]
-# Who puts something else there, before or after this, wants to see all launches.
+# Where somebody else replaced this function, before or after this import, they expect to see all launches.
 _RUN = JITFunction.run if JITFunction.run.__globals__ is vars(jit) else None
 _RANGED = torch.version.hip is not None
 _RANGE = 2**31 - 1  # bytes
@@ -29,19 +29,19 @@ _RANGE = 2**31 - 1  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """A launch on any tensors of a kind."""
+    """A launch for any tensors of a kind."""
 
-    hooks: list[Any]  # of the kernel: what Triton's own way calls before each launch
-    compiled: CompiledKernel  # held, so that its function stays loaded
+    hooks: list[Any]  # of the kernel: hooks that Triton calls before each launch
+    compiled: CompiledKernel  # a reference that keeps its function loaded
     start: tuple[int, int, int]  # programs along each axis
     run: Any  # Triton's launcher of the kernel
     loaded: tuple[Any, ...]  # the function, its packed metadata, and no launch metadata and hooks
     values: tuple[Any, ...]  # by parameter, constants included
-    tensors: tuple[tuple[int, int], ...]  # which value is which tensor
+    tensors: tuple[tuple[int, int], ...]  # positions of tensors among the values, and in the plan
     descriptors: tuple[tuple[int, Descriptor], ...]
 
     def __call__(self, given: Sequence[Any], stream: int) -> None:
-        """Puts it into a stream. given: the tensors of the plan."""
+        """Enqueues the launch into a stream. given: the tensors of the plan."""
         values = list(self.values)
         for at, position in self.tensors:
             values[at] = given[position]
@@ -51,8 +51,8 @@ class Direct:
 
 
 def unwatched() -> bool:
-    """Whether a launch by Triton's own way would do nothing but launch: nobody has put a hook or another
-    function there, and nothing asks for other code than usual."""
+    """Whether Triton's launch path would only launch: no hook or replacement is installed, and no
+    option requests other code."""
     runtime = knobs.runtime
     enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
     return (
@@ -67,12 +67,12 @@ def unwatched() -> bool:
 
 
 def kind(device: int, tensors: Sequence[Any]) -> Kind:
-    """What kernels for tensors on a device depend on."""
+    """The kind of tensors on a device: everything on which their kernels depend."""
     return (*lying(device, tensors), *[(t.shape, t.stride(), t.dtype) for t in tensors])
 
 
 def lying(device: int, tensors: Sequence[Any]) -> Kind:
-    """The same, of tensors whose dtypes, shapes and order are known: where they lie."""
+    """The kind of tensors whose dtypes, shapes and strides are fixed: only their addresses matter."""
     found = (device, *[t.data_ptr() % 16 == 0 for t in tensors])
     if _RANGED:
         found += tuple(t.untyped_storage().nbytes() <= _RANGE for t in tensors)
@@ -80,9 +80,9 @@ def lying(device: int, tensors: Sequence[Any]) -> Kind:
 
 
 def again(made: Sequence[tuple[Launched, Any, Any]]) -> list[Direct]:
-    """How launches are made again: what a plan said, the kernel, and what Triton's own way gave for it. Empty
-    where that way does more than launch: it interprets, chooses options (`heuristics`), calls hooks of the
-    kernel, or compares globals that it reads."""
+    """Direct launches that repeat earlier ones. made: each launch of a plan, its kernel, and
+    Triton's result for it. Empty where Triton's path does more than launch: it interprets, chooses
+    options (`heuristics`), calls hooks of the kernel, or compares globals."""
     for _, kernel, compiled in made:
         if type(kernel) is not JITFunction or not isinstance(compiled, CompiledKernel):
             return []
@@ -110,7 +110,7 @@ def _direct(one: Launched, kernel: Any, compiled: CompiledKernel) -> Direct:
 
 
 def described(one: Descriptor, tensors: Sequence[Any]) -> Any:
-    """A tensor descriptor as Triton has it."""
+    """A tensor descriptor in Triton's form."""
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     return TensorDescriptor(tensors[one.position], *map(list, one.parts))

@@ -1,4 +1,4 @@
-"""Loading of a source: its kernels as a module, its `launch` as a plan that this project carries out."""
+"""Loads a source: its kernels as a module, and its `launch` as a plan that this project executes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from backends.shared.python_text import plain_tree
 from backends.triton.build.direct import Direct, Kind, again, described, kind, lying, unwatched
 from backends.triton.build.plan import Argument, Descriptor, Launched, Plan, plan_of
 
-_MOST_KNOWN = 64  # plans at different tensors, and kinds of tensors, that a launcher keeps
+_MOST_KNOWN = 64  # plans, and kinds of tensors, that a launcher caches
 
 
 def load(file: Path, stage: str) -> ModuleType:
-    """The module of a source file, all of it executed anew. For sources that this project emitted: what
-    is evaluated goes through `launcher`.
+    """Imports a source file as a module, executing all of it. Only for sources that this project
+    emitted; evaluated sources go through `launcher`.
 
-    BackendError(stage) where it has no `launch`; exceptions of the source itself pass through.
+    Raises BackendError(stage) where it has no `launch`; exceptions of the source itself pass
+    through.
     """
     module = _empty(file)
     assert module.__spec__ is not None and module.__spec__.loader is not None
@@ -34,10 +35,10 @@ def load(file: Path, stage: str) -> ModuleType:
 
 
 def launcher(file: Path, stage: str, alike: bool = False) -> Launcher:
-    """What launches the kernels of a source file on the nest's global tensors in order, as its `launch`
-    says. Of the file's functions the kernels alone are made; BackendError(stage) where it has no
-    `launch`. Triton reads the file again later, so it must stay. alike: whether all calls give contiguous tensors
-    of the same dtypes and shapes."""
+    """The launcher of a source file's kernels on the nest's global tensors in order, according to
+    its `launch`. Only the kernels among the file's functions are created. Triton reads the file
+    again later, so it must remain. alike: whether all calls have contiguous tensors of the same
+    dtypes and shapes. Raises BackendError(stage) where the file has no `launch`."""
     tree = plain_tree(file.read_text(encoding="utf-8"))
     plan = plan_of(tree)
     if plan is None:
@@ -46,8 +47,8 @@ def launcher(file: Path, stage: str, alike: bool = False) -> Launcher:
 
 
 class Launcher:
-    """Launches what a plan says; at tensors of known sizes it is not read again, and at tensors of a known kind
-    (`direct.kind`) Triton is not asked again which kernels that takes."""
+    """Executes a plan. The plan is evaluated once for tensors of known sizes, and Triton chooses
+    kernels once for tensors of a known kind (`direct.kind`)."""
 
     def __init__(self, plan: Plan, module: ModuleType, alike: bool = False):
         self._plan, self._module = plan, module
@@ -71,7 +72,7 @@ class Launcher:
             self._direct[self._kind(driver.active.get_current_device(), tensors)] = found
 
     def _ordinary(self, tensors: tuple[Any, ...]) -> list[tuple[Launched, Any, Any]]:
-        """Launches by Triton's own way. Each launch, its kernel, and what Triton gives for it."""
+        """Launches through Triton. Returns each launch, its kernel, and Triton's result for it."""
         made = []
         for one in self._launches(tensors):
             kernel = getattr(self._module, one.kernel)
@@ -80,9 +81,9 @@ class Launcher:
         return made
 
     def compile(self, *tensors: Any) -> list[Any]:
-        """Compiles what a call with such tensors launches, and launches nothing; Triton's compiled
-        kernels. The tensors' contents do not matter, nor where they lie, as long as that is a multiple of
-        16 bytes."""
+        """Compiles what a call with such tensors would launch; returns Triton's compiled kernels.
+        The tensors' contents do not matter, nor do their addresses, as long as they are multiples
+        of 16 bytes."""
         made = []
         for one in self._launches(tensors):
             kernel = getattr(self._module, one.kernel)
@@ -107,8 +108,8 @@ def _given(value: Any, tensors: tuple[Any, ...]) -> Any:
 
 
 def _kernels(file: Path, tree: ast.Module) -> ModuleType:
-    """The module with a file's imports, constants and kernels, without its other functions. Lines keep
-    their numbers, as Triton reads the kernels' texts from the file."""
+    """The module with a file's imports, constants and kernels, without its other functions. Line
+    numbers are kept, as Triton reads the kernels' texts from the file."""
     kept: list[ast.stmt] = [
         node for node in tree.body if not isinstance(node, ast.FunctionDef) or node.decorator_list
     ]

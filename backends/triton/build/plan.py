@@ -1,11 +1,12 @@
-"""What a source launches, as values: its `launch` is read from the tree and never run as Python.
+"""Launch plans: the `launch` of a source is interpreted from its syntax tree and never run as
+Python.
 
     statements      NAMES = expression     if / else      for NAME in (TENSORS) | range(..) | reversed(range(..))
                     raise ValueError("text")      assert      KERNEL[(GRID,)](ARGUMENTS, NAME=expression)
     expressions     numbers, names, arithmetic, comparisons, `x if c else y`, sizes and strides of tensors,
                     triton.cdiv, triton.next_power_of_2, min, max and the like, TensorDescriptor(..)
 
-So the host code of an edited source cannot do anything but choose numbers.
+So the host code of an edited source cannot do anything but compute numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, NoReturn
 from backends.backend import BackendError
 
 MOST_LAUNCHES = 1 << 20
-_MOST_BITS = 256  # of a number that a power or a shift gives
+_MOST_BITS = 256  # of the result of a power or a shift
 _WHY = "a launch chooses numbers: sizes, a grid, constants and options"
 
 _BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
@@ -72,7 +73,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A tensor descriptor, made at each call; what it is made of, behind the tensor."""
+    """A tensor descriptor, created at each call. parts: its arguments after the tensor."""
 
     position: int
     parts: tuple[Any, ...]
@@ -80,7 +81,7 @@ class Descriptor:
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A launch: values, with `Argument` and `Descriptor` where tensors go."""
+    """A launch: values, with `Argument` and `Descriptor` in place of tensors."""
 
     kernel: str
     grid: tuple[int, ...]
@@ -97,8 +98,8 @@ class Plan:
     constants: Mapping[str, Any]  # of the module
 
     def launches(self, tensors: Sequence[Any]) -> list[Launched]:
-        """What it launches on tensors. ValueError as the text raises it; BackendError("build") for
-        what is no launch."""
+        """The launches on these tensors. Raises ValueError as the source does, and
+        BackendError("build") for anything that is not a launch."""
         names = [arg.arg for arg in self.tree.args.args]
         if len(names) != len(tensors):
             raise TypeError(f"launch() takes {len(names)} tensors, {len(tensors)} were given")
@@ -114,11 +115,11 @@ class Plan:
 
 
 class _Returned(Exception):
-    """The launch ends here."""
+    """Ends the evaluation of a launch."""
 
 
 class _Run:
-    """One reading of a plan, at given tensors."""
+    """One evaluation of a plan, at given tensors."""
 
     def __init__(self, plan: Plan, tensors: tuple[Any, ...], names: dict[str, Any]):
         self.plan, self.tensors, self.names = plan, tensors, names
@@ -222,7 +223,7 @@ class _Run:
         _refuse(node)
 
     def first(self, values: Sequence[ast.expr], wanted: bool) -> Any:
-        """The first of some values that is as true as wanted, else the last, as `or` and `and` give it."""
+        """The first value whose truth is `wanted`, else the last one, as `or` and `and` return it."""
         for node in values[:-1]:
             if bool(found := self.value(node)) is wanted:
                 return found
@@ -244,7 +245,7 @@ class _Run:
                 before = self.value(left)
                 for comparison, other in zip(operators, others, strict=True):
                     kind, after = type(comparison), self.value(other)
-                    same = kind in (ast.Is, ast.IsNot)  # of numbers, chance says it
+                    same = kind in (ast.Is, ast.IsNot)  # the identity of equal numbers is undefined
                     if kind not in _COMPARED or (same and not (before is None or after is None)):
                         _refuse(node)
                     if not _COMPARED[kind](before, after):
@@ -297,7 +298,7 @@ class _Run:
 
 
 def plan_of(tree: ast.Module) -> Plan | None:
-    """What the `launch` of a tree says; None where it has none."""
+    """The plan of a tree's `launch`; None where it has none."""
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     kernels = frozenset(node.name for node in functions if node.decorator_list)
     found = [node for node in functions if node.name == "launch" and not node.decorator_list]
@@ -310,7 +311,7 @@ def plan_of(tree: ast.Module) -> Plan | None:
 
 
 def _constants(tree: ast.Module) -> dict[str, Any]:
-    """The numbers and texts that names of a module stand for."""
+    """The numbers and texts that names of a module are assigned."""
     found: dict[str, Any] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):

@@ -1,1 +1,1 @@
-"""The device: Triton kernels run and timed on the GPU."""
+"""Runs and times Triton kernels on the GPU."""

@@ -1,5 +1,5 @@
-"""Triton's cache of a build, in the process that runs the kernels: what compiled them may have been another one,
-in a folder that is no more."""
+"""Triton's cache of a build, in the process that runs the kernels. Another process may have
+compiled them, in a folder that no longer exists."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ class Lacking(Exception):
 
 
 class BuildCache(FileCacheManager):
-    """A cache of files whose kernels are found wherever they were compiled.
+    """A file cache that finds kernels wherever they were compiled.
 
-    Triton's launch stubs are small C extensions, one for each signature of a kernel, that some versions of Triton
-    compile at the first launch. The cache lacks none that this process has compiled for another cache, and
-    has no other: what somebody put into a folder is never loaded as native code.
+    Triton's launch stubs are small C extensions, one for each signature of a kernel, which some
+    versions of Triton compile at the first launch. The cache has all stubs that this process
+    compiled for any cache, and no others: a file that somebody put into a folder is never loaded as
+    native code.
     """
 
     def get_group(self, filename: str) -> dict[str, str] | None:
-        """The files of a kernel, by name. Triton notes their paths as they were when it compiled; here they are all
-        the files of the cache's folder, and no others."""
+        """The files of a kernel, by name. Triton records their paths at compile time; here they are
+        exactly the files of the cache's folder."""
         if not (self.has_file(f"__grp__{filename}") and self.has_file(filename)):
             return None
         files = (file for file in Path(self.cache_dir).iterdir() if file.is_file())
@@ -45,10 +46,10 @@ class BuildCache(FileCacheManager):
 
 
 class CompiledApart(BuildCache):
-    """Such a cache where kernels are compiled by another process alone."""
+    """A `BuildCache` for processes in which nothing is compiled."""
 
     def get_group(self, filename: str) -> dict[str, str]:
-        """As `BuildCache` has it; Lacking where Triton would compile the kernel in this process."""
+        """As in `BuildCache`, but raises Lacking where Triton would compile the kernel in this process."""
         found = super().get_group(filename)
         if found is None:
             raise Lacking(f"`{Path(filename).stem}` was not compiled for such arguments")

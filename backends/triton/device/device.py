@@ -1,4 +1,4 @@
-"""The GPU through Triton: detection, and kernels run and timed on it."""
+"""The GPU through Triton: detects it, and runs and times kernels on it."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from machines.gpu.facts import device_names
 def present(machine: Machine) -> str:
     """Why the machine's GPU is not in this computer; empty where it is.
 
-    A child looks, once per process. If there is a GPU, this process loads Triton's driver, which
-    does not touch the GPU, so that children need not compile it. A process that has opened the GPU
-    already looks for itself, since its children cannot.
+    A child process looks, once per process. If there is a GPU, this process loads Triton's driver,
+    which does not touch the GPU, so that children need not compile it. A process that has already
+    opened the GPU looks itself, since its children cannot.
     """
     table = table_of(machine)
     return _present(table["backend"], table["arch"], device_names(machine))
@@ -72,14 +72,14 @@ def run(
 def glance(
     built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays, enough_us: float
 ) -> float:
-    """About how many microseconds one call takes; see `running.glance`."""
+    """The approximate time of one call in microseconds; see `running.glance`."""
     with running.faults("time"):
         launch = _compiled(built, "time", nest, machine, sizes)
     return running.glance(launch, nest, sizes, inputs, enough_us)
 
 
 def time(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays) -> Timing:
-    """The median time of one call by device events, all launches of the kernel together."""
+    """The median time of one call by device events, for all launches of the kernel together."""
     with running.faults("time"):
         launch = _compiled(built, "time", nest, machine, sizes)
     return running.time(launch, nest, sizes, inputs)
@@ -93,7 +93,7 @@ def profile(
     inputs: Arrays,
     trace: Path,
 ) -> Timing:
-    """As `time`; also writes a timeline with one bar per launch to `trace`."""
+    """The same as `time`; also writes a timeline with one bar per launch to `trace`."""
     timed = time(built, nest, machine, sizes, inputs)
     with running.faults("time"), device_turns().alone():
         launch = _launcher(built, "time")
@@ -105,15 +105,15 @@ def profile(
 
 
 def load(built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]) -> None:
-    """Loads what was compiled for some sizes, with what launches it; calls there have nothing left to do."""
+    """Loads the code for some sizes with its launcher, so that calls there have nothing left to prepare."""
     with running.faults("build"):
         for sizes in every:
             _compiled(built, "build", nest, machine, sizes)
 
 
 def _launcher(built: Built, stage: str) -> Callable[..., Any]:
-    """The source's `launch`; Triton finds what the build compiled in the same cache. The last one is
-    kept, with what it has compiled: a check runs it many times. Where a clean process compiles, this one
+    """The source's `launch`; Triton finds the build's kernels in the same cache. The last one is
+    cached with its kernels, as a check runs it many times. Where a clean process compiles, this one
     compiles nothing."""
     knobs.cache.dir = str(built.file.parent / CACHE)
     knobs.cache.manager_class = CompiledApart if joined() else BuildCache
@@ -130,11 +130,11 @@ _last: dict[tuple[str, str], Callable[..., Any]] = {}
 def _compiled(
     built: Built, stage: str, nest: LoopNest, machine: Machine, sizes: Sizes
 ) -> Callable[..., Any]:
-    """The source's `launch`, compiled and loaded for some sizes. A first call would do so, too, but within
-    a turn on the device, which others wait for."""
+    """The source's `launch`, compiled and loaded for given sizes. A first call would do this too,
+    but while it holds the device lock, for which others wait."""
     launch = _launcher(built, stage)
     if isinstance(launch, Launcher):
-        open_device()  # Triton asks it for its number
+        open_device()  # Triton asks for the device's number
         bound = bind(nest.spec, dict(sizes))
         tensors = [unplaced(p, bound) for p in parameters(nest)]
         try:
@@ -143,14 +143,14 @@ def _compiled(
             compile_at(built.file, nest, machine, [sizes])
             kernels = launch.compile(*tensors)
         for kernel in kernels:
-            _ = kernel.run  # asked for what launches a kernel, Triton loads it
+            _ = kernel.run  # the access makes Triton load the kernel
     return launch
 
 
 def tensor_launcher(file: Path, alike: bool = False) -> Callable[..., None]:
     """The source's `launch` for tensors on the GPU. The first call uses the cache that a build left
-    beside the file, if there is one. alike: whether all calls give contiguous tensors of the same dtypes and
-    shapes."""
+    beside the file, if there is one. alike: whether all calls have contiguous tensors of the same
+    dtypes and shapes."""
     launch = launcher(file, "time", alike)
     built = file.parent / CACHE
     waiting = [built] if built.is_dir() else []
@@ -170,7 +170,7 @@ def tensor_launcher(file: Path, alike: bool = False) -> Callable[..., None]:
 def _bars(
     launch: Callable[..., Any], tensors: Sequence[torch.Tensor], gpu: CudaDevice, host_us: float
 ) -> list[tuple[str, float, float]]:
-    """Each launch of one call: its name, start and duration in microseconds."""
+    """The name, start and duration in microseconds of each launch of one call."""
     marks: list[tuple[str, Any, Any]] = []
     plain = JITFunction.run
 
@@ -193,6 +193,6 @@ def _bars(
 
 
 def toolchain() -> Mapping[str, str]:
-    """The versions that times depend on."""
+    """The versions on which times depend."""
     runtime = torch.version.cuda or torch.version.hip or "none"
     return {"triton": triton.__version__, "torch": torch.__version__, "runtime": runtime}

@@ -1,1 +1,1 @@
-"""Emission: a loop nest as the lines of a Triton program."""
+"""Emits a loop nest as a Triton program."""

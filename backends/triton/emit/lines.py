@@ -1,11 +1,11 @@
-"""Lines: where a long one is broken."""
+"""Breaks long lines."""
 
 from __future__ import annotations
 
 
 def terms(text: str, within: int = 0, groups: bool = True) -> tuple[str, ...]:
-    """A text in parts that begin with the sign that joins them, `+` or `&`, where at most
-    `within` brackets are open. groups: brackets count that no name stands before."""
+    """A text in parts that begin with the operator that joins them, `+` or `&`, where at most
+    `within` brackets are open. groups: whether parentheses without a name before them count."""
     found, start = [], 0
     opened: list[bool] = []
     for at, sign in enumerate(text):

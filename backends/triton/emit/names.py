@@ -1,4 +1,4 @@
-"""Names: those of a nest as a Triton source can hold them, beside what it has of itself."""
+"""Names of a nest that a Triton source can hold, distinct from the identifiers that the source adds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from backends.gpu.tile import CONSTANTS
 from backends.triton.emit.spelling import HELPERS, templates
 from ir.nest.nest import LoopNest
 
-# Words that a source has of itself: of Python, of modules, of the launcher and of the grid.
+# Words of a source: of Python, of modules, of the launcher and of the grid.
 WORDS = frozenset(
     (
         *keyword.kwlist,
@@ -44,8 +44,7 @@ NAMES = SourceNames(
 
 
 def spelled(nest: LoopNest) -> LoopNest:
-    """The nest under names that its source can hold; its spec has that of the function that is
-    called with its inputs."""
+    """The nest, renamed so that its source can hold it. The spec gets the name of the function that users call."""
     made = NAMES.spelled(nest)
     if made.spec.name not in WORDS:
         return made

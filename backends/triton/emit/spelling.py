@@ -1,4 +1,4 @@
-"""Spelling: what the templates ask of values beside their fields."""
+"""Predicates and texts of values that the templates use."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from backends.triton.emit.lines import terms
 from ir.print import equation_text
 from ir.spec import Equation, Expr
 
-TITLE = 92  # columns of a line that tells an equation
-HELPERS = (  # functions that a source may hold, a template each
+TITLE = 92  # columns of a comment line with an equation
+HELPERS = (  # functions that a source may contain, each from a template
     "larger",
     "smaller",
     "multiply",
@@ -44,7 +44,7 @@ _BY_HELPER = {
 }
 _BY_HELPER_ON_FLOATS = {"floordiv": "float_floor_divide", "mod": "float_floor_modulo"}
 _COMBINERS = {"max": "larger", "min": "smaller"}
-LIBRARY = frozenset(  # functions of libdevice, which take no bare constants and sizes
+LIBRARY = frozenset(  # functions of libdevice, which do not take untyped constants and sizes
     (
         *("expm1", "log10", "log1p", "erfc", "tan", "asin", "acos", "atan", "atan2"),
         *("sinh", "cosh", "asinh", "acosh", "atanh"),
@@ -56,7 +56,7 @@ _OF_LIBRARY_ON_FLOATS = {"fmod", "round", "trunc", "floordiv", "mod"}
 
 @cache
 def templates() -> Templates:
-    """Triton's templates, with what they ask of values."""
+    """Triton's templates, with their filters."""
     return Templates("triton", filters=FILTERS)
 
 
@@ -67,7 +67,7 @@ def helpers(every: Collection[Expr]) -> tuple[str, ...]:
 
 
 def by_library(every: Collection[Expr]) -> bool:
-    """Whether the expressions of a program call libdevice, themselves or in a helper."""
+    """Whether the expressions of a program call libdevice, directly or in a helper."""
     return any(
         isinstance(e, Compute)
         and (e.function in _OF_LIBRARY or e.floats and e.function in _OF_LIBRARY_ON_FLOATS)
@@ -90,7 +90,7 @@ def _helper(e: Expr) -> str | None:
 
 
 def added(s: Assign) -> bool:
-    """Whether something is added to a variable."""
+    """Whether a statement adds something to a variable."""
     match s.value:
         case Joined("sum", onto) | Compute("add", (onto, _)):
             return onto == s.name
@@ -98,7 +98,7 @@ def added(s: Assign) -> bool:
 
 
 def titles(equations: tuple[Equation, ...]) -> Iterator[str]:
-    """The lines of equations; of a long one, a line for each term."""
+    """The comment lines of equations; a long equation has a line for each term."""
     for equation in map(equation_text, equations):
         parts = terms(equation, within=1, groups=False) if len(equation) > TITLE else (equation,)
         for n, part in enumerate(parts):
@@ -107,7 +107,7 @@ def titles(equations: tuple[Equation, ...]) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """A doc as one line between three quotes, whatever is in it."""
+    """A docstring as one line that is safe between triple quotes."""
     plain = "".join(c if c.isprintable() else " " for c in text)
     return plain.replace("\\", "\\\\").replace('"', '\\"')
 

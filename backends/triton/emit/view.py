@@ -1,4 +1,4 @@
-"""The view of a kernel that the template spells: its tile program, and what is around it."""
+"""The view of a kernel for the template: its tile program and what surrounds it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ir.nest.nest import LoopNest
 
 
 def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
-    """The values of the template `kernel.py.j2`; BackendError where Triton cannot say the nest."""
+    """The values for the template `kernel.py.j2`. Raises BackendError where Triton cannot express the nest."""
     spec, nest = nest.spec, spelled(nest)
     program = tile_program(nest, machine, RULES)
     _require_describable(program)
@@ -46,15 +46,16 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
 
 
 def register_limit(machine: Machine, limit: int) -> str:
-    """The option of a launch that limits the registers of a thread. AMD's compiler is told how many
-    waves a SIMD must hold instead."""
+    """The launch option that limits the registers of a thread. AMD's compiler takes the waves that
+    a SIMD must hold instead."""
     if machine.details["triton"]["backend"] == "cuda":
         return f"maxnreg={limit}"
     return f"waves_per_eu={machine.details['gpu']['registers_per_thread'] // limit}"
 
 
 def _require_describable(program: TileProgram) -> None:
-    """Triton takes a truth value for 1 bit, so that the rows of its descriptors have 0 bytes."""
+    """Raises BackendError for bulk copies of booleans: Triton treats a boolean as 1 bit, so the
+    rows of its descriptors would have 0 bytes."""
     dtypes = {p.name: p.dtype for p in program.tensors}
     for one in program.launches:
         for descriptor in one.descriptors:
@@ -64,7 +65,7 @@ def _require_describable(program: TileProgram) -> None:
 
 
 def _launched(program: TileProgram) -> frozenset[str]:
-    """The sizes from which the launcher computes something, or which it passes."""
+    """The sizes that the launcher passes, or from which it computes something."""
     launches = program.launches
     passed = {s for one in launches for s in one.sizes}
     computed = [

@@ -1,4 +1,4 @@
-"""The wrapper: the function named after a kernel, which checks its inputs and reads sizes off them."""
+"""The wrapper: a function named after the kernel, which checks its inputs and reads sizes from their shapes."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from backends.triton.signature import size_sources
 from ir.nest.nest import LoopNest
 from ir.spec import Expr, Spec, Tensor
 
-SizeSource = tuple[str, str, int, int]  # a size, and where it is told: see `size_sources`
+SizeSource = tuple[str, str, int, int]  # a size and its source: see `size_sources`
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A dimension that an input must have."""
+    """A required dimension of an input."""
 
     size: Expr
-    known: bool  # whether it is a number by then
+    known: bool  # whether its sizes are known by then
 
 
 @dataclass(frozen=True, slots=True)
 class Require:
-    """Refuses an input that the kernel is not built for."""
+    """Refuses an input for which the kernel is not built."""
 
     tensor: str
     dtype: str
     shape: tuple[Dimension, ...]
-    first: str  # the input whose device counts
+    first: str  # the input that determines the device
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Reads a size off a dimension of a tensor."""
+    """Reads a size from a dimension of a tensor."""
 
     size: str
     tensor: str
     dim: int
-    shift: int  # what is added to the dimension
+    shift: int  # added to the dimension
 
 
 @dataclass(frozen=True, slots=True)
 class Short:
-    """Refuses a tensor that tells a size less than 0."""
+    """Refuses a tensor whose shape gives a negative size."""
 
     size: str
     tensor: str
@@ -61,22 +61,23 @@ LauncherLine = Require | Told | Short | Derived
 
 
 def size_lines(nest: LoopNest, used: Collection[str]) -> tuple[LauncherLine, ...]:
-    """What reads sizes off shapes, and derives others."""
+    """The lines that read sizes from shapes, and derive others."""
     derived, used = _derived(nest.spec, used)
     return (*(Told(*source) for source in size_sources(nest) if source[0] in used), *derived)
 
 
 def wrapper_lines(nest: LoopNest, made: Collection[str]) -> tuple[LauncherLine, ...]:
-    """What checks each input and each tensor that a part is stored to, and reads the sizes of what is made
-    off shapes.
+    """The lines that check each input and each tensor to which a part is stored, and read the sizes
+    of the outputs from shapes.
 
     A dimension is compared as soon as its sizes are known. An input is checked again at the end
-    where other inputs tell a size of it, or a size is derived, or stands in two of its dimensions.
+    where another input determines one of its sizes, or where a size is derived or appears in two of
+    its dimensions.
     """
     sources = size_sources(nest)
     names = {t.name for t in nest.spec.inputs}
     known = {size for size, tensor, *_ in sources if tensor not in names}
-    checks: list[tuple[Require, list[SizeSource]]] = []  # and the sizes to be read below it
+    checks: list[tuple[Require, list[SizeSource]]] = []  # each with the sizes to be read after it
     again: list[Tensor] = []
     used = set(made)
     for t in nest.spec.inputs:
@@ -107,7 +108,7 @@ def _require(spec: Spec, t: Tensor, shape: tuple[Dimension, ...]) -> Require:
 
 
 def _told(source: SizeSource, used: bool) -> Iterator[LauncherLine]:
-    """What reads a size off an input; one that is less than its dimension may be too small."""
+    """The lines that read a size from an input; a dimension that exceeds its size may be too small."""
     size, tensor, _, shift = source
     if used or shift < 0:
         yield Told(*source)
@@ -116,7 +117,7 @@ def _told(source: SizeSource, used: bool) -> Iterator[LauncherLine]:
 
 
 def _derived(spec: Spec, used: Collection[str]) -> tuple[list[Derived], set[str]]:
-    """The derived sizes that are used, and all that are used then."""
+    """The derived sizes that are used, and all sizes that are then used."""
     found: list[Derived] = []
     used = set(used)
     for name, expr in reversed(spec.derived):

@@ -1,1 +1,1 @@
-"""Interpretation: a source run on the CPU by Triton's interpreter, repaired and memory-checked."""
+"""Runs a source on the CPU by Triton's interpreter, with repairs and memory checks."""

@@ -1,7 +1,7 @@
-"""A memory guard: an interpreted kernel may access nothing but its tensors.
+"""The memory guard: an interpreted kernel may access only its tensors.
 
 Each tensor gets a virtual address far from all others, with no memory behind it. An address
-computed from it leads back to that one tensor, however far out of bounds it is.
+computed from it identifies that tensor, however far out of bounds it is.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 
 from backends.triton.interpret.traffic import AccessLog, Conflict
 
-# Address bits from here on hold the tensor's number, so 2**43 bytes on either side are its own.
+# Address bits from here on hold the tensor's number, so 2**43 bytes on either side belong to it.
 APART = 44
 _MIDDLE = 1 << (APART - 1)
 
 
 class Stray(Exception):
-    """An access outside all tensors, or a write to an input; the message says where."""
+    """An access outside of all tensors, or a write to an input; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class MemoryGuard:
         return (number << APART) + _MIDDLE
 
     def load(self, at: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: Any) -> Any:
-        """As Triton's, with bounds checked; masked-out addresses may be anywhere."""
+        """Triton's load with bounds checks; masked-out addresses may be anywhere."""
         dtype = np.dtype(dtype)
         # Fast path: aligned elements of one tensor are taken through a numpy view.
         number = self._only(at)
@@ -74,7 +74,7 @@ class MemoryGuard:
         return np.where(mask, held.take(places, mode="clip"), other)
 
     def store(self, at: np.ndarray, value: np.ndarray, mask: np.ndarray) -> Any:
-        """As Triton's, with bounds checked; inputs are read-only."""
+        """Triton's store with bounds checks; inputs are read-only."""
         at = self._real(at, mask, value.dtype.itemsize, "writes")
         return self.memory.store(at, value, mask)
 
@@ -94,13 +94,12 @@ class MemoryGuard:
         return self.memory.atomic_cas(at, compared, value, order)
 
     def _in_order(self) -> None:
-        """Conflict where programs run together, as an atomic's result may depend on their order."""
+        """Raises Conflict where programs run together, as an atomic's result may depend on their order."""
         if self.traffic:
             raise Conflict
 
     def _real(self, at: np.ndarray, mask: np.ndarray, size: int, verb: str) -> np.ndarray:
-        """The process addresses behind virtual ones; Stray where an address that is used is out of
-        bounds."""
+        """The process addresses of virtual ones. Raises Stray where an unmasked address is out of bounds."""
         if number := self._only(at):
             offsets = self._within(number, at, mask, size, verb)
             return offsets.view(np.uint64) + self.addresses[number]
@@ -119,15 +118,15 @@ class MemoryGuard:
         return self.addresses[numbers] + offsets.astype(np.uint64)
 
     def _only(self, at: np.ndarray) -> int:
-        """The number of the one tensor that all addresses, masked ones included, belong to; 0 where
-        there is none."""
+        """The number of the single tensor to which all addresses, including masked ones, belong; 0
+        where there is none."""
         first, last = int(at.min()) >> APART, int(at.max()) >> APART
         return first if first == last and first <= len(self.regions) else 0
 
     def _within(
         self, number: int, at: np.ndarray, mask: np.ndarray, size: int, verb: str
     ) -> np.ndarray:
-        """Byte offsets within one tensor; Stray where one that is used is out of bounds."""
+        """Byte offsets within one tensor. Raises Stray where an unmasked one is out of bounds."""
         region = self.regions[number - 1]
         offsets = (at - np.uint64((number << APART) + _MIDDLE)).view(np.int64)
         if offsets.min() < 0 or offsets.max() > region.bytes - size:

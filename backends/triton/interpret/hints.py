@@ -1,6 +1,6 @@
-"""What a kernel tells the compiler of its numbers, held to what they are.
+"""Checks a kernel's compiler hints against the actual values.
 
-A compiler believes it, and loads wider or leaves out masks. Triton's interpreter does not look.
+The compiler trusts hints when it widens loads or drops masks. Triton's interpreter ignores them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from backends.triton.interpret.semantic import whole
 
 
 def multiple_of(x: Any, values: Any, **_: Any) -> Any:
-    """AssertionError where the first of elements that follow each other is no such multiple."""
+    """Raises AssertionError where the first of a run of consecutive elements is not such a multiple."""
     for axis, value in _said(x, values):
         data = _numbers(x)
         first = np.ones(data.shape, bool)
@@ -28,12 +28,12 @@ def multiple_of(x: Any, values: Any, **_: Any) -> Any:
 
 
 def max_contiguous(x: Any, values: Any, **_: Any) -> Any:
-    """AssertionError where so many elements do not follow each other."""
+    """Raises AssertionError where so many elements are not consecutive."""
     return _runs(x, values, _step, "max_contiguous")
 
 
 def max_constancy(x: Any, values: Any, **_: Any) -> Any:
-    """AssertionError where so many elements are not alike."""
+    """Raises AssertionError where so many elements are not equal."""
     return _runs(x, values, lambda _: 0, "max_constancy")
 
 
@@ -50,7 +50,7 @@ def _runs(x: Any, values: Any, step: Callable[[tl.tensor], int], name: str) -> A
 
 
 def _said(x: Any, values: Any) -> Iterator[tuple[int, int]]:
-    """The axes of which something is said, with the number. An index of a loop may be Python's."""
+    """The axes that have a hint, with its number. A loop index may be a Python number."""
     if not isinstance(x, tl.tensor):
         return
     each: Sequence[Any] = values if isinstance(values, list | tuple | tl.tuple) else [values]
@@ -61,11 +61,11 @@ def _said(x: Any, values: Any) -> Iterator[tuple[int, int]]:
 
 
 def _numbers(x: tl.tensor) -> np.ndarray:
-    """The elements of integers or pointers in 64 bits, those of each program along the first axis."""
+    """The elements of integers or pointers as 64-bit numbers, with programs along the first axis."""
     return np.asarray(whole(x).handle.data).astype(np.int64)
 
 
 def _step(x: tl.tensor) -> int:
-    """How far apart elements are that follow each other."""
+    """The distance between consecutive elements."""
     scalar = x.type.scalar
     return scalar.element_ty.primitive_bitwidth // 8 if scalar.is_ptr() else 1

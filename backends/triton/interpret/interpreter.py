@@ -1,8 +1,8 @@
-"""Runs a source on the CPU: Triton's interpreter, repaired, in a child process.
+"""Runs a source on the CPU by Triton's interpreter, with repairs, in a child process.
 
 Triton decides at import whether functions are interpreted, and this process imported it to compile.
-A child switches afterwards: it rewraps the functions of Triton's language, whose bodies are the
-same in both modes, and loads the source anew.
+A child process switches afterwards: it rewraps the functions of Triton's language, whose bodies are
+the same in both modes, and loads the source again.
 """
 
 from __future__ import annotations
@@ -50,11 +50,13 @@ def interpret(
     inputs: Arrays,
     order: int = 0,
 ) -> dict[str, np.ndarray]:
-    """The outputs in the dtypes of the spec; they are poisoned before the run.
+    """The outputs in the dtypes of the spec; their memory is poisoned before the run.
 
     order: 0 runs the programs of a grid in numerical order, any other number is the seed of a
-    permutation; if programs race, the results may differ. BackendError("check") for a fault of the
-    kernel: what it raises, and any access outside its tensors.
+    permutation. If programs race, the results may differ.
+
+    Raises BackendError("check") for a fault of the kernel: its exceptions, and any access outside
+    of its tensors.
     """
 
     warm()
@@ -78,7 +80,7 @@ def _interpreted(
     inputs: Arrays,
     order: int,
 ) -> dict[str, np.ndarray]:
-    """As `interpreted`, of a text."""
+    """`interpreted` for a source text."""
     file = place / name
     if not file.exists():
         file.write_text(source, encoding="utf-8")
@@ -87,8 +89,8 @@ def _interpreted(
 
 @cache
 def warm() -> None:
-    """Does once in this process what each child would repeat: imports that Triton hoists until it
-    meets a number or a tensor, and the search for Triton's own functions."""
+    """Does once in this process what each child would repeat: imports that Triton postpones until
+    it sees a number or a tensor, and the search for Triton's own functions."""
     tl.str_to_ty(mangle_type(torch.empty(0)), None)
     _own()
 
@@ -96,7 +98,7 @@ def warm() -> None:
 def interpreted(
     built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays, order: int
 ) -> dict[str, np.ndarray]:
-    """The same in this process, which is unusable for anything else afterwards."""
+    """`interpret` in this process, which is unusable for anything else afterwards."""
     torch.set_num_threads(1)  # torch's worker threads did not survive the fork
     bound = bind(nest.spec, sizes)
     pairs = [
@@ -114,8 +116,8 @@ def start(
     machine: Machine,
     order: int = 0,
 ) -> None:
-    """Turns this process into an interpreter and runs a source's `launch` on CPU tensors. Inputs
-    may share memory with each other. BackendError("check") as in `interpret`."""
+    """Makes this process an interpreter and runs a source's `launch` on CPU tensors. Inputs may
+    share memory with each other. Raises BackendError("check") as in `interpret`."""
     regions = [Region(p.name, t.data_ptr(), t.nbytes, p.role != "input") for p, t in pairs]
     guard = MemoryGuard(regions, interpreter._interpreter)
     addresses = {t.data_ptr(): guard.address(p.name) for p, t in pairs}

@@ -1,4 +1,4 @@
-"""Launches on CPU tensors: a child interprets the source, and its results are copied back."""
+"""Interpreted launches on CPU tensors: a child process interprets the source, and its results are copied back."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from ir.nest.nest import Parameter
 
 
 def launcher(file: Path, tensors: tuple[Parameter, ...], machine: Machine) -> Callable[..., None]:
-    """A function on the tensors of a source's `launch`. What it writes whole is poisoned first, in memory
-    apart from its inputs. BackendError("check") for a fault of the kernel."""
+    """The function that runs a source's `launch` on tensors. Outputs that it writes as a whole are
+    poisoned first, in memory separate from its inputs. Raises BackendError("check") for a fault of
+    the kernel."""
 
     def launch(*given: torch.Tensor) -> None:
         named = list(zip(tensors, given, strict=True))
@@ -45,7 +46,7 @@ def launcher(file: Path, tensors: tuple[Parameter, ...], machine: Machine) -> Ca
 
 
 def _is_whole(p: Parameter) -> bool:
-    """Whether a launch writes all of a tensor. What is beside a part is of others, and may be its input."""
+    """Whether a launch writes all of a tensor. The surroundings of a part belong to others, and may be its input."""
     return p.role != "input" and not p.own
 
 

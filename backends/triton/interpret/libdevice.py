@@ -1,4 +1,4 @@
-"""Triton's `libdevice` functions on numpy arrays; its interpreter has none."""
+"""Triton's `libdevice` functions on numpy arrays, which its interpreter lacks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Operations on many programs at once: the first axis of every array is the program.
 
-It has length 1 where all programs have the same value. A scalar has no other axis, so `x + 1` is
-one numpy addition for all programs.
+That axis has length 1 where all programs have the same value. A scalar has no other axis, so `x +
+1` is one numpy addition for all programs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Handle: TypeAlias = interpreter.TensorHandle
 
 
 class Split(Exception):
-    """Programs diverge. keys: one per program; those with equal keys go on together."""
+    """Programs diverge. keys: one per program; programs with equal keys continue together."""
 
     def __init__(self, keys: np.ndarray):
         super().__init__(f"{len(np.unique(keys))} ways")
@@ -28,7 +28,7 @@ class Split(Exception):
 
 
 def same(data: np.ndarray) -> Any:
-    """The value of a scalar that is equal in all programs; Split where it differs."""
+    """The value of a scalar that is equal in all programs. Raises Split where it differs."""
     flat = data.reshape(-1)
     if flat.size > 1 and not (flat == flat[0]).all():
         raise Split(flat)
@@ -42,7 +42,7 @@ def truth(tensor: tl.tensor) -> bool:
 
 
 def iterations(first: Any, last: Any, step: Any) -> Any:
-    """The index of each iteration of a loop, as int64 per program; Split where programs have
+    """The index of each iteration of a loop, as int64 per program. Raises Split where programs have
     different iteration counts."""
     low, high, by = (_whole(x) for x in (first, last, step))
     for n in range(max(0, same(-((low - high) // by)))):

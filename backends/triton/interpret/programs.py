@@ -1,8 +1,8 @@
-"""The programs of a launch, run many at a time where the result cannot differ.
+"""Runs the programs of a launch, many at a time where that cannot change the result.
 
-Programs start together. Where they diverge (`Split`), each group restarts by itself. Where one
+Programs start together. Where they diverge (`Split`), each group restarts separately. Where one
 accesses what another writes, or anything fails, memory is restored and all programs run one after
-another in the order asked for, so that a race shows and a fault has a location.
+another in the requested order, so that a race shows and a fault has a location.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from backends.triton.interpret.lockstep import Lockstep, Split
 from backends.triton.interpret.traffic import AccessLog, Conflict
 
 ELEMENTS = 1 << 20  # of the largest block, over all programs that run together
-FIRST = 64  # programs in the first batch, when the size of blocks is not known yet
+FIRST = 64  # programs in the first batch, when the size of blocks is unknown
 
 
 class Programs:
@@ -53,7 +53,7 @@ class Programs:
 
     @property
     def run(self) -> Callable:
-        """The replacement for the interpreter's own way to run a launch."""
+        """The replacement for the interpreter's own launch function."""
 
         def run(function: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> None:
             if not warmup:
@@ -88,8 +88,7 @@ class Programs:
             raise BackendError("check", f"{where}: {fault(error)}") from None
 
     def _together(self, body: Callable[[], Any], places: np.ndarray) -> bool:
-        """Runs all programs in batches. False, with memory restored, where they must run one by
-        one."""
+        """Runs all programs in batches. Returns False, with memory restored, where they must run one by one."""
         kept = self.guard.kept()
         self.guard.traffic = AccessLog()
         try:

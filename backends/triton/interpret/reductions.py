@@ -1,5 +1,5 @@
-"""`tl.reduce` and `tl.associative_scan` over arrays of programs: whole slices at a time, rounded
-after each operation."""
+"""`tl.reduce` and `tl.associative_scan` over arrays of programs: operates on whole slices, and
+rounds after each operation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False, **re
 def associative_scan(
     input: Any, axis: Any, combine_fn: Any, reverse: bool = False, **rest: Any
 ) -> Any:
-    """The running reduction along an axis; from the end if `reverse`."""
+    """The scan along an axis; from the end if `reverse`."""
     tensors = input if isinstance(input, tuple) else (input,)
     arrays = tuple(together(*(whole(t).handle.data for t in tensors)))
     at = 1 + _number(axis) % (arrays[0].ndim - 1)
@@ -65,8 +65,7 @@ def _known(arrays: ArrayTuple, axis: int, combine: Any) -> ArrayTuple | None:
 
 
 def _reduced(arrays: ArrayTuple, dtypes: list[tl.dtype], axis: int, combine: Any) -> ArrayTuple:
-    """Any reduction: adjacent elements first, then pairs of results, as the threads of a warp
-    do."""
+    """A general reduction: combines adjacent elements first, then pairs of results, as the threads of a warp do."""
     slices = tuple(np.moveaxis(a, axis, 1) for a in arrays)
     while (count := slices[0].shape[1]) > 1:
         paired = count // 2 * 2
@@ -91,7 +90,7 @@ def _running(
 
 
 def _scanned(arrays: ArrayTuple, dtypes: list[tl.dtype], axis: int, combine: Any) -> ArrayTuple:
-    """Any scan, slice after slice."""
+    """A general scan, slice by slice."""
     arrays = tuple(np.moveaxis(a, axis, 1) for a in arrays)
     made = [tuple(a[:, 0] for a in arrays)]
     for n in range(1, arrays[0].shape[1]):

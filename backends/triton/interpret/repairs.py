@@ -203,8 +203,8 @@ class Builder(Lockstep):
 
 
 def _factors(a: np.ndarray, b: np.ndarray, precision: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The matmuls that make up one: an f32 operand is a sum of parts that the matrix unit can
-    hold."""
+    """The matmuls whose sum is one in split precision: an f32 operand is a sum of parts that the
+    matrix unit can hold."""
     if a.dtype != np.float32 or precision == "IEEE":
         return [(a, b)]
     name, _, products = precision.lower().partition("x")

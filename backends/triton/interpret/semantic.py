@@ -1,4 +1,4 @@
-"""Triton's tensor semantics on blocks that are held unbroadcast.
+"""Triton's tensor semantics on blocks that are not broadcast.
 
 An array has length 1 along an axis where all elements are equal: comparing a row of masks with a
 column keeps the row a row. Operations that count or move elements broadcast it first.

@@ -1,6 +1,6 @@
-"""Race detection: which programs of a launch read and write which elements.
+"""Race detection: records which programs of a launch read and write which elements.
 
-Programs that run together give the results that they give one after another, in any order, if none
+Programs that run together give the same results as one after another, in any order, if none
 accesses what another writes. Each access is checked for that.
 """
 
@@ -26,8 +26,8 @@ class AccessLog:
         self._known: dict[int, tuple[int, np.ndarray, np.ndarray]] = {}
 
     def read(self, tensor: int, size: int, bytes_: int, offsets: np.ndarray, mask: np.ndarray):
-        """Records reads of elements of `size` bytes at byte offsets of a tensor of `bytes_` bytes;
-        Conflict on a race."""
+        """Records reads of elements of `size` bytes at byte offsets of a tensor of `bytes_` bytes.
+        Raises Conflict on a race."""
         _, writers, readers = self._of(tensor, size, bytes_)
         at, by = self._chosen(offsets, mask, size)
         writer = writers[at]
@@ -35,20 +35,20 @@ class AccessLog:
             raise Conflict
         before = readers[at]
         readers[at] = np.where((before == NOBODY) | (before == by), by, SEVERAL)
-        # Of several programs that read an element in this access, only the last assignment stays.
+        # If several programs read an element in this access, only the last assignment remains.
         unlike = readers[at] != by
         readers[at[unlike]] = SEVERAL
 
     def write(self, tensor: int, size: int, bytes_: int, offsets: np.ndarray, mask: np.ndarray):
-        """Records writes, likewise."""
+        """Records writes. Raises Conflict on a race."""
         _, writers, readers = self._of(tensor, size, bytes_)
         at, by = self._chosen(offsets, mask, size)
         for before in (writers[at], readers[at]):
             if ((before != NOBODY) & (before != by)).any():
                 raise Conflict
         writers[at] = by
-        # Either two programs wrote one element in this access, of which the last assignment stays,
-        # or the access has no program axis: all programs made it.
+        # Either two programs wrote one element in this access, of which the last assignment
+        # remains, or the access has no program axis, i.e. all programs made it.
         if (writers[at] != by).any() or (by == SEVERAL).any():
             raise Conflict
 

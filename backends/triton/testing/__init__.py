@@ -1,1 +1,1 @@
-"""Support for the tests of this backend: nothing but tests may import it."""
+"""Support for the tests of this backend; only tests may import it."""

@@ -1,4 +1,4 @@
-"""A driver of a GPU that is not here, for Triton."""
+"""A fake Triton driver of a GPU that is not here."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ from triton.backends.compiler import GPUTarget
 
 
 class Chip:
-    """Notes the code that it is given to load, and what each launch is given."""
+    """Records the code that it loads, and the arguments of each launch."""
 
     def __init__(self, target=None):
         self.target = target or GPUTarget("cuda", 90, 32)

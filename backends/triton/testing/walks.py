@@ -1,5 +1,5 @@
-"""Walks: schedules some random legal edits away from where they start, and how far what is
-emitted for one lies from the reference. For tests."""
+"""Random walks for tests: schedules some random legal edits away from a start, and the error of the
+emitted kernel's results."""
 
 from __future__ import annotations
 
@@ -100,14 +100,14 @@ RARE = (
     "unroll",
 )
 Outputs = Mapping[str, np.ndarray]
-ELEMENT = 0.1  # of the root mean square of a result, that one element may be off
+ELEMENT = 0.1  # share of a result's root mean square by which one element may be off
 
 
 def walk(
     spec: Spec, machine: Machine, sizes: Mapping[str, int], seed: int, start: Schedule | None = None
 ) -> Schedule:
-    """A schedule some edits away from `start`, or from the plain one; a third of all seeds
-    takes its launches together first. What rarely is among the edits is drawn as often."""
+    """A schedule some edits away from `start`, or from the plain one; a third of all seeds merge
+    its launches first. Rare kinds of edits are drawn as often as others."""
     rng = random.Random(seed)
     schedule = start or plain(spec, machine, sizes)
     if seed % 3 == 0:
@@ -139,7 +139,7 @@ def _legal(
 
 
 def emitted(nest: LoopNest, machine: Machine, folder: Path) -> Built:
-    """What is emitted for a nest, in a file, not compiled."""
+    """The emitted file of a nest, not compiled."""
     file = folder / "kernel.py"
     text = templates().render("kernel.py.j2", **kernel_view(nest, machine))
     file.write_text(text, encoding="utf-8")
@@ -149,7 +149,7 @@ def emitted(nest: LoopNest, machine: Machine, folder: Path) -> Built:
 def wrong(
     nest: LoopNest, machine: Machine, sizes: Mapping[str, int], folder: Path, order: int = 0
 ) -> str:
-    """What is wrong with the interpreted results of what is emitted for a nest; empty: nothing."""
+    """What is wrong with the interpreted results of a nest's emitted kernel; empty: nothing."""
     spec = nest.spec
     inputs = random_inputs(spec, sizes, np.random.default_rng(1))
     found = interpret(emitted(nest, machine, folder), nest, machine, sizes, inputs, order)
@@ -158,13 +158,14 @@ def wrong(
 
 
 def _held(tensor: Tensor, exact: Outputs, plain: Outputs) -> tuple[np.ndarray, np.ndarray]:
-    """What an output is in its own format, where large values may be infinite; and where anything
-    may be: as for the judge, plain arithmetic overflows before a result that the format holds."""
+    """An output in its own format, where large values may be infinite; and where any value is
+    accepted: as for the judge, where plain arithmetic overflows before a result that the format can
+    hold."""
     right, stored = (np.asarray(o[tensor.name], np.float64) for o in (exact, plain))
     if tensor.dtype not in FLOATS:
         return right, np.zeros(right.shape, bool)
     held, most = (round_to(a, tensor.dtype) for a in (right, np.array(np.finfo(np.float64).max)))
-    # Some formats have a largest number in infinity's stead, and one has NaN there.
+    # Some formats have a largest number instead of infinity, and one has NaN.
     right = np.where(np.isfinite(held), np.fmax(np.fmin(right, most), -most), held)
     return right, np.isfinite(exact[tensor.name]) & ~np.isfinite(stored) & (stored != right)
 
@@ -188,7 +189,7 @@ def _off(found: Outputs, known: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> 
 
 @cache
 def case(name: str) -> Workload:
-    """A workload of the library, or one from above."""
+    """A workload of the library, or one defined above."""
     return parse_workload(OTHERS[name], name) if name in OTHERS else workload(name)
 
 
@@ -200,7 +201,7 @@ def refused(error: BackendError) -> bool:
 def require_right(
     name: str, machine: Machine, seed: int, folder: Path, tuned: Sizes, sizes: Sizes
 ) -> None:
-    """Walks at some sizes, and runs what comes out at others; AssertionError where it is wrong."""
+    """Runs a walk at some sizes, and its result at others. Raises AssertionError where it is wrong."""
     spec = case(name).spec
     start = canonical(decisions(spec, *STARTS[name])) if name in STARTS and seed % 2 else None
     schedule = walk(spec, machine, tuned, seed, start)
