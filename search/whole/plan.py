@@ -18,7 +18,7 @@ from search.core.lowered import schedule_text, variant_text
 from search.core.phases import phase
 from search.whole.timed import AFTER, BEFORE, KernelTexts, TimedNetwork, prestart, times_of
 from search.whole.times import MEASURED, WholeTimes
-from search.whole.ways import NEAR, Networks, Way, other_ways, way
+from search.whole.ways import NEAR, Networks, Way, another, other_ways, way
 
 LEAST_WEIGHT, MOST_WEIGHT = 0.05, 0.5  # of kernels that only other ways have
 GAIN = 0.99  # of the time of a call, that another way takes at most to be better
@@ -109,9 +109,10 @@ class CallPlan:
         if len(faster) > 1:
             usual = self.ways[0].choices
             both = {n: v for w in faster for n, v in w.choices.items() if usual.get(n) != v}
-            joint = way(networks, self.kernels, Choices({**usual, **both}))
-            (joined,) = self._whole([(joint, {})], say, BEFORE)
-            found += [(joint, joined)] if joined is not None else []
+            joint = another(networks, self.kernels, Choices({**usual, **both}))
+            if joint is not None:
+                (joined,) = self._whole([(joint, {})], say, BEFORE)
+                found += [(joint, joined)] if joined is not None else []
         times = dict(self.times)
         for _, each in reversed(found):  # the usual way's last, which most ways share
             times |= each.kernels
@@ -210,9 +211,17 @@ class CallPlan:
             return Chosen(usual, self.measured.get(0), frozenset())  # all of it is known
         *measured, seeds = self._whole([*((w, found) for w in able), (usual, {})], say, AFTER)
         if not any(measured):
-            if seeds is not None:  # what was found cannot be run in a call
-                return Chosen(usual, seeds, frozenset(self._other(usual, found)))
-            return Chosen(min(able, key=lambda w: w.us(times)), None, frozenset())
+            best = min(able, key=lambda w: w.us(times))
+            if seeds is None:
+                return Chosen(best, None, frozenset())
+            # Some of what was found cannot be run in a call.
+            runs = self._without_each(best, found, say)
+            slower, whole = min(
+                runs, key=lambda each: each[1].best_us, default=(frozenset(), seeds)
+            )
+            if whole.best_us < seeds.best_us:
+                return Chosen(best, whole, slower)
+            return Chosen(usual, seeds, frozenset(self._other(usual, found)))
         known = [(w, t) for w, t in zip(able, measured, strict=True) if t is not None]
         best, whole = min(known, key=lambda each: each[1].best_us)
         chosen = self._without_slower(best, whole, found, say)
@@ -235,23 +244,30 @@ class CallPlan:
         """A way without the kernels that make its call slower than their seeds do, if that is faster. A search times
         a kernel alone, with nothing of its data in the caches, and not what it leaves there for the next one.
         whole: with all that was found."""
-        mine = self._other(best, found)[:MOST_TRIED]
-        if not mine:
-            return Chosen(best, whole, frozenset())
-        rest = [{n: text for n, text in found.items() if n != one} for one in mine]
-        without = self._whole([(best, texts) for texts in rest], say, AFTER, each=False)
-        tried: list[tuple[frozenset[str], WholeTimes]] = [(frozenset(), whole)]
-        better = set()
-        for name, times in zip(mine, without, strict=True):
-            if times is not None and times.best_us < GAIN * whole.best_us:
-                better.add(name)
-                tried.append((frozenset({name}), times))
+        faster = [
+            one
+            for one in self._without_each(best, found, say)
+            if one[1].best_us < GAIN * whole.best_us
+        ]
+        tried = [(frozenset[str](), whole), *faster]
+        better = frozenset[str]().union(*(names for names, _ in faster))
         if len(better) > 1:
             texts = {n: text for n, text in found.items() if n not in better}
             (mixed,) = self._whole([(best, texts)], say, AFTER, each=False)
-            tried += [(frozenset(better), mixed)] if mixed is not None else []
+            tried += [(better, mixed)] if mixed is not None else []
         slower, times = min(tried, key=lambda each: each[1].best_us)
         return Chosen(best, times, slower)
+
+    def _without_each(
+        self, one: Way, found: Mapping[str, KernelTexts], say: Say
+    ) -> list[tuple[frozenset[str], WholeTimes]]:
+        """The times of a way with all that was found but one kernel, each with that kernel; those that run."""
+        mine = self._other(one, found)[:MOST_TRIED]
+        if not mine:
+            return []
+        rest = [{n: text for n, text in found.items() if n != left} for left in mine]
+        times = self._whole([(one, texts) for texts in rest], say, AFTER, each=False)
+        return [(frozenset({n}), t) for n, t in zip(mine, times, strict=True) if t is not None]
 
 
 def begin(served: Served) -> None:

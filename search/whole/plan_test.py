@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from backends.backend import BackendError
 from backends.registry import backend_for, served_by, target
 from backends.served import Served
+from ir.errors import KernelError
 from ir.network import Network
 from search.whole import plan as planning
 from search.whole.plan import GAIN, MOST_WEIGHT, CallPlan, Chosen
@@ -56,6 +58,18 @@ def test_a_way_that_is_measured_far_is_not_searched_for(plan, monkeypatch):
     measured(monkeypatch, {1: 10.0, 2: 16.0})
     found = plan.timed(of_spec)
     assert len(found.ways) == 1 and len(found.seeds()) == 1
+
+
+@pytest.mark.parametrize("fault", [KernelError("no"), BackendError("emit", "no")])
+def test_a_joint_way_that_cannot_be_made_is_left_out(plan, monkeypatch, fault):
+    def refuse(*_):
+        raise fault
+
+    usual, other = plan.ways
+    third = replace(other, choices={**other.choices, "more": True})
+    measured(monkeypatch, {1: 10.0, 2: 8.0})
+    found = replace(plan, ways=(usual, other, third)).timed(refuse)
+    assert found.ways == (other, usual) and found.measured[0].best_us == 8.0
 
 
 @pytest.mark.parametrize("times", [{1: "no", 2: 8.0}, {1: 9.0, 2: "no"}])
@@ -126,7 +140,10 @@ NEITHER = BOTH - BOTH
         ({BOTH: 12.0, FIRST: 11.0, SECOND: 11.0, NEITHER: 10.0}, BOTH),  # nothing found is better
         ({BOTH: 10.0, FIRST: 8.0, SECOND: 9.0, NEITHER: 12.0}, SECOND),  # one alone is the fastest
         ({BOTH: 10.5, FIRST: 11.0, SECOND: 11.0, NEITHER: 10.4}, BOTH),  # by less than a hundredth
-        ({BOTH: "no", NEITHER: 10.0}, BOTH),  # it does not even run
+        # It does not even run
+        ({BOTH: "no", FIRST: "no", SECOND: "no", NEITHER: 10.0}, BOTH),
+        ({BOTH: "no", FIRST: "no", SECOND: 9.0, NEITHER: 10.0}, FIRST),  # one of them does
+        ({BOTH: "no", FIRST: 11.0, SECOND: "no", NEITHER: 10.0}, BOTH),
         ({BOTH: 9.0, FIRST: "no", SECOND: 9.5, NEITHER: "no"}, NEITHER),
     ],
 )

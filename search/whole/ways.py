@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from backends.backend import BackendError
 from backends.compiled import Kernels
 from ir.errors import KernelError
 from ir.network import Network
@@ -45,10 +46,21 @@ class Way:
 
 
 def way(networks: Networks, kernels: Kernels, choices: Choices | None = None) -> Way:
-    """The way that choices give; KernelError where a kernel cannot be lowered."""
+    """The way that choices give; KernelError where a kernel cannot be lowered, BackendError where it cannot be
+    emitted."""
     made = choices or Choices()
     call, before = networks(kernels, made)
+    for spec in (*call.kernels(), *(before.kernels() if before else ())):
+        kernels.emit(spec)  # a partition need not have tried all of them
     return Way(dict(made.made), call, before)
+
+
+def another(networks: Networks, kernels: Kernels, choices: Choices) -> Way | None:
+    """The way that choices give; None where the target cannot run it so."""
+    try:
+        return way(networks, kernels, choices)
+    except (KernelError, BackendError):
+        return None
 
 
 def other_ways(usual: Way, networks: Networks, kernels: Kernels) -> list[Way]:
@@ -57,11 +69,8 @@ def other_ways(usual: Way, networks: Networks, kernels: Kernels) -> list[Way]:
     times = {s.name: kernels.expected_us(s) for s in usual.call.kernels()}
     found: dict[Network, tuple[float, Way]] = {}
     for name in usual.choices:
-        try:
-            one = way(networks, kernels, flipped(usual.choices, name))
-        except KernelError:
-            continue  # this machine cannot compute it so
-        if one.call == usual.call:
+        one = another(networks, kernels, flipped(usual.choices, name))
+        if one is None or one.call == usual.call:
             continue
         times |= {s.name: kernels.expected_us(s) for s in one.call.kernels()}
         close = one.closeness(usual, times)

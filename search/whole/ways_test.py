@@ -2,8 +2,10 @@
 
 import pytest
 
+from backends.backend import BackendError
 from backends.compiled import Kernels
 from backends.registry import backend_for, target
+from ir.errors import KernelError
 from ir.partition.choices import ONE
 from search.whole.testing.two_ways import of_spec
 from search.whole.ways import Way, other_ways, way
@@ -46,3 +48,25 @@ def test_what_is_far_from_the_usual_way_is_left_out(kernels, monkeypatch):
         kernels, "expected_us", lambda spec: 1.0 if len(spec.equations) > 1 else 0.9
     )
     assert other_ways(usual, of_spec, kernels) == []
+
+
+@pytest.mark.parametrize("fault", [KernelError("no"), BackendError("emit", "no")])
+def test_a_way_with_a_kernel_that_cannot_be_made_is_left_out(kernels, monkeypatch, fault):
+    usual = way(of_spec, kernels)
+    (other,) = other_ways(usual, of_spec, kernels)
+    emit, refused = kernels.emit, other.call.kernels()[0]
+
+    def refuse(spec):
+        if spec == refused:
+            raise fault
+        return emit(spec)
+
+    monkeypatch.setattr(kernels, "emit", refuse)
+    fixed = {name: (one.call, one.before) for name, one in ((True, usual), (False, other))}
+
+    def tried(_, choices):
+        """A partition that tried none of its kernels."""
+        (name,) = usual.choices
+        return fixed[choices(name, lambda: True)]
+
+    assert other_ways(usual, tried, kernels) == []
