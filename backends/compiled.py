@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from backends.backend import Arrays, Backend, Built, Sizes, Warms
+from backends.backend import Arrays, Backend, BackendError, Built, Sizes, Warms
 from backends.parallel import on_all_cores
 from backends.served import Served, require_parts
 from backends.shares import Share, shared
@@ -49,6 +49,7 @@ class Known:
 
 
 Knows = Callable[[Spec], Known | None]
+Told = Callable[[Spec, Exception], None]  # that a kernel cannot be made as it was before
 Progress = Callable[[int, int, Spec], None]  # kernels built so far, of how many, the next one
 
 
@@ -118,7 +119,8 @@ class Kernels:
     rounded to tf32, as some libraries do it in convolutions.  least: of channels, those that are summed at one
     tap of a window: of fewer, the operands stay f32, as these libraries leave them, too.  guessed: whether
     schedules are judged by the backend's own guess of their time, where it has one: better, and slower.  knows: tells
-    how a kernel was made before, which is then made so; a KernelError where that is not possible.
+    how a kernel was made before, which is then made so; a KernelError where that is not possible.  told: of
+    kernels of which it is not, which get their seed schedules; None: it is an error.
     others: backends that make kernels of some kinds (`backends/shares.py`).
     """
 
@@ -131,9 +133,10 @@ class Kernels:
         knows: Knows | None = None,
         others: Sequence[Served] = (),
         least: int = 0,
+        told: Told | None = None,
     ):
         self.machine, self.backend, self.rounded = machine, backend, frozenset(rounded)
-        self.least = least
+        self.least, self.told = least, told
         self.guessed, self.knows, self.others = guessed, knows, others
         self.emitted: dict[Spec, tuple[LoopNest, str]] = {}
         self.served: dict[Spec, Served] = {}  # what emitted it
@@ -150,17 +153,38 @@ class Kernels:
         """The nest and the source of a kernel; KernelError where there is none."""
         if spec not in self.emitted:
             require_parts(spec, self.machine)
-            known, by = self._known(spec), Served(self.backend, self.machine)
-            if known is None:
-                made = shared(Share(by, self._lowered(spec)), self.others)
-                nest, by = made.nest, made.served
-            else:
-                by = next((one for one in self.others if one.name == known.backend), by)
-                nest = lower(known.variant or spec, known.schedule, by.machine, {})
-            own = known.source if known else None
-            self.emitted[spec] = nest, own or by.backend.emit(nest, by.machine)
-            self.served[spec] = by
+            known = self._known(spec)
+            if known is not None:
+                try:
+                    self._emit_known(spec, known)
+                except (KernelError, BackendError) as error:
+                    self.reseed(spec, error)
+            if spec not in self.emitted:
+                made = shared(
+                    Share(Served(self.backend, self.machine), self._lowered(spec)), self.others
+                )
+                self._emit(spec, made.nest, made.served)
         return self.emitted[spec]
+
+    def _emit_known(self, spec: Spec, known: Known) -> None:
+        first = Served(self.backend, self.machine)
+        by = next((one for one in self.others if one.name == known.backend), first)
+        nest = lower(known.variant or spec, known.schedule, by.machine, {})
+        self._emit(spec, nest, by, known.source)
+
+    def _emit(self, spec: Spec, nest: LoopNest, by: Served, source: str | None = None) -> None:
+        self.emitted[spec] = nest, source or by.backend.emit(nest, by.machine)
+        self.served[spec] = by
+
+    def reseed(self, spec: Spec, error: Exception) -> None:
+        """A known kernel cannot be made as it was: it gets its seed schedule, which is told. The error is raised
+        where nobody is to be told, or it has that already."""
+        if self.told is None or self._found.get(spec) is None:
+            raise error
+        self.told(spec, error)
+        self._found[spec] = None
+        self.emitted.pop(spec, None)
+        self.served.pop(spec, None)
 
     def takes(self, spec: Spec) -> float:
         """Microseconds of a kernel by the quick cost; KernelError where there is none."""
@@ -196,7 +220,13 @@ class Kernels:
 
     def _known(self, spec: Spec) -> Known | None:
         if spec not in self._found:
-            found = self.knows(spec) if self.knows else None
+            try:
+                found = self.knows(spec) if self.knows else None
+            except KernelError as error:
+                if self.told is None:
+                    raise
+                self.told(spec, error)
+                found = None
             coarse = found is not None and not set(found.rounded) <= set(self.rounds(spec))
             self._found[spec] = None if coarse else found
         return self._found[spec]
@@ -313,9 +343,22 @@ def built(
         by = kernels.served[one]
         return by.backend.build(source, nest, by.machine, places[one])
 
-    building = on_all_cores(build, wanted)
+    def tried(one: Spec) -> Built | tuple[str, str, str]:
+        """What is built; where others may be told why it is not, that."""
+        try:
+            return build(one)
+        except BackendError as error:
+            if kernels.told is None:
+                raise
+            return error.stage, error.reason, error.kind
+
+    building = on_all_cores(tried, wanted)
     made = {}
     for n, one in enumerate(wanted):
         progress(n, len(wanted), one)
-        made[one] = Kernel(one, *kernels.emit(one), next(building), served=kernels.served[one])
+        done = next(building)
+        if isinstance(done, tuple):
+            kernels.reseed(one, BackendError(*done))
+            done = build(one)
+        made[one] = Kernel(one, *kernels.emit(one), done, served=kernels.served[one])
     return Compiled(network, machine, backend, made, constants)

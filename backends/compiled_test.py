@@ -7,7 +7,7 @@ from backends.backend import BackendError
 from backends.compiled import Kernels, Known, built, compiled, networks
 from backends.registry import backend_for, target
 from ir.errors import KernelError
-from ir.parse.parse import parse_spec
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.partition.choices import CHANNELS_LAST, FLAT_CHAINS, Choices
 from ir.partition.partition import partition
 from ir.reference.reference import evaluate
@@ -68,6 +68,32 @@ def test_a_source_that_does_not_build_is_told(machine, tmp_path):
     kernels.emitted[spec] = kernels.emitted[spec][0], "this is no kernel"
     with pytest.raises(BackendError):
         built(network, kernels, tmp_path)
+
+
+def unreadable(spec):
+    raise KernelError("it cannot be read")
+
+
+@pytest.mark.parametrize(
+    "knows",
+    [
+        unreadable,
+        lambda spec: Known(parse_schedule(f"schedule({spec.name})\ntile(none, size=4)\n")),
+        lambda spec: Known(parse_schedule(f"schedule({spec.name})\n"), source="this is no kernel"),
+    ],
+    ids=["unreadable", "not legal", "no build"],
+)
+def test_what_cannot_be_made_as_before_has_its_seed_schedule_where_somebody_is_told(
+    machine, tmp_path, knows
+):
+    backend, told = backend_for(machine), []
+    with pytest.raises((KernelError, BackendError)):
+        compiled(TWICE, {}, ALIASES, machine, backend, tmp_path / "no", knows=knows)
+    seeded = Kernels(machine, backend)
+    kernels = Kernels(machine, backend, knows=knows, told=lambda *one: told.append(one))
+    run = built(partition(TWICE, {}, ALIASES, kernels.emit), kernels, tmp_path / "yes")
+    ((spec, kernel),) = run.kernels.items()
+    assert [one for one, _ in told] == [spec] and kernel.source == seeded.emit(spec)[1]
 
 
 def test_schedules_can_be_judged_by_the_backends_guess():

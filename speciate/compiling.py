@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from backends.compiled import Kernels, Progress, built
+from backends.compiled import Kernels, Progress, Told, built
 from backends.program.linked import OwnFolder
 from backends.program.saved import linked
 from backends.registry import backend_for, served_by
@@ -64,17 +64,18 @@ def by_records(
     backend: str | None,
     records: str | Path | None,
     progress: Progress = lambda *_: None,
+    told: Told | None = None,
     **options: Any,
 ) -> CompiledModule:
-    """A subject by the best known kernels, in the partition that they were found in. options: seed,
-    reuse, graph."""
+    """A subject by the best known kernels, in the partition that they were found in. told: see `Kernels`.
+    options: seed, reuse, graph."""
     machine = machine_of(target)
     served = backend_for(machine, backend)
     machine = served_by(machine, served)
     roots = [Path(records) if records is not None else records_folder(), LIBRARY]
     more = others(machine, backend)
     knows, choices = known_network(roots, found.digest, machine, served, found.given, more)
-    kernels = Kernels(machine, served, guessed=True, knows=knows, others=more)
+    kernels = Kernels(machine, served, guessed=True, knows=knows, others=more, told=told)
     folder = OwnFolder("compiled-")
     network, constants = found.networks(kernels, choices)
     run = built(network, kernels, folder.path, progress, constants)
