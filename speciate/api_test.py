@@ -13,6 +13,9 @@ import speciate
 from backends.registry import backend_for, target
 from ir.digest import text_digest
 from ir.errors import KernelError
+from search.cli import searched
+from search.cli.session import Session
+from search.cli.suite import kernel_problem
 from search.evaluator.testing.fake_cluster import FakeCluster, ThreadSlot, engage, node
 from search.record.program import read_program, write_program
 from speciate.here import target_here
@@ -150,6 +153,79 @@ def test_functions_and_modules_are_compiled(tmp_path):
     torch.testing.assert_close(run(x), module(x))
     module.weight.zero_()
     torch.testing.assert_close(run(x), module(x))
+
+
+XS, WS = torch.randn(6, 24, generator=torch.Generator().manual_seed(2)), torch.eye(24) * 2.0
+
+
+def apart(x, w):
+    return torch.softmax(x, 1), w @ w
+
+
+def two_kernels(tmp_path, **more):
+    """Evolves a call of two kernels."""
+    return speciate.evolve(
+        apart,
+        (XS, WS),
+        target="npu",
+        evaluations=1,
+        workers=1,
+        quiet=True,
+        records=tmp_path / "records",
+        store=str(tmp_path / "store.db"),
+        **more,
+    )
+
+
+def test_a_kernel_that_cannot_be_searched_for_keeps_its_seed_schedule(tmp_path, monkeypatch):
+    seen = []
+
+    def first_fails(asked, workload, *more):
+        seen.append(workload.spec.name)
+        if len(seen) == 1:
+            raise KernelError("no search of this one")
+        return kernel_problem(asked, workload, *more)
+
+    monkeypatch.setattr(searched, "kernel_problem", first_fails)
+    run = two_kernels(tmp_path)
+    assert len(seen) > 1 and run.faults == {seen[0]: "no search of this one"}
+    torch.testing.assert_close(run(XS, WS), apart(XS, WS))
+
+
+def test_a_search_that_fails_ends_no_other(tmp_path, monkeypatch):
+    tried = []
+
+    def first_fails(session, asked, known):
+        tried.append(asked.title)
+        if len(tried) == 1:
+            raise KernelError("its workers ended")
+        return search(session, asked, known)
+
+    search = Session.search
+    monkeypatch.setattr(Session, "search", first_fails)
+    run = two_kernels(tmp_path)
+    assert len(tried) > 1 and run.faults == {tried[0]: "its workers ended"}
+    assert list((tmp_path / "records").glob("*/npu/kernel.*"))
+    torch.testing.assert_close(run(XS, WS), apart(XS, WS))
+
+
+def test_where_all_searches_fail_the_first_fault_is_raised(tmp_path, monkeypatch):
+    def fails(session, asked, known):
+        raise KernelError("its workers ended")
+
+    monkeypatch.setattr(Session, "search", fails)
+    with pytest.raises(KernelError, match="its workers ended"):
+        two_kernels(tmp_path)
+
+
+def test_a_record_that_cannot_be_used_ends_no_search(tmp_path):
+    first = two_kernels(tmp_path)
+    for schedule in (tmp_path / "records").rglob("schedule.sched"):
+        schedule.write_text(schedule.read_text() + "\n# mine\n")
+    again = two_kernels(tmp_path)
+    assert not first.faults and again.faults
+    assert all("edited by hand" in fault for fault in again.faults.values())
+    torch.testing.assert_close(again(XS, WS), first(XS, WS))
 
 
 def test_the_target_is_where_the_tensors_are():

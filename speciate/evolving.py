@@ -13,19 +13,20 @@ from backends.registry import target as machine_of
 from backends.served import Served
 from backends.shares import others
 from frontends.compiled.module import CompiledModule
+from ir.spec import Spec
 from search.cli.arguments import arguments
 from search.cli.files import write
-from search.cli.network import FoundCall, found_call, program_record
+from search.cli.network import FoundCall, program_record
 from search.cli.results import page
-from search.cli.searched import searched, words_of
+from search.cli.searched import call_of, searched, words_of
 from search.cli.serving import serving
-from search.cli.session import Ended
+from search.cli.session import Ended, Session
 from search.core.phases import phase, recorded
 from search.display.display import display
 from search.evaluator.nursery import Nursery
 from search.record.program import write_program
 from search.report.render import render
-from search.whole.plan import CallPlan, begin
+from search.whole.plan import CallPlan, Say, begin
 from search.whole.timed import kept
 from speciate.compiling import by_records
 from speciate.here import target_here
@@ -38,6 +39,7 @@ class Evolved(CompiledModule):
 
     page = ""  # what `report` writes
     phases: Mapping[str, float] = {}  # seconds that the search took, by what they were for
+    faults: Mapping[str, str] = {}  # what went wrong with kernels that keep their seed schedules
 
     def report(self, file: str | Path) -> None:
         """Writes the page that shows the searches: one HTML file that needs no other."""
@@ -91,8 +93,9 @@ def evolve(
     terminal or notebook redraws.
 
     A search starts from what earlier ones in the store found for the same kernel, so that calling
-    it again goes on. Raises KernelError for what cannot be imported, where a kernel has no
-    correct candidate, and where a cluster cannot be used.
+    it again goes on. A kernel whose search fails, or whose record cannot be used, has its seed schedule (`faults`).
+    Raises KernelError for what cannot be imported, where nothing is found for any kernel or one that the call
+    needs has no correct candidate, and where a cluster cannot be used.
     """
     with recorded() as phases, phase("other"), kept(), Nursery() as nursery:
         begun = partial(_begun, backend=backend, nursery=nursery if cluster is None else None)
@@ -109,19 +112,32 @@ def evolve(
         shown = display(sys.stderr, quiet)
         root = Path(records) if records is not None else records_folder()
         command = words_of(said, "speciate.evolve")
-        plan = CallPlan.of(found.networks, [served], others=more)
-        plan = plan.timed(found.networks, shown.say)
+        plan = CallPlan.of(found.networks, [served], others=more).timed(found.networks, shown.say)
         session = searched(asked, found.made.spec.name, plan, root, command, shown, nursery)
         with phase("choose"):
-            call = found_call(plan, session.ended, shown.say)
+            call = call_of(plan, session, shown.say)
         if call.kernels:
             _write(root, call, found, command)
         with phase("build"):
-            run = by_records(found, name, backend, root, seed=0, reuse=False, graph=False)
+            run, faults = _built(found, name, backend, root, session, shown.say)
         with phase("report"):
             made = _shown(run, _page(session.ended, command))
-    made.__dict__["phases"] = phases.rounded()
+    made.__dict__["phases"], made.__dict__["faults"] = phases.rounded(), faults
     return made
+
+
+def _built(
+    found: Subject, target: str, backend: str | None, root: Path, session: Session, say: Say
+) -> tuple[CompiledModule, dict[str, str]]:
+    """The call by its records, and what went wrong with kernels that have their seed schedules."""
+    faults = {what: str(error) for what, error in session.faults.items()}
+
+    def told(spec: Spec, error: Exception) -> None:
+        faults[spec.name] = str(error)
+        say(f"`{spec.name}` has its seed schedule, as its record cannot be used: {error}")
+
+    options: dict[str, Any] = {"seed": 0, "reuse": False, "graph": False}
+    return by_records(found, target, backend, root, told=told, **options), faults
 
 
 def _write(root: Path, call: FoundCall, found: Subject, command: str) -> None:

@@ -29,8 +29,8 @@ from benchmarks.kernelbench.prepared import (
 )
 from ir.errors import KernelError
 from search.cli.arguments import arguments
-from search.cli.network import FoundCall, found_call, program_record
-from search.cli.searched import searched, words_of
+from search.cli.network import FoundCall, program_record
+from search.cli.searched import call_of, searched, words_of
 from search.cli.serving import serving
 from search.core.phases import phase, recorded
 from search.display.display import display
@@ -94,7 +94,7 @@ def _searched_by(asked: argparse.Namespace, served: Served, nursery: Nursery) ->
         wanted = arguments(said, asked.target, "")
         session = searched(wanted, problem.name, plan, asked.records, command, shown, nursery)
         with phase("choose"):
-            call = found_call(plan, session.ended, shown.say)
+            call = call_of(plan, session, shown.say)
         evaluations = sum(each.outcome.evaluations for each in session.ended)
     if call.kernels:
         digest, inputs = digest_of(made), made.spec.inputs

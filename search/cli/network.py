@@ -14,6 +14,7 @@ from search.cli.job_file import Job, JobSearch
 from search.cli.promote import winner_source
 from search.cli.session import Ended
 from search.cli.suite import Problem, Suite
+from search.core.evaluation import Failure
 from search.loop.rounds import ROUND, JobBudget, Share
 from search.record.program import KernelUse, ProgramRecord
 from search.whole.plan import CallPlan, KernelSeed, Say
@@ -140,7 +141,7 @@ def found_call(plan: CallPlan, ended: Sequence[Ended], say: Say) -> FoundCall:
     target = plan.served[0].machine.name
     mine = [e for e in ended if e.outcome.settings.target == target]
     right = {e.outcome.settings.kernel: e for e in mine if e.outcome.best is not None}
-    wrong = {e.outcome.settings.kernel for e in mine} - right.keys()
+    wrong = {e.outcome.settings.kernel for e in mine if _refuted(e)}
     texts = {name: winner_texts_of(each) for name, each in right.items()}
     us = {n: e.outcome.evaluation.us for n, e in right.items() if e.outcome.evaluation is not None}
     able = [w for w in plan.ways if all(n in right or _seeded(plan, n, wrong) for n in w.calls)]
@@ -154,6 +155,29 @@ def found_call(plan: CallPlan, ended: Sequence[Ended], say: Say) -> FoundCall:
         for spec in found.way.call.kernels()
     )
     return FoundCall(plan, found.way, found.times, uses)
+
+
+def require_right(call: FoundCall, ended: Sequence[Ended]) -> None:
+    """KernelError where a call needs a kernel of which no candidate is correct. ended: as of `found_call`."""
+    for each in ended:
+        if each.outcome.settings.kernel in call.way.calls and _refuted(each):
+            raise none_correct(each)
+
+
+def none_correct(ended: Ended) -> KernelError:
+    """The fault of a search that found no correct candidate."""
+    return KernelError(
+        f"no candidate of `{ended.problem.title}` is correct",
+        hint=f"the run is stored: --show={ended.outcome.run}",
+    )
+
+
+def _refuted(ended: Ended) -> bool:
+    """Whether no candidate is correct, and the seed schedule has failed by no chance: it is no way out."""
+    outcome = ended.outcome
+    first = outcome.outcomes.get(outcome.first.key)
+    failed = isinstance(first, Failure) and not first.by_chance and not first.slow
+    return outcome.best is None and failed
 
 
 def _seeded(plan: CallPlan, kernel: str, wrong: Collection[str]) -> bool:

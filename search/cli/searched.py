@@ -13,7 +13,14 @@ from search.cli.files import keeper, require_engine
 from search.cli.invocation import Interrupt, current_invocation
 from search.cli.job import JobInStore
 from search.cli.models import sources
-from search.cli.network import kernel_search, network_job
+from search.cli.network import (
+    FoundCall,
+    found_call,
+    kernel_search,
+    network_job,
+    none_correct,
+    require_right,
+)
 from search.cli.promote import Destination
 from search.cli.session import Session, SessionPlan
 from search.cli.suite import kernel_problem
@@ -23,7 +30,7 @@ from search.display.display import Display
 from search.evaluator.nursery import Nursery
 from search.llm.endpoint import endpoint
 from search.store.address import word_without_password
-from search.whole.plan import CallPlan
+from search.whole.plan import CallPlan, Say
 
 
 def searched(
@@ -38,8 +45,8 @@ def searched(
     """The searches, whose winners are in a folder of records then.
 
     name: of the module.  command: what the user said, for the records.  nursery: of workers on this
-    machine. KernelError where no candidate
-    of a kernel is correct, KeyboardInterrupt where the user ended the search.
+    machine. What keeps one of several kernels from being searched for is said, and in the session's `faults`.
+    KernelError where nothing is found for any kernel, and why; KeyboardInterrupt where the user ended the search.
     """
     around = current_invocation()
     ours, fixed = not asked.targets[0].endswith(".toml"), (WeightedShape({}),)
@@ -47,14 +54,18 @@ def searched(
     more = {by.name: by for each in seeds for by in each.served if by not in plan.served}
     if more and asked.cluster is None:
         nursery.warm(more.values())
-    searches = [
-        kernel_search(
-            kernel_problem(asked, Workload(each.spec, {}, ({},)), each.served, ours, None, fixed),
-            each,
-            asked.workers or around.workers,
-        )
-        for each in seeds
-    ]
+    searches, faults = [], {}
+    for each in seeds:
+        workload = Workload(each.spec, {}, ({},))
+        try:
+            problem = kernel_problem(asked, workload, each.served, ours, None, fixed)
+        except KernelError as error:
+            faults[each.spec.name] = error
+            shown.say(str(error))
+            continue
+        searches.append(kernel_search(problem, each, asked.workers or around.workers))
+    if faults and not searches:
+        raise next(iter(faults.values()))
     job, asked = network_job(name, searches, asked)
     with ExitStack() as stack:
         on = None
@@ -77,25 +88,35 @@ def searched(
             starts=nursery if on is None else None,
         )
         session = Session(session_plan, shown, Interrupt())
+        session.faults |= faults
         rounds.run(session)
     _require_found(session)
     return session
 
 
 def _require_found(session: Session) -> None:
-    """A kernel for which there was no time to try a candidate keeps its seed schedule."""
+    """Where something is found, a kernel without a correct candidate keeps its seed schedule, which is said; so does
+    one for which there was no time to try a candidate."""
     if session.interrupt.came:
         raise KeyboardInterrupt
-    for fault in session.faults.values():
-        raise fault
+    found = any(ended.outcome.best is not None for ended in session.ended)
     for ended in session.ended:
         if ended.outcome.fault is not None:
-            raise ended.outcome.fault
-        if ended.outcome.best is None and ended.outcome.evaluations:
-            raise KernelError(
-                f"no candidate of `{ended.problem.title}` is correct",
-                hint=f"the run is stored: --show={ended.outcome.run}",
-            )
+            session.note(ended.problem, ended.outcome.fault)
+        elif ended.outcome.best is None and ended.outcome.evaluations:
+            session.note(ended.problem, none_correct(ended))
+    for fault in session.faults.values() if not found else ():
+        raise fault
+
+
+def call_of(plan: CallPlan, session: Session, say: Say) -> FoundCall:
+    """`found_call` of a session, without winners that could not be kept: no record makes them. KernelError where the
+    call needs a kernel without a correct candidate."""
+    ended = session.ended
+    kept = [e for e in ended if e.outcome.best is None or e.problem.title not in session.faults]
+    call = found_call(plan, kept, say)
+    require_right(call, ended)
+    return call
 
 
 def words_of(said: Sequence[str], function: str) -> str:
