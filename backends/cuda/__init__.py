@@ -1,1 +1,1 @@
-"""CUDA C++ from thread programs."""
+"""The CUDA C++ backend: emits CUDA C++ from thread programs."""

@@ -1,4 +1,4 @@
-"""The backend of CUDA C++: a source from a nest's thread program, compiled where no GPU need be."""
+"""The CUDA C++ backend: emits a source from a nest's thread program, and compiles it without a GPU."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ir.machine import Machine
 from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 
 HERE = Path(__file__).parent
-# Families of matrix instructions that kernel.h has functions for, those of one architecture last: these
-# are only in code for it alone.
+# Families of matrix instructions that kernel.h has functions for. Those of OF_ARCHITECTURE exist
+# only in code for one architecture ("90a").
 FAMILIES, OF_ARCHITECTURE = ("mma_sync", "mma_sync_f8"), ("wgmma",)
 
 
 class Cuda(CubinBackend):
-    """Emits a file of kernels, which NVRTC compiles."""
+    """Emits one file of kernels, which NVRTC compiles."""
 
     rules = RULES
     language = LANGUAGE
@@ -35,16 +35,16 @@ class Cuda(CubinBackend):
         self.templates = templates()
 
     def interface(self, machine: Machine) -> str:
-        """Functions and rules of a source."""
+        """The functions and rules of a source, in words."""
         return interface(ADMISSION, (HERE / "kernel.h",), {"ptx": HERE / "ptx.h"}, HERE / "notes")
 
     def text(self, lowered: Lowered) -> str:
-        """The source of a thread program."""
+        """The source text of a thread program."""
         view = kernel_view(lowered.nest.spec, lowered.own, lowered.program)
         return self.templates.render("kernel.cu.j2", **view)
 
     def rows(self, machine: Machine) -> tuple[MatrixInstruction, ...]:
-        """The matrix instructions that its sources may have."""
+        """The matrix instructions that sources for a machine may use."""
         special = self.language.arch(machine).endswith("a")
         families = (*FAMILIES, *OF_ARCHITECTURE) if special else FAMILIES
         return tuple(i for i in of_machine(machine) if i.family in families)

@@ -1,4 +1,4 @@
-"""Building CUDA C++: what NVRTC is given beside a source."""
+"""Building CUDA C++: the headers and options that NVRTC gets along with a source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADERS = {  # by the names that sources include
         *(HERE.parent / "gpu" / "source" / n for n in ("eight.h", "prelude.h")),
     )
 }
-# Divisions and roots within two units of the last place; no other fast arithmetic.
+# Divisions and square roots have an error of up to two units in the last place. No other fast arithmetic.
 OPTIONS = (
     *("--std=c++20", "--device-as-default-execution-space", "--prec-div=false"),
     *("--prec-sqrt=false", "--extra-device-vectorization", "--restrict"),
@@ -27,7 +27,7 @@ OPTIONS = (
 
 
 def compiled(source: str, given: Launches, sizes: Mapping[str, int], arch: str) -> bytes:
-    """The cubin of a source with its launches, for the constants at some sizes."""
+    """The cubin of a source. given: its launches, sizes: those that set the source's constants."""
     defines = (f"-D{name}={number}" for name, number in constants(given, sizes).items())
     return _cubin(source, FILE, arch, *defines)
 
@@ -51,6 +51,6 @@ LANGUAGE = Language(
 
 
 def compile_source(source: Path, machine: Machine, to: Path) -> None:
-    """The cubin of a source alone, for the sizes that it is tuned for."""
+    """Compiles a source alone, for the sizes that it is tuned for, and writes the cubin."""
     text = source.read_text(encoding="utf-8")
     to.write_bytes(_cubin(text, source.name, LANGUAGE.arch(machine)))

@@ -1,4 +1,4 @@
-"""What the tests of this backend share."""
+"""Fixtures that the tests of this backend share."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from backends.cuda.testing.emulation import machine_of
 
 @pytest.fixture(scope="session", autouse=True)
 def patient():
-    """A busy machine may take long to compile what is no fault."""
+    """Raises the compile timeout: on a busy machine a compilation may take long without a fault."""
     with pytest.MonkeyPatch.context() as patch:
         slow = replace(Cuda.language, seconds=30 * Cuda.language.seconds)
         patch.setattr(Cuda, "language", slow)

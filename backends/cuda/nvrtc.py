@@ -1,4 +1,4 @@
-"""NVRTC: NVIDIA's run-time compiler as a library, which needs neither a GPU nor its driver."""
+"""NVRTC, NVIDIA's run-time compiler, as a library. It needs neither a GPU nor a driver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIBRARY = "cu*/lib/libnvrtc.so.*"  # in the package `nvidia`
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The library; None where it is not installed."""
+    """The loaded library; None where it is not installed."""
     spec = importlib.util.find_spec("nvidia")
     folders = spec.submodule_search_locations if spec else None
     files = [
@@ -26,7 +26,8 @@ def library() -> ctypes.CDLL | None:
     ]
     for file in sorted(files, reverse=True):
         for builtins in file.parent.glob("libnvrtc-builtins.so.*"):
-            # The compiler opens this one by its bare name, which finds what is loaded already.
+            # NVRTC opens the builtins library by its bare file name, which finds a library that is
+            # already loaded.
             ctypes.CDLL(str(builtins))
         found = ctypes.CDLL(str(file))
         found.nvrtcGetErrorString.restype = ctypes.c_char_p
@@ -35,7 +36,7 @@ def library() -> ctypes.CDLL | None:
 
 
 def version() -> str:
-    """Its name and version; empty where it is not installed."""
+    """NVRTC's name and version; empty where it is not installed."""
     found = library()
     if found is None:
         return ""
@@ -45,9 +46,10 @@ def version() -> str:
 
 
 def compiled(source: str, name: str, headers: Mapping[str, str], options: Sequence[str]) -> bytes:
-    """The cubin of a source; BackendError("build") tells the first errors with their lines.
+    """The cubin of a source. BackendError("build") gives the first errors with their lines.
 
-    name: of the source in messages. headers: texts by the names that the source includes.
+    name: of the source, in messages.
+    headers: their texts by the names that the source includes.
     """
     nvrtc = library()
     if nvrtc is None:

@@ -1,4 +1,4 @@
-"""What CUDA C++ asks of tile programs and of names."""
+"""What CUDA C++ requires of tile programs, and which names it reserves."""
 
 from backends.cuda.admission import ADMISSION
 from backends.gpu.rules import Rules
@@ -19,7 +19,7 @@ RULES = Rules(
     clusters=True,
     sums=frozenset(("f32", "i32")),
 )
-WORDS = ADMISSION.called | frozenset(  # of kernel.h and of the compiler
+WORDS = ADMISSION.called | frozenset(  # names of kernel.h and of the compiler
     """
     threadIdx blockIdx blockDim gridDim warpSize dim3 NULL INFINITY NAN assert clock printf malloc
     free memcpy memset uint2 uint4 float2 float4 ptx TensorMap

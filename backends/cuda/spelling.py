@@ -1,4 +1,4 @@
-"""Spelling: the templates of this language, and what they ask of values beside what all do."""
+"""Spelling: the templates of CUDA C++, and filters for values beyond those of all languages."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def templates() -> Templates:
 
 
 def flushed(name: str) -> str:
-    """The function that gives 0 for subnormal results."""
+    """The name of the function's variant that returns 0 for subnormal results."""
     return f"{name}_flushed"
 
 
 def shortened(function: str) -> str:
-    """The function that gives as much of another one as 16 bits hold, in less time; empty: none does."""
+    """A faster function that matches another one to the precision of 16 bits; empty if there is none."""
     return {"gelu": "short_gelu"}.get(function, "")
 
 
 def mma(name: str) -> str:
-    """The function of kernel.h for a matrix instruction; BackendError where there is none."""
+    """The function of kernel.h for a matrix instruction. BackendError if there is none."""
     shape = _SHAPE.search(name)
     found = f"mma_{shape[0]}" if shape else name
     if found not in MMA:

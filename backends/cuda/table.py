@@ -1,4 +1,4 @@
-"""The table `[cuda]` of a target file: the architecture that the compiler compiles for."""
+"""The table `[cuda]` of a target file: the architecture that NVRTC compiles for."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from backends.gpu.cubins import table
 from ir.machine import Machine
 from machines.fields.fields import Kind
 
-LEAST = 80  # the first with copies that run ahead, and maxima that keep NaN
+LEAST = 80  # the first with asynchronous copies (cp.async), and with maxima that keep NaN
 FIELDS = {
-    # "90a": code for this architecture alone, with the instructions that no other has.
+    # "90a": code for this architecture only, with the instructions that no other has.
     "arch": Kind(
         f'a number from {LEAST} on (90), or such a number with an "a" as text ("90a")',
         lambda v: number(v) >= LEAST,
@@ -17,10 +17,10 @@ FIELDS = {
 
 
 def number(arch: object) -> int:
-    """The number of an architecture; 0 of what is none."""
+    """The number of an architecture; 0 if the value is not an architecture."""
     return arch if type(arch) is int else table.number(arch)
 
 
 def check(machine: Machine) -> None:
-    """KernelError at the first field that is wrong, or that the general part contradicts."""
+    """Raises KernelError at the first field that is wrong, or that contradicts the general part."""
     table.check_table(machine, "cuda", FIELDS)

@@ -1,4 +1,4 @@
-"""A graph: a program's launches captured once, and replayed with one call of the host."""
+"""A CUDA graph of a program: its launches are captured once and replayed with one host call."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from backends.program.program import Program, Tensors
 from backends.program.tensors import require, require_no_gradients
 from ir.errors import KernelError
 
-WARM_UP = 2  # calls before the capture, in which kernels are loaded
+WARM_UP = 2  # calls before the capture, which load the kernels
 
 
 class ProgramGraph:
-    """A program as a graph, called as the program is.
+    """A program as a graph. It is called the same way as the program.
 
-    inputs: of the first call. Each call copies its inputs to where the graph reads them, and gives
-    the same tensors, which the next one overwrites. KernelError where a program runs on the CPU,
-    and where its network pauses for calls from outside.
+    inputs: those of the first call. Each call copies its inputs into the tensors that the graph
+    reads, and returns the same output tensors, which the next call overwrites. KernelError if the
+    program runs on the CPU, or if its network pauses for calls from outside.
     """
 
     def __init__(self, program: Program, inputs: Tensors):

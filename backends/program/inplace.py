@@ -1,12 +1,13 @@
-"""In place: whether a result may be written over an input, as running statistics are.
+"""In-place results: whether a result may overwrite an input, for example running statistics.
 
     y[c] = x[c] * 0.9 + m[c] * 0.1      # y over x
 
-It may where each element is read, if at all, by what stores it and before that does: a chain of equations at
-the same indices leads from the input to the result alone, no later step reads the input, and one step
-stores all of the result. A kernel stores each element once, in loops over the result's own indices; a program that
-computes it beside the one that stores it reads either value, and uses none. Where a step scans, or repeats what
-it does, all of its results must have one index set.
+It may if each element is read only by the instance that stores it, and before the store: a chain of
+equations at the same indices leads from the input to this result only, no later step reads the
+input, and one step stores the whole result. A kernel stores each element once, in loops over the
+result's own indices. Another program that computes the element redundantly may read the old or the
+new value, but stores neither. In a step that scans or repeats work, all results must have one index
+set.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from ir.spec import Equation, Index, Reduce, Scan, Spec
 
 
 def overwrites(network: Network, output: str, over: str) -> bool:
-    """Whether a step's output, a buffer, may lie where an input buffer does."""
+    """Whether a step's output (a buffer) may share the memory of an input buffer."""
     at = next((n for n, s in enumerate(network.steps) if output in s.outputs), None)
     if at is None or any(over in s.inputs for s in network.steps[at + 1 :]):
         return False
     if network.steps[at].spec.outputs[network.steps[at].outputs.index(output)].part is not None:
-        return False  # later steps store other parts of it
+        return False  # later steps store other parts of the buffer
     if any(name == over for name, _ in network.outputs):
         return False
     step = network.steps[at]
@@ -33,7 +34,7 @@ def overwrites(network: Network, output: str, over: str) -> bool:
 
 
 def _repeats(spec: Spec) -> bool:
-    """Whether parts of a kernel run once for each step of something."""
+    """Whether parts of a kernel run once per step of a scan, an accumulation or a recurrence."""
     scans = any(isinstance(e.value, Scan) or e.accumulate for e in spec.equations)
     return scans or bool(recurrences(spec))
 

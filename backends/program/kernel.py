@@ -1,4 +1,4 @@
-"""A kernel as a call on torch tensors: one spec, its sizes read off the shapes of a call."""
+"""A kernel as a call on torch tensors: one spec, whose sizes come from the shapes of each call."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ir.spec import Size, Spec
 
 
 class KernelCall:
-    """A spec's kernel on tensors: given the inputs in order, it returns the outputs, fresh ones.
+    """A spec's kernel as a call: it takes the inputs in order, and returns newly allocated outputs.
 
-    place: torch's name of the device. KernelError where sizes cannot be told from inputs, and for
+    place: torch's name of the device. KernelError if the inputs do not determine all sizes, or for
     tensors that do not fit.
     """
 
@@ -45,18 +45,18 @@ class KernelCall:
         return [made[t.name][t.window].contiguous() for t in self.spec.outputs]
 
     def shapes(self, inputs: Sequence[torch.Tensor]) -> list[tuple[str, tuple[int, ...]]]:
-        """Dtype and shape of each output of a call on tensors, which may have no values; their
-        sizes may be symbols."""
+        """Dtype and shape of each output of a call. The tensors may have no values (fake tensors),
+        and their sizes may be symbols."""
         sizes = self.sizes(inputs)
         return [(t.dtype, tuple(value(s, sizes) for s in t.shape)) for t in self.spec.outputs]
 
     def sizes(self, inputs: Sequence[torch.Tensor]) -> Mapping[str, int]:
-        """The sizes of a call, derived ones included."""
+        """The sizes of a call, including derived ones."""
         return sizes_of(self.spec, inputs)
 
 
 def sizes_of(spec: Spec, inputs: Sequence[torch.Tensor]) -> Mapping[str, int]:
-    """The sizes of a spec at some inputs, in order, derived ones included; a KernelError where these
+    """The sizes of a spec for some inputs, in order, including derived ones. KernelError if these
     are not its inputs."""
     if len(inputs) != len(spec.inputs):
         raise KernelError(

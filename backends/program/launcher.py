@@ -1,9 +1,9 @@
-"""Launchers: how a program runs a kernel, whatever its backend can take.
+"""Launchers: how a program runs a kernel, for each kind of backend.
 
-A backend whose sources take torch tensors as they are says so by two methods more than the
-contract asks for (`TakesTensors`). One whose builds do on a device says so by `Enqueues`, and by
-`place`; one whose builds are libraries for this process, by `LoadsHere`. For any other, and where
-there is no device, tensors go through arrays.
+A backend whose sources take torch tensors directly has two methods beyond the contract
+(`TakesTensors`). One whose builds do so on a device has `Enqueues` and `place`. One whose builds
+are libraries for this process has `LoadsHere`. For any other backend, and without a device, tensors
+are converted to arrays.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ LaunchFunction = Callable[..., None]  # the tensors of a kernel, in the order of
 
 
 class TakesTensors(Protocol):
-    """What a backend has beside the contract, where its kernels run on torch tensors."""
+    """What a backend has beyond the contract if its kernels run on torch tensors."""
 
     def place(self, machine: Machine) -> str:
-        """Torch's name of the device on which tensors for a machine's kernels lie here."""
+        """Torch's name of the device that holds the tensors of a machine's kernels."""
 
     def launcher(
         self, file: Path, tensors: tuple[Parameter, ...], machine: Machine
     ) -> LaunchFunction:
-        """What runs a source (as it was built, where its build lies beside it) on contiguous
-        tensors at that place, in the order of `tensors`: inputs, workspace, outputs. Shapes are numbers, the
-        same in all calls. It returns when the kernel has run, or stands in the device's queue; BackendError
-        where it fails."""
+        """A function that runs a source (or its build, if one is next to it) on contiguous tensors
+        on that device, in the order of `tensors`: inputs, workspace, outputs. Shapes are numbers,
+        the same in all calls. The function returns once the kernel has run or is in the device's
+        queue. BackendError if it fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library, and the calls of it that are a launch."""
+    """A shared library, and its calls that make up one launch."""
 
     file: Path
     calls: tuple[LibraryCall, ...]
@@ -59,16 +59,16 @@ class Launcher:
 
     tensors: tuple[Parameter, ...]  # all that `launch` takes, in order
     launch: LaunchFunction
-    library: Library | None = None  # what it calls, where that is a library of this process
+    library: Library | None = None  # the library that `launch` calls, if it is one of this process
 
 
 def takes_tensors(backend: Backend) -> TypeGuard[TakesTensors]:
-    """Whether a backend's sources run on torch tensors as they are."""
+    """Whether a backend's sources run on torch tensors directly."""
     return hasattr(backend, "launcher")
 
 
 def place(backend: Backend, machine: Machine) -> str:
-    """Torch's name of the device for a machine's kernels: "cpu" where they take arrays."""
+    """Torch's name of the device for a machine's kernels: "cpu" if they take arrays."""
     return backend.place(machine) if hasattr(backend, "place") else CPU
 
 
@@ -108,7 +108,7 @@ def _through_arrays(
 
 
 def array(tensor: torch.Tensor, dtype: str) -> np.ndarray:
-    """A tensor as backends take it; what numpy lacks as f32 of its values."""
+    """A tensor as an array that backends take. Dtypes that numpy lacks become f32."""
     held = HELD_AS[dtype]
     there = tensor.detach().cpu()
     wide = there.float() if held == np.float32 else there

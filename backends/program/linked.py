@@ -1,4 +1,4 @@
-"""A linked network: one whose kernels can be launched here."""
+"""A linked network: one whose kernels can be launched in this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ir.spec import Spec
 
 
 class OwnFolder:
-    """A temporary folder that lasts as long as this value."""
+    """A temporary folder that is deleted when this object is."""
 
     def __init__(self, prefix: str):
         self.path = Path(tempfile.mkdtemp(prefix=prefix))
@@ -42,17 +42,18 @@ class Linked:
     launchers: Mapping[Spec, Launcher]
     machine: Machine
     backend: Backend
-    contents: Callable[[], Contents]  # gives what saving it writes
-    # Names of their functions that run on a device; empty where they are not known
+    contents: Callable[[], Contents]  # returns what saving the network writes
+    # Names of the kernels' functions on a device; empty if unknown.
     functions: frozenset[str] = frozenset()
-    # Computes inputs of the network from its fixed ones, before calls; None: there is nothing
+    # Computes inputs of the network from its fixed inputs, before any call; None if there is
+    # nothing to compute.
     constants: Network | None = None
-    # Of the sources, where nobody else keeps them
+    # The folder of the sources, if nothing else keeps it.
     folder: OwnFolder | None = None
 
     @property
     def place(self) -> str:
-        """Torch's name of the device that its tensors lie on."""
+        """Torch's name of the device that holds its tensors."""
         return place(self.backend, self.machine)
 
     def program(
@@ -67,8 +68,11 @@ class Linked:
         return self._of(self.network, fixed, reuse, into, outside, unread)
 
     def prepares(self, fixed: Tensors) -> Program | None:
-        """What computes the constants; each call writes the same tensors. fixed: all inputs that are
-        fixed. None where there are no constants."""
+        """The program that computes the constants; each call writes the same tensors. None if there
+        are no constants.
+
+        fixed: all inputs that are fixed.
+        """
         if self.constants is None:
             return None
         given = {b.name: fixed[b.name] for b in self.constants.inputs}

@@ -3,8 +3,9 @@
     product = operator("project::product", KernelCall(spec, launcher, place))
     y = product(x, w)
 
-What is registered so can stand in code that `torch.compile` takes whole: results' dtypes and shapes
-are known from the spec. With the kernel of a backward spec it has gradients.
+Code that uses such an operator compiles under `torch.compile` without a graph break, because the
+spec gives the dtypes and shapes of results. An operator with the kernel of a backward spec is
+differentiable.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from backends.program.program import Program
 from backends.program.tensors import TORCH
 from ir.errors import KernelError
 
-GRADIENT = "d_"  # before a tensor's name: the gradient of it
+GRADIENT = "d_"  # prefix of a tensor's name that names its gradient
 
 
 class RegisteredCall(Protocol):
-    """What can be registered. Inputs and outputs are tensors, in order."""
+    """A call that can be registered. Inputs and outputs are tensors, in order."""
 
     def __call__(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
-        """The outputs."""
+        """The outputs in order."""
 
     def shapes(self, inputs: Sequence[torch.Tensor]) -> list[tuple[str, tuple[int, ...]]]:
         """Dtype and shape of each output."""
@@ -34,7 +35,7 @@ class RegisteredCall(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProgramCall:
-    """A program's inputs in order, not by name."""
+    """A program as a call that takes its inputs in order instead of by name."""
 
     program: Program
 
@@ -51,11 +52,11 @@ class ProgramCall:
 class Backward:
     """The backward of a call."""
 
-    call: RegisteredCall  # computes it
-    # What it is given, in order: names of the forward's inputs and outputs, and `d_NAME` for the
-    # gradient of an output
+    call: RegisteredCall  # computes the gradients
+    # What `call` takes, in order: names of the forward's inputs and outputs, and `d_NAME` for the
+    # gradient of an output.
     given: tuple[str, ...]
-    made: tuple[str, ...]  # what it gives: `d_NAME` for the gradient of an input
+    made: tuple[str, ...]  # what `call` returns: `d_NAME` for the gradient of an input
 
 
 def operator(
@@ -65,11 +66,12 @@ def operator(
     outputs: Sequence[str],
     backward: Backward | None = None,
 ) -> Callable[..., Any]:
-    """Registers a call as the operator `namespace::name`, and returns it. It gives one tensor, or
-    a tuple of several.
+    """Registers a call as the operator `namespace::name`, and returns the operator. It returns one
+    tensor, or a tuple of several.
 
-    inputs, outputs: names of the call's, in order; those of a spec or a network. Inputs of which
-    the backward gives no gradient have none. KernelError where the backward's names do not fit.
+    inputs, outputs: names of the call's tensors, in order, as a spec or a network has them. Inputs
+    for which the backward makes no gradient get none. KernelError if the backward's names do not
+    fit.
     """
     if backward:
         _require_pair(name, inputs, outputs, backward)
@@ -98,7 +100,7 @@ def operator(
 
 
 def _argument(name: str) -> str:
-    """A name of the schema's: words of its own language are none."""
+    """A parameter name for the schema; words of the schema language get an underscore."""
     return f"{name}_" if name in ("self", "Tensor", "int", "float", "bool", "str") else name
 
 
@@ -151,6 +153,6 @@ def _differentiable(
 
 
 def program_operator(name: str, program: Program) -> Callable[..., Any]:
-    """A program as an operator: its inputs that are not fixed, in the network's order."""
+    """A program as an operator. Its parameters are the inputs that are not fixed, in the network's order."""
     outputs = [f"out{n}" for n, _ in enumerate(program.network.outputs)]
     return operator(name, ProgramCall(program), [b.name for b in program.inputs], outputs)

@@ -1,4 +1,4 @@
-"""A spec pair: a forward and its backward spec as one operator of a target."""
+"""A spec pair: a forward spec and its backward spec as one operator for a target."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def kernel_call(
     folder: Path,
     schedule: Schedule | None = None,
 ) -> KernelCall:
-    """A spec's kernel for a target, built below a folder.
+    """Builds a spec's kernel for a target, below a folder, and returns it as a call.
 
-    sizes: those that it is built for, and runs best at.  schedule: else the autoschedule.
-    KernelError where it does not lower, BackendError where it does not build.
+    sizes: those that it is built and tuned for.
+    schedule: None: the autoschedule. KernelError if the spec does not lower, BackendError if the
+    kernel does not build.
     """
     nest = lower(spec, schedule or autoschedule(spec, machine, sizes), machine, sizes)
     here = folder / spec.name
@@ -40,10 +41,10 @@ def kernel_call(
 def pair_operator(
     name: str, forward: KernelCall, backward: KernelCall | None = None
 ) -> Callable[..., Any]:
-    """The operator `namespace::name` of a kernel, with gradients where a backward is given.
+    """The operator `namespace::name` of a kernel. It is differentiable if a backward is given.
 
-    The backward spec's inputs are called as tensors of the forward, or `d_NAME` for the gradient of
-    an output; its outputs `d_NAME` for the gradient of an input.
+    The backward spec's inputs are named after tensors of the forward, or `d_NAME` for the gradient
+    of an output. Its outputs are named `d_NAME` for the gradient of an input.
     """
     second = None
     if backward is not None:

@@ -1,9 +1,9 @@
-"""A program: a network's steps on torch tensors, over one workspace.
+"""A program: a network's steps on torch tensors, with one workspace.
 
-Launchers are bound once to the tensors that do not change between calls: what lies between steps,
-what kernels need for themselves, and inputs that are fixed (parameters). What lies between steps
-shares bytes where lives do not overlap. Results are fresh tensors unless they are to be reused.
-Where the network pauses, a call from outside is made between launches.
+Launchers are bound once to the tensors that stay the same in all calls: intermediate tensors, the
+workspace of each kernel, and fixed inputs (parameters). Intermediate tensors share bytes if their
+lifetimes do not overlap. Results are newly allocated unless `reuse` or `into` is given. Where the
+network pauses, the program makes a call from outside between launches.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ir.spec import Spec
 Tensors = Mapping[str, torch.Tensor]
 OutsideFunction = Callable[
     [list[torch.Tensor]], Sequence[torch.Tensor]
-]  # results that share no memory
+]  # results that share no memory with each other
 NOTHING: Tensors = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A launcher's argument that each call gives: where it stands, the buffer, its shape there; None: the
-    buffer's own."""
+    """An argument of a launch that each call sets: its position, the buffer, and its shape there
+    (None: the buffer's own shape)."""
 
     at: int
     buffer: str
@@ -43,16 +43,16 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch."""
+    """One launch with its arguments."""
 
     launch: LaunchFunction
-    arguments: tuple[torch.Tensor | None, ...]  # tensors, None where they are open
+    arguments: tuple[torch.Tensor | None, ...]  # None for an open argument
     open: tuple[_Open, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """A call from outside, where the network pauses for it."""
+    """A call from outside, at a pause of the network."""
 
     pause: Pause
     call: OutsideFunction
@@ -61,13 +61,20 @@ class _Wait:
 class Program:
     """A network as a call on tensors.
 
-    launchers: of the network's kernels, by spec.  place: torch's name of the device.  fixed: inputs
-    that stay the same tensors between calls; their elements may change.  reuse: whether all calls
-    write the same results, which the next call then overwrites.  into: tensors that results, by
-    buffer, are written into, where they lie; each call gives the same views of them.  outside: what the network pauses for; given tensors
-    that lie in row-major order, each gives others of that order.  unread: numbers of outputs that
-    are for such calls alone, so that they may lie where an input does.  A program works in one
-    workspace: two calls must not run at a time.  KernelError for a fixed input that does not fit.
+    launchers: of the network's kernels, by spec.
+    place: torch's name of the device.
+    fixed: inputs that are the same tensors in all calls; their elements may change.
+    reuse: whether all calls write the same result tensors, so that each call overwrites the last
+    one's.
+    into: tensors that results are written into, by buffer; each call returns the same views of
+    them.
+    outside: the functions that the network pauses for. They take and return tensors in row-major
+    order.
+    unread: numbers of outputs that only such functions read, so that they may share memory with an
+    input.
+
+    A program has one workspace, so two calls must not run at the same time. KernelError for a fixed
+    input that does not fit.
     """
 
     def __init__(
@@ -84,7 +91,7 @@ class Program:
         require_calls(network, len(outside))
         self.unread = frozenset(unread)
         self.network, self.place, self.reuse = network, place, reuse
-        self.folder: object = None  # whatever keeps the kernels' files, which live as long as this
+        self.folder: object = None  # keeps the kernels' files alive as long as this program
         self.launchers = launchers
         self.buffers = {b.name: b for b in network.buffers}
         self.inputs = tuple(b for b in network.inputs if b.name not in fixed)
@@ -110,9 +117,9 @@ class Program:
         )
 
     def __call__(self, inputs: Tensors) -> list[torch.Tensor]:
-        """The outputs in order. inputs: by name, all that are not fixed; KernelError where one is
-        missing, not of the dtype, shape, order and device that the network is compiled for, or asks
-        for gradients."""
+        """The outputs in order. inputs: all that are not fixed, by name. KernelError if one is
+        missing, requires a gradient, or has another dtype, shape, order or device than the network
+        is compiled for."""
         require_no_gradients(inputs)
         held: dict[str, torch.Tensor] = {}
         for b in self.inputs:
@@ -139,11 +146,11 @@ class Program:
         ]
 
     def reused(self) -> list[torch.Tensor]:
-        """The results that every call writes; none where each call makes its own."""
+        """The results that every call writes; empty if each call allocates its own."""
         return [self.kept[b.name] for b in self.made if self.reuse]
 
     def _outside(self, wait: _Wait, held: dict[str, torch.Tensor]) -> None:
-        """Makes a call from outside, and holds what it gives."""
+        """Makes a call from outside, and keeps its results."""
         pause = wait.pause
         found = wait.call(
             [
@@ -158,7 +165,7 @@ class Program:
                 held[name] = tensor.detach()
 
     def _given_back(self, name: str, sizes: Shape, held: Tensors, unread: bool) -> torch.Tensor:
-        """An output; one that holds an input's elements is a copy, where the caller reads it."""
+        """An output. If its buffer is an input and the caller reads it, the output is a copy."""
         found = held[name] if name in held else self.kept[name]
         seen = found.view(sizes)
         return seen.clone() if self.buffers[name].role == "input" and not unread else seen
@@ -184,7 +191,7 @@ class Program:
 
 
 def step_buffers(n: int, step: Step, launcher: Launcher) -> list[tuple[Parameter, str]]:
-    """A step's parameters with their buffers; one for itself is named after the step's number."""
+    """A step's parameters with their buffers. The name of a kernel's workspace starts with the step's number."""
     names = {
         **{("input", t.name): b for t, b in zip(step.spec.inputs, step.inputs, strict=True)},
         **{("output", t.name): b for t, b in zip(step.spec.outputs, step.outputs, strict=True)},
@@ -196,7 +203,7 @@ def step_buffers(n: int, step: Step, launcher: Launcher) -> list[tuple[Parameter
 
 
 def _own(n: int, p: Parameter) -> str:
-    return f"{n}.{p.name}"  # no buffer's name has a point
+    return f"{n}.{p.name}"  # no buffer's name contains a period
 
 
 def _shape(p: Parameter) -> Shape:
@@ -204,7 +211,7 @@ def _shape(p: Parameter) -> Shape:
 
 
 def _blocks(network: Network, launchers: Mapping[Spec, Launcher]) -> list[Allocation]:
-    """What lies in the workspace: buffers between steps, and what each kernel needs for itself."""
+    """The tensors of the workspace: intermediate tensors, and the workspace of each kernel."""
     lives: dict[str, tuple[int, int]] = {}
     made: list[Allocation] = []
     for n, step in enumerate(network.steps):

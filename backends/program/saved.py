@@ -1,6 +1,6 @@
 """A saved program: its network and its kernels' sources as files.
 
-A program that is loaded from them runs without scheduling its equations again.
+Loading it does not schedule its equations again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FACTS = ("name", "target", "backend", "toolchain")
 
 
 def linked(run: Compiled, folder: OwnFolder | None = None) -> Linked:
-    """A compiled network with its launchers. folder: of its builds, to be deleted with them."""
+    """A compiled network with its launchers. folder: holds the builds, and is deleted with the result."""
     launchers = {}
     for spec, kernel in run.kernels.items():
         by = run.served(kernel)
@@ -50,7 +50,7 @@ def linked(run: Compiled, folder: OwnFolder | None = None) -> Linked:
 
 
 def contents(run: Compiled) -> Contents:
-    """The files and facts of a network to save; its kernels need not be built."""
+    """The files and facts that saving a network writes. Its kernels need not be built."""
     table = _table(run.network) | {"kernels": _parameters(run.kernels)}
     table["backends"] = {s.name: run.served(k).name for s, k in run.kernels.items()}
     if run.constants is not None:
@@ -73,10 +73,11 @@ def contents(run: Compiled) -> Contents:
 
 
 def saved_network(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
-    """The network of a saved program; KernelError where its files do not hold one, BackendError
-    where a source does not build.
+    """The network of a saved program. KernelError if the files do not hold a network, BackendError
+    if a source does not build.
 
-    built: finds a kernel that was built elsewhere, to use instead of building the saved source.
+    built: returns the launcher of a kernel that was built elsewhere, to use in place of the saved
+    source; None if there is none.
     """
     machine = target(_fact(sealed, "target"))
     backend = backend_for(machine, _fact(sealed, "backend"))
@@ -97,7 +98,7 @@ def saved_network(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
             where=str(sealed.folder / NETWORK),
         ) from error
     folder = OwnFolder("program-")
-    # Programs saved before kernels had backends of their own have none in their table.
+    # Programs saved before each kernel had its own backend have no such table.
     own = {n: backend_for(machine, name) for n, name in table.get("backends", {}).items()}
     launchers = {}
     for spec, tensors in wanted.items():
@@ -164,7 +165,7 @@ def _network(table: Mapping[str, Any], specs: Mapping[str, Spec]) -> Network:
     known = {b.name for b in buffers}
     steps = tuple(Step(specs[n], tuple(i), tuple(o)) for n, i, o in table["steps"])
     outputs = tuple((name, tuple(sizes)) for name, sizes in table["outputs"])
-    pauses = tuple(  # programs saved before there were pauses have none
+    pauses = tuple(  # programs saved before pauses existed have none
         Pause(name, before, tuple((b, tuple(sizes)) for b, sizes in given), tuple(made))
         for name, before, given, made in table.get("pauses", ())
     )

@@ -1,4 +1,4 @@
-"""A sealed folder: files under a manifest that says what they are, with their checksums."""
+"""A sealed folder: files and a manifest with their checksums."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _FIELDS = {"format": int, "facts": dict, "files": dict}
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A folder whose files are those that were sealed."""
+    """A folder whose files match the manifest."""
 
     folder: Path
-    facts: Mapping[str, Any]  # what the manifest says of them
+    facts: Mapping[str, Any]  # facts of the manifest
     files: tuple[str, ...]
 
     def bytes(self, name: str) -> bytes:
-        """A file's content; KernelError where the folder does not list it."""
+        """A file's content. KernelError if the manifest does not list the file."""
         if name not in self.files:
             raise KernelError(f"there is no file `{name}`", where=str(self.folder / MANIFEST))
         return (self.folder / name).read_bytes()
@@ -36,7 +36,7 @@ class Sealed:
         return self.bytes(name).decode("utf-8")
 
     def table(self, name: str) -> dict[str, Any]:
-        """What a JSON file holds; KernelError where it is none."""
+        """The table in a JSON file. KernelError if it holds anything else."""
         try:
             found = json.loads(self.text(name))
         except ValueError as error:
@@ -49,8 +49,8 @@ class Sealed:
 def seal(
     folder: Path, files: Mapping[str, bytes], facts: Mapping[str, Any], overwrite: bool = False
 ) -> None:
-    """Writes a folder. A folder that is there is replaced only where `overwrite` says so and it
-    is a sealed one; KernelError otherwise."""
+    """Writes a sealed folder. An existing folder that is not empty is replaced only if `overwrite`
+    is set and the folder is sealed; otherwise KernelError."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         if not overwrite or not (folder / MANIFEST).is_file():
             raise KernelError(
@@ -68,8 +68,8 @@ def seal(
 
 
 def unseal(folder: Path) -> Sealed:
-    """The folder, checked: KernelError for a manifest that is missing or of another form, and for
-    a file that is missing, changed, or not listed."""
+    """The folder after its files were checked. KernelError if the manifest is missing or malformed,
+    or if a file is missing, changed, or not listed."""
     table = _manifest(folder / MANIFEST)
     there = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - {
         MANIFEST

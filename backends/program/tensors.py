@@ -1,4 +1,4 @@
-"""Tensors of programs: the language's dtypes in torch, and what a caller may hand over."""
+"""Tensors of programs: the language's dtypes in torch, and checks of a caller's tensors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Shape = tuple[int, ...]
 
 
 def byte_count(dtype: str, shape: Shape) -> int:
-    """The bytes of a tensor."""
+    """The size of a tensor in bytes."""
     return DTYPES[dtype] * prod(shape)
 
 
 def require(tensor: torch.Tensor, name: str, dtype: str, shape: Shape, place: str) -> None:
-    """Raises KernelError where a tensor is not what a program was compiled for.
+    """Raises KernelError if a tensor is not what a program was compiled for.
 
-    place: torch's name of the device. A tensor lies in row-major order, without gaps.
+    place: torch's name of the device. Tensors must be contiguous in row-major order.
     """
     if not isinstance(tensor, torch.Tensor):
         raise KernelError(f"`{name}` is {type(tensor).__name__}", allowed="a tensor")
@@ -48,10 +48,10 @@ def require(tensor: torch.Tensor, name: str, dtype: str, shape: Shape, place: st
 def require_no_gradients(
     tensors: Mapping[str, torch.Tensor], known_as: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """Raises KernelError where autograd is to give a tensor (by name) a gradient: kernels compute
-    none, so that it would be missing and nobody told.
+    """Raises KernelError if autograd records a tensor (by name) that requires a gradient: kernels
+    compute no gradients, so the gradient would silently be missing.
 
-    known_as: other names by which messages call tensors.
+    known_as: other names for the tensors, for messages.
     """
     if not torch.is_grad_enabled():
         return
@@ -65,5 +65,5 @@ def require_no_gradients(
 
 
 def part(memory: torch.Tensor, at: int, dtype: str, shape: Shape) -> torch.Tensor:
-    """A tensor in a piece of memory (bytes), from a byte on."""
+    """A view of part of a byte buffer as a tensor. at: its first byte."""
     return memory[at : at + byte_count(dtype, shape)].view(TORCH[dtype]).view(shape)

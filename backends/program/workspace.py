@@ -1,7 +1,8 @@
-"""A workspace: one allocation for tensors of which not all live at a time.
+"""A workspace: one allocation for tensors with different lifetimes.
 
-Each tensor lives from the step that writes it to the last that reads it. Two whose lives meet lie
-apart; any others may share bytes. The largest are placed first, each as low as it fits.
+A tensor lives from the step that writes it to the last step that reads it. Tensors whose lifetimes
+overlap do not share bytes; others may. The largest tensors are placed first, each at the lowest
+offset that is free.
 """
 
 from __future__ import annotations
@@ -9,34 +10,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-ALIGNMENT = 256  # bytes: what an allocator gives, so that a kernel finds what it was built for
+ALIGNMENT = 256  # bytes: the alignment of an allocator, which kernels are built for
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A tensor's bytes."""
+    """A tensor's size and lifetime."""
 
     name: str
     bytes: int
-    # `first` and `last`: the steps between which it lives, both included
+    # The first and the last step of its lifetime, both included.
     first: int
     last: int
 
     def meets(self, other: Allocation) -> bool:
-        """Whether both live at some step."""
+        """Whether the lifetimes of both overlap."""
         return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspacePlan:
-    """Where blocks lie."""
+    """Where the tensors of a workspace are placed."""
 
     offsets: Mapping[str, int]  # in bytes, by name
-    bytes: int  # of the whole
+    bytes: int  # size of the workspace
 
 
 def plan(blocks: Sequence[Allocation]) -> WorkspacePlan:
-    """The offsets of blocks, multiples of ALIGNMENT."""
+    """The offsets of tensors, multiples of ALIGNMENT."""
     placed: list[tuple[int, Allocation]] = []
     for block in sorted(blocks, key=lambda b: (-b.bytes, b.first, b.name)):
         placed.append((_lowest(block, placed), block))
@@ -45,7 +46,7 @@ def plan(blocks: Sequence[Allocation]) -> WorkspacePlan:
 
 
 def _lowest(block: Allocation, placed: Sequence[tuple[int, Allocation]]) -> int:
-    """The lowest offset at which a block meets none that is placed."""
+    """The lowest offset at which a tensor overlaps no placed tensor whose lifetime meets its own."""
     at = 0
     taken = sorted((low, low + b.bytes) for low, b in placed if b.meets(block) and b.bytes)
     for low, high in taken:

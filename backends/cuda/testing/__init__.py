@@ -1,1 +1,1 @@
-"""What tests of this backend share: emitted kernels run on the CPU, thread by thread."""
+"""Helpers of this backend's tests: emitted kernels run on the CPU, thread by thread."""

@@ -1,4 +1,4 @@
-"""Emitted kernels on the CPU: the source compiled by g++, each thread of a block a fiber."""
+"""Runs emitted kernels on the CPU: g++ compiles the source, and each thread of a block is a fiber."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def emulated(
     inputs: Arrays,
     folder: Path,
 ) -> dict[str, np.ndarray]:
-    """The outputs of a source; BackendError where it writes beside a tensor."""
+    """The outputs of a source. BackendError where it writes outside a tensor."""
     cuda = REGISTRY.backend("cuda")
     own = cuda.spelled(nest)
     known = known_sizes(nest, own, sizes)
@@ -67,7 +67,7 @@ def emulated(
 
 
 def _map(given: Map | None, held: Sequence[Fenced]) -> Any:
-    """The words of a tensor map, as emulation.h reads them."""
+    """The words of a tensor map, in the form that emulation.h reads."""
     words = (ctypes.c_uint64 * 16)()
     if given is not None:
         array = held[given.tensor].array
@@ -88,7 +88,8 @@ def _library(source: str, names: set[str], set_to: Mapping[str, int], folder: Pa
     )
     file = folder / "emulated.cc"
     file.write_text(f"{source}\n{entries}\n", encoding="utf-8")
-    ahead = precompiled("g++", FLAGS, (HERE,), EMULATION)  # most of a compilation is this header
+    # Most of the compile time goes into this header
+    ahead = precompiled("g++", FLAGS, (HERE,), EMULATION)
     options = [
         *FLAGS,
         *(f"-I{f}" for f in (*ahead, *(h.parent for h in HEADERS.values()))),

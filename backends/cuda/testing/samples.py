@@ -1,4 +1,4 @@
-"""Kernels with schedules, one for each thing that emission knows how to do."""
+"""Kernels with schedules, one for each feature of emission."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ir.parse.parse import parse_schedule, parse_workload
 from ir.workload import Workload
 
 FOLDER = Path(__file__).parents[1] / "testdata"
-CASES = {  # decisions for the kernel of a case, which is in FOLDER
+CASES = {  # schedule decisions, by the case's name; its kernel is in FOLDER
     "rows": "tile(m, size=4)\nplace(m.outer, level=grid)\nthreads(y, count=128)",
     "staged": "tile(m, size=64)\ntile(n, size=64)\ntile(k, size=32)\nplace(m.outer, level=grid)\n"
     "place(n.outer, level=grid)\nplace(k.outer, level=loop)\ncompute(acc, unit=matrix)\n"
@@ -52,8 +52,8 @@ SPECS = {
     "fetched": "streamed",
     "overlapped": "streamed",
     "ahead": "streamed",
-}  # whose file has another name
-BULK_CASES = {  # for machines with a DMA engine
+}  # cases whose kernel file has another name
+BULK_CASES = {  # for machines with TMA
     "produced": f"{CASES['staged']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)\n"
     "rasterize(m, size=8, over=n)\nthreads(y, count=256)",
     "clustered": f"{CASES['staged']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)\n"
@@ -75,12 +75,12 @@ BULK_CASES = {  # for machines with a DMA engine
     "threads(y, count=128)",
 }
 BULK_CASES["ahead"] = BULK_CASES["overlapped"].replace("overlap(o)", "overlap(o, ahead=1)")
-# What a machine without a case's instruction decides.
+# What a case decides on a machine that lacks its instruction.
 WIDENED = {("eight", "a100"): "\nprecision(acc, dtype=bf16)"}
 
 
 def backend() -> Backend:
-    """This backend."""
+    """The CUDA C++ backend."""
     return REGISTRY.backend("cuda")
 
 
