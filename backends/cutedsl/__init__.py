@@ -1,1 +1,1 @@
-"""CuTe DSL: kernels as Python functions, compiled where no GPU need be."""
+"""The CuTe DSL backend: kernels as Python functions, compiled without a GPU."""

@@ -1,5 +1,6 @@
-"""Admission of edited sources: kernels alone, which call CuTe DSL's functions of a list and those of
-kernel/. A source is imported by the process that compiles it, so it must not reach beyond that."""
+"""Admission of edited CuTe DSL sources: they hold kernels only, which call listed functions of CuTe
+DSL and those of kernel/. The compiling process imports the source, so the source must not reach
+anything else."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ TYPES = frozenset(
     BFloat16 Boolean Float8E4M3FN Float8E5M2 Float16 Float32 Float64 Int8 Int16 Int32 Int64 Uint8
     """.split()
 )
-CALLED = TYPES | frozenset(  # by their names alone
+CALLED = TYPES | frozenset(  # called by their bare names
     """
     add_to arrive_cluster arrive_warp assume await_raised copy_async copy_run get give_columns_back init_signals load load_box load_columns
     load_matrices matrix mma keep_order operand put raise_flag rank result scan scan_after scan_one scan_one_after shuffle_xor signal_matmuls store store_box
     sync_cluster take_columns take_number tensor_mma vector warpgroup_mma where wide const_expr range max min
     """.split()
 )
-MEMBERS = {  # of modules
+MEMBERS = {  # members of modules
     "cutlass": frozenset("range range_constexpr".split()),
     "cute": frozenset(
         """
@@ -63,7 +64,7 @@ _OUTSIDE = "outside of kernels there are the imports, numbers and a text about t
 
 
 def _public(file: Path) -> frozenset[str]:
-    """The functions and constants of a module, which a kernel may use."""
+    """The functions and constants of a module that a kernel may use."""
     found: set[str] = set()
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         match node:
@@ -79,7 +80,7 @@ FUNCTIONS = _public(Path(__file__).parent / "kernel" / "functions.py")
 
 
 def require_admissible(source: str) -> None:
-    """BackendError("build") at the first construct that a kernel may not use."""
+    """Raises BackendError("build") at the first construct that a kernel may not use."""
     tree = plain_tree(source)
     known: set[str] = set()
     for n, node in enumerate(tree.body):

@@ -1,4 +1,4 @@
-"""The backend of CuTe DSL: a source from a nest's thread program, compiled where no GPU need be."""
+"""The CuTe DSL backend: emits a source from a nest's thread program, and compiles it without a GPU."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 
-# Of matrix instructions that kernel/ has functions for
+# Matrix instructions that kernel/ has functions for: their families, and their operand dtypes.
 FAMILIES = ("mma_sync", "mma_sync_f8", "wgmma", "tcgen05")
 OPERANDS = ("f16", "bf16", "tf32", "f8e4m3", "f8e5m2", "i8", "u8")
 
 
 class CuteDsl(CubinBackend):
-    """Emits a module of kernels, which CuTe DSL compiles."""
+    """Emits one module of kernels, which CuTe DSL compiles."""
 
     rules = RULES
     language = LANGUAGE
@@ -37,18 +37,19 @@ class CuteDsl(CubinBackend):
         self.templates = templates()
 
     def interface(self, machine: Machine) -> str:
-        """Functions and rules of a source."""
+        """The functions and rules of a source, in words."""
         return interface()
 
     def text(self, lowered: Lowered) -> str:
-        """The source of a thread program."""
+        """The source text of a thread program."""
         view = kernel_view(lowered.nest.spec, lowered.own, promoted(lowered.program))
         return self.templates.render("kernel.py.j2", **view)
 
     def program(self, nest: LoopNest, machine: Machine) -> ThreadProgram:
-        """The thread program of a nest with such names."""
+        """The thread program of a nest, with launch names that CuTe DSL makes. BackendError for a
+        tensor dtype that the backend lacks."""
         for dtype in (p.dtype for launch in nest.launches for p in launch.parameters):
-            if dtype not in (*self.manifest.dtypes, "tf32"):  # which f32 becomes
+            if dtype not in (*self.manifest.dtypes, "tf32"):  # f32 becomes tf32
                 held = ", ".join(self.manifest.dtypes)
                 raise BackendError(
                     "emit", f"tensors of {dtype} are not held here; these are: {held}"
@@ -56,13 +57,13 @@ class CuteDsl(CubinBackend):
         return _numbered(super().program(nest, machine))
 
     def rows(self, machine: Machine) -> tuple[MatrixInstruction, ...]:
-        """The matrix instructions that its sources may have."""
+        """The matrix instructions that sources for a machine may use."""
         every = of_machine(machine)
         return tuple(i for i in every if i.family in FAMILIES and i.a.dtype in OPERANDS)
 
 
 def _numbered(program: ThreadProgram) -> ThreadProgram:
-    """The program with launches named by their numbers: CuTe DSL ends the name of each kernel so."""
+    """The program with numbered launch names, because CuTe DSL ends each kernel's name with such a number."""
     numbers = count()
     return replace(
         program,

@@ -1,4 +1,4 @@
-"""Building CuTe DSL: a source with its constants, and the host function that the compiler is given."""
+"""Building CuTe DSL: sets a source's constants and adds the host function that the compiler needs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ FILE = "kernel.py"
 
 
 def compiled(source: str, given: Launches, sizes: Mapping[str, int], arch: str) -> bytes:
-    """The cubin of a source with its launches, for the constants at some sizes."""
+    """The cubin of a source. given: its launches, sizes: those that set the source's constants."""
     kernels = kernels_of(given, sizes)
     for kernel in kernels:
         if not re.search(rf"^def {kernel.name}\(", source, re.MULTILINE):
             raise BackendError("build", f"the source has no kernel `{kernel.name}`")
     text = with_constants(source, constants(given, sizes)) + compiler.host(kernels)
-    # A folder for each: other processes compile beside this one, and the DSL reads the module's file again.
+    # Each compilation has its own folder: other processes compile at the same time, and the DSL
+    # reads the module's file again.
     own = Path(tempfile.mkdtemp())
     module = own / FILE
     module.write_text(text, encoding="utf-8")
@@ -44,7 +45,7 @@ LANGUAGE = Language(
 
 
 def kernels_of(given: Launches, sizes: Mapping[str, int]) -> list[Kernel]:
-    """The kernels of a source as its host function calls them."""
+    """The kernels of a source, as its host function launches them."""
     types = templates().table("names.j2", "MEMORY")
     dtypes = dict(zip(given["tensors"], given["dtypes"], strict=True))
     made: dict[str, Call] = {}
@@ -66,7 +67,7 @@ def kernels_of(given: Launches, sizes: Mapping[str, int]) -> list[Kernel]:
 
 
 def with_constants(source: str, set_to: Mapping[str, int]) -> str:
-    """A source with its constants set, of those that it has."""
+    """A source in which those constants that it has are set."""
     for name, number in set_to.items():
 
         def line(found: re.Match, name: str = name, number: int = number) -> str:

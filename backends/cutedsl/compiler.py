@@ -1,7 +1,9 @@
-"""CuTe DSL's compiler as a library: a cubin of a module's kernels, with neither GPU nor driver.
+"""CuTe DSL's compiler as a library: it makes a cubin of a module's kernels, without a GPU or a
+driver.
 
-The DSL compiles a host function that launches the kernels; this one is never run. A kernel takes
-pointers, tensor maps of 128 bytes and numbers of 32 bits, in this order, as kernels of CUDA C++ do.
+The DSL compiles a host function that launches the kernels; the host function never runs. Kernel
+parameters are pointers, then tensor maps of 128 bytes, then numbers of 32 bits, as in CUDA C++
+kernels.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ from typing import Any
 from backends.backend import BackendError
 
 PACKAGE, MODULE = "nvidia-cutlass-dsl-libs-cu13", "cutlass"
-FOLDER = "nvidia_cutlass_dsl"  # of the package; its modules are below it
+FOLDER = "nvidia_cutlass_dsl"  # folder of the package; its modules are below it
 MISSING = f"there is no CuTe DSL; install {PACKAGE}"
-# Read while the library is imported, and when it compiles. Without an architecture it would ask the
-# driver, and silently take sm_100a where there is none.
+# Read when the library is imported and when it compiles. Without CUTE_DSL_ARCH the library asks the
+# driver, and silently takes sm_100a if there is no driver.
 SETTINGS = {
     "CUTE_DSL_ARCH": "",
     "CUTE_DSL_KEEP": "ptx,cubin",
@@ -30,25 +32,25 @@ SETTINGS = {
     "CUTE_DSL_DISABLE_FILE_CACHING": "1",
 }
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-SAID = "backends.cutedsl.kernel"  # what sources import
-_FROM = 128  # bytes that pointers are multiples of: torch's tensors are of 256
+SAID = "backends.cutedsl.kernel"  # the package name that sources import
+_FROM = 128  # the alignment of pointers in bytes; torch aligns tensors to 256
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel as its host function calls it."""
+    """A kernel, as its host function launches it."""
 
     name: str
     threads: int
     shared: int  # bytes
-    pointers: tuple[str, ...]  # types of CuTe DSL
+    pointers: tuple[str, ...]  # element types, as CuTe DSL names them
     maps: int
     numbers: int
-    registers: int = 0  # of a thread at most; 0: as many as the compiler likes
+    registers: int = 0  # limit per thread; 0: the compiler decides
 
 
 def version() -> str:
-    """Its name and version; empty where it is not installed."""
+    """The compiler's name and version; empty where it is not installed."""
     try:
         return f"cutedsl {metadata.version(PACKAGE)}"
     except metadata.PackageNotFoundError:
@@ -56,7 +58,7 @@ def version() -> str:
 
 
 def library(arch: str) -> Any:
-    """The library, for an architecture; BackendError where it is not installed."""
+    """The library, set to an architecture. BackendError if it is not installed."""
     os.environ.update(SETTINGS | {"CUTE_DSL_ARCH": arch})
     spec = importlib.util.find_spec(FOLDER)
     for folder in spec.submodule_search_locations or () if spec else ():
@@ -70,7 +72,7 @@ def library(arch: str) -> Any:
 
 
 def host(kernels: Sequence[Kernel]) -> str:
-    """The host function of a module, as text."""
+    """The text of a module's host function."""
     parameters, lines = [], []
     for n, kernel in enumerate(kernels):
         pointers = [f"p{n}_{i}" for i in range(len(kernel.pointers))]
@@ -94,14 +96,15 @@ def host(kernels: Sequence[Kernel]) -> str:
 
 
 def compiled(file: Path, arch: str, kernels: Sequence[Kernel], folder: Path) -> bytes:
-    """The cubin of a module's kernels; BackendError("build") tells why there is none.
+    """The cubin of a module's kernels. BackendError("build") says why there is none.
 
-    file: the module with the host function; folder: for what the compiler writes.
+    file: the module with the host function.
+    folder: receives what the compiler writes.
     """
     os.environ["CUTE_DSL_DUMP_DIR"] = str(folder)
     cutlass = library(arch)
     cute = importlib.import_module("cutlass.cute")
-    # The library may have been loaded for another architecture, by the process that forked this one.
+    # The process that forked this one may have loaded the library for another architecture.
     dsl = cutlass.cutlass_dsl.CuTeDSL._get_dsl()
     dsl.envar.arch = arch
     dsl.envar.dump_dir = str(folder)
@@ -125,8 +128,7 @@ def compiled(file: Path, arch: str, kernels: Sequence[Kernel], folder: Path) -> 
 
 
 def _limit_registers(dsl: Any, limits: Sequence[int]) -> None:
-    """Limits the registers of kernels in the order in which they are launched, as launches of CuTe DSL
-    have no such option."""
+    """Limits the registers of kernels, in the order of their launches. CuTe DSL launches have no such option."""
     attributes, left = type(dsl)._generate_kernel_attrs, iter(limits)
     parse = importlib.import_module("cutlass._mlir.ir").Attribute.parse
 
@@ -140,16 +142,16 @@ def _limit_registers(dsl: Any, limits: Sequence[int]) -> None:
 
 
 def _told(error: Exception) -> str:
-    """What an error says, without colours and empty lines."""
+    """An error's message without colours and empty lines."""
     text = _COLOURS.sub("", str(error) or type(error).__name__)
     return " ".join(line.strip() for line in text.splitlines() if line.strip())[:900]
 
 
 def _module(file: Path) -> Any:
-    """A module from its file, which the DSL reads again.
+    """Imports a module from its file, which the DSL reads again.
 
-    It says `from backends.cutedsl.kernel import *`, also where the project is installed and this
-    package is below another.
+    The module says `from backends.cutedsl.kernel import *`. That also works if the project is
+    installed and this package is below another one.
     """
     if __package__ and __package__ not in SAID:
         sys.modules[SAID] = importlib.import_module(f"{__package__}.kernel")
@@ -163,7 +165,7 @@ def _module(file: Path) -> Any:
 
 
 def _arguments(kernel: Kernel, cutlass: Any) -> list[Any]:
-    """Arguments that stand for those of a kernel."""
+    """Placeholder arguments for those of a kernel."""
     runtime, cute = importlib.import_module("cutlass.cute.runtime"), cutlass.cute
     gmem = cute.AddressSpace.gmem
     pointers = [

@@ -1,4 +1,4 @@
-"""What a CuTe DSL source may use, in words, from the admission and the functions themselves."""
+"""Describes what a CuTe DSL source may use, from the admission rules and the functions themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONTROL = frozenset("range max min const_expr".split())
 
 @cache
 def interface() -> str:
-    """In Markdown, without a title."""
+    """The description in Markdown, without a title."""
     modules = sorted((HERE / "kernel").glob("*.py"))
     texts = {file.stem: file.read_text(encoding="utf-8") for file in modules}
     own = CALLED - TYPES - _CONTROL

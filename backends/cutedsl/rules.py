@@ -1,4 +1,4 @@
-"""What CuTe DSL asks of tile programs and of names."""
+"""What CuTe DSL requires of tile programs, and which names it reserves."""
 
 import builtins
 import keyword
@@ -24,7 +24,7 @@ RULES = Rules(
     clusters=True,
     sums=frozenset({"f32", "i32"}),
 )
-WORDS = (  # of Python, of kernel/, and of the texts
+WORDS = (  # names of Python, of kernel/ and of the emitted texts
     frozenset(keyword.kwlist)
     | frozenset(keyword.softkwlist)
     | frozenset(dir(builtins))
@@ -35,5 +35,5 @@ WORDS = (  # of Python, of kernel/, and of the texts
         "cutlass cute cpasync warpgroup columns shared fn a b i p self cls launch_all number".split()
     )
 )
-# The layout of an axis, and the panel or step that a loop is at, besides what sources of all have.
+# Besides the names that all sources have: the layout of an axis, and the panel or step of a loop.
 NAMES = replace(names.NAMES, made=re.compile(rf"{names.NAMES.made.pattern}|.+_axis(_\d+)?|.+_from"))

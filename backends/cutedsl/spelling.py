@@ -1,4 +1,4 @@
-"""Spelling: the templates of this language, and what they ask of values beside what all do."""
+"""Spelling: the templates of CuTe DSL, and filters for values beyond those of all languages."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from backends.gpu.tile import CONSTANTS, Converted, Entry, FirstProgram, Name
 from ir.spec import Expr, Size
 
 LINE = 100  # columns
-_EIGHT = ("f8e4m3", "f8e5m2")  # floats of 8 bits
+_EIGHT = ("f8e4m3", "f8e5m2")  # 8-bit floats
 _WIDER = dict.fromkeys(("f16", "bf16", *_EIGHT), "f32") | dict.fromkeys(("i16", "i8", "u8"), "i32")
 _OPEN, _CLOSE = "([{", ")]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Promoted(Expr):
-    """An element as what it is computed with: a short float as f32, a short integer as i32."""
+    """An element in the type that it is computed in: a short float as f32, a short integer as i32."""
 
     value: Expr
     dtype: str
@@ -55,7 +55,7 @@ def templates() -> Templates:
 
 
 def promoted(program: ThreadProgram) -> ThreadProgram:
-    """The program with short elements promoted where they are computed with."""
+    """The program in which short elements are promoted where they are operands."""
     groups = [
         (repeat, tuple(_promoted(launch) for launch in launches))
         for repeat, launches in program.groups
@@ -78,7 +78,7 @@ def _promoted(launch: Launch) -> Launch:
 
 
 def axes(kernel: Kernel) -> list[tuple[str, Axis]]:
-    """The axes whose layouts a kernel uses, with a name for each."""
+    """The axes whose layouts a kernel uses, each with a name."""
     found: list[tuple[str, Axis]] = []
     for axis in _used(kernel):
         if all(known != axis for _, known in found):
@@ -103,20 +103,20 @@ def _used(kernel: Kernel) -> Iterator[Axis]:
 
 
 def axis_name(kernel: Kernel, axis: Axis) -> str:
-    """What the layout of an axis is called."""
+    """The name of an axis' layout."""
     return next(name for name, known in axes(kernel) if known == axis)
 
 
 def results(kernel: Kernel) -> frozenset[Name]:
-    """Fragments that warpgroups multiply into, whose registers have the instruction's order."""
+    """Fragments that are accumulators of warpgroups. Their registers have the instruction's order."""
     blocks = (*kernel.once, *kernel.body)
     return frozenset(s.to for s in of.statements(blocks) if isinstance(s, of.WarpgroupMultiply))
 
 
 def ordered(kernel: Kernel, name: Name) -> tuple[Any, ...]:
-    """Of an operand of matrix instructions, how its registers lie, which are packed in the
-    instruction's order: for M or N and K each the modes of one issue, and how many registers of the
-    axis it covers; then how many registers it has. Empty for other fragments."""
+    """The layout of the registers of a matrix operand, which are packed in the instruction's order.
+    For M or N, and for K: the modes of one issue, and how many registers of the axis they cover;
+    then the number of registers. Empty for other fragments."""
     for s in of.statements((*kernel.once, *kernel.body)):
         i = getattr(s, "instruction", None)
         if i is None or name not in (s.a, s.b):
@@ -132,13 +132,14 @@ def ordered(kernel: Kernel, name: Name) -> tuple[Any, ...]:
 
 
 def eight_bits(kernels: Sequence[Kernel]) -> bool:
-    """Whether any of them has floats of 8 bits."""
+    """Whether any of the kernels has 8-bit floats."""
     held = (x.dtype for k in kernels for x in (*k.fragments, *k.shared, *k.parameters))
     return any(dtype in _EIGHT for dtype in held)
 
 
 def own_columns(kernel: Kernel, one: Accumulator, count: Any) -> str:
-    """Columns of an accumulator for four warps: a register of the fragment each. count: of an axis."""
+    """Columns of an accumulator for a warpgroup: one per register of the fragment. count: gives the
+    registers of an axis."""
     number, texts = 1, []
     for axis in kernel.fragment(one.fragment).axes:
         known = registers(axis)
@@ -148,7 +149,7 @@ def own_columns(kernel: Kernel, one: Accumulator, count: Any) -> str:
 
 
 def columns_before(kernel: Kernel, one: Accumulator | None, count: Any) -> str:
-    """Columns of the accumulators before one, or of all; empty: none."""
+    """Columns of all accumulators before one, or of all accumulators if it is None; empty if there are none."""
     number, texts = 0, []
     for other in kernel.accumulators:
         if other == one:
@@ -162,24 +163,24 @@ def columns_before(kernel: Kernel, one: Accumulator | None, count: Any) -> str:
 
 
 def accumulator(kernel: Kernel, name: Name) -> Accumulator:
-    """The accumulator of a name."""
+    """The accumulator with a name."""
     return next(a for a in kernel.accumulators if a.name == name)
 
 
 def signal_stages(kernel: Kernel, name: Name) -> int:
-    """The stages of a signal."""
+    """The number of stages of a signal."""
     return next(s.stages for s, _ in kernel.signals if s.name == name)
 
 
 def named(value: Expr) -> Name:
-    """The fragment of an element."""
+    """The fragment that an element belongs to."""
     while not isinstance(value, Element):
         value = value.value  # type: ignore[attr-defined]
     return value.name
 
 
 def fixed(condition: Expr) -> bool:
-    """Whether a build decides a condition."""
+    """Whether a condition is known at build time."""
     parts = list(condition.walk())
     names = [e for e in parts if isinstance(e, Name)]
     return all(e.sort in (*CONSTANTS, "aligned") for e in names) and not any(
@@ -188,28 +189,28 @@ def fixed(condition: Expr) -> bool:
 
 
 def select_overshoots(own: Sequence[Axis]) -> list[Axis]:
-    """The axes whose last registers may lie beyond them."""
+    """The axes whose last registers may be out of bounds."""
     return [a for a in own if overshoots(a)]
 
 
 def cute_count(axis: Axis, count: Any) -> str:
-    """How many registers an axis has, as text."""
+    """The number of registers of an axis, as text."""
     return count(axis)
 
 
 def swizzle_bytes(swizzle: Any, tile: Shared) -> str:
-    """A swizzle of elements as one of bytes, as pointers have it."""
+    """A swizzle of elements as a swizzle of bytes, which pointers take."""
     base = swizzle.base + BYTES[tile.dtype].bit_length() - 1
     return f"cute.make_swizzle({swizzle.bits}, {base}, {swizzle.shift})"
 
 
 def documentation(text: str) -> str:
-    """A text that can stand within three quotes."""
+    """A text that is safe inside triple quotes."""
     return " ".join(text.split()).replace("\\", "/").replace('"', "'")
 
 
 def broken(line: str) -> str:
-    """A line, broken after commas of its outermost brackets where it is too long."""
+    """A line. If it is too long, it is split after commas of its outermost brackets."""
     if len(line) <= LINE or "#" in line:
         return line
     pad = line[: len(line) - len(line.lstrip())]

@@ -4,7 +4,7 @@ from backends.gpu.cubins.table import check_table, number
 from ir.machine import Machine
 from machines.fields.fields import Kind
 
-LEAST = 90  # the first with boxes and signals
+LEAST = 90  # the first with TMA and transaction barriers
 FIELDS = {
     "arch": Kind(
         f'a number from {LEAST} on with an "a", as text ("90a")', lambda v: number(v) >= LEAST
@@ -13,5 +13,5 @@ FIELDS = {
 
 
 def check(machine: Machine) -> None:
-    """KernelError at the first field that is wrong, or that the general part contradicts."""
+    """Raises KernelError at the first field that is wrong, or that contradicts the general part."""
     check_table(machine, "cutedsl", FIELDS)

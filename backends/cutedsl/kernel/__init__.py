@@ -1,4 +1,4 @@
-"""What emitted kernels call beside CuTe DSL's own: functions, memory, warps, matrices, signals."""
+"""Functions that emitted kernels call besides CuTe DSL's own: elements, memory, warps, matrices, signals."""
 
 from backends.cutedsl.kernel import functions as fn
 from backends.cutedsl.kernel.accumulators import (

@@ -1,6 +1,6 @@
-"""Tensor memory (sm_100): matmuls that one thread starts, and results that all threads load.
+"""Tensor memory (sm_100): matmuls that one thread issues, and accumulators that all threads load.
 
-A column has 128 rows of 32 bits. Row n is that of thread n of four warps.
+A column has 128 rows of 32 bits. Row n belongs to thread n of a warpgroup.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
 from backends.cutedsl.kernel.matrices import EIGHT, Matrix
 
 WARP, ROWS = 32, 128
-ROW = 1 << 16  # from one row to the next, in an address
-LEAST, MOST = 32, 32  # columns that a block takes at least, and that a load has at most
+ROW = 1 << 16  # address distance between two rows
+LEAST, MOST = 32, 32  # least columns per allocation, most columns per load
 
 
 @cute.jit
@@ -42,7 +42,7 @@ def give_columns_back(columns: Any, count: cutlass.Constexpr) -> None:
 
 
 def _taken(count: int) -> int:
-    """A power of two that holds so many columns."""
+    """The number of columns to allocate: the next power of two."""
     return max(LEAST, 1 << (count - 1).bit_length())
 
 
@@ -73,10 +73,11 @@ def tensor_mma(columns: Any, a: Matrix, b: Matrix, shape: tuple[int, int, int], 
 
 
 def _operand(m: Matrix) -> Any:
-    """A matrix as the instruction takes it: f32 as tf32."""
+    """A matrix as the instruction takes it; f32 is read as tf32."""
     if m.tensor.element_type is not Float32:
         return m.tensor
-    bits = (m.panel * Float32.width // 8 >> 4).bit_length() - 1  # of the swizzle of such panels
+    # Of the swizzle for such a panel width
+    bits = (m.panel * Float32.width // 8 >> 4).bit_length() - 1
     swizzle = cute.make_swizzle(bits, 4, 3)
     pointer = cute.recast_ptr(m.tensor.iterator, swizzle, TFloat32)
     return cute.make_tensor(pointer, m.tensor.layout)
@@ -107,5 +108,5 @@ def load_columns(columns: Any, to: Any) -> None:
 
 
 def _fence(kind: Any) -> None:
-    """Orders matmuls and loads with barriers and signals, on this side of them or the other."""
+    """Orders matmuls and loads of tensor memory before or after barriers and signals."""
     nvvm.tcgen05_fence(kind)

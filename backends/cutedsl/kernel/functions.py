@@ -1,7 +1,4 @@
-"""Functions of elements: CuTe DSL's where it has them, on the types that operands meet in.
-
-Short floats are computed with as f32, short integers and truth values as i32.
-"""
+"""Functions of elements: CuTe DSL's where those exist, in the type that operands are promoted to."""
 
 from __future__ import annotations
 

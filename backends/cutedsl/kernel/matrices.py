@@ -1,5 +1,4 @@
-"""Matrix instructions of warps and warpgroups, on the registers of fragments and tiles in shared
-memory."""
+"""Matrix instructions of warps and warpgroups, on fragments in registers and tiles in shared memory."""
 
 from __future__ import annotations
 
@@ -39,8 +38,8 @@ def result(fragment: Any, at: Any, columns: int) -> Any:
 
 
 def _tf32(view: Any) -> Any:
-    """An operand's registers one after the other. The compiler halves the strides of others, as if
-    elements had 16 bits, and takes wrong registers."""
+    """Copies an operand's registers so that they are contiguous. For other layouts the compiler
+    halves the strides, as if elements had 16 bits, and takes the wrong registers."""
     count = cute.size(view)
     held = cute.make_rmem_tensor(count, Float32)
     for n in range(count):
@@ -63,7 +62,7 @@ def mma(acc: Any, a: Any, b: Any) -> None:
 
 
 def _words(view: Any) -> list[Any]:
-    """An operand's registers of 8 bits as words."""
+    """An operand's 8-bit registers packed into 32-bit words."""
     count = cute.size(view)
     words = cute.make_rmem_tensor(count // 4, Uint32)
     pointer = cute.recast_ptr(words.iterator, dtype=view.element_type)
@@ -74,7 +73,7 @@ def _words(view: Any) -> list[Any]:
 
 
 def _eight_mma(acc: Any, a: Any, b: Any) -> None:
-    """acc += a * b of 8 bits. CuTe DSL has no such operation of a warp for integers."""
+    """acc += a * b of 8-bit operands. CuTe DSL has no such warp-level operation for integers."""
     dtype = acc.element_type
     wide, letter = ("s32", "r") if dtype is Int32 else ("f32", "f")
     words = [w.ir_value() for w in (*_words(a), *_words(b))]
@@ -124,7 +123,7 @@ class Matrix:
     tensor: Any
     by_k: bool  # whether K is the contiguous dimension
     panel: int
-    rows: int  # of the tile
+    rows: int  # rows of the whole tile
 
 
 def matrix(tile: Any, at: Any, shape: Sequence[int], by_k: bool, panel: int, rows: int) -> Matrix:
@@ -162,8 +161,8 @@ def warpgroup_mma(acc: Any, a: Any, b: Matrix, shape: tuple[int, int, int]) -> N
 
 
 def _tf32_mma(acc: Any, a: Any, b: Matrix, columns: int) -> None:
-    """The same of tf32, for which CuTe DSL has no operation: K is contiguous in both operands."""
-    count = columns // 2  # registers of a thread
+    """acc += a * b of tf32, for which CuTe DSL has no operation: K is contiguous in both operands."""
+    count = columns // 2  # accumulator registers of a thread
     left = [_descriptor(a)] if isinstance(a, Matrix) else [a[n].ir_value() for n in range(4)]
     results = ", ".join(f"${n}" for n in range(count))
     operands = ", ".join(f"${2 * count + n}" for n in range(len(left)))
@@ -175,7 +174,7 @@ def _tf32_mma(acc: Any, a: Any, b: Matrix, columns: int) -> None:
     )
     constraints = ["=f"] * count + [str(n) for n in range(count)]
     constraints += ["l" if len(left) == 1 else "f"] * len(left) + ["l"]
-    if len(left) == 4:  # registers of 32 bits whatever they hold
+    if len(left) == 4:  # registers have 32 bits, whatever they hold
         left = [Uint32(a[n].bitcast(Uint32)).ir_value() for n in range(4)]
         constraints[2 * count : 2 * count + 4] = ["r"] * 4
     made = llvm.inline_asm(
@@ -190,7 +189,8 @@ def _tf32_mma(acc: Any, a: Any, b: Matrix, columns: int) -> None:
 
 
 def _descriptor(m: Matrix) -> Any:
-    """Where a matrix begins, and how far apart panels and groups of 8 rows are, in 16 bytes."""
+    """The wgmma descriptor of a matrix: its start, and the distances of panels and of groups of 8
+    rows, in units of 16 bytes."""
     row = m.panel * m.tensor.element_type.width // 8
     swizzle = {128: 1, 64: 2, 32: 3}[row]
     fixed = (m.rows * row >> 4) << 16 | (8 * row >> 4) << 32 | swizzle << 62

@@ -1,4 +1,4 @@
-"""Memory: elements by their place after a pointer, runs of elements, copies that run ahead."""
+"""Memory: elements at an offset from a pointer, vectors of elements, asynchronous copies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cutlass._mlir.dialects import llvm, nvvm
 
 from backends.cutedsl.kernel.functions import in_dtype, where
 
-_EVERYWHERE = 1 << 30  # elements of a view that only its places bound
+_EVERYWHERE = 1 << 30  # elements of a view without bounds; the offsets alone bound accesses
 
 
 def assume(holds: Any) -> None:
@@ -49,14 +49,14 @@ def put(pointer: Any, at: Any, value: Any, inside: Any = True) -> None:
 def vector(tensor: Any, at: Any, count: int) -> Any:
     """Consecutive elements of a tensor along its last mode from one on, aligned to all of them."""
     offset = cute.crd2idx(at, tensor.layout)
-    whole = min(count, 128 // tensor.element_type.width)  # what one instruction moves at most
+    whole = min(count, 128 // tensor.element_type.width)  # the most that one instruction moves
     if tensor.memspace != cute.AddressSpace.rmem:
         return cute.make_tensor(tensor.iterator + cute.assume(offset, divby=whole), count)
     return cute.make_tensor(tensor.iterator + offset, _last_mode(tensor.layout, count))
 
 
 def _last_mode(layout: Any, count: int) -> Any:
-    """How the first elements along the last mode lie: those of operands not one after the other."""
+    """The layout of the first elements along the last mode. Elements of operands may not be contiguous."""
     rank = cute.rank(layout)
     places = [
         cute.crd2idx((0,) * (rank - 1) + (n,) if rank > 1 else n, layout) for n in range(count)
@@ -115,8 +115,9 @@ def load(registers: Any, pointer: Any, at: Any, inside: Any = True, other: Any =
 
 
 def _load_where(registers: Any, pointer: Any, at: Any, inside: Any, other: Any) -> None:
-    """Registers = elements of memory where a condition holds, else another value. One instruction with
-    a predicate: the compiler moves what follows a branch into it, and then few loads are in flight."""
+    """Registers = elements of memory where a condition holds, else another value. It uses one
+    predicated instruction: with a branch, the compiler moves the code after it into the branch, and
+    then few loads are in flight."""
     count, dtype = cute.size(registers), registers.element_type
     bits = count * dtype.width
     word = {8: Uint8, 16: Uint16}.get(bits, Uint32)
@@ -137,7 +138,7 @@ def _load_where(registers: Any, pointer: Any, at: Any, inside: Any, other: Any) 
 
 
 def _words_where(start: Any, others: Sequence[Any], inside: Any) -> list[Any]:
-    """Words from a pointer on where a condition holds, else others."""
+    """Words from a pointer on where a condition holds, else other words."""
     count, word = len(others), type(others[0])
     held, letter = (Uint32, "r") if word is Uint32 else (Uint16, "h")  # no register has 8 bits
     types = [held.mlir_type] * count

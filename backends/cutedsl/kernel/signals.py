@@ -1,4 +1,4 @@
-"""Signals (mbarriers in shared memory) and boxes, which the DMA engine (TMA) moves."""
+"""Signals (mbarriers in shared memory), and boxes that TMA copies."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sync_cluster() -> None:
 
 
 def _address(tensor_map: Any) -> Any:
-    """Where the 128 bytes of a tensor map lie among the kernel's arguments."""
+    """The address of a tensor map (128 bytes) among the kernel's parameters."""
     where = cute_ir.PtrType.get(Int8.mlir_type, cutlass.AddressSpace.generic, TENSOR_MAP_ALIGNMENT)
     made = cute_nvgpu.atom_make_exec_tma(tensor_map._trait.value)
     return cute_nvgpu.get_tma_desc_addr(where, made).to_llvm_ptr()
@@ -59,7 +59,7 @@ def load_box(to: Any, tensor_map: Any, at: Sequence[Any], signal: Any, blocks: i
     bytes arrive at a signal. blocks: of a cluster, all of which get it at the same place (multicast)."""
     several = Int16((1 << blocks) - 1).ir_value() if blocks > 1 else None
     place = to.to_llvm_ptr()
-    if several is not None:  # the same place in each block
+    if several is not None:  # the same offset in each thread block
         place = llvm.addrspacecast(llvm.PointerType.get(cutlass.AddressSpace.dsmem), place)
     nvvm.cp_async_bulk_tensor_shared_cluster_global(
         place,

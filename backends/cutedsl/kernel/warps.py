@@ -1,4 +1,4 @@
-"""Warps: values that threads exchange."""
+"""Warps: shuffles and scans, which exchange values between threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ WARP = 32
 
 
 def _moved(x: Any, move: Callable[[Any], Any]) -> Any:
-    """A value through a shuffle, which has no truth values and no shorter integers."""
+    """Passes a value through a shuffle. Shuffles take neither truth values nor types below 32 bits,
+    so these are widened."""
     if x.dtype is Boolean:
         return move(Int32(x)) != 0
     if x.dtype.width < 32:
@@ -66,7 +67,7 @@ def _scanned(
 
 
 def _from_before(x: Any, distance: int) -> Any:
-    """What the thread at a distance before this one holds; of the first ones, anything."""
+    """The value of the thread at a distance before this one; undefined in the first threads."""
     return _moved(x, lambda v: cute.arch.shuffle_sync_up(v, distance, mask_and_clamp=0))
 
 

@@ -1,1 +1,1 @@
-"""For tests: kernels of this backend run on the CPU, thread by thread."""
+"""Helpers of this backend's tests: kernels run on the CPU, thread by thread."""

@@ -1,7 +1,7 @@
-"""Tensor memory for one thread of Python: what `kernel/accumulators.py` does with CuTe DSL.
+"""Tensor memory in Python, for one thread: emulates `kernel/accumulators.py`.
 
-A matmul that was started is done when somebody waits for a signal that tells of it, and no sooner, so
-that what does not wait finds nothing.
+A matmul is computed only when a thread waits for a signal that reports it. Code that does not wait
+therefore reads nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROWS = 128
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Columns of a block's tensor memory, from one on."""
+    """Columns of a block's tensor memory, from a first one on."""
 
     block: Block
     first: int = 0
@@ -31,7 +31,7 @@ class Columns:
         return Columns(self.block, self.first + int(count))
 
     def part(self, count: int) -> np.ndarray:
-        """So many of them, [row, column]; IndexError where the block has not taken them."""
+        """The first `count` columns, [row, column]. IndexError if the block has not allocated them."""
         held = self.block.columns
         if held is None or self.first + count > held.shape[1]:
             raise IndexError(
@@ -45,7 +45,7 @@ def _together() -> None:
 
 
 def take_columns(count: int) -> Columns:
-    """Columns of NaN, for all threads of the block."""
+    """Allocates columns of NaN, for all threads of the block."""
     if HERE.number == 0:
         HERE.block.columns = np.full((ROWS, count), np.nan)
     _together()
@@ -53,7 +53,7 @@ def take_columns(count: int) -> Columns:
 
 
 def give_columns_back(columns: Columns, count: int) -> None:
-    """RuntimeError where there are others, or matmuls in flight."""
+    """Frees columns. RuntimeError if others are allocated, or if matmuls are in flight."""
     if HERE.number == 0:
         held = columns.block.columns
         if held is None or held.shape[1] != count or columns.block.matmuls:
@@ -62,13 +62,13 @@ def give_columns_back(columns: Columns, count: int) -> None:
 
 
 def _started(work: Callable[[], None], signal: Signal | None = None) -> None:
-    """What the hardware will do, once; the threads of the warp come here together."""
+    """Enqueues an asynchronous operation once, when all threads of the warp have called this."""
     warp = HERE.block.group(("warp", HERE.number // WARP), WARP)
     warp.together(None, lambda given: HERE.block.matmuls.append((signal, work)))
 
 
 def tensor_mma(columns: Columns, a: Any, b: Any, shape: tuple[int, int, int], onto: Any) -> None:
-    """A matmul in flight."""
+    """Issues an asynchronous matmul."""
     m, n, k = shape
     adds = bool(onto)
 
@@ -82,13 +82,13 @@ def tensor_mma(columns: Columns, a: Any, b: Any, shape: tuple[int, int, int], on
 
 
 def signal_matmuls(at: Pointer) -> None:
-    """An arrival when all matmuls so far are over."""
+    """Arrives at a signal when all matmuls issued so far are done."""
     signal = HERE.block.signals[at.address()]
     _started(signal.arrive, signal)
 
 
 def load_columns(columns: Columns, to: Any) -> None:
-    """The registers of this thread's row."""
+    """Loads the row of this thread into registers."""
     count = memory.size(to)
     row = columns.part(count)[HERE.number % ROWS]
     for n in range(count):

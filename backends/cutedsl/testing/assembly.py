@@ -1,4 +1,4 @@
-"""What the compiler makes of a text or of a kernel, as PTX."""
+"""The PTX that the compiler makes from a text or from a kernel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def f_0({parameters}):
 
 
 def ptx(body: str, pointers: Sequence[str] = ("Float32", "Float32"), numbers: int = 0) -> str:
-    """The PTX of a kernel with pointers `x_ptr`, `y_ptr` to types, and numbers `n0`, `n1`."""
+    """The PTX of a kernel body with pointers `x_ptr`, `y_ptr` of given types, and numbers `n0`, `n1`."""
     names = [f"{name}_ptr: cute.Pointer" for name in "xyz"[: len(pointers)]]
     names += [f"n{n}: Int32" for n in range(numbers)]
     text = HEAD.format(parameters=", ".join(names)) + body
@@ -45,7 +45,7 @@ def ptx(body: str, pointers: Sequence[str] = ("Float32", "Float32"), numbers: in
 
 
 def kernel_ptx(nest: LoopNest, machine: Machine) -> str:
-    """The PTX of a nest's kernels, at the sizes that it is tuned for."""
+    """The PTX of a nest's kernels, at the sizes that the nest is tuned for."""
     one, arch = backend().lowered(nest, machine), f"sm_{machine.details['cutedsl']['arch']}"
     given, known = metadata(one.program), known_sizes(nest, one.own, dict(nest.sizes))
     source = backend().emit(nest, machine)

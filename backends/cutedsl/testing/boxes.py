@@ -1,4 +1,4 @@
-"""Boxes of tensors, as the DMA engine (TMA) moves them: what `kernel/signals.py`'s instructions do."""
+"""Boxes of tensors, as TMA copies them: emulates the instructions of `kernel/signals.py`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from backends.cutedsl.testing.memory import SMEM, Pointer, Swizzle
 from backends.gpu.source.launches import Map
 from ir.reference.rounding import round_to
 
-_BITS = {0: 0, 32: 1, 64: 2, 128: 3}  # of a swizzle of so many bytes
+_BITS = {0: 0, 32: 1, 64: 2, 128: 3}  # swizzle bits by the swizzle's bytes
 
 
 class TensorMap:
-    """A global tensor as the DMA engine is told of it."""
+    """A global tensor, as a tensor map describes it."""
 
     def __init__(self, pointer: Pointer, given: Map):
         self.pointer, self.given = pointer, given
         self.swizzle = Swizzle(_BITS[given.swizzle], 4, 3)
 
     def elements(self, shared: Pointer, at: list[Any]) -> Iterator[tuple[Pointer, Pointer | None]]:
-        """Each element of a box in shared memory, with its own in the tensor where it has one."""
+        """Each element of a box in shared memory, with its element in the tensor (None if it is out of bounds)."""
         given, begin = self.given, [int(x) for x in at][::-1]
         first = Pointer(shared.memory, shared.offset, self.pointer.dtype, SMEM, self.swizzle)
         for n, place in enumerate(np.ndindex(given.box)):
@@ -33,7 +33,7 @@ class TensorMap:
             yield first + n, self.pointer + flat if inside else None
 
     def loaded(self, there: Pointer) -> Any:
-        """An element as the engine copies it."""
+        """An element as TMA copies it."""
         value = there.load()
         if self.given.dtype != "tf32":
             return value
@@ -41,7 +41,7 @@ class TensorMap:
 
 
 def load_box(to: Pointer, tensor_map: TensorMap, at: Any, signal: Pointer, blocks: int = 1) -> None:
-    """A box into shared memory, for one block or for all of a cluster; its bytes arrive at a signal."""
+    """Copies a box into shared memory of one block, or of all blocks of a cluster; its bytes arrive at a signal."""
     cluster = HERE.block.cluster
     if blocks not in (1, len(cluster)):
         raise ValueError(f"a box for {blocks} of {len(cluster)} blocks of a cluster")
@@ -55,7 +55,7 @@ def load_box(to: Pointer, tensor_map: TensorMap, at: Any, signal: Pointer, block
 
 
 def store_box(tensor_map: TensorMap, source: Pointer, at: Any) -> None:
-    """Shared memory to a box."""
+    """Copies shared memory to a box of a tensor."""
     for here, there in tensor_map.elements(source, at):
         if there is not None:
             there.store(here.load())

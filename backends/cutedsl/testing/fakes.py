@@ -1,4 +1,4 @@
-"""CuTe DSL's modules as far as emitted kernels and `kernel/` use them, for one thread of Python."""
+"""Fakes of CuTe DSL's modules, as far as emitted kernels and `kernel/` use them, for one Python thread."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def _extremum(plain: Any, keeps: Any) -> Any:
 
 
 def _exchanged(x: Number, source: Any) -> Number:
-    """What another thread of the warp gives; source: of a thread's place in it, whose it is."""
+    """A value of another thread of the warp. source: maps a thread's number in the warp to the
+    number that it reads from."""
     own = HERE.number % WARP
     given = warp().together(x, dict)
     at = source(own)
@@ -202,8 +203,8 @@ def _values(x: Tensor) -> list[Any]:
 
 
 def _require_words(x: Tensor) -> None:
-    """ValueError at registers of an operand that the compiler would take others for: it reads whole
-    words of shorter elements, and tf32 as if elements were of 16 bits."""
+    """Raises ValueError for operand registers that the compiler would misread: it reads whole words
+    of short elements, and tf32 as if elements had 16 bits."""
     if x.memspace == RMEM:
         first = x.iterator.offset
         places = [first + x.layout((n, 0, 0)) for n in range(memory.size(x))]
@@ -233,25 +234,25 @@ def _of_warp(acc: Tensor, a: Tensor, b: Tensor, k: int) -> None:
 
 
 def eight_product(acc: Tensor, a: Tensor, b: Tensor) -> None:
-    """What the inline assembly of `kernel/matrices.py` does with 8 bits."""
+    """Emulates the inline assembly of `kernel/matrices.py` for 8-bit operands."""
     _of_warp(acc, a, b, 32)
 
 
 def a_place(thread: int, n: int, k: int) -> tuple[int, int]:
-    """The row and column of a register of operand A of 16 rows (PTX ISA, mma.m16n8k8, k16 and k32)."""
-    one = k // 8  # elements of a word
+    """The row and column of a register of operand A with 16 rows (PTX ISA, mma.m16n8k8, k16 and k32)."""
+    one = k // 8  # elements in a word
     row = thread // 4 + 8 * (n // one % 2)
     return row, thread % 4 * one + n % one + 4 * one * (n // (2 * one))
 
 
 def b_place(thread: int, n: int, k: int) -> tuple[int, int]:
-    """The same of operand B."""
+    """The row and column of a register of operand B."""
     one = k // 8
     return thread % 4 * one + n % one + 4 * one * (n // one), thread // 4
 
 
 def c_place(thread: int, n: int) -> tuple[int, int]:
-    """The same of the result, of any number of columns."""
+    """The row and column of a register of the result, with any number of columns."""
     return thread // 4 + 8 * (n // 2 % 2), thread % 4 * 2 + n % 2 + 8 * (n // 4)
 
 
@@ -298,13 +299,13 @@ def _product(given: dict[int, Any], held: bool, shape: tuple[int, int, int]) -> 
 
 
 def tf32_product(acc: Any, a: Any, b: Any, columns: int) -> None:
-    """What the inline assembly of `kernel/matrices.py` does."""
+    """Emulates the inline assembly of `kernel/matrices.py` for tf32."""
     left = getattr(a, "tensor", a)
     _warpgroup_mma(acc, left, b.tensor, (64, columns, 8))
 
 
 def _load_matrices(atom: Any, row: Tensor, to: Tensor) -> None:
-    """8 x 8 matrices whose rows begin where eight threads each say."""
+    """Loads 8 x 8 matrices; eight threads give the addresses of each matrix's rows."""
     count, transposed = memory.size(to) // 2, atom.op.transposed
     given = warp().together(row, dict)
     base, own = HERE.number // WARP * WARP, HERE.number % WARP
@@ -318,7 +319,7 @@ def _load_matrices(atom: Any, row: Tensor, to: Tensor) -> None:
 
 
 def _copied(to: Pointer, source: Pointer, count: int, _: Any, cp_size: Any = None) -> None:
-    """An asynchronous copy of bytes, which arrives at once; zeros where it has none to read."""
+    """An asynchronous copy of bytes, which completes immediately. It writes zeros if `cp_size` is 0."""
     if to.address() % count or (cp_size is None or int(cp_size)) and source.offset % count:
         raise IndexError(f"a copy of {count} bytes is not aligned")
     for n in range(count // to.size):
@@ -326,7 +327,7 @@ def _copied(to: Pointer, source: Pointer, count: int, _: Any, cp_size: Any = Non
 
 
 def _swizzled(p: Pointer) -> Pointer:
-    """The place that a swizzled pointer means, as a plain one."""
+    """A plain pointer to the address of a swizzled pointer."""
     return Pointer(p.memory, p.address(), p.dtype, p.space)
 
 
@@ -398,7 +399,7 @@ def _cute(nvgpu: ModuleType) -> ModuleType:
 
 
 def modules() -> dict[str, ModuleType]:
-    """The modules by name."""
+    """The fake modules by name."""
     nvgpu = _nvgpu()
     cute = _cute(nvgpu)
     nvvm = SimpleNamespace(
@@ -450,7 +451,7 @@ def _divisible(x: Any, divby: int) -> Any:
 
 @contextmanager
 def installed() -> Iterator[ModuleType]:
-    """These modules in the place of CuTe DSL's, and `kernel/` on top of them."""
+    """Installs these modules in place of CuTe DSL's, and `kernel/` on top of them."""
     own = [n for n in sys.modules if n.split(".")[0] == "cutlass" or n.startswith(KERNEL)]
     kept = {n: sys.modules.pop(n) for n in own}
     package = sys.modules["backends.cutedsl"]
@@ -477,7 +478,7 @@ def installed() -> Iterator[ModuleType]:
 
 
 def _load_where(registers: Any, pointer: Pointer, at: Any, inside: Any, other: Any) -> None:
-    """One instruction of the hardware: nothing is read where the condition does not hold."""
+    """A predicated load: nothing is read where the condition does not hold."""
     kernel = sys.modules[KERNEL].memory
     for n in range(memory.size(registers)):
         registers[n] = registers.element_type(other)

@@ -1,4 +1,4 @@
-"""Threads of blocks that run at a time, which take turns: one runs until it waits for others."""
+"""Threads of concurrent blocks. They run cooperatively: each runs until it waits for others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ WARP = 32
 
 
 class Deadlock(RuntimeError):
-    """All threads wait, or have ended."""
+    """All remaining threads wait."""
 
 
 class Turn:
-    """A function that runs until it gives the turn back, and goes on when it gets it again."""
+    """A coroutine on a thread of Python: it runs until it yields, and resumes when it is called again."""
 
     def __init__(self, work: Callable[[], None]):
         self.mine, self.others = threading.Semaphore(0), threading.Semaphore(0)
@@ -35,20 +35,20 @@ class Turn:
         self.others.release()
 
     def go(self) -> None:
-        """Gives it the turn, until it gives it back."""
+        """Resumes it until it yields."""
         self.mine.release()
         self.others.acquire()
         if self.fault is not None:
             raise self.fault
 
     def give_back(self) -> None:
-        """Gives the turn back, from within."""
+        """Yields, from inside."""
         self.others.release()
         self.mine.acquire()
 
 
 class Here:
-    """The thread whose turn it is: its number, and its block."""
+    """The current thread: its number and its block."""
 
     number: int = 0
     block: Any = None
@@ -58,15 +58,15 @@ HERE = Here()
 
 
 class Group:
-    """Threads that act together: each gives something, one of them computes, each gets its part."""
+    """Threads that act together: each contributes a value, one of them computes, and each gets its result."""
 
     def __init__(self, count: int):
         self.count, self.turn = count, 0
         self.given: dict[int, Any] = {}
-        self.made: dict[int, Any] = {}  # by turn
+        self.made: dict[int, Any] = {}  # results by round
 
     def together(self, mine: Any, work: Callable[[dict[int, Any]], Any]) -> Any:
-        """What `work` makes of what all threads gave, by their numbers."""
+        """The result of `work` on the values of all threads, by their numbers."""
         turn = self.turn
         self.given[HERE.number] = mine
         if len(self.given) == self.count:
@@ -84,13 +84,13 @@ class Signal:
         self.arrivals, self.left, self.bytes, self.phase = arrivals, arrivals, 0, 0
 
     def arrive(self, expected: int = 0) -> None:
-        """A thread arrives; so many bytes more are to arrive."""
+        """A thread arrives. expected: adds bytes to the transaction count."""
         self.left -= 1
         self.bytes += expected
         self._settle()
 
     def received(self, count: int) -> None:
-        """Bytes arrive."""
+        """Bytes of a transaction arrive."""
         self.bytes -= count
         self._settle()
 
@@ -101,7 +101,8 @@ class Signal:
             self.left, self.phase = self.arrivals, self.phase + 1
 
     def wait(self, parity: int) -> None:
-        """Until a phase of a parity is over: 0 is the first one's. Matmuls that it tells of are done."""
+        """Waits until the phase with a parity is complete; the first phase has parity 0. Matmuls
+        that the signal reports are then computed."""
         block = HERE.block
 
         def over() -> bool:
@@ -113,7 +114,7 @@ class Signal:
 
 
 class Block:
-    """A thread block with its shared memory, which begins with bytes of NaN."""
+    """A thread block with its shared memory, which initially holds NaN bytes."""
 
     def __init__(self, number: int, grid: int, threads: int, shared: int):
         self.number, self.grid, self.threads = number, grid, threads
@@ -122,20 +123,20 @@ class Block:
         self.groups: dict[Any, Group] = {}
         self.waits: dict[int, Callable[[], bool]] = {}
         self.turns: dict[int, Turn] = {}
-        self.columns: np.ndarray | None = None  # of tensor memory, that it has taken
-        # In flight, in order: what is to be done, with the signal that it arrives at, if at any.
+        self.columns: np.ndarray | None = None  # tensor memory columns that it has allocated
+        # Asynchronous work in order, each with the signal that it arrives at, if any.
         self.matmuls: list[tuple[Signal | None, Callable[[], None]]] = []
-        self.cluster: Sequence[Block] = (self,)  # by their places in it
-        self.cluster_barrier = Signal(threads)  # one for all of its blocks
+        self.cluster: Sequence[Block] = (self,)  # blocks by their rank in the cluster
+        self.cluster_barrier = Signal(threads)  # one for all blocks of the cluster
 
     def group(self, key: Any, count: int) -> Group:
-        """The threads of a key."""
+        """The threads that share a key."""
         if key not in self.groups:
             self.groups[key] = Group(count)
         return self.groups[key]
 
     def wait(self, over: Callable[[], bool]) -> None:
-        """Lets other threads run until something holds."""
+        """Runs other threads until a condition holds."""
         number = HERE.number
         while not over():
             self.waits[number] = over
@@ -143,14 +144,14 @@ class Block:
 
 
 def clustered(blocks: Sequence[Block]) -> None:
-    """Makes blocks one cluster."""
+    """Makes some blocks one cluster."""
     barrier = Signal(sum(block.threads for block in blocks))
     for block in blocks:
         block.cluster, block.cluster_barrier = blocks, barrier
 
 
 def run(blocks: Sequence[Block], work: Callable[[], None]) -> None:
-    """Runs all threads of blocks at a time, the last first; the first fault is raised."""
+    """Runs all threads of some blocks concurrently, the last thread first. It raises the first fault."""
     left = [(block, n) for block in reversed(blocks) for n in reversed(range(block.threads))]
     for block, number in left:
         block.turns[number] = Turn(work)

@@ -1,4 +1,4 @@
-"""Memory, layouts and tensors as CuTe DSL has them, as values of Python."""
+"""Memory, layouts and tensors with the semantics of CuTe DSL, as Python values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def flat(shape: Any) -> list[int]:
 
 
 class Layout:
-    """shape : stride, nested alike; coordinates are column-major where they are one number."""
+    """shape : stride, with the same nesting. An integer coordinate is column-major."""
 
     def __init__(self, shape: Any, stride: Any = None):
         self.shape, self.stride = shape, _compact(shape) if stride is None else stride
@@ -65,7 +65,7 @@ class Swizzle:
 
 
 class Pointer:
-    """A place in memory. Registers are cells, each with a number or nothing; other memory is bytes."""
+    """A pointer. Registers are cells, each of which holds a number or nothing; other memory is bytes."""
 
     def __init__(self, memory: Any, offset: int, dtype: Any, space: str, swizzle: Any = None):
         self.memory, self.offset, self.dtype, self.space = memory, offset, dtype, space
@@ -73,12 +73,12 @@ class Pointer:
 
     @property
     def value(self) -> Pointer:
-        """Itself: there is no compiler."""
+        """Itself, because there is no compiler."""
         return self
 
     @property
     def size(self) -> int:
-        """What an element takes."""
+        """The bytes of an element."""
         return 1 if self.space == RMEM else 1 if self.dtype is Boolean else self.dtype.width // 8
 
     def __add__(self, n: Any) -> Pointer:
@@ -87,15 +87,15 @@ class Pointer:
         )
 
     def to_llvm_ptr(self) -> Pointer:
-        """The same without its swizzle, which instructions of the hardware do not know."""
+        """The same pointer without its swizzle, which hardware instructions do not apply."""
         return Pointer(self.memory, self.offset, self.dtype, self.space)
 
     def address(self) -> int:
-        """The byte, or the cell."""
+        """The index of the byte, or of the cell in registers."""
         return self.swizzle(self.offset) if self.swizzle else self.offset
 
     def load(self) -> Number:
-        """The element here."""
+        """The element at the pointer."""
         at = self.address()
         if self.space == RMEM:
             held = self.memory[at]
@@ -114,7 +114,7 @@ class Pointer:
         return self.dtype(bits.view(self.dtype.kind)[0])
 
     def store(self, x: Number) -> None:
-        """Writes the element here."""
+        """Writes the element at the pointer."""
         if not isinstance(x, Number) or x.dtype is not self.dtype:
             raise TypeError(f"{x!r} is stored as {self.dtype.__name__}")
         at = self.address()
@@ -136,7 +136,7 @@ class Pointer:
 
 
 class Tensor:
-    """Elements in memory by a layout."""
+    """Elements in memory, addressed by a layout."""
 
     def __init__(self, iterator: Pointer, layout: Layout):
         self.iterator, self.layout = iterator, layout
@@ -157,19 +157,19 @@ class Tensor:
 
 
 def tensor(iterator: Pointer, layout: Any) -> Tensor:
-    """A tensor of a layout, or of so many elements one after the other."""
+    """A tensor with a layout, or with a number of contiguous elements."""
     return Tensor(iterator, layout if isinstance(layout, Layout) else Layout(layout))
 
 
 def registers(layout: Any, dtype: Any) -> Tensor:
-    """Registers that hold nothing yet."""
+    """Uninitialised registers."""
     layout = layout if isinstance(layout, Layout) else Layout(layout)
     last = sum((s - 1) * d for s, d in zip(flat(layout.shape), flat(layout.stride), strict=True))
     return Tensor(Pointer([None] * (last + 1), 0, dtype, RMEM), layout)
 
 
 def autovec_copy(source: Tensor, to: Tensor) -> None:
-    """Element by element; in memory they begin at a multiple of what moves at once."""
+    """Copies element by element. In memory, the start must be aligned to the vector width."""
     count = size(source)
     if count != size(to):
         raise ValueError(f"{count} elements are copied to {size(to)}")
@@ -182,16 +182,16 @@ def autovec_copy(source: Tensor, to: Tensor) -> None:
 
 
 def size(x: Any) -> int:
-    """How many elements a tensor or a layout has."""
+    """The number of elements of a tensor or a layout."""
     layout = x.layout if isinstance(x, Tensor) else x
     return int(np.prod(flat(layout.shape)))
 
 
 def rank(layout: Layout) -> int:
-    """How many modes it has."""
+    """The number of modes of a layout."""
     return len(layout.shape) if isinstance(layout.shape, tuple) else 1
 
 
 def words(places: Sequence[int]) -> tuple[int, ...]:
-    """Numbers of Python."""
+    """The places as Python integers."""
     return tuple(int(p) for p in places)

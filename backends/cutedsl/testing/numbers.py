@@ -1,4 +1,4 @@
-"""Numbers as CuTe DSL has them, as values of Python."""
+"""Numbers with the semantics of CuTe DSL, as Python values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ir.reference.rounding import round_to
 
 
 class Number:
-    """A number of a type. What meets another one becomes the wider type; a Python number becomes the
-    type of the other operand, a float beside an integer a Float32."""
+    """A number of a type. Two operands are promoted to the wider type. A Python number takes the
+    type of the other operand; a Python float with an integer operand is a Float32."""
 
     dtype: Any
     kind: Any = np.int32
@@ -28,7 +28,7 @@ class Number:
 
     @classmethod
     def cast(cls, x: Any) -> Any:
-        """A value as this type holds it."""
+        """A value converted to this type."""
         with np.errstate(all="ignore"):
             if cls.is_float:
                 return cls.kind(x)
@@ -67,7 +67,7 @@ class Number:
         return dtype(np.asarray(self.value).view(dtype.kind)[()])
 
     def ir_value(self) -> Number:
-        """Itself: there is no compiler."""
+        """Itself, because there is no compiler."""
         return self
 
     def __bool__(self) -> bool:
@@ -96,7 +96,7 @@ class Number:
 
 
 def _operands(a: Any, b: Any) -> tuple[Any, Any, type]:
-    """Two operands and the type that they meet in."""
+    """Two operands and the type that they are promoted to."""
     own = [x if isinstance(x, Number) else None for x in (a, b)]
     types = [type(x) for x in own if x is not None]
     for x in (a, b):
@@ -196,27 +196,27 @@ class Uint64(Number):
 
 
 class Eight(Number):
-    """A float of 8 bits, by the values of its codes; what is beyond its ends becomes one of them."""
+    """An 8-bit float, by the values of its codes. Values out of range saturate."""
 
     kind, width, rank, is_float = np.float32, 8, 7, True
     name, largest = "", 0.0
 
     @classmethod
     def cast(cls, x: Any) -> Any:
-        """Rounded to the nearest, ties to even."""
+        """Rounds to nearest, ties to even."""
         with np.errstate(all="ignore"):
             x = np.float32(x)
         return round_to(np.clip(x, -cls.largest, cls.largest)[None], cls.name)[0]
 
     @classmethod
     def of_code(cls, code: int) -> Number:
-        """The number of a code, infinite ones too."""
+        """The number that a code stands for, including infinities."""
         made = cls(0.0)
         made.value = from_device(np.array([code], np.uint8), cls.name)[0]
         return made
 
     def bitcast(self, dtype: Any) -> Number:
-        """The code."""
+        """The code of the number."""
         return dtype(int(to_device(self.value[None], self.name)[0]))
 
 
@@ -233,7 +233,7 @@ class BFloat16(Number):
 
     @classmethod
     def cast(cls, x: Any) -> Any:
-        """Rounded to the nearest, ties to even."""
+        """Rounds to nearest, ties to even."""
         with np.errstate(all="ignore"):
             bits = int(np.float32(x).view(np.uint32))
         if bits & 0x7FFFFFFF > 0x7F800000:

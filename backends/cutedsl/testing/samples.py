@@ -1,4 +1,4 @@
-"""Kernels with schedules, one for each thing that emission knows how to do."""
+"""Kernels with schedules, one for each feature of emission."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STREAMED = (
     "place(m.outer, level=grid)\nplace(n.outer, level=loop)\ncompute(s, unit=matrix)\n"
     "compute(o, unit=matrix)"
 )
-CASES = {  # decisions for the kernel of a case, which is in FOLDER
+CASES = {  # schedule decisions, by the case's name; its kernel is in FOLDER
     "rows": "tile(m, size=4)\nplace(m.outer, level=grid)\nthreads(y, count=128)",
     "staged": f"{_MATMUL}pipeline(x, stages=3)\npipeline(w, stages=3)",
     "warps": f"{_MATMUL}pipeline(x, stages=2)\npipeline(w, stages=2)\n"
@@ -80,7 +80,7 @@ CASES |= {
     "tapped": _TAPPED,
     "tapped_warps": f"{_TAPPED}\ninstruction(acc, shape=m16n8k16)",
 }
-_ACCUMULATED = {  # by matrix instructions whose results lie in tensor memory
+_ACCUMULATED = {  # by matrix instructions whose accumulators are in tensor memory
     "accumulated": CASES["produced"].replace("count=256", "count=128")
     + "\npersistent(y, programs=1)",
     "accumulated_by_two": CASES["produced"].replace("tile(n, size=64)", "tile(n, size=128)"),
@@ -90,8 +90,8 @@ _ACCUMULATED = {  # by matrix instructions whose results lie in tensor memory
     "accumulated_streamed": CASES["fetched"].replace("tile(n, size=64)", "tile(n, size=32)"),
 }
 CASES |= {n: s.replace("tile(m, size=64)", "tile(m, size=128)") for n, s in _ACCUMULATED.items()}
-MACHINES = dict.fromkeys(_ACCUMULATED, "b200")  # of cases that are for another one than h200
-SPECS = {  # whose file has another name
+MACHINES = dict.fromkeys(_ACCUMULATED, "b200")  # target of cases that are not for h200
+SPECS = {  # cases whose kernel file has another name
     **dict.fromkeys(
         "produced warps clustered pingpong stream_k stream_k_by_roles".split(), "staged"
     ),
@@ -106,7 +106,7 @@ SPECS = {  # whose file has another name
     "accumulated_eight": "eight",
     "accumulated_streamed": "streamed",
 }
-# Sizes for the CPU, where threads are slow: odd ones, and those at which vectors and boxes are moved.
+# Small sizes, because emulated threads are slow: odd ones, and ones for which vectors and boxes are copied.
 SIZES = {
     "rows": (dict(M=3, K=257), dict(M=5, K=256)),
     "staged": (dict(M=9, K=35, N=11), dict(M=9, K=40, N=24)),
@@ -142,17 +142,17 @@ SIZES = {
     "tapped_warps": (dict(B=1, C=8, H=3, W=4, O=8),),
     "windowed": (dict(B=1, H=3, W=9, C=8, O=72, P=2, Q=5),),
 }
-FEW = 2  # multiprocessors where it takes several tiles for a block, or parts of one
-QUICK = ("rows", "staged", "scanned", "parts")  # those that take seconds there
+FEW = 2  # multiprocessors, so few that a block has several tiles, or parts of one
+QUICK = ("rows", "staged", "scanned", "parts")  # cases that take seconds on the CPU
 
 
 def backend() -> CuteDsl:
-    """This backend."""
+    """The CuTe DSL backend."""
     return REGISTRY.backend("cutedsl")
 
 
 def machine_of(name: str, multiprocessors: int = 0) -> Machine:
-    """A target as this backend serves it, as large as it is or with so many multiprocessors."""
+    """A target as this backend serves it. multiprocessors: overrides its number of SMs, unless 0."""
     found = served_by(target(name), backend())
     if multiprocessors:
         return replace(found, levels={**found.levels, "grid": multiprocessors})
@@ -167,13 +167,13 @@ def work_of(name: str) -> Workload:
 
 
 def own_machine(name: str) -> str:
-    """The target that a case is for."""
+    """The target of a case."""
     return MACHINES.get(name, "h200")
 
 
 @cache
 def nest_of(name: str, machine: str = "", multiprocessors: int = 0) -> LoopNest:
-    """A case lowered for a machine, as `machine_of` has it; its own where none is named."""
+    """A case lowered for a machine of `machine_of`; the case's own target if none is named."""
     work, machine = work_of(name), machine or own_machine(name)
     schedule = parse_schedule(f"schedule({work.spec.name})\n{CASES[name]}\n")
     return lower(work.spec, schedule, machine_of(machine, multiprocessors), work.timed_sizes)

@@ -1,4 +1,4 @@
-"""A kernel's source run on the CPU, thread by thread: what its text does, without a compiler."""
+"""Runs a kernel's source on the CPU, thread by thread, without a compiler."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TYPES = {t.__name__: t for t in NUMBERS}
 def run(
     backend: CuteDsl, source: str, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
 ) -> dict[str, np.ndarray]:
-    """The outputs of a source at sizes."""
+    """The outputs of a source at some sizes."""
     one, bound = backend.lowered(nest, machine), bind(nest.spec, sizes)
     known = known_sizes(nest, one.own, sizes)
     given = metadata(one.program)
@@ -56,7 +56,7 @@ def run(
 
 
 def _launch(kernel: Any, call: Call, pointers: list[Pointer], waiting: bool) -> None:
-    """Runs the blocks of a launch: those of a cluster at a time, all where they wait for each other."""
+    """Runs the blocks of a launch: those of one cluster concurrently, or all blocks if blocks wait for each other."""
     arguments: list[Any] = [pointers[n] for n in call.tensors]
     arguments += [m and TensorMap(pointers[m.tensor], m) for m in call.maps]
     arguments += [Int32(n) for n in call.arguments]
@@ -69,7 +69,7 @@ def _launch(kernel: Any, call: Call, pointers: list[Pointer], waiting: bool) -> 
 
 
 def require_right(name: str, sizes: Sizes, source: str = "") -> None:
-    """BackendError where a sample's text does not give what the reference gives."""
+    """Raises BackendError if a sample's source does not give the reference's outputs."""
     own = samples.own_machine(name)
     backend, machine = samples.backend(), samples.machine_of(own, samples.FEW)
     nest = samples.nest_of(name, own, samples.FEW)
