@@ -9,7 +9,7 @@ import torch
 from frontends.aten.table import Rule, rule
 from frontends.builder import Builder, Meta, Value
 from frontends.dtypes import TORCH
-from frontends.expressions import Term, call, where
+from frontends.expressions import Term, both, call, either, where
 from ir.dtypes import is_float
 from ir.spec import Expr, Index
 
@@ -45,6 +45,62 @@ def round(b: Builder, out: Meta, self: Value, decimals: int = 0) -> Value:
 @rule("atan2")
 def atan2(b: Builder, out: Meta, self: Value, other: Value) -> Value:
     return b.pointwise(out, lambda y, x: call("atan2", y, x), self, other)
+
+
+@rule("hypot")
+def hypot(b: Builder, out: Meta, self: Value, other: Value) -> Value:
+    return b.pointwise(out, length, self, other)
+
+
+def length(x: Expr, y: Expr) -> Expr:
+    """Of a vector of two elements. They are divided by the larger one, so that squares neither overflow nor vanish."""
+    larger = call("maximum", call("abs", x), call("abs", y))
+    smaller = call("minimum", call("abs", x), call("abs", y))
+    ratio = smaller / where(call("eq", larger, 0.0), 1.0, larger)
+    whole = larger * call("sqrt", 1.0 + ratio * ratio)
+    return where(call("eq", larger, math.inf), math.inf, whole)
+
+
+@rule("ldexp")
+def ldexp(b: Builder, out: Meta, self: Value, other: Value) -> Value:
+    return b.pointwise(out, lambda x, n: x * call("exp2", n), self, other)
+
+
+@rule("signbit")
+def signbit(b: Builder, out: Meta, self: Value) -> Value:
+    """Zeros have signs, which their inverses show."""
+    if not is_float(self.dtype):
+        return b.pointwise(out, lambda x: x < 0, self)
+
+    def negative(x: Expr) -> Expr:
+        return either(x < 0.0, both(call("eq", x, 0.0), 1.0 / x < 0.0))
+
+    return b.pointwise(out, negative, self)
+
+
+@rule("fake_quantize_per_tensor_affine_cachemask")
+def fake_quantize(
+    b: Builder,
+    out: tuple[Meta, Meta],
+    self: Value,
+    scale: float,
+    zero_point: int,
+    quant_min: int,
+    quant_max: int,
+) -> tuple[Value, Value]:
+    """What is left of numbers that are rounded to so many steps, and which were inside."""
+
+    def step(x: Expr) -> Expr:
+        return call("round", x * (1.0 / scale)) + float(zero_point)
+
+    def kept(x: Expr) -> Expr:
+        inside = call("minimum", call("maximum", step(x), float(quant_min)), float(quant_max))
+        return (inside - float(zero_point)) * scale
+
+    def inside(x: Expr) -> Expr:
+        return both(step(x) >= float(quant_min), step(x) <= float(quant_max))
+
+    return b.pointwise(out[0], kept, self), b.pointwise(out[1], inside, self)
 
 
 @rule("angle")

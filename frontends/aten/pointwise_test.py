@@ -105,3 +105,22 @@ def test_nothing_is_computed_of_real_numbers_that_are_resolved():
 def test_complex_results_have_a_dimension_for_their_parts():
     (theirs,), (ours,) = results(ATEN.polar.default, torch.ones(3), torch.zeros(3))
     assert theirs.shape == (3,) and ours.shape == (3, 2)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SHAPES, SEEDS)
+def test_lengths_powers_and_signs(shape, seed):
+    x, y = reals(shape, seed, special=True), reals(shape, seed + 1)
+    agree(ATEN.hypot.default, x, y)
+    agree(ATEN.hypot.default, y * 1e200, y)
+    agree(ATEN.ldexp.Tensor, y, integers(shape, seed))
+    agree(ATEN.signbit.default, x)
+    agree(ATEN.signbit.default, integers(shape, seed))
+    agree(ATEN.signbit.default, torch.tensor([0.0, -0.0]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(SHAPES, SEEDS, st.integers(-3, 3))
+def test_fake_quantisation(shape, seed, zero_point):
+    x = reals(shape, seed)
+    agree(ATEN.fake_quantize_per_tensor_affine_cachemask.default, x, 0.25, zero_point, -8, 7)

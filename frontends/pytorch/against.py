@@ -37,13 +37,15 @@ def checked(
 
 def wide(item: Any) -> Any:
     """A copy of a module in float64, tensors that are plain attributes included; of a tensor,
-    where it holds floats."""
+    where it holds floats or complex numbers."""
     if isinstance(item, nn.Module):
-        item = copy.deepcopy(item).double()
+        item = copy.deepcopy(item).double()._apply(lambda t: wide(t) if t.is_complex() else t)
         for part in item.modules():
             for name, value in list(vars(part).items()):
                 setattr(part, name, wide(value))
         return item
+    if isinstance(item, torch.Tensor) and item.is_complex():
+        return item.detach().to(torch.complex128)
     floats = isinstance(item, torch.Tensor) and item.is_floating_point()
     return item.detach().clone().double() if floats else item
 

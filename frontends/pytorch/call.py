@@ -78,7 +78,8 @@ def left_behind(
 
 
 def state_of(made: Imported, module: torch.nn.Module | None) -> dict[str, torch.Tensor]:
-    """What a call reads or writes of a module's parameters and buffers; None for a function."""
+    """What a call reads or writes of a module's parameters and buffers; None for a function. Complex ones are as
+    `torch.view_as_real` shows them."""
     paths = paths_of(made)
     if paths and module is None:
         raise KernelError(f"`{paths[0]}` is of a module, and none is given")
@@ -95,7 +96,8 @@ def paths_of(made: Imported) -> list[str]:
 
 def _tensor(module: torch.nn.Module, path: str) -> torch.Tensor:
     parent, _, name = path.rpartition(".")
-    return getattr(module.get_submodule(parent), name)
+    tensor = getattr(module.get_submodule(parent), name)
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 def _held(state: ModuleState, path: str) -> torch.Tensor:

@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 from frontends.aten.apply import apply, require_sized
 from frontends.builder import Builder, Meta, Value
 from frontends.dtypes import name_of
+from frontends.pytorch.complex_pairs import REAL, Complex, Outs, apply_complex, is_complex
 from frontends.pytorch.external import BY_STRIDES, require_known, require_takes, stem
 from frontends.pytorch.imported import (
     ArgumentLeaf,
@@ -114,18 +115,32 @@ class _Walk:
             self.values[node.name] = value = getattr(given, "value", None)
             self.arguments.append(ArgumentLeaf(None, False, value))
             return
+        if is_complex(node.meta["val"]):
+            raise KernelError(
+                f"the argument `{node.name}` is complex",
+                allowed="real arguments; parameters and buffers may be complex",
+                hint="take torch.view_as_real(x) and call torch.view_as_complex on it",
+            )
         self.arguments.append(ArgumentLeaf(self._input(node, node.name).name, True))
         self.origins[node.name] = ResultLeaf("argument", place)
 
     def _input(self, node: Node, path: str) -> Value:
-        meta = self._meta(node.meta["val"])
-        value = self.builder.input(tensor_name(path), meta.dtype, meta.shape)
-        self.values[node.name] = value
+        """A tensor that is given; a complex one as `torch.view_as_real` shows it."""
+        meta, name = self._meta(node.meta["val"]), tensor_name(path)
+        if not is_complex(node.meta["val"]):
+            self.values[node.name] = value = self.builder.input(name, meta.dtype, meta.shape)
+            return value
+        value = self.builder.input(name, meta.dtype, (*meta.shape, 2))
+        view = torch.ops.aten.view_as_complex.default
+        (self.values[node.name],) = apply_complex(self.builder, view, (value,), {}, (meta,))
         return value
 
     def _constant(self, node: Node, tensor: torch.Tensor) -> None:
         known = getattr(tensor, "constant", None) if _is_fake(tensor) else tensor
         self.origins[node.name] = ResultLeaf("constant", tensor)
+        if is_complex(tensor):
+            self.constants[self._input(node, node.name).name] = torch.view_as_real(tensor)
+            return
         if known is not None and known.numel() == 1 and known.item() == known.item():
             number = Number(known.item())
             self.values[node.name] = self.builder.define(
@@ -177,8 +192,20 @@ class _Walk:
                 hint=f"--allow-torch {stem(target)}",
             )
         out = tuple(self._meta(t) for t in tree_flatten(val)[0] if t is not None)
+        if is_complex(args, kwargs, val):
+            return self._complex(target, args, kwargs, val, out)
         made = apply(self.builder, target, args, kwargs, out)
         self._sized(made)
+        return made[0] if isinstance(val, torch.Tensor) else list(made)
+
+    def _complex(self, target: OpOverload, args: Any, kwargs: Any, val: Any, out: Outs) -> Any:
+        """The results of an operator with complex tensors. A cast to a real dtype keeps the real part."""
+        made = apply_complex(self.builder, target, args, kwargs, out)
+        leaves = [leaf for leaf in tree_flatten(val)[0] if leaf is not None]
+        made = tuple(
+            m.real if isinstance(m, Complex) and not is_complex(leaf) else m
+            for m, leaf in zip(made, leaves, strict=True)
+        )
         return made[0] if isinstance(val, torch.Tensor) else list(made)
 
     def _sized(self, made: Sequence[Value | None]) -> None:
@@ -206,11 +233,17 @@ class _Walk:
             )
         if tensor.layout != torch.strided:
             raise KernelError(f"a tensor is {tensor.layout}", allowed="strided tensors")
-        return Meta(name_of(tensor.dtype), tuple(map(self.sizes.written, tensor.shape)))
+        dtype = REAL.get(tensor.dtype, tensor.dtype)  # a complex one is known by its parts
+        return Meta(name_of(dtype), tuple(map(self.sizes.written, tensor.shape)))
 
     def _external(self, target: OpOverload, args: Any, kwargs: Any, val: Any) -> Any:
         """The results of a call that is left to PyTorch, in the structure of `val`: new inputs."""
         require_takes(target, (args, kwargs))
+        if is_complex(args, kwargs, val):
+            raise KernelError(
+                f"`{stem(target)}` is left to PyTorch and takes or gives complex tensors",
+                allowed="real ones",
+            )
         require_sized(self.builder, target, {"args": tree_leaves((args, kwargs))})
         leaves, structure = tree_flatten(val)
         name = f"{tensor_name(stem(target))}_out"
@@ -238,6 +271,10 @@ class _Walk:
         value = self.values.get(argument.name)
         if argument.name in self.origins:
             return self.origins[argument.name]
+        if isinstance(value, Complex):
+            raise KernelError(
+                "a result is complex", allowed="real results", hint="return torch.view_as_real(x)"
+            )
         if not isinstance(value, Value):
             return ResultLeaf("constant", self._plain(value))
         if value in self.builder.inputs:  # an operator that changes nothing, as `clone`
