@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from search.core.phases import phase
@@ -31,9 +32,9 @@ class KeptEvaluators:
 
     def __exit__(self, *_: object) -> None:
         self._keeps = False
-        with phase("close workers"):
-            while self._kept:
-                self._kept.popitem()[1].close()
+        kept, self._kept = list(self._kept.values()), OrderedDict()
+        with phase("close workers"), ThreadPoolExecutor(MOST) as pool:
+            list(pool.map(lambda each: each.close(), kept))
 
     @contextmanager
     def opened(
@@ -44,8 +45,9 @@ class KeptEvaluators:
         key = pickle.dumps((tuple(benches), workers))
         found = self._kept.pop(key, None)
         if found is None:
-            while len(self._kept) >= MOST:
-                self._kept.popitem(last=False)[1].close()
+            with phase("close workers"):
+                while len(self._kept) >= MOST:
+                    self._kept.popitem(last=False)[1].close()
             found = LocalEvaluator(benches, workers, starts)
         try:
             yield found

@@ -77,19 +77,33 @@ class Worker:
     born: Callable[[], bool] = lambda: True
 
 
-def _end(workers: Sequence[Worker]) -> None:
-    """Hangs up, at which workers kill their children and end; all at once, as a child that uses a device
-    takes seconds to end."""
+def _hang_up(workers: Sequence[Worker]) -> None:
+    """At which workers kill what they run, and end; all at once, as a child that uses a device takes seconds to end."""
     for worker in workers:
         worker.connection.close()
+
+
+def _wait_for(workers: Sequence[Worker]) -> None:
+    """Waits until workers have ended that were hung up on. Those that take too long are killed, and one that even then is
+    in the hands of the kernel is left to it."""
     end = time.monotonic() + PATIENCE
+    late = [w for w in workers if not _ended(w, end)]
+    for worker in late:
+        worker.process.kill()
+    end = time.monotonic() + PATIENCE
+    for worker in late:
+        _ended(worker, end)
     for worker in workers:
-        try:
-            worker.process.wait(timeout=max(0.0, end - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            worker.process.kill()
-            worker.process.wait()
         shutil.rmtree(worker.home, ignore_errors=True)
+
+
+def _ended(worker: Worker, end: float) -> bool:
+    """Whether a worker has ended by then."""
+    try:
+        worker.process.wait(timeout=max(0.0, end - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _of_machine(outcome: Evaluated) -> bool:
@@ -123,6 +137,7 @@ class LocalEvaluator:
         self._fastest: dict[str, float] = {}  # by backend
         self._builds: dict[str, float] = {}  # by backend, seconds, see `Fastest`
         self._polling = 0  # calls that wait for workers, whose connections must stay open
+        self._dropping = 0  # calls that wait for workers to end
         setups = self._fill()[0]
         self.contexts: Mapping[str, str] = {
             name: bench_digest(bench, setup.here)
@@ -153,13 +168,16 @@ class LocalEvaluator:
 
     def close(self) -> None:
         """Ends the workers and whatever they run; calls of `evaluate` in other threads end too."""
+        self._closed = True  # at once: who waits for a worker to be ready has the lock
         with self._changed:
-            self._closed = True
             self._changed.notify_all()
             while self._polling:
                 self._changed.wait()
-            _end(self._pool)
-            self._pool = []
+            pool, self._pool = self._pool, []
+            _hang_up(pool)
+        _wait_for(pool)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._dropping, 2 * PATIENCE)
 
     def fastest(self, backend: str, us: float) -> None:
         """See `hooks.Hurried`."""
@@ -172,7 +190,7 @@ class LocalEvaluator:
                 return
             self._fill()
             worker = next((w for w in self._pool if w.doing is None), None)
-            if worker is not None:
+            if worker is not None and not self._closed:
                 self._ahead[asked.key] = worker
                 self._give(worker, _AHEAD, asked)
 
@@ -246,8 +264,10 @@ class LocalEvaluator:
             try:
                 for worker in fresh:
                     try:
-                        said.append(_ready(worker))
+                        said.append(_ready(worker, lambda: self._closed))
                     except WorkerEnded:  # something else may have ended it
+                        if self._closed:
+                            return said
                         if self._starts:
                             self._starts.failed()
                         if tried == TRIES:
@@ -259,11 +279,19 @@ class LocalEvaluator:
         return said
 
     def _drop(self, *workers: Worker) -> None:
+        """Ends workers. Nobody else waits for that, unless the caller has the lock."""
         with self._changed:
             dropped = [w for w in workers if w in self._pool]  # none where all is closed
             self._pool = [w for w in self._pool if w not in dropped]
-            _end(dropped)
+            _hang_up(dropped)
+            self._dropping += 1
             self._changed.notify_all()
+        try:
+            _wait_for(dropped)
+        finally:
+            with self._changed:
+                self._dropping -= 1
+                self._changed.notify_all()
 
     def _hand_out(self, todo: deque[tuple[int, Candidate]], busy: list[Worker]) -> None:
         """Gives what is to be done to workers that have nothing to do, which are then busy."""
@@ -272,7 +300,7 @@ class LocalEvaluator:
                 return
             self._fill()
             for worker in [w for w in self._pool if w.doing is None]:
-                if not todo:
+                if not todo or self._closed:
                     return
                 position, asked = todo.popleft()
                 busy.append(worker)
@@ -306,7 +334,7 @@ class LocalEvaluator:
                     todo.remove((position, asked))
                     worker.doing = position
                     busy.append(worker)
-            self._drop(*begun.values())
+        self._drop(*begun.values())
 
     def _take(self, worker: Worker) -> tuple[int, Evaluated]:
         """What a worker found out; where it died, that is a fault of the machine."""
@@ -359,11 +387,14 @@ def module_path() -> list[str]:
     return [p or os.getcwd() for p in sys.path if Path(p).absolute() != own]
 
 
-def _ready(worker: Worker) -> Mapping[str, Setup]:
-    """What a worker says of itself by backend, once it is set up; KernelError where it cannot be."""
+def _ready(worker: Worker, given_up: Callable[[], bool]) -> Mapping[str, Setup]:
+    """What a worker says of itself by backend, once it is set up; KernelError where it cannot be, or nobody wants it
+    any longer."""
     try:
+        _await(worker, given_up)
         if not worker.born():
             raise EOFError
+        _await(worker, given_up)
         said = pickle.loads(worker.connection.recv_bytes())
     except (EOFError, OSError) as error:
         raise WorkerEnded(
@@ -373,3 +404,10 @@ def _ready(worker: Worker) -> Mapping[str, Setup]:
     if isinstance(said, KernelError):
         raise said
     return said
+
+
+def _await(worker: Worker, given_up: Callable[[], bool]) -> None:
+    """Waits until a worker says something; EOFError where it is given up before."""
+    while not worker.connection.poll(POLL):
+        if given_up():
+            raise EOFError

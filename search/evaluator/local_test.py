@@ -5,7 +5,9 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +19,7 @@ from ir.print import spec_text
 from search.core.candidate import Origin
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator import local as local_module
-from search.evaluator.local import LocalEvaluator
+from search.evaluator.local import LocalEvaluator, Worker, _wait_for
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench
 from search.evaluator.testing.acting import (
@@ -32,6 +34,7 @@ from search.evaluator.testing.acting import (
     Lasting,
     Mute,
     Opening,
+    Sleeping,
     Tongue,
     bench,
     candidate,
@@ -297,6 +300,72 @@ def test_all_workers_are_hung_up_on_before_one_is_waited_for():
 
             worker.process.wait = waited
     assert [w.process.returncode for w in pool] == [0, 0]
+
+
+class Endless:
+    """A process that has no end: the kernel does not let go of it. Only what waits for so long is told."""
+
+    def __init__(self):
+        self.killed, self.waits = 0, []
+
+    def wait(self, timeout=None):
+        self.waits.append(timeout)
+        assert timeout is not None, "who waits for it waits for ever"
+        raise subprocess.TimeoutExpired("a worker", timeout)
+
+    def kill(self):
+        self.killed += 1
+
+
+def test_what_does_not_end_is_killed_and_then_left_alone(tmp_path):
+    workers = [Worker(Endless(), SimpleNamespace(close=list), tmp_path / str(n)) for n in range(3)]
+    _wait_for(workers)
+    assert [w.process.killed for w in workers] == [1, 1, 1]
+    assert [len(w.process.waits) for w in workers] == [2, 2, 2]
+
+
+def _is_free(lock):
+    """Whether another thread gets a lock at once."""
+    with ThreadPoolExecutor(1) as other:
+        free = other.submit(lock.acquire, False).result()
+        if free:
+            other.submit(lock.release).result()
+    return free
+
+
+def test_nobody_waits_while_another_s_worker_ends():
+    """A search that is over has dropped as many workers as it had, each in a thread of its own."""
+    with LocalEvaluator([bench()], workers=2) as evaluator:
+        free = []
+        for worker in evaluator._pool:
+
+            def waited(timeout=None, wait=worker.process.wait):
+                free.append(_is_free(evaluator._changed))
+                return wait(timeout)
+
+            worker.process.wait = waited
+        evaluator._drop(evaluator._pool[0])
+        assert free == [True] and len(evaluator._pool) == 1
+        assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
+    assert free == [True, True]
+
+
+def test_a_worker_that_is_not_ready_yet_keeps_nobody_from_closing(tmp_path):
+    """It would open its device first, for up to a minute."""
+    held = tmp_path / "held"
+    with LocalEvaluator([bench(partial(Sleeping, str(held)))], workers=1) as evaluator:
+        held.touch()
+        dead = evaluator._pool[0]
+        dead.process.kill()
+        dead.process.wait()
+        with ThreadPoolExecutor(1) as other:
+            asked = other.submit(outcomes, evaluator, "good")
+            _until(lambda: evaluator._pool and evaluator._pool[0] is not dead)
+            (fresh,) = evaluator._pool
+            evaluator.close()
+            assert asked.result() == [] and held.exists()
+    assert fresh.process.returncode is not None and not fresh.home.exists()
+    assert fresh.doing is None
 
 
 def test_workers_and_candidates_end_with_a_search_that_is_killed():

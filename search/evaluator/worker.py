@@ -89,7 +89,7 @@ def serve(connection: Connection, home: Path, made: dict[str, Stages] | KernelEr
             name: replace(one.setup, sandbox=sandbox.applied(home, one.setup.limits))
             for name, one in made.items()
         }
-        kept |= _opened(made, home)
+        kept |= _opened(made, home, connection)
         connection.send_bytes(pickle.dumps(setups))
         while True:
             asked, fastest = asked_of(connection.recv_bytes())
@@ -106,9 +106,10 @@ def serve(connection: Connection, home: Path, made: dict[str, Stages] | KernelEr
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _opened(made: Mapping[str, Stages], home: Path) -> dict[str, _Child]:
+def _opened(made: Mapping[str, Stages], home: Path, wanted: Connection) -> dict[str, _Child]:
     """By backend, a child that has opened its device, before anybody has something to time there. One
-    that could not is left out: whoever comes next tries again, and says why it fails."""
+    that could not is left out: whoever comes next tries again, and says why it fails. Gone where `wanted` is closed
+    first: nothing comes from there yet."""
     begun = {
         name: _forked(one, home)
         for name, one in made.items()
@@ -117,7 +118,12 @@ def _opened(made: Mapping[str, Stages], home: Path) -> dict[str, _Child]:
     found: dict[str, _Child] = {}
     while begun:
         name, child = begun.popitem()
-        if child.opens(time.monotonic() + OPENING):
+        try:
+            ready = child.opens(time.monotonic() + OPENING, wanted)
+        except Gone:
+            end_all(child.pid)
+            raise
+        if ready:
             found[name] = child
         else:
             child.end([*begun.values(), *found.values()])
@@ -255,11 +261,16 @@ class _Child:
             return False
         return True
 
-    def opens(self, deadline: float) -> bool:
-        """Waits until it is ready for candidates; False where it is not by then, or has ended."""
+    def opens(self, deadline: float, wanted: Connection) -> bool:
+        """Waits until it is ready for candidates; False where it is not by then, or has ended. Gone where `wanted`
+        is closed first."""
+        waited: list[int | Connection] = [self.pipe, wanted]
         while not self.ready:
             left = max(0.0, deadline - time.monotonic())
-            if not select.select([self.pipe], [], [], left)[0] or not self.receive():
+            said = select.select(waited, [], [], left)[0]
+            if wanted in said:
+                raise Gone
+            if not said or not self.receive():
                 return False
         return True
 

@@ -123,6 +123,18 @@ class Opening(Lasting):
         return replace(found, figures={"built": self.built, "opened": self.opened})
 
 
+class Sleeping(Opening):
+    """Its device does not open as long as a file is there, by its path."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def open(self, machine):
+        while Path(self.file).exists():
+            time.sleep(0.02)
+        super().open(machine)
+
+
 class Glancing(Lasting):
     """Each candidate takes 9 us on a device, and a glance shows `shown`."""
 
