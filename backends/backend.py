@@ -236,6 +236,21 @@ class Enqueues(Protocol):
 
 
 @runtime_checkable
+class Repeats(Protocol):
+    """A backend whose sources Python imports, and whose launches can be made again past what makes the first."""
+
+    def repeats(self) -> str:
+        """The text of a module that defines `_LaunchesAgain`, a class with the functions
+
+        - `place()`: the device and the stream of a launch now; None where each launch must be made as the first;
+        - `kind(tensors)`: what launches on tensors of known dtypes and shapes depend on;
+        - `noted(launch, tensors)`: runs a source's `launch`; what it launched, each as a function of a stream and
+          of arguments, with the arguments: the number of a tensor, whose address is given, or None and a value. None
+          where that cannot be made again.
+        """
+
+
+@runtime_checkable
 class LoadsHere(Protocol):
     """A backend whose builds are libraries that this process calls on tensors in its memory."""
 

@@ -171,6 +171,10 @@ class Triton:
             return launcher(file, tensors, machine)
         return _device().tensor_launcher(file, alike=True)
 
+    def repeats(self) -> str:
+        """The text that makes launches again in a user's module."""
+        return Path(__file__).parent.joinpath("build", "noted.py").read_text(encoding="utf-8")
+
     def warm(self, machine: Machine) -> None:
         """Loads the compiler, and the interpreter where it is used."""
         _compiler().warm(machine)
