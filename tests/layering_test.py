@@ -71,7 +71,7 @@ TABLE = {
     "frontends": (("ir",), None),
     "frontends/aten": (("ir", "frontends"), None),
     "frontends/pytorch": (("ir", "frontends", "frontends/aten"), None),
-    "frontends/kernelbench": (("ir", "frontends", "frontends/pytorch"), None),
+    "frontends/kernelbench": (("ir", "frontends", "frontends/pytorch", "backends/program"), None),
     "frontends/compiled": (
         ("ir", "frontends", "frontends/pytorch", "backends", "backends/program"),
         None,

@@ -12,7 +12,7 @@ from benchmarks.kernelbench.prepared import imported_problem, read_problem, roun
 from frontends.kernelbench.model_new import solution
 from frontends.pytorch.external import outside
 from ir.partition.choices import Choices
-from search.cli.modules import constants_of
+from search.cli.modules import constants_of, kernel_text, repeats
 from search.record.program import network_digest
 from search.whole.ways import way
 from speciate.records import known_network
@@ -47,11 +47,12 @@ def write_model_new(job: ModelNewJob) -> dict[str, Any]:
         kernels,
         choices,
     )
-    sources = {spec.name: kernels.emit(spec)[1] for spec in found.call.kernels()}
-    text = solution(problem, made).text(found.call, sources, constants_of(found, kernels))
+    texts = {spec.name: kernel_text(*kernels.emit(spec)) for spec in found.call.kernels()}
+    constants, again = constants_of(found, kernels), repeats([backend])
+    text = solution(problem, made).text(found.call, texts, constants, again)
     job.file.write_text(text, encoding="utf-8")
     return {
         "steps": len(found.call.steps),
-        "kernels": len(sources),
+        "kernels": len(texts),
         "by_records": len(knows.used) if knows else 0,
     }

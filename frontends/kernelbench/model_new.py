@@ -1,8 +1,8 @@
 """A solution of KernelBench: a file with `ModelNew`, whose forward calls a network's kernels.
 
-    text = solution(problem, made).text(network, {spec.name: source, ...})
+    text = solution(problem, made).text(network, {spec.name: KernelText(source, workspace), ...})
 
-The file holds the problem itself, then the kernels' sources, then the calls, step by step.
+The file holds the problem itself, then the kernels' sources, then what runs them, then the steps of the call.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import TreeSpec
 
 from frontends.dtypes import TORCH
+from frontends.kernelbench.call_text import CHECK, FLAT, LEAVES, local
+from frontends.kernelbench.parts import HeldTensor, LeftTensor, ProblemCall
 from frontends.kernelbench.problem import Problem
-from frontends.kernelbench.solution import CHECK, LEAVES, Solution, local
+from frontends.kernelbench.solution import Solution
 from frontends.pytorch.imported import Imported, ResultLeaf
 from ir.errors import KernelError
 from ir.sizes import bind, shape
@@ -37,54 +39,50 @@ def solution(problem: Problem, made: Imported) -> Solution:
         raise KernelError(f"`{made.external[0].operator}` is left to PyTorch, no kernel calls it")
     if empty := [t.name for t in made.spec.outputs if Number(0) in t.shape]:
         raise KernelError(f"the problem's result `{empty[0]}` has no elements, no kernel makes it")
-    counts = [
-        f"out_{name} = out_{name}.narrow({dim}, 0, int(out_{count}))"
-        for name, (count, dim) in made.counts.items()
-    ]
-    return Solution(
-        source=problem.source,
-        given=tuple(_given(made)),
-        outputs=tuple((t.name, str(TORCH[t.dtype])) for t in made.spec.outputs),
-        after=(*counts, *_left(made)),
-        result=_structure(made.structure, iter([_result(r) for r in made.results])),
-        held=tuple(h.name for h in made.held),
+    specs, sizes = {t.name: t for t in made.spec.inputs}, bind(made.spec, {})
+    held = (
+        HeldTensor(h.name, h.path, str(TORCH[specs[h.name].dtype]), shape(specs[h.name], sizes))
+        for h in made.held
     )
+    call = ProblemCall(
+        given=tuple(_given(made)),
+        arguments=tuple(a.name for a in made.arguments if a.name),
+        held=tuple(held),
+        numbers=tuple((name, _tensor(tensor)) for name, tensor in made.constants.items()),
+        seed=made.seed,
+        outputs=tuple((t.name, str(TORCH[t.dtype])) for t in made.spec.outputs),
+        after=tuple(
+            f"out_{name} = out_{name}.narrow({dim}, 0, int(out_{count}))"
+            for name, (count, dim) in made.counts.items()
+        ),
+        left=tuple(_left(made)),
+        result=_structure(made.structure, iter([_result(r) for r in made.results])),
+    )
+    return Solution(problem.source, call)
 
 
-def _given(made: Imported) -> list[str]:
-    """The lines that name the inputs: each is checked, against literal sizes."""
-    lines = list(_plain(made))
-    sizes = bind(made.spec, {})
-    specs = {t.name: t for t in made.spec.inputs}
-    places = {a.name: f"{LEAVES}[{n}]" for n, a in enumerate(made.arguments) if a.name}
-    called = {name: name for name in places} | {h.name: h.path for h in made.held}
-    places |= {h.name: _held(h.path) for h in made.held}
-    first = next(iter(places), "")
-    for name, place in places.items():
-        t = specs[name]
-        like = "None" if name == first else local(first)
-        found = f'"{called[name]}", {place}, {TORCH[t.dtype]}, {shape(t, sizes)}, {like}'
-        lines.append(f"{local(name)} = {CHECK}({found})")
-    device = f"{local(first)}.device" if first else '"cpu"'
-    lines += [
-        f"{local(name)} = torch.tensor({_numbers(tensor)}, dtype={tensor.dtype}, device={device})"
-        for name, tensor in made.constants.items()
-    ]
-    if made.seed is not None:
-        lines.append(f"{local(made.seed)} = torch.randint(2**31, (1,)).to({device})")
-    return lines
-
-
-def _plain(made: Imported) -> Iterator[str]:
-    """The lines that refuse another count of arguments, and other plain values."""
-    count = len(made.arguments)
-    yield f"if len({LEAVES}) != {count}:"
-    yield f'    raise TypeError(f"`ModelNew` is given {{len({LEAVES})}} arguments; allowed: {count}")'
+def _given(made: Imported) -> Iterator[str]:
+    """The lines that name the arguments: each is checked, against literal sizes."""
+    yield f"{LEAVES} = {FLAT}(args, {len(made.arguments)})"
     for place, a in enumerate(made.arguments):
         if not a.tensor and isinstance(a.value, bool | int | str | None):
             yield f"if {LEAVES}[{place}] != {a.value!r}:"
             allowed = f"allowed: {a.value!r}, as it was imported with"
             yield f'    raise ValueError(f"an argument is {{{LEAVES}[{place}]!r}}; " {allowed!r})'
+    sizes = bind(made.spec, {})
+    specs = {t.name: t for t in made.spec.inputs}
+    first = "None"
+    for place, a in enumerate(made.arguments):
+        if a.name:
+            t = specs[a.name]
+            found = f'"{a.name}", {LEAVES}[{place}], {TORCH[t.dtype]}, {shape(t, sizes)}, {first}'
+            yield f"{local(a.name)} = {CHECK}({found})"
+            first = local(a.name) if first == "None" else first
+
+
+def _tensor(tensor: torch.Tensor) -> str:
+    """Code that makes a constant."""
+    return f"torch.tensor({_numbers(tensor)}, dtype={tensor.dtype}, device=device)"
 
 
 def _numbers(tensor: torch.Tensor) -> str:
@@ -110,12 +108,16 @@ def _held(path: str) -> str:
     return f'self.get_submodule("{parent}").{name}' if parent else f"self.{name}"
 
 
-def _left(made: Imported) -> list[str]:
-    return [
-        f"{f'{LEAVES}[{m.target}]' if isinstance(m.target, int) else _held(m.target)}"
-        f".data.copy_({_result(m.result)})"
-        for m in made.mutations
-    ]
+def _left(made: Imported) -> Iterator[LeftTensor]:
+    names = {h.path: h.name for h in made.held}
+    counts = {*made.counts, *(count for count, _ in made.counts.values())}
+    returned = {r.key for r in made.results if r.kind == "output"}
+    for m in made.mutations:
+        place = f"{LEAVES}[{m.target}]" if isinstance(m.target, int) else _held(m.target)
+        whole = m.result.kind == "output" and m.result.key not in {*returned, *counts}
+        held = names.get(m.target) if isinstance(m.target, str) else None
+        line = f"{place}.data.copy_({_result(m.result)})"
+        yield LeftTensor(m.result.key if whole else None, held, line)
 
 
 def _result(result: ResultLeaf) -> str:

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from frontends.kernelbench.model_new import solution
+from frontends.kernelbench.parts import Constants, KernelText
 from frontends.kernelbench.problem import Problem
-from frontends.kernelbench.solution import Constants
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
 from ir.network import Buffer, Network, Step
@@ -35,10 +35,11 @@ SCALE = '''
 import torch
 
 def launch(x, w, y):
+    """Not `launch` of another source."""
     y.copy_(x * w)
 
 def scale(x, w):
-    """Not `launch` itself."""
+    """For others, with tensors of their own."""
     y = torch.empty_like(x)
     launch(x, w, y)
     return y
@@ -49,14 +50,13 @@ import torch
 SIZE = 1
 
 def launch(x, y):
+    assert x.shape == y.shape and x.shape in ((1,), (3, 2, 4))
     y.copy_(x + SIZE)
-
-def more(x):
-    assert x.shape in ((1,), (3, 2, 4))
-    y = torch.empty_like(x)
-    launch(x, y)
-    return y
 """
+
+
+def texts(**sources):
+    return {name: KernelText(source) for name, source in sources.items()}
 
 
 def network(made, x="x", between="between", held=((6, 4), (3, 2, 4))):
@@ -90,11 +90,13 @@ def network(made, x="x", between="between", held=((6, 4), (3, 2, 4))):
     return Network("p", buffers, steps, ((result, (3, 2, 4)), (mutated, (1,))))
 
 
-def written(text=PROBLEM, sources=(("scale", SCALE), ("more", MORE)), **shapes):
+def written(text=PROBLEM, scale=SCALE, more=MORE, **shapes):
     problem = Problem("p", text, "p.py")
     given = problem.made()
     made = imported(given.model, given.inputs)
-    return solution(problem, made).text(network(made, **shapes), dict(sources)), given
+    return solution(problem, made).text(
+        network(made, **shapes), texts(scale=scale, more=more)
+    ), given
 
 
 def made_new(**shapes):
@@ -166,7 +168,7 @@ def test_another_plain_argument_is_refused():
     text = text.replace("[torch.rand(6, 4)]", "[torch.rand(6, 4), 'mean']")
     problem = Problem("p", text, "p.py")
     made = imported((given := problem.made()).model, given.inputs)
-    lines = [g for g in solution(problem, made).given if "_leaves[1]" in g]
+    lines = [g for g in solution(problem, made).call.given if "_leaves[1]" in g]
     names = {"_leaves": [None, "mean"]}
     exec("\n".join(lines), names)
     with pytest.raises(ValueError, match="an argument is 'no'; allowed: 'mean', as"):
@@ -178,9 +180,9 @@ import torch
 
 COUNT = [0]
 
-def tripled(w):
+def launch(w, y):
     COUNT[0] += 1
-    return 3 * w
+    y.copy_(3 * w)
 """
 
 
@@ -200,8 +202,8 @@ def made_with_constants():
     more = Buffer("w3", "f32", (1, 4), "input")
     steps = (Step(first.spec, ("x", "w3"), first.outputs), *steps)
     call = Network("p", (*call.buffers, more), steps, call.outputs)
-    constants = Constants(before, ("w3",), {"tripled": TRIPLED})
-    text = solution(problem, made).text(call, {"scale": SCALE, "more": MORE}, constants)
+    constants = Constants(before, ("w3",), texts(tripled=TRIPLED))
+    text = solution(problem, made).text(call, texts(scale=SCALE, more=MORE), constants)
     names = {}
     exec(compile(text, "new.py", "exec"), names)
     return names["ModelNew"](4), names["COUNT"]
@@ -233,20 +235,20 @@ def test_constants_are_computed_once_and_when_parameters_have_changed():
 
 
 SHARED = """
+@torch.no_grad()
 def twice(x):
     return 2 * x
 """
 
 
 def test_functions_that_sources_define_alike_stand_once():
-    both = (("scale", SCALE + SHARED), ("more", MORE + SHARED))
-    text = written(sources=both)[0]
+    both = {"scale": SCALE + SHARED, "more": MORE + SHARED}
+    text = written(**both)[0]
     assert text.count("def twice(x)") == 1 and "twice_" not in text
     exec(compile(text, "new.py", "exec"), {})
-    other = (("scale", SCALE + SHARED), ("more", MORE + SHARED.replace("2 *", "SIZE *")))
-    text = written(sources=other)[0]
+    text = written(scale=SCALE + SHARED, more=MORE + SHARED.replace("2 *", "SIZE *"))[0]
     assert "def twice_scale(x)" in text and "def twice_more(x)" in text
-    text = written(PROBLEM + SHARED, both)[0]
+    text = written(PROBLEM + SHARED, **both)[0]
     assert "def twice_scale(x)" in text and "def twice_more(x)" in text
 
 
@@ -262,7 +264,7 @@ def test_no_tensor_takes_the_name_of_something_else(x, between):
     made = imported(given.model, given.inputs)
     names = {}
     exec(
-        solution(problem, made).text(network(made, x, between), {"scale": SCALE, "more": MORE}),
+        solution(problem, made).text(network(made, x, between), texts(scale=SCALE, more=MORE)),
         names,
     )
     torch.manual_seed(0)
@@ -273,36 +275,29 @@ def test_no_tensor_takes_the_name_of_something_else(x, between):
 def test_constants_are_written_as_they_are():
     mask = torch.tensor([0.0, float("-inf"), 2.5])
     made = imported(lambda x: x + mask, [torch.zeros(3)])
-    (line,) = [g for g in solution(Problem("p", PROBLEM, "p.py"), made).given if "tensor(" in g]
-    names = {"torch": torch, "x": torch.zeros(1)}
-    exec(line, names)
-    assert torch.equal(names[line.partition(" ")[0]], mask)
+    ((_, text),) = solution(Problem("p", PROBLEM, "p.py"), made).call.numbers
+    assert torch.equal(eval(text, {"torch": torch, "device": "cpu"}), mask)
 
 
 def test_a_name_of_the_problem_is_no_kernels():
     problem = Problem("p", PROBLEM + "SIZE = 4\n", "p.py")
     made = imported((given := problem.made()).model, given.inputs)
-    text = solution(problem, made).text(network(made), {"scale": SCALE, "more": MORE})
+    text = solution(problem, made).text(network(made), texts(scale=SCALE, more=MORE))
     assert "SIZE_more = 1" in text and "SIZE = 4" in text and "x + SIZE_more" in text
 
 
-def test_a_source_without_its_function_is_refused():
+def test_a_source_without_a_launch_is_refused():
     problem = Problem("p", PROBLEM, "p.py")
     made = imported((given := problem.made()).model, given.inputs)
-    with pytest.raises(KernelError, match="no function of that name"):
-        solution(problem, made).text(network(made), {"scale": SCALE, "more": "x = 1"})
+    with pytest.raises(KernelError, match="defines no function `launch`"):
+        solution(problem, made).text(network(made), texts(scale=SCALE, more="x = 1"))
 
 
 def test_names_that_kernels_share_are_told_apart():
     text, _ = written()
     assert "def launch_scale(" in text and "def launch_more(" in text
-    assert '"""Not `launch` itself."""' in text
-    assert "SIZE = 1" in text
-
-
-def test_memory_between_steps_is_given_back():
-    text, _ = written()
-    assert "        del between\n" in text and text.count("        del ") == 1
+    assert '"""Not `launch` of another source."""' in text
+    assert "SIZE = 1" in text and "def scale(" not in text
 
 
 def test_what_is_left_to_pytorch_is_refused():
@@ -336,22 +331,21 @@ def get_init_inputs():
 FIRST = '''
 import torch
 
-def first(x, y):
+def launch(x, y):
     """Stores a part of `y`."""
     assert y.shape == (6, 8)
     y[:, :4] = x + 1
-    return y
 '''
-SECOND = FIRST.replace("def first", "def second").replace("y[:, :4] = x + 1", "y[:, 4:] = x * 2")
+SECOND = FIRST.replace("y[:, :4] = x + 1", "y[:, 4:] = x * 2")
 LAST = """
 import torch
 
-def last(y):
-    return y - 3
+def launch(y, z):
+    z.copy_(y - 3)
 """
 
 
-def test_parts_are_stored_to_a_buffer_that_is_made_before_the_first():
+def test_parts_are_stored_to_one_buffer():
     def kernel(name, value, size, held):
         return parse_spec(
             f'def {name}(x: f32[6, {size}]) -> f32[6, {held}]:\n    """k"""\n'
@@ -373,9 +367,9 @@ def test_parts_are_stored_to_a_buffer_that_is_made_before_the_first():
         Step(kernel("last", "- 3.0", 8, 8), ("t",), (result,)),
     )
     network = Network("p", buffers, steps, ((result, (6, 8)),))
-    text = solution(problem, made).text(network, {"first": FIRST, "second": SECOND, "last": LAST})
+    text = solution(problem, made).text(network, texts(first=FIRST, second=SECOND, last=LAST))
     names = {}
     exec(compile(text, "new.py", "exec"), names)
     x = torch.rand(6, 4)
     assert torch.equal(names["ModelNew"]()(x), given.model(x))
-    assert text.count("= torch.empty((48,), dtype=torch.float32, device=") == 1
+    assert text.count('"t": (0, torch.float32, (48,))') == 1 and "memory=256" in text

@@ -10,12 +10,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from backends.backend import Backend, Repeats
 from backends.compiled import Kernels, constant_inputs, networks
 from backends.manifest import Manifest
+from backends.parameters import parameters
 from backends.served import Served
 from frontends.kernelbench.apart import apart
-from frontends.kernelbench.solution import Constants, Solution
+from frontends.kernelbench.parts import Constants, KernelText
+from frontends.kernelbench.solution import Solution
 from ir.errors import KernelError
+from ir.nest.nest import LoopNest
 from ir.network import Network, Outside
 from ir.partition.choices import Choices
 from ir.partition.unify import unified
@@ -90,8 +94,18 @@ def constants_of(one: Way, kernels: Kernels) -> Constants | None:
     """What `ModelNew` computes before calls, by seed schedules; None where there is nothing."""
     if one.before is None:
         return None
-    sources = {k.name: kernels.emit(k)[1] for k in one.before.kernels()}
-    return Constants(one.before, tuple(constant_inputs(one.call, one.before)), sources)
+    texts = {k.name: kernel_text(*kernels.emit(k)) for k in one.before.kernels()}
+    return Constants(one.before, tuple(constant_inputs(one.call, one.before)), texts)
+
+
+def kernel_text(nest: LoopNest, source: str) -> KernelText:
+    """A kernel of `ModelNew`. nest: what its source launches."""
+    return KernelText(source, tuple(p for p in parameters(nest) if p.role == "workspace"))
+
+
+def repeats(backends: Iterable[Backend]) -> str:
+    """What makes launches again in `ModelNew`, of the first backend that has such a text; empty where none has."""
+    return next((b.repeats() for b in backends if isinstance(b, Repeats)), "")
 
 
 def read(file: Path, reduced: bool, solution: bool, allow_torch: tuple[str, ...] = ()) -> Module:

@@ -11,6 +11,7 @@ from backends.emit import template_digest
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
 from ir.guards import WITHIN
+from ir.nest.nest import LoopNest
 from ir.print import workload_text
 from ir.workload import Workload
 from search.cli.arguments import Arguments
@@ -44,6 +45,12 @@ def winner_source(problem: Problem, outcome: Outcome) -> str:
     """The source of the best candidate, as it was evaluated."""
     assert outcome.best is not None, "a run without a correct candidate has no source"
     return source(problem, outcome.best)
+
+
+def winner_nest(problem: Problem, outcome: Outcome) -> LoopNest:
+    """What the best candidate launches, where all sizes are numbers."""
+    assert outcome.best is not None, "a run without a correct candidate launches nothing"
+    return nest_of(outcome.best, problem.served[outcome.best.backend].machine, {})
 
 
 def source(problem: Problem, candidate: Candidate, shapes: Sequence[WeightedShape] = ()) -> str:

@@ -15,8 +15,8 @@ from ir.errors import KernelError
 from search.cli.arguments import Arguments
 from search.cli.files import write
 from search.cli.invocation import Invocation
-from search.cli.modules import MODEL_NEW, Total, constants_of, total
-from search.cli.promote import dispatch_texts, winner_source
+from search.cli.modules import MODEL_NEW, Total, constants_of, kernel_text, repeats, total
+from search.cli.promote import dispatch_texts, winner_nest, winner_source
 from search.cli.session import Ended, Session
 from search.cli.suite import Problem, Suite
 from search.cli.tables import filled, summary_text
@@ -240,13 +240,17 @@ def _model_new(
         )
         return
     assert suite.module is not None and suite.module.solution is not None, "it was asked for"
-    best = {spec.name: call.plan.texts(spec).source for spec in call.way.call.kernels()}
+    kernels = call.plan.kernels
+    best = {spec.name: kernel_text(*kernels.emit(spec)) for spec in call.way.call.kernels()}
     passed_over = {kernel.name for kernel in call.kernels if kernel.passed_over}
     for e in session.ended:
         if e.outcome.best is not None and e.outcome.settings.kernel not in passed_over:
-            best[e.outcome.settings.kernel] = winner_source(e.problem, e.outcome)
-    constants = constants_of(call.way, call.plan.kernels)
-    text = suite.module.solution.text(call.way.call, best, constants)
+            best[e.outcome.settings.kernel] = kernel_text(
+                winner_nest(e.problem, e.outcome), winner_source(e.problem, e.outcome)
+            )
+    again = repeats(served.backend for served in call.plan.served)
+    constants = constants_of(call.way, kernels)
+    text = suite.module.solution.text(call.way.call, best, constants, again)
     write(MODEL_NEW, around.path(given), text.encode())
     print(f"evolve: ModelNew is in {shlex.quote(given)}", file=sys.stderr)
 
