@@ -1,1 +1,1 @@
-"""Languages with their toolchains: the contract, the registry, and a folder for each."""
+"""Languages with their toolchains: the contract of a backend, the registry, and a folder for each backend."""

@@ -1,4 +1,4 @@
-"""The contract of a backend: emit, build, run, time; honest about how a result was had."""
+"""The contract of a backend: emit, build, run, time. A result says how it was obtained."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Arrays = Mapping[str, "np.ndarray"]
 
 
 class BackendError(Exception):
-    """A candidate that a backend could not take through a stage; `reason` is for a person.
+    """A stage of a backend failed on a candidate. `reason` is for a person.
 
-    kind: timeout, memory, crash, or machine where it is not the candidate's fault; empty where it
-    follows from the stage.
+    kind: timeout, memory, crash, or machine (not the candidate's fault); empty if the stage
+    says enough.
     """
 
     def __init__(self, stage: str, reason: str, kind: str = ""):
@@ -34,7 +34,7 @@ class BackendError(Exception):
 
 
 class MachineFault(BackendError):
-    """What says nothing of a candidate: something of this machine's was killed, or too slow."""
+    """A failure that says nothing about the candidate: a process of this machine was killed, or was too slow."""
 
     def __init__(self, stage: str, reason: str):
         super().__init__(stage, reason, "machine")
@@ -42,73 +42,74 @@ class MachineFault(BackendError):
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a build left behind."""
+    """The result of a build."""
 
-    file: Path  # what is run
+    file: Path  # the file that is run
     figures: Mapping[str, float] = field(default_factory=dict)  # static facts (registers, bytes)
-    # Of the code object that runs at the tuned sizes; empty where a build makes none.
+    # SHA-256 of the code object that runs at the tuned sizes; empty if a build makes none.
     sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a kernel takes at given sizes."""
+    """The time that a kernel takes at some sizes."""
 
-    us: float  # microseconds (a median where it is measured)
+    us: float  # microseconds; the median if it is measured
     kind: str  # one of `ir.provenance.TIME_KINDS`
-    # By name, such as cycles and bytes by space. Where known, `busy_memory`, `busy_vector` and
-    # `busy_matrix` are the share of the time in which memory and the busiest engine of that kind
-    # were busy.
+    # Figures by name, such as cycles and bytes by memory space. If known, `busy_memory`,
+    # `busy_vector` and `busy_matrix` are the shares of the time in which memory and the busiest
+    # engine of that kind were busy.
     figures: Mapping[str, float] = field(default_factory=dict)
-    engines: Mapping[str, float] = field(default_factory=dict)  # the busy share of each, 0 to 1
-    # By name, what a timed call gave for the inputs: always where the time is measured, else where
-    # a run of its own was made for it. As of `Backend.run`.
+    # The busy share of each engine, 0 to 1
+    engines: Mapping[str, float] = field(default_factory=dict)
+    # Outputs of a timed call, by name, as `Backend.run` returns them. Measured times always have
+    # them; other times have them only if a separate run was made.
     outputs: Arrays = field(default_factory=dict, compare=False, repr=False)
 
 
 @runtime_checkable
 class Held(Protocol):
-    """A large output that stays on a device, in place of an array: little of it is compared."""
+    """A large output that stays on a device in place of an array, because only a small part of it is compared."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
 
     def take(self, at: np.ndarray, axis: int) -> Any:
-        """What lies at positions of an axis, held too."""
+        """The elements at some positions of an axis, which also stay on the device."""
 
     def same_bits(self, other: Any) -> bool:
-        """Whether another one of this shape and dtype holds the same bits."""
+        """Whether another output of the same shape and dtype has the same bits."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """All of it, as an array."""
+        """The whole output as an array."""
 
 
 class Backend(Protocol):
     """A language with its toolchain. One object serves all targets that list the backend.
 
-    Every method takes the machine, keeps no state between calls, writes only under the folder
-    it is given, and raises BackendError for a fault of the candidate.
+    Methods take the machine as an argument, keep no state between calls, and write only below the
+    folder that they get. They raise BackendError for a fault of the candidate.
     """
 
     manifest: Manifest
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
-        """The source text of a nest, the same for the same nest."""
+        """The source text of a nest. It depends on the nest only."""
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """Compiles a source under `folder`. nest: what the source is for; its sizes are those
-        that it is tuned for."""
+        """Compiles a source below `folder`. nest: the nest that the source is for; its sizes are
+        those that the source is tuned for."""
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """The outputs for the inputs, from buffers that were poisoned before; what is made of `Formulas` may
-        be `Held`."""
+        """The outputs for the inputs. Output buffers are poisoned before the run. Outputs of
+        `Formulas` inputs may be `Held`."""
 
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> Timing:
-        """How long the kernel takes; how that is known is in the result."""
+        """The time that the kernel takes. The result says how it was obtained."""
 
     def profile(
         self,
@@ -119,67 +120,71 @@ class Backend(Protocol):
         inputs: Arrays,
         trace: Path,
     ) -> Timing:
-        """As `time`, and writes a timeline (Chrome's trace format) to `trace`."""
+        """The same as `time`; it also writes a timeline (Chrome's trace format) to `trace`."""
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
-        """What can be done here: {"correct_by": word or None, "time_kind": word or None,
-        "why": what is lacking, "toolchain": its name and version}. "device", "driver": of a device,
-        their names and versions; times are compared where they are equal. "own_cores": True where times
-        are measured on the cores of this machine, so that builds would disturb them. "own_turns": True
-        where nobody else uses the device while `time` measures, without a caller's doing. "lasting": True
-        where one process may build, run and time one kernel after another. "apart": True where a kernel's own
-        code is compiled or interpreted by `backends.gpu.apart`, so that a clean process can do it."""
+        """What is possible on this computer: {"correct_by": word or None, "time_kind": word or
+        None, "why": what is missing, "toolchain": its name and version}. Further keys:
+
+        - "device", "driver": names and versions for a device; times are comparable only if they are
+          equal.
+        - "own_cores": True if times are measured on this computer's CPU cores, so that builds would
+          disturb them.
+        - "own_turns": True if `time` itself keeps other processes off the device while it measures.
+        - "lasting": True if one process may build, run and time one kernel after another.
+        - "apart": True if `backends.gpu.apart` compiles or interprets a kernel's own code, so that
+          a clean process can do it.
+        """
 
 
 @runtime_checkable
 class Admits(Protocol):
-    """A backend that takes sources which somebody else wrote; one without has none but its own."""
+    """A backend that accepts sources written by others. Backends without this accept only their own."""
 
     def admit(self, source: str) -> None:
-        """BackendError("build") at the first thing in a source that is more than kernels may be. `build`
-        does so, too, before anything else looks at the source."""
+        """Raises BackendError("build") at the first construct of a source that kernels may not use.
+        `build` checks this too, before anything else reads the source."""
 
 
 @runtime_checkable
 class CountsSource(Protocol):
-    """A backend that can tell from a source text, as one edited by hand, what it does."""
+    """A backend that can derive facts from a source text, for example one edited by hand."""
 
     def static_figures(self, source: str) -> Mapping[str, float]:
-        """Those facts of `ir.estimate.kernel_features` that the text shows, by the same names; none
-        where it cannot be read."""
+        """The facts of `ir.estimate.kernel_features` that the text shows, by the same names; empty
+        if it cannot be read."""
 
 
 @runtime_checkable
 class Hosted(Protocol):
-    """A backend whose sources have host code that users call and no evaluation runs."""
+    """A backend whose sources have host code that users call and that no evaluation runs."""
 
     def require_host(self, source: str, emitted: str) -> None:
-        """BackendError("build") where that code of a source is not what is emitted for its nest: nothing
-        would say whether it is right."""
+        """Raises BackendError("build") if a source's host code differs from what is emitted for its
+        nest, because no check would find errors in it."""
 
 
 @runtime_checkable
 class Warms(Protocol):
-    """A backend that can do beforehand what each build and run in a child would do again."""
+    """A backend with work that would otherwise be repeated for each build and run in a child process."""
 
     def warm(self, machine: Machine) -> None:
-        """Does it once in this process, for the children that it forks later."""
+        """Does that work once in this process, for the children that it forks later."""
 
 
 @runtime_checkable
 class ModelsTime(Protocol):
-    """A backend with a model of the time that its kernels take, where no device is."""
+    """A backend with a model of its kernels' time, for use without a device."""
 
     def model(
         self, nest: LoopNest, machine: Machine, sizes: Sizes, figures: Mapping[str, float]
     ) -> Timing:
-        """The modelled time with the terms of the model. figures: of a build; none where the nest was
-        not built."""
+        """The modelled time with the terms of the model. figures: of a build; empty if the nest was not built."""
 
 
 @runtime_checkable
 class Glances(Protocol):
-    """A backend that can tell quickly about how long a kernel takes, where times are measured."""
+    """A backend that can quickly give a rough time of a kernel, if times are measured."""
 
     def glance(
         self,
@@ -190,38 +195,38 @@ class Glances(Protocol):
         inputs: Arrays,
         enough_us: float,
     ) -> float:
-        """About how many microseconds a call takes on the device, of a few calls; nothing of what they
-        give is compared. enough_us: what takes longer need not be known well."""
+        """The rough time of a call on the device in microseconds, from a few calls. Outputs are not
+        compared. enough_us: longer times need no precision."""
 
 
 @runtime_checkable
 class Opens(Protocol):
-    """A backend whose processes open a device, which takes longer than a kernel does."""
+    """A backend whose processes open a device, which takes longer than a kernel."""
 
     def open(self, machine: Machine) -> None:
-        """Opens it in this process, where it is here, before the first kernel is run. Nothing may be forked
-        afterwards that uses the device."""
+        """Opens the device in this process, if there is one, before the first kernel runs. After
+        that, no process that uses the device may be forked."""
 
 
 @runtime_checkable
 class CompilesAhead(Protocol):
-    """A backend that compiles a kernel anew at sizes other than those of its build: a run there does so by
-    itself, one after another."""
+    """A backend that recompiles a kernel for sizes other than those of its build. Runs do so by
+    themselves, one after another."""
 
     def compile_at(
         self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
     ) -> None:
-        """Compiles what runs at some sizes need, several at a time; nothing where runs need no compiler
-        here. BackendError("build") as of `build`."""
+        """Compiles what runs at some sizes need, several at a time; does nothing if runs need no
+        compiler here. BackendError("build") as in `build`."""
 
 
 @runtime_checkable
 class LeavesInputs(Protocol):
-    """A backend some of whose kernels cannot change the arrays that they are run on."""
+    """A backend some of whose kernels cannot modify the arrays that they are run on."""
 
     def leaves_inputs(self, machine: Machine) -> bool:
-        """Whether those of a machine cannot, as they have copies on a device: `run` and `time` may be given
-        arrays that cannot be written, and keep what they make of these."""
+        """Whether the kernels of a machine work on device copies and so cannot modify arrays. If
+        so, `run` and `time` may get read-only arrays, and may cache what they derive from these."""
 
 
 @runtime_checkable
@@ -231,8 +236,8 @@ class Enqueues(Protocol):
     def enqueued(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
     ) -> Callable[..., None]:
-        """What puts a built kernel into the queue of the device, on contiguous tensors there, in the
-        order of the nest's parameters: inputs, workspace, outputs."""
+        """A function that enqueues a built kernel on the device. It takes contiguous tensors there,
+        in the order of the nest's parameters: inputs, workspace, outputs."""
 
 
 @runtime_checkable
@@ -263,58 +268,56 @@ class LoadsHere(Protocol):
 
 @runtime_checkable
 class Carries(Protocol):
-    """A backend whose code runs on another computer than the one that built it, where its compiler
-    may be missing."""
+    """A backend whose code also runs on another computer, which may lack the compiler."""
 
     def complete(
         self, built: Built, nest: LoopNest, machine: Machine, every: Sequence[Sizes]
     ) -> Mapping[str, str]:
-        """Makes the code for some sizes beside what was built; sha256 of each code object by its
-        file's name."""
+        """Makes the code for some sizes next to what was built. Returns the SHA-256 of each code
+        object by its file's name."""
 
     def present(self, machine: Machine) -> str:
-        """Why code for the machine cannot run in this computer; empty where it can."""
+        """Why code for the machine cannot run on this computer; empty if it can."""
 
 
 @runtime_checkable
 class Exports(Protocol):
-    """A backend whose kernels programs without Python launch."""
+    """A backend whose kernels can be launched by programs without Python."""
 
     def exported(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
     ) -> Mapping[str, str]:
-        """Texts by the names of their files, which launch what was built at sizes: a header in C first,
-        then a source."""
+        """Texts by file name that launch what was built at some sizes: a C header first, then a source."""
 
 
 @runtime_checkable
 class ShowsLevels(Protocol):
-    """A backend that lowers a nest through levels of its own before it emits."""
+    """A backend that lowers a nest through its own levels before it emits."""
 
     def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
-        """The text of each level between loop nest and source by its name, the nest's side first."""
+        """The text of each level between loop nest and source by its name, from the nest to the source."""
 
 
 @runtime_checkable
 class Drafts(Protocol):
-    """A backend that can run a source without its compiler, which takes long."""
+    """A backend that can run a source without its compiler, which is slow."""
 
     def draft(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """As `build` where that is needed to run; else what `run` needs of a source and no more."""
+        """The same as `build` if running needs a build; otherwise only what `run` needs of a source."""
 
 
 @runtime_checkable
 class DescribesSources(Protocol):
-    """A backend that can tell a person, or a model, what a source of it may use."""
+    """A backend that can tell a person, or a model, what its sources may use."""
 
     def interface(self, machine: Machine) -> str:
-        """In Markdown, without a title: the rules of admission, every function with its declaration,
-        and examples. It is made from what the backend itself admits and compiles."""
+        """Markdown without a title: the rules of admission, every function with its declaration,
+        and examples. It is derived from what the backend admits and compiles."""
 
 
 @runtime_checkable
 class Reserves(Protocol):
-    """A backend whose texts have words of their own, which a kernel's names may be too."""
+    """A backend whose texts have reserved words, with which a kernel's names may clash."""
 
     def words(self) -> Collection[str]:
-        """Keywords of its language and names that its texts use."""
+        """Keywords of its language, and names that its texts use."""

@@ -1,4 +1,4 @@
-"""One output against float64's: every gate of `tolerance.py`, with the place where it fails."""
+"""Compares one output with the float64 reference: every check of `tolerance.py`, and the position of a failure."""
 
 from __future__ import annotations
 
@@ -28,36 +28,35 @@ from ir.reference.rounding import HELD_AS, round_to
 from ir.reference.rows import WHOLE, Rows
 from ir.spec import FLOATS
 
-_OWN = ("f64", "f32", "f16")  # which arrays have themselves
+_OWN = ("f64", "f32", "f16")  # dtypes that numpy arrays have natively
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What an output is held to."""
+    """The requirements on an output."""
 
     dtype: str
-    precision: str  # the narrowest float of what is computed
-    # Whether what is computed selects values away, so that a kernel may leave them out, be they not
-    # numbers.
+    precision: str  # the narrowest float dtype of the computation
+    # Whether the equations discard values by selection, so that a kernel may skip them even if they are NaN.
     selects: bool = False
-    times: float = 1.0  # of what `tolerance.py` allows
+    times: float = 1.0  # factor on the limits of `tolerance.py`
 
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """What an output is held to that is finite by float64 and by all runs of plain arithmetic: `compare_output`
-    then needs nothing of these runs but what is here."""
+    """The requirements on an output that is finite in float64 and in all runs of plain arithmetic.
+    `compare_output` then needs nothing else of these runs."""
 
-    exact: np.ndarray  # float64, not a copy where it was that
+    exact: np.ndarray  # float64; shares memory if it had that dtype
     size: float  # root mean square
     limits: Tolerance
-    error: float  # root mean square of plain arithmetic's
+    error: float  # root mean square error of plain arithmetic
     rel_err: float  # of plain arithmetic, see `Check`
-    allowance: Allowance | None  # None of few elements
+    allowance: Allowance | None  # None for few elements
 
     @staticmethod
     def of(form: Form, exact: np.ndarray, plain: Sequence[np.ndarray]) -> Usual | None:
-        """None where something is not finite, or more than the format holds."""
+        """The requirements; None if a value is not finite, or is out of range of the dtype."""
         exact = np.asarray(exact, np.float64)
         runs = [p.astype(np.float64) for p in plain]
         if not all(np.isfinite(a).all() for a in (exact, *runs)):
@@ -75,18 +74,19 @@ class Usual:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Reference:
-    """What is known of a spec at some sizes and a seed. No array is ever changed."""
+    """The reference results of a spec at some sizes and a seed. Its arrays never change."""
 
     inputs: Arrays
     exact: Arrays  # in float64 (integers exact)
-    storage: Arrays  # plain arithmetic in the spec's own formats
-    # For inputs of the other draws, and for outputs of few elements, of which one run says little:
-    # the same under other roundings that are as good
+    storage: Arrays  # plain arithmetic in the spec's own dtypes
+    # Plain arithmetic again with other, equally valid roundings. Present for inputs of the other
+    # draws, and for outputs of few elements, because one run says little about them.
     noisy: tuple[Arrays, ...] = ()
     draw: str = ""  # one of `draws`; empty: the normal one
-    rows: Rows = WHOLE  # which the arrays hold of outputs that are too expensive to compute whole
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of these, all of them
-    # What follows from it, by form and output, once it was asked for
+    # Which rows the arrays hold, of outputs that are too expensive to compute whole
+    rows: Rows = WHOLE
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # the full shapes of these
+    # Derived requirements by form and output, made on first use.
     _usual: dict[tuple[Form, str], Usual | None] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -95,21 +95,22 @@ class Reference:
         note(self)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """An output's, all of it."""
+        """The full shape of an output."""
         return self.shapes.get(name, self.storage[name].shape)
 
     def known(self, name: str, output: np.ndarray) -> np.ndarray:
-        """The part of an output that is compared, brought here where a device holds the whole."""
+        """The part of an output that is compared, copied from the device if it is held there."""
         return np.asarray(self.rows.taken(name, output))
 
     def place(self, name: str, at: Sequence[int]) -> tuple[int, ...]:
-        """Where in the whole output a position of that part lies."""
+        """The position in the whole output, for a position in that part."""
         places = self.rows.outputs.get(name, {})
         return tuple(int(places[axis][n]) if axis in places else n for axis, n in enumerate(at))
 
     def usual(self, form: Form, name: str) -> Usual | None:
-        """What an output of floats is held to where all of the reference is finite; else None. It is the same for
-        all candidates: made once, and by `prepare` before processes are forked."""
+        """The requirements on a float output if the reference is finite everywhere; else None. It
+        is the same for all candidates, so it is computed once, and by `prepare` before processes
+        are forked."""
         if (form, name) not in self._usual:
             plain = [self.storage[name], *(n[name] for n in self.noisy)]
             self._usual[form, name] = Usual.of(form, self.exact[name], plain)
@@ -117,21 +118,21 @@ class Reference:
 
     @property
     def derived(self) -> Iterator[np.ndarray]:
-        """Arrays that follow from results, beside these."""
+        """Further arrays that are derived from results."""
         for one in self._usual.values():
             if one is not None and one.allowance is not None:
                 yield one.allowance.sizes
 
     @property
     def bytes(self) -> int:
-        """What its arrays take."""
+        """The size of its arrays."""
         groups = (arrays_of(self.inputs), self.exact, self.storage, *self.noisy)
         return sum(array.nbytes for group in groups for array in group.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How far one output is off: see `Check` for the units."""
+    """The errors of one output. For units, see `Check`."""
 
     rel_err: float = 0.0
     reference_rel_err: float = 0.0
@@ -141,7 +142,7 @@ class Errors:
 def compare_output(
     form: Form, sizes: Sizes, name: str, got: np.ndarray, known: Reference
 ) -> Errors:
-    """How far one output is from the reference; BackendError("check") where that is too far."""
+    """The errors of one output against the reference. BackendError("check") if they exceed the limits."""
     dtype, precision = form.dtype, form.precision
     got, exact = known.known(name, got), known.exact[name]
     plain = [known.storage[name], *(n[name] for n in known.noisy)]
@@ -165,7 +166,9 @@ def compare_output(
     errors = [np.where(finite, p, 0.0) - true for p in plain]
     error = np.max(np.abs(errors), axis=0)
     overflows = np.zeros(true.shape, bool)
-    if known.draw:  # what overflows has a scale too, of which other sums' errors are a part
+    # A value that overflows also adds to the scale, because its terms add to the errors of other
+    # sums
+    if known.draw:
         overflows = np.isfinite(whole) & ~finite & ~lost
         true = np.where(overflows, whole, true)
     limits = tolerance(dtype, precision, true, true + error, form.times)
@@ -177,10 +180,10 @@ def compare_output(
     off = np.abs(got - exact)
     least = spacing(dtype)
     _require_near(sizes, name, got, exact, off, limits, least, known)
-    few = off.size < FEW  # of which the mean says no more than one element does
+    few = off.size < FEW  # for few elements, the mean says no more than one element does
     if rms(off) > limits.rmse + least and not few:
         raise fault(sizes, _far(name, rms(off), limits, precision, rms(error)))
-    if not overflows.any():  # else what is finite is small only as large terms cancel
+    if not overflows.any():  # else finite values are small only because large terms cancel
         kept = [np.where(finite, e, 0.0) for e in errors]
         for why in allowance(dtype, precision, got, exact, kept, form.times):
             raise fault(sizes, f"output `{name}` {why}")
@@ -191,7 +194,7 @@ def compare_output(
 def _compared(
     form: Form, sizes: Sizes, name: str, got: np.ndarray, usual: Usual, known: Reference
 ) -> Errors:
-    """As `compare_output`, of finite numbers that are compared with such."""
+    """The same as `compare_output`, for a finite output with such requirements."""
     limits, exact, least = usual.limits, usual.exact, spacing(form.dtype)
     signed = got - exact
     off = np.abs(signed)
@@ -216,7 +219,7 @@ def _require_near(
     least: float,
     known: Reference,
 ) -> None:
-    """Each element is within its limit. off: how far it is from what is right."""
+    """Requires that each element is within its limit. off: the absolute errors."""
     limit = limits.element + limits.relative * np.abs(exact) + least
     rule = f"{limits.element:.3g} + {limits.relative:.3g} of its size is allowed"
     _require_at(sizes, name, got, exact, off <= limit, rule, known)
@@ -232,9 +235,9 @@ def _far(name: str, mean: float, limits: Tolerance, precision: str, plain: float
 def _lost(
     whole: np.ndarray, exact: np.ndarray, plain: Sequence[np.ndarray], drawn: bool
 ) -> np.ndarray:
-    """Where plain arithmetic has no finite result though float64 has one that the format holds, or,
-    of inputs that are not normally drawn, though float64 has none either. whole: float64's result
-    before the format cut it to `exact`."""
+    """Where plain arithmetic has no finite result although float64 has one in range of the dtype.
+    For draws other than the normal one, also where float64 has none. whole: float64's result before
+    it was rounded to the dtype as `exact`."""
     overflow = np.isfinite(whole) & ~np.isfinite(exact)
     same = overflow & np.all([p == exact for p in plain], axis=0)
     known = np.isfinite(whole) | drawn
@@ -250,19 +253,19 @@ def _require_kept(
     most: float,
     known: Reference,
 ) -> None:
-    """What is NaN, or infinite, by float64 and by plain arithmetic is that here too. What inputs that
-    are infinite make NaN may be the limit of a function instead."""
+    """Requires NaN, or infinity, wherever float64 and plain arithmetic have it. For infinite
+    inputs, a NaN of the reference may instead be the limit of a function."""
     if known.draw == NAN:
         special = np.all(np.isnan([exact, *plain]), axis=0)
         kept = np.isnan(got)
     else:
         special = np.all(np.isinf([exact, *plain]), axis=0)
-        kept = ~(np.abs(got) < most)  # the largest number of a format stands for infinity
+        kept = ~(np.abs(got) < most)  # the largest number of a dtype counts as infinity
     _require_at(sizes, name, got, exact, ~special | kept, "it must not be finite", known)
 
 
 def _require_format(sizes: Sizes, name: str, got: np.ndarray, dtype: str, known: Reference) -> None:
-    """A format that is held in a wider one has no bits that it should not have."""
+    """Requires that a dtype held in a wider one has no extra bits set."""
     if dtype in _OWN and got.dtype == HELD_AS[dtype]:
         return
     held = round_to(got, dtype)
@@ -279,8 +282,8 @@ def _require_specials(
     free: np.ndarray,
     known: Reference,
 ) -> None:
-    """Not a number where the reference says so and only there; infinite where it or plain
-    arithmetic is. free: where infinity is as near as a number, or anything goes."""
+    """Requires NaN exactly where the reference has it, and infinity where the reference or plain
+    arithmetic has it. free: where infinity is as close as a number, or any value is valid."""
     both_nan = np.isnan(got) & np.isnan(exact)
     both_finite = np.isfinite(got) & np.isfinite(exact)
     infinite = np.isinf(got) & ((got == exact) | (got == storage))
@@ -298,7 +301,7 @@ def _require_at(
     rule: str,
     known: Reference,
 ) -> None:
-    """Every position is good; else the fault names the first one that is not."""
+    """Requires that every position is good; the error names the first one that is not."""
     if good.all():
         return
     at = tuple(map(int, np.unravel_index(int(np.argmin(good)), good.shape)))

@@ -1,5 +1,5 @@
-"""Compiles all templates into the folder of its only argument, for processes that cannot keep what they
-compile."""
+"""Compiles all templates into the folder that is its only argument, for processes that cannot save
+compiled templates themselves."""
 
 from __future__ import annotations
 

@@ -43,14 +43,15 @@ class Known:
 
     schedule: Schedule
     variant: Spec | None = None  # the equations that the schedule is for; None: the kernel's own
-    source: str | None = None  # its text, where it is not the one that the schedule gives
-    backend: str = ""  # the one that made it, by name; empty: the first
-    rounded: tuple[str, ...] = ()  # sums whose operands it was free to round: see `Spec`
+    source: str | None = None  # its text, if it differs from what the schedule gives
+    backend: str = ""  # name of the backend that made it; empty: the first
+    rounded: tuple[str, ...] = ()  # sums whose operands could be rounded: see `Spec`
 
 
 Knows = Callable[[Spec], Known | None]
-Told = Callable[[Spec, Exception], None]  # that a kernel cannot be made as it was before
-Progress = Callable[[int, int, Spec], None]  # kernels built so far, of how many, the next one
+# Called with a kernel that cannot be made as it was before, and why
+Told = Callable[[Spec, Exception], None]
+Progress = Callable[[int, int, Spec], None]  # kernels built so far, their total, the next one
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,11 @@ class Kernel:
 
     spec: Spec
     nest: LoopNest
-    source: str  # its text
+    source: str  # the source text
     built: Built
-    # At which it is the spec, where it is one for several.
+    # The sizes at which this kernel equals the spec, if one kernel serves several specs.
     sizes: Sizes = field(default_factory=dict)
-    # What built it, where kernels of one network are of several backends; None: the network's.
+    # The backend that built it, if one network's kernels have several backends; None: the network's.
     served: Served | None = None
 
 
@@ -75,12 +76,16 @@ class Compiled:
     machine: Machine
     backend: Backend
     kernels: Mapping[Spec, Kernel]  # by spec
-    # What computes inputs of the network from its fixed ones, before calls; None: there is nothing
+    # Computes inputs of the network from its fixed inputs, before any call; None if there is
+    # nothing to compute.
     constants: Network | None = None
 
     def __call__(self, inputs: Arrays, calls: Calls = ()) -> list[np.ndarray]:
-        """The outputs in order; raises BackendError where a step fails. calls: what the network
-        pauses for. Constants are computed anew."""
+        """The outputs in order. Raises BackendError if a step fails. Each call recomputes the
+        constants.
+
+        calls: the functions that the network pauses for.
+        """
         held = empty_outputs(self.network) | dict(inputs)
         if self.constants is not None:
             before = Compiled(self.constants, self.machine, self.backend, self.kernels)
@@ -102,25 +107,29 @@ class Compiled:
         return [seen(held[name], sizes) for name, sizes in self.network.outputs]
 
     def served(self, kernel: Kernel) -> Served:
-        """The backend that built a kernel, and the machine as it serves it."""
+        """The backend that built a kernel, and the machine as that backend serves it."""
         return kernel.served or Served(self.backend, self.machine)
 
 
 def constant_inputs(network: Network, constants: Network) -> list[str]:
-    """The inputs of a network that its constants fill, in the order of their outputs: the last."""
+    """The inputs of a network that its constants fill, in the order of their outputs. They are the last inputs."""
     count = len(constants.outputs)
     return [b.name for b in network.inputs][-count:]
 
 
 class Kernels:
-    """Kernels of a target, each scheduled and emitted once, when it is first asked for.
+    """Kernels of a target. Each is scheduled and emitted once, on first use.
 
-    rounded: what sums are called, but for a number, of whose products of f32 the operands may be
-    rounded to tf32, as some libraries do it in convolutions.  least: of channels, those that are summed at one
-    tap of a window: of fewer, the operands stay f32, as these libraries leave them, too.  guessed: whether
-    schedules are judged by the backend's own guess of their time, where it has one: better, and slower.  knows: tells
-    how a kernel was made before, which is then made so; a KernelError where that is not possible.  told: of
-    kernels of which it is not, which get their seed schedules; None: it is an error.
+    rounded: names (without number) of sums of f32 products whose operands may be rounded to tf32,
+    as some libraries do in convolutions.
+    least: the fewest channels, summed at one tap of a window, for which operands are rounded; with
+    fewer, they stay f32, as in these libraries.
+    guessed: whether the backend's own time guess ranks schedules, if it has one. This is better,
+    and slower.
+    knows: tells how a kernel was made before, so that it is made the same way; KernelError if that
+    is impossible.
+    told: called with kernels for which it is impossible, which then get their seed schedules; None:
+    it is an error.
     others: backends that make kernels of some kinds (`backends/shares.py`).
     """
 
@@ -139,18 +148,18 @@ class Kernels:
         self.least, self.told = least, told
         self.guessed, self.knows, self.others = guessed, knows, others
         self.emitted: dict[Spec, tuple[LoopNest, str]] = {}
-        self.served: dict[Spec, Served] = {}  # what emitted it
-        self._schedules: dict[Spec, Schedule] = {}  # of kernels alike
-        self._found: dict[Spec, Known | None] = {}  # what `knows` tells
+        self.served: dict[Spec, Served] = {}  # the backend that emitted a kernel
+        self._schedules: dict[Spec, Schedule] = {}  # by what similar kernels share
+        self._found: dict[Spec, Known | None] = {}  # results of `knows`
 
     @property
     def _cost(self) -> Callable[[LoopNest], float] | None:
-        """The backend's own guess of a nest's time, where it is asked for and has one."""
+        """The backend's own time guess for a nest, if it was requested and exists."""
         guess = getattr(self.backend, "guess", None) if self.guessed else None
         return guess and (lambda nest: guess(nest, self.machine, {}))
 
     def emit(self, spec: Spec) -> tuple[LoopNest, str]:
-        """The nest and the source of a kernel; KernelError where there is none."""
+        """The nest and the source of a kernel. KernelError if there is none."""
         if spec not in self.emitted:
             require_parts(spec, self.machine)
             known = self._known(spec)
@@ -177,8 +186,9 @@ class Kernels:
         self.served[spec] = by
 
     def reseed(self, spec: Spec, error: Exception) -> None:
-        """A known kernel cannot be made as it was: it gets its seed schedule, which is told. The error is raised
-        where nobody is to be told, or it has that already."""
+        """Gives a known kernel that cannot be made as it was its seed schedule, and reports it to
+        `told`. Raises the error if `told` is None, or if the kernel already has its seed schedule.
+        """
         if self.told is None or self._found.get(spec) is None:
             raise error
         self.told(spec, error)
@@ -187,27 +197,27 @@ class Kernels:
         self.served.pop(spec, None)
 
     def takes(self, spec: Spec) -> float:
-        """Microseconds of a kernel by the quick cost; KernelError where there is none."""
+        """The time of a kernel in microseconds by the quick cost. KernelError if there is none."""
         nest, _ = self.emit(spec)
         return self.machine.model.quick_us(nest, self.machine, {})
 
     def expected_us(self, spec: Spec) -> float:
-        """Microseconds of a kernel by the backend's own guess, where it is asked for and has one, else
-        by the estimate; KernelError where there is none."""
+        """The time of a kernel in microseconds by the backend's own guess, if it was requested and
+        exists, else by the estimate. KernelError if there is none."""
         nest, _ = self.emit(spec)
         by = self.served[spec]
         guess = getattr(by.backend, "guess", None) if self.guessed else None
         return guess(nest, by.machine, {}) if guess else estimate(nest, by.machine, {})
 
     def rounds(self, spec: Spec) -> tuple[str, ...]:
-        """A spec's sums whose operands may be rounded."""
+        """The sums of a spec whose operands may be rounded."""
         named = [e.target for e in spec.equations if stem(e.target) in self.rounded]
         return tuple(n for n in named if not self.least or summed_channels(spec, n) >= self.least)
 
     def ahead(self, specs: Sequence[Spec]) -> None:
-        """Schedules several kernels at a time, as far as that can be done, before they are asked
-        for. Of kernels alike it is the first."""
-        wanted: dict[Spec, Spec] = {}  # by what kernels alike share
+        """Schedules several kernels in parallel, as far as possible, before their first use. Of
+        similar kernels, only the first is scheduled."""
+        wanted: dict[Spec, Spec] = {}  # by what similar kernels share
         for spec in specs:
             if spec not in self.emitted and self._known(spec) is None:
                 form = first_parts(spec)
@@ -232,15 +242,15 @@ class Kernels:
         return self._found[spec]
 
     def _lowered(self, spec: Spec) -> LoopNest:
-        """With the schedule of a kernel alike emitted before, where it suits; else with the
-        autoschedule's."""
+        """The nest with the schedule of a similar kernel that was emitted before, if it fits; else
+        with the autoschedule."""
         form = first_parts(spec)
         if form in self._schedules:
             schedule = replace(self._schedules[form], kernel=spec.name)
             try:
                 return lower(spec, schedule, self.machine, {})
             except KernelError:
-                pass  # it does not suit
+                pass  # the schedule does not fit
         schedule = self._schedule(spec)
         self._schedules.setdefault(form, schedule)
         return lower(spec, schedule, self.machine, {})
@@ -249,7 +259,7 @@ class Kernels:
         return autoschedule(spec, self.machine, {}, self.rounds(spec), self._cost)
 
     def _tried(self, spec: Spec) -> Schedule | None:
-        """The schedule of a kernel; None where it has none, which `emit` will say."""
+        """The schedule of a kernel; None if it has none, which `emit` reports later."""
         try:
             return self._schedule(spec)
         except KernelError:
@@ -270,10 +280,11 @@ def compiled(
     fixed: Collection[str] = (),
     others: Sequence[Served] = (),
 ) -> Compiled:
-    """A spec of many equations as kernels for a target, built below a folder.
+    """Compiles a spec of many equations to kernels for a target, built below a folder.
 
-    aliases, calls (`outside`): see `partition` of `ir.partition`.  guessed, knows, others: see `Kernels`.  fixed:
-    inputs that stay the same between calls; what depends on them alone is `constants`.
+    aliases, calls (`outside`): see `partition` of `ir.partition`.
+    guessed, knows, others: see `Kernels`.
+    fixed: inputs that stay the same between calls; `constants` computes what depends on them only.
     Raises KernelError for what no kernel can compute, and BackendError for what does not build.
     """
     kernels = Kernels(machine, backend, guessed=guessed, knows=knows, others=others)
@@ -290,8 +301,8 @@ def networks(
     fixed: Collection[str] = (),
     choices: Choices | None = None,
 ) -> tuple[Network, Network | None]:
-    """The network of a call, and what is computed before calls; see `compiled`. choices: which way the
-    partition of the call goes where there are two."""
+    """The network of a call, and the network of what is computed before calls; see `compiled`.
+    choices: which alternative the partition takes where it has two."""
     choices = choices or Choices(asked=False)
     spec, sizes = with_early_sums(literal(spec, sizes)), {}
     wide = kernels.machine.model.channels_last
@@ -299,7 +310,8 @@ def networks(
         spec = with_whole_vectors(with_joined_taps(spec, fixed))
     plain = spec
     last = bool(fixed) and wide
-    # Of 16 bits, windows with channels last are copied in bulk. Of f32 they are slower (docs/benchmarks.md).
+    # With 16-bit elements, windows in channels-last order are copied in bulk. With f32 they are
+    # slower (docs/benchmarks.md).
     last = last and choices(CHANNELS_LAST, lambda: not wide_convolutions(plain))
     narrow = bool(fixed) and wide and kernels.machine.has_matrix(NARROW)
     rounded = kernels.rounds(plain) if narrow else ()
@@ -312,7 +324,8 @@ def networks(
     before = partition(parts.before, {}, parts.aliases, emit, ahead=ahead)
     made, shown = parts.call, dict(parts.aliases)
     flat = with_flat_chains(made, shown) if rounded else (made, shown)
-    # By itself only where an engine copies what is one piece of memory then: it is measured there alone.
+    # The default is on only with a bulk copy engine, which then copies contiguous memory: it was
+    # measured only there.
     engine = "bulk" in kernels.machine.rendered_engines
     if flat[0] != made and choices(FLAT_CHAINS, lambda: engine):
         made, shown = flat
@@ -327,7 +340,7 @@ def built(
     progress: Progress = lambda *_: None,
     constants: Network | None = None,
 ) -> Compiled:
-    """Networks with each of their kernels built below a folder; raises as `compiled` does."""
+    """Networks whose kernels are all built below a folder. Raises as `compiled` does."""
     machine, backend = kernels.machine, kernels.backend
     wanted = list(dict.fromkeys((*network.kernels(), *(constants.kernels() if constants else ()))))
     places = {one: folder / one.name for one in wanted}
@@ -344,7 +357,7 @@ def built(
         return by.backend.build(source, nest, by.machine, places[one])
 
     def tried(one: Spec) -> Built | tuple[str, str, str]:
-        """What is built; where others may be told why it is not, that."""
+        """The build; if failures are reported to `told`, the failure as plain data."""
         try:
             return build(one)
         except BackendError as error:

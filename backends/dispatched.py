@@ -1,4 +1,4 @@
-"""A dispatched kernel: several kernels for one spec, one of which is run, by the sizes."""
+"""A dispatched kernel: several kernels for one spec; guards on the sizes choose the one that runs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from ir.spec import Spec
 class Part:
     """One of the kernels."""
 
-    variant: Spec  # equal in meaning to the spec
+    variant: Spec  # equivalent to the spec
     schedule: Schedule
     source: str
-    sizes: Sizes  # those that it is tuned for, at which it fits the machine
+    sizes: Sizes  # the sizes that it is tuned for, for which it fits the machine
 
 
 class Dispatched:
-    """Runs what the guards choose; a kernel is built below `folder` when it is first run.
+    """Runs the kernel that the guards choose. Each kernel is built below `folder` on first use.
 
-    parts: the fallback first, as the guards number them.  within: see `ir.guards.chosen`.
+    parts: the fallback first, in the guards' numbering.
+    within: see `ir.guards.chosen`.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Dispatched:
         self._chosen: dict[tuple[tuple[str, int], ...], int] = {}
 
     def chosen(self, sizes: Sizes) -> int:
-        """The number of the kernel that is run at given sizes; KernelError where none fits."""
+        """The number of the kernel that runs at some sizes. KernelError if none fits."""
         key = tuple(sorted(sizes.items()))
         if key not in self._chosen:
             found = chosen(self.guards, sizes, lambda n: self._fits(n, sizes), self.within)
@@ -60,12 +61,12 @@ class Dispatched:
         return self._chosen[key]
 
     def run(self, sizes: Sizes, inputs: Arrays) -> dict[str, np.ndarray]:
-        """The outputs; BackendError where the kernel does not build or run."""
+        """The outputs. BackendError if the kernel does not build or run."""
         nest, built = self._kernel(self.chosen(sizes))
         return self.backend.run(built, nest, self.machine, sizes, inputs)
 
     def time(self, sizes: Sizes, inputs: Arrays) -> Timing:
-        """How long the kernel that is run takes."""
+        """The time of the kernel that runs."""
         nest, built = self._kernel(self.chosen(sizes))
         return self.backend.time(built, nest, self.machine, sizes, inputs)
 

@@ -1,7 +1,7 @@
-"""Emission: the templates of a backend, rendered the same way each time.
+"""Emission: renders the templates of a backend, deterministically.
 
-The only module of backends that knows the template engine. Names that a template asks for and
-does not get are errors; nothing random or of the time of day is in reach of a template.
+This is the only module of backends that uses the template engine. Undefined names in a template are
+errors. Templates can reach neither random numbers nor the time of day.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from backends.backend import BackendError
 from ir.digest import text_digest
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
-BUILT = Path(__file__).parent / "compiled_templates"  # what the build compiles ahead
+BUILT = Path(__file__).parent / "compiled_templates"  # templates that the build compiled
 _ENDING = "*.j2"
 _OPTIONS: dict[str, Any] = dict(
     undefined=jinja2.StrictUndefined,
@@ -43,7 +43,7 @@ _FAULTS = (
 
 
 class _Speller:
-    """Spells a node by the macro of its type, once for each rendering: nodes share their parts."""
+    """Spells a node by the macro for its type. Nodes share parts, so each is spelled once per rendering."""
 
     __slots__ = ("macros", "texts")
 
@@ -52,14 +52,14 @@ class _Speller:
         self.texts: dict[tuple[Any, ...], tuple[object, str]] = {}
 
     def add(self, macros: Mapping[str, Callable[..., str]]) -> _Speller:
-        """Itself, which spells more types of nodes from now on: those that a language adds to what
-        languages share. A macro of the same name takes the place of the shared one."""
+        """Adds macros for more types of nodes, those of one language, and returns itself. They
+        override shared macros of the same name."""
         self.macros = {**self.macros, **macros}
         return self
 
     def __call__(self, node: object, *words: Any) -> str:
-        # By identity: equal nodes may have unlike texts, as 1 and True. Holding the node keeps
-        # its address from being used again.
+        # Keyed by identity, because equal nodes may have different texts, such as 1 and True.
+        # Holding the node keeps its address from being reused.
         key = (id(node), *words)
         found = self.texts.get(key)
         if found is None:
@@ -68,7 +68,7 @@ class _Speller:
 
 
 class _Unfolded(CodeGenerator):
-    """Makes code that depends on the text of a template alone: no filter is called ahead."""
+    """Generates code that depends on the template's text only: it calls no filter at compile time."""
 
     def _output_child_to_const(self, node: Any, frame: Any, finalize: Any) -> str:
         if not isinstance(node, jinja2.nodes.TemplateData):
@@ -77,7 +77,7 @@ class _Unfolded(CodeGenerator):
 
 
 class _Environment(jinja2.Environment):
-    """That of a backend's templates, which are below `folder` as those that backends share are."""
+    """The environment of a backend's templates and the shared ones, both below `folder`."""
 
     code_generator_class = _Unfolded
 
@@ -87,8 +87,9 @@ class _Environment(jinja2.Environment):
 
 
 class _Compiled(jinja2.BytecodeCache):
-    """Compiled templates, by a digest of name and text: those of the build, and those that this user's
-    processes have left in the cache folder. To compile all of a backend takes half a second."""
+    """A cache of compiled templates, keyed by a digest of name and text. It reads those of the
+    build, and those that the user's processes have left in the cache folder. Compiling all
+    templates of a backend takes half a second."""
 
     def __init__(self, writes: Path):
         self.writes = writes
@@ -101,7 +102,7 @@ class _Compiled(jinja2.BytecodeCache):
         bucket = Bucket(environment, key, self.get_source_checksum(source))
         self.load_bytecode(bucket)
         if bucket.code is not None and filename is not None:
-            bucket.code = bucket.code.replace(co_filename=filename)  # which errors name
+            bucket.code = bucket.code.replace(co_filename=filename)  # errors name this file
         return bucket
 
     def load_bytecode(self, bucket: Bucket) -> None:
@@ -112,7 +113,7 @@ class _Compiled(jinja2.BytecodeCache):
                 return
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        with suppress(OSError):  # a folder that cannot be written: it is compiled each time
+        with suppress(OSError):  # a folder that cannot be written: templates are compiled each time
             self.writes.mkdir(parents=True, exist_ok=True)
             with NamedTemporaryFile(dir=self.writes) as file:
                 bucket.write_bytecode(file)
@@ -127,11 +128,11 @@ def _kept() -> _Compiled:
 
 
 class Templates:
-    """The templates under `templates/<backend>/`, with a backend's own filters and globals.
+    """The templates below `templates/<backend>/`, with a backend's own filters and globals.
 
-    A template may include and import its neighbours, and by `folder/name` those of a folder that
-    languages share. Errors of any sort, in the text of a
-    template or while it renders, are a BackendError at stage `emit` that names file and line.
+    A template may include and import others of its folder, and those of a shared folder as
+    `folder/name`. Any error, in the text of a template or while it renders, becomes a BackendError
+    of stage `emit` that names file and line.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class Templates:
         self.environment.globals.update(values or {})
 
     def render(self, template: str, **values: Any) -> str:
-        """The text of a template for the values."""
+        """Renders a template for some values."""
         try:
             return self.environment.get_template(template).render(**values)
         except jinja2.TemplateNotFound as e:
@@ -169,12 +170,12 @@ class Templates:
                 speller.texts.clear()
 
     def _speller(self, macros: Mapping[str, Callable[..., str]]) -> _Speller:
-        """What a template calls as `speller(macros)(node)`, with a macro for each type of node."""
+        """The function that a template calls as `speller(macros)(node)`, with one macro per type of node."""
         self._spellers.append(_Speller(macros))
         return self._spellers[-1]
 
     def table(self, template: str, name: str) -> Mapping[str, str]:
-        """A table that a template sets at its top."""
+        """A table that a template defines at its top level."""
         return getattr(self.environment.get_template(template).module, name)
 
     def digest(self) -> str:
@@ -196,14 +197,14 @@ class Templates:
 
 
 class _Named(dict[str, Any]):
-    """Filters, of which there is one of any name."""
+    """A table of filters that has one for any name."""
 
     def get(self, name: str, default: Any = None) -> Any:
         return super().get(name, str)
 
 
 def compile_ahead(to: Path, folder: Path = TEMPLATES) -> None:
-    """Compiles all templates into a folder, for `BUILT`."""
+    """Compiles all templates into a folder, which becomes `BUILT`."""
     files = sorted(folder.rglob(_ENDING))
     texts = (f.read_text(encoding="utf-8") for f in files)
     shared = {name for text in texts for name in _SHARED.findall(text)}
@@ -216,14 +217,14 @@ def compile_ahead(to: Path, folder: Path = TEMPLATES) -> None:
 
 
 def _one_line(text: str) -> str:
-    """A text for a comment that ends with its line: no other end of a line, nor one that goes on."""
+    """A text that is safe in a line comment: without line breaks, and without a continuation at its end."""
     plain = "".join(c if c.isprintable() else " " for c in text)
     return f"{plain}." if plain.endswith("\\") else plain
 
 
 def template_digest(backend: str, folder: Path = TEMPLATES) -> str:
-    """A digest of the names and texts of a backend's templates, and of those that they import from
-    folders that languages share; of nothing where it has none."""
+    """A digest of the names and texts of a backend's templates and of the shared templates that
+    they import; the digest of nothing if it has none."""
     root = folder / backend
     files = root.rglob(_ENDING) if root.is_dir() else ()
     texts = {f.relative_to(root).as_posix(): f.read_text(encoding="utf-8") for f in files}

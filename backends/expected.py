@@ -1,7 +1,7 @@
-"""Expected results, which a process that runs code of others has no use for.
+"""Expected results, which a process that runs foreign code must not see.
 
-Such a process that is forked has a copy of all memory of its parent. `wipe` leaves of the expected results
-zeros in its copy, before that code is loaded.
+A forked process has a copy of its parent's memory. `wipe` zeroes the expected results in that copy
+before the foreign code is loaded.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 
 from ir.reference.formulas import arrays_of
 
-LARGE = 1 << 20  # bytes, from which pages are dropped: to write them would copy them first
+LARGE = 1 << 20  # bytes from which pages are dropped: writing zeros would first copy the pages
 _Arrays = Mapping[str, np.ndarray]
 
 
 class Known(Protocol):
-    """What is known of a kernel's results."""
+    """The reference results of a kernel."""
 
     @property
     def inputs(self) -> _Arrays: ...
@@ -39,13 +39,13 @@ _known: WeakValueDictionary[int, Known] = WeakValueDictionary()
 
 
 def note(known: Known) -> None:
-    """Has results wiped in processes that ask for it."""
+    """Registers results, which `wipe` then zeroes."""
     _known[id(known)] = known
 
 
 def wipe() -> None:
-    """Makes zeros of all expected results that this process has. For a forked process: whoever has the
-    arrays finds them changed. What an array shares with inputs stays, as kernels get these."""
+    """Zeroes all expected results in this process. Only for forked processes: the owner of the
+    arrays sees the change. Memory shared with inputs is kept, because kernels read it."""
     all_known = list(_known.values())
     given = {id(_whole(a)) for k in all_known for a in arrays_of(k.inputs).values()}
     for known in all_known:
@@ -62,14 +62,14 @@ def _results(known: Known) -> Iterator[np.ndarray]:
 
 
 def _whole(array: np.ndarray) -> np.ndarray:
-    """The array whose memory it is."""
+    """The array that owns the memory of a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
 
 
 def _zero(array: np.ndarray) -> None:
-    """Overwrites an array's memory, which is this process's own."""
+    """Zeroes an array's memory, which only this process has."""
     first, count = array.ctypes.data, array.nbytes
     start = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
     pages = (first + count - start) // mmap.PAGESIZE * mmap.PAGESIZE
@@ -81,6 +81,6 @@ def _zero(array: np.ndarray) -> None:
 
 
 def _dropped(start: int, count: int) -> bool:
-    """Whether pages were given up; the next read finds zeros."""
+    """Drops pages; the next read returns zeros. Returns whether it succeeded."""
     place, size = ctypes.c_void_p(start), ctypes.c_size_t(count)
     return ctypes.CDLL(None).madvise(place, size, mmap.MADV_DONTNEED) == 0

@@ -1,4 +1,4 @@
-"""Fences: what a kernel may not write shows after a run, on whatever device its tensors lie."""
+"""Fences detect out-of-bounds writes of a kernel, on any device."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from backends.backend import BackendError
 
 
 class Buffer(Protocol):
-    """A tensor of a kernel between fences, on any device."""
+    """A kernel's tensor between two fences, on any device."""
 
     def whole(self) -> bool:
-        """Whether nothing was written into the fences."""
+        """Whether the fences are unchanged."""
 
     def holds(self, given: Any) -> bool:
-        """Whether it has the bits of what it was given."""
+        """Whether its bits equal those that it was initialised with."""
 
 
 def require_untouched(buffers: Mapping[str, Buffer], inputs: Iterable[tuple[str, Any]]) -> None:
-    """BackendError("check") where a kernel wrote beside a tensor or to an input. buffers: of all
-    tensors. inputs: name and content of each input, as it was given."""
+    """Raises BackendError("check") if a kernel wrote outside a tensor, or to an input.
+
+    buffers: of all tensors.
+    inputs: name and original content of each input.
+    """
     for name, buffer in buffers.items():
         if not buffer.whole():
             raise BackendError("check", f"the kernel writes outside `{name}`")
@@ -30,7 +33,7 @@ def require_untouched(buffers: Mapping[str, Buffer], inputs: Iterable[tuple[str,
 
 
 def require_beside(name: str, same: bool) -> None:
-    """BackendError("check") where a kernel wrote beside an output that is a part of a larger tensor. same:
-    whether what is beside it is as it was."""
+    """Raises BackendError("check") if a kernel wrote outside an output that is part of a larger
+    tensor. same: whether the rest of that tensor is unchanged."""
     if not same:
         raise BackendError("check", f"the kernel writes beside `{name}`, a part of a larger tensor")

@@ -1,4 +1,4 @@
-"""A manifest: what shared code knows of a backend, read from its `backend.toml`."""
+"""A manifest: facts that shared code needs of a backend, read from its `backend.toml`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
 _OBJECT = re.compile(r"([a-z_][a-z0-9_]*):([A-Za-z_][A-Za-z0-9_]*)")
-FEATURES = (  # of the language, that a backend may refuse; the conformance suite has cases of each
+# Features of the language that a backend may refuse; the conformance suite has cases of each
+FEATURES = (
     *("function", "integer", "random", "long constant", "reduction", "scan", "gather", "window"),
     *(
         "jagged",
@@ -52,48 +53,49 @@ KINDS = (
     "epilogue",
     "window",
     "turns",
-)  # of kernels, that a backend makes in networks of another one
+)  # kinds of kernels that a backend may make in another backend's networks
 _GUIDE = "docs/add_a_backend.md lists the fields of a backend.toml"
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The facts of a backend; validated on construction, KernelError names the field at fault."""
+    """The facts of a backend. They are validated on construction; KernelError names the wrong field."""
 
     name: str  # its folder
     title: str  # for people
     language: str  # of its sources
     extension: str  # of a source file, without a dot
-    # `module:Class` in its folder; the class is called with this manifest and gives the `Backend`.
+    # `module:Class` in its folder. The class is called with this manifest and makes the `Backend`.
     object: str
-    # How results are checked and times obtained, best first.
+    # How results are checked and times are obtained, best first.
     correct_by: tuple[str, ...]
     time_kind: tuple[str, ...]
     dtypes: tuple[str, ...]  # that its kernels can hold
     toolchain: str  # required, for people
-    # Those that it renders, of the verbs that a loop nest only notes (`ir.machine.NOTED`);
-    # schedules with others are rejected.
+    # The verbs that it renders of those that a loop nest only records (`ir.machine.NOTED`); it
+    # rejects schedules with others.
     verbs: tuple[str, ...]
-    # Whether each tensor has a number of pipeline stages of its own or each loop has one.
+    # Whether pipeline stages are per tensor or per loop.
     stages_of: str = "tensor"
-    hints_of: tuple[str, ...] = ("access",)  # of `ir.machine.MOVES`, what takes hints to the caches
-    engines: tuple[str, ...] = ("bulk",)  # of `ir.machine.ENGINES`, those that it has copies by
-    scales: bool = False  # whether it has matmuls whose instructions take scales of blocks
-    # Whether operands that a loop does not change are computed before it; else they are where they are
-    # used, and a compiler may move them.
+    hints_of: tuple[str, ...] = ("access",)  # which of `ir.machine.MOVES` take cache hints
+    # The copy engines that it supports, of `ir.machine.ENGINES`
+    engines: tuple[str, ...] = ("bulk",)
+    scales: bool = False  # whether it has block-scaled matrix instructions
+    # Whether loop-invariant operands are computed before the loop. Otherwise they are computed
+    # where they are used, and a compiler may hoist them.
     hoists: bool = False
     refuses: tuple[str, ...] = ()  # those of `FEATURES` that its `emit` refuses
-    # Kinds of kernels (`KINDS`) that it makes where the first backend of a target compiles a network, as they
+    # Kinds of kernels (`KINDS`) that it makes in networks of a target's first backend, because they
     # were measured faster (`backends/shares.py`).
     prefers: tuple[str, ...] = ()
     # Targets that the language suite runs on, one of each kind; empty: all.
     tried_on: tuple[str, ...] = ()
-    imported: bool = True  # sources in Python: whether a module of a user's calls them on tensors
-    for_tests: bool = False  # proves nothing about a kernel, so it is never a default
+    imported: bool = True  # for sources in Python: whether a module of a user calls them on tensors
+    for_tests: bool = False  # says nothing about real kernels, so it is never a default
     # `module:function` that validates the backend's own table of a target file
     # (`machines/fields/fields.py`); empty: no table.
     table: str = ""
-    # `module:function` that compiles a source file alone, as it is at its tuned sizes, to what a
+    # `module:function` that compiles a source file alone, at its tuned sizes, to a file that a
     # device loads: (file, machine, to). Empty: sources are compiled with their nests only.
     compile: str = ""
 
@@ -130,8 +132,8 @@ class Manifest:
         return Rendering(self.name, self.verbs, *moves, self.scales, self.hoists, parts)
 
     def require_dtypes(self, nest: LoopNest, others: tuple[str, ...] = ()) -> None:
-        """BackendError("emit") at a dtype of a nest's tensors that the backend's kernels cannot hold.
-        others: dtypes that lie in memory as one that they hold."""
+        """Raises BackendError("emit") at a tensor dtype that the backend's kernels cannot hold.
+        others: dtypes that have the memory representation of a supported one."""
         for dtype in (p.dtype for launch in nest.launches for p in launch.parameters):
             if dtype not in (*self.dtypes, *others):
                 held = ", ".join(self.dtypes)
@@ -140,9 +142,10 @@ class Manifest:
 
 
 def manifest(table: Mapping[str, Any], where: str = "") -> Manifest:
-    """A manifest from the table of a `backend.toml`; a single word stands for a list of one.
+    """A manifest from the table of a `backend.toml`. In place of a list of one word, the table may
+    have the word.
 
-    Raises KernelError, within `where`, for a field that is missing, unknown or wrong.
+    Raises KernelError, with `where`, for a field that is missing, unknown or wrong.
     """
     known = {f.name: f.default for f in fields(Manifest)}
     try:

@@ -1,4 +1,4 @@
-"""Correctness, the same for every backend: a kernel's outputs against float64's."""
+"""Correctness checks, the same for every backend: a kernel's outputs are compared with a float64 reference."""
 
 from __future__ import annotations
 
@@ -27,21 +27,24 @@ from ir.reference.rows import rows, sampled_work
 from ir.sizes import bind, shape
 from ir.spec import FLOATS, Apply, Spec
 
-CACHED_BYTES = 1 << 28  # of references kept: the check shapes of a kernel, at two seeds each
+# Bytes of cached references: the check shapes of a kernel, at two seeds each
+CACHED_BYTES = 1 << 28
 OTHER = 1  # added to a seed for the second set of inputs
-# The draws that are made where inputs are more numbers: by an interpreter each takes seconds there.
+# The draws that are made for inputs with more than DRAWN elements, because an interpreter needs
+# seconds for each.
 AFFORDABLE = ("large", "tiny", "shifted", "zero_rows", "ends", "whole")
-DRAWN = 1 << 15  # numbers that the inputs of other draws have at most, where a check has so few
-# On a device the others are made, too, of which at most so many numbers as of one that may be whole are
-# compared together; those are left out of which a reference takes more iterations.
+# The most elements of the inputs for which all draws are made, if a check has so few
+DRAWN = 1 << 15
+# Large inputs get the other draws only where runs are fast. SHARE of their references together may take as
+# much work as one normal reference has. They are skipped if one takes more than SHARED_WORK iterations.
 SHARE = 32
 SHARED_WORK = 1 << 26
 NOISY = 5  # runs of plain arithmetic with other roundings
-SELECTIONS = ("where",)  # functions that leave values out
+SELECTIONS = ("where",)  # functions that discard values
 
 
 class Runs(Protocol):
-    """What runs a kernel: a backend, or one that takes turns with others."""
+    """Runs a kernel: a backend, or one that shares its device with others."""
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
@@ -53,18 +56,18 @@ class Check:
     """A kernel that passed at some sizes."""
 
     sizes: Sizes
-    rel_err: float  # norm of the difference over the norm of float64's, of the worst output
+    rel_err: float  # norm of the error over the norm of the float64 result, for the worst output
     reference_rel_err: float  # the same for plain arithmetic
-    # The largest difference of one element, over the root mean square of its output. Integers and
-    # b8 are equal, so add 0.
+    # The largest error of one element over the root mean square of its output. Integers and b8 are
+    # equal, so they add 0.
     max_err: float
-    # Whether two runs gave the same bits. A kernel with atomic adds of floats need not: its two runs
-    # were both right within the tolerance, and integers and b8 were equal.
+    # Whether two runs had the same bits. A kernel with atomic adds of floats need not: both runs
+    # were within the tolerance, and integers and b8 were equal.
     repeated: bool
 
 
 class References:
-    """The last references that were asked for, `most` bytes of them and always the newest."""
+    """A cache of the most recently used references, up to `most` bytes. It always keeps the newest."""
 
     def __init__(self, most: int):
         self.most = most
@@ -73,7 +76,7 @@ class References:
 
     @contextmanager
     def unlimited(self) -> Iterator[None]:
-        """Nothing is dropped meanwhile, and the limit grows by what is added."""
+        """Inside, nothing is dropped. Afterwards the limit is larger by what was added."""
         self.most, before = sys.maxsize, self.most
         had = self.bytes
         try:
@@ -82,7 +85,7 @@ class References:
             self.most = before + self.bytes - had
 
     def get(self, spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference:
-        """The reference for the inputs that a seed draws: a pure function of its arguments."""
+        """The reference for the inputs of a seed. It depends on the arguments only."""
         key = _key(spec, sizes, seed, draw)
         if key not in self.kept:
             self._keep(key, _reference(spec, sizes, seed, draw))
@@ -90,7 +93,7 @@ class References:
         return self.kept[key]
 
     def add(self, spec: Spec, wanted: Sequence[tuple[Sizes, int, str]]) -> None:
-        """Adds references of a spec by sizes, seed and draw, several at a time."""
+        """Adds references of a spec by sizes, seed and draw. They are computed in parallel."""
         lacking = {k: each for each in wanted if (k := _key(spec, *each)) not in self.kept}
         found = on_all_cores(lambda each: _reference(spec, *each), list(lacking.values()))
         for key, made in zip(lacking, found, strict=True):
@@ -112,7 +115,7 @@ _REFERENCES = References(CACHED_BYTES)
 
 
 def reference(spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference:
-    """The reference of a spec for the inputs that a seed draws. draw: one of `draws`, else normal."""
+    """The reference of a spec for the inputs of a seed. draw: one of `draws`; empty: the normal draw."""
     return _REFERENCES.get(spec, sizes, seed, draw)
 
 
@@ -125,10 +128,14 @@ def prepare(
     all_cores: bool = False,
     arrays: bool = True,
 ) -> None:
-    """Computes the references of `check` at some sizes and of `check_draws` at one, so that processes
-    forked afterwards share them, however large they are. once: sizes of `check_once`.  all_cores:
-    several at a time, where nobody else prepares.  arrays: whether runs need inputs as such, and not by
-    `Formulas`; else a device runs them, and more draws are made of large inputs."""
+    """Computes the references of `check` and of `check_draws`, so that processes forked afterwards
+    share them, whatever their size.
+
+    once: sizes of `check_once`.
+    all_cores: computes several in parallel, if no other process prepares.
+    arrays: whether runs need inputs as arrays instead of `Formulas`. Otherwise a device runs them,
+    and more draws of large inputs are made.
+    """
     wanted = [(sizes, number, "") for sizes in checks for number in (seed, seed + OTHER)]
     wanted += [(sizes, seed, "") for sizes in once]
     wanted += [(drawn_at, seed, draw) for draw in _made(spec, drawn_at, seed, not arrays)]
@@ -157,9 +164,11 @@ def check(
 ) -> Check:
     """Runs a kernel on fresh inputs and compares all outputs with the reference.
 
-    spec: what must be computed, whatever the nest says that it does.  sizes: the free ones.
-    repeat: run twice on the first inputs and demand equal bits, but see `Check.repeated`.  Raises
-    BackendError("check") with output, shape, first offending position, what came and what was expected.
+    spec: what must be computed, whatever the nest computes.
+    sizes: the free ones.
+    repeat: also runs a second time on the first inputs and requires equal bits, except as in
+    `Check.repeated`. Raises BackendError("check") with the output, its shape, the first wrong
+    position, and the actual and expected values.
     """
     first, other = reference(spec, sizes, seed), reference(spec, sizes, seed + OTHER)
     run = _Runner(backend, built, nest, machine, sizes)
@@ -191,8 +200,8 @@ def check_once(
     sizes: Sizes,
     seed: int,
 ) -> Check:
-    """As `check` with one run: for sizes at which a run is dear, or which are compared beside
-    others."""
+    """The same as `check` with one run: for sizes at which a run is expensive, or that are compared
+    in addition to others."""
     known = reference(spec, sizes, seed)
     got = _Runner(backend, built, nest, machine, sizes)(known)
     errors = [compare(spec, sizes, name, got[name], known) for name in got]
@@ -206,8 +215,8 @@ def check_once(
 
 
 def check_timed(spec: Spec, sizes: Sizes, seed: int, outputs: Arrays) -> None:
-    """Compares what a timed call gave for the inputs that a seed draws with the reference;
-    BackendError("check") names what `check` names."""
+    """Compares the outputs of a timed call with the reference for the inputs of a seed.
+    BackendError("check") as in `check`."""
     known = reference(spec, sizes, seed)
     try:
         for name, expected in known.storage.items():
@@ -227,10 +236,10 @@ def check_draws(
     sizes: Sizes,
     seed: int,
 ) -> None:
-    """Runs a kernel on inputs of all other draws and compares all outputs with the reference;
-    BackendError("check") names the draw and what `check` names.
+    """Runs a kernel on the inputs of all other draws and compares all outputs with the reference.
+    BackendError("check") names the draw, and the same as in `check`.
 
-    Where plain arithmetic in the spec's own formats loses a value, a kernel may lose it too.
+    Where plain arithmetic in the spec's own dtypes loses a value, a kernel may lose it too.
     """
     run = _Runner(backend, built, nest, machine, sizes)
     for draw in _made(spec, sizes, seed, leaves_inputs(backend, machine)):
@@ -247,12 +256,12 @@ def check_draws(
 
 
 def _made(spec: Spec, sizes: Sizes, seed: int, fast: bool) -> tuple[str, ...]:
-    """The draws that are made at some sizes. Large ones are those of a spec that has no others. fast:
-    whether a run takes little time at any sizes."""
+    """The draws that are made at some sizes. Above DRAWN elements, only some are made. fast:
+    whether a run is fast at any sizes."""
     return _made_at(spec, tuple(sorted(sizes.items())), seed, fast)
 
 
-@lru_cache(maxsize=64)  # asked for each candidate
+@lru_cache(maxsize=64)  # called for each candidate
 def _made_at(spec: Spec, at: tuple[tuple[str, int], ...], seed: int, fast: bool) -> tuple[str, ...]:
     found, sizes = draws(spec), dict(at)
     if _numbers(spec, sizes) <= DRAWN:
@@ -264,20 +273,20 @@ def _made_at(spec: Spec, at: tuple[tuple[str, int], ...], seed: int, fast: bool)
 
 
 def draw_sizes(spec: Spec, checks: Sequence[Sizes]) -> Sizes:
-    """The check sizes at which draws are compared: the largest whose inputs are few numbers."""
+    """The check sizes at which draws are compared: the largest whose inputs have few elements."""
 
     ranked = sorted(checks, key=lambda sizes: _numbers(spec, sizes))
     return next((s for s in reversed(ranked) if _numbers(spec, s) <= DRAWN), ranked[0])
 
 
 def _numbers(spec: Spec, sizes: Sizes) -> int:
-    """How many numbers the inputs are."""
+    """The number of elements of all inputs."""
     bound = bind(spec, sizes)
     return sum(prod(shape(t, bound)) for t in spec.inputs)
 
 
 def unchanging(arrays: Arrays) -> Arrays:
-    """Views of arrays, through which they cannot be written; what `Formulas` give, nobody writes."""
+    """Read-only views of arrays. `Formulas` are returned unchanged, because nothing writes their arrays."""
     if isinstance(arrays, Formulas):
         return arrays
     found = {name: array.view() for name, array in arrays.items()}
@@ -287,13 +296,13 @@ def unchanging(arrays: Arrays) -> Arrays:
 
 
 def leaves_inputs(backend: object, machine: Machine) -> bool:
-    """Whether the kernels of a backend for a machine cannot change arrays."""
+    """Whether the kernels of a backend for a machine cannot modify arrays."""
     return isinstance(backend, LeavesInputs) and backend.leaves_inputs(machine)
 
 
 @dataclass(frozen=True, slots=True)
 class _Runner:
-    """Runs one kernel; every run has its own copy of the inputs, unless it cannot change them."""
+    """Runs one kernel. Each run gets its own copy of the inputs, unless the kernel cannot modify them."""
 
     backend: Runs
     built: Built
@@ -329,7 +338,7 @@ def _reference(spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference
 
     few = any(t.dtype in FLOATS and exact[t.name].size < FEW for t in spec.outputs)
     noisy = [plain(rng) for _ in range(NOISY if draw or few else 0)]
-    if draw == DENORMAL:  # a unit may take such a number for 0
+    if draw == DENORMAL:  # a device may flush such a number to 0
         noisy.append(evaluate_storage(spec, flushed(read), sizes, some))
     bound = bind(spec, sizes)
     shapes = {t.name: shape(t, bound) for t in spec.outputs if t.name in some.outputs}
@@ -337,7 +346,7 @@ def _reference(spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference
 
 
 def _skips(spec: Spec) -> bool:
-    """Whether a kernel may leave out what the equations select away, be it not a number."""
+    """Whether a kernel may skip values that the equations discard by selection, even if they are NaN."""
     nodes = (n for e in spec.equations for n in e.value.walk())
     return any(isinstance(n, Apply) and n.function in SELECTIONS for n in nodes)
 
@@ -359,12 +368,12 @@ def _require_form(
 
 
 def compare(spec: Spec, sizes: Sizes, name: str, got: np.ndarray, known: Reference) -> Errors:
-    """How far one output is from the reference; BackendError("check") where that is too far."""
+    """The errors of one output against the reference. BackendError("check") if they exceed the limits."""
     return compare_output(_form(spec, name), sizes, name, got, known)
 
 
 def _form(spec: Spec, name: str) -> Form:
-    """What an output is held to."""
+    """The requirements on an output."""
     dtype = next(t.dtype for t in spec.outputs if t.name == name)
     return Form(dtype, storage_dtype(spec), _skips(spec))
 
@@ -374,7 +383,7 @@ def _floats(spec: Spec) -> tuple[str, ...]:
 
 
 def _require_equal(sizes: Sizes, first: Arrays, second: Arrays, free: tuple[str, ...] = ()) -> None:
-    """Outputs have the same bits twice; free: those that need not."""
+    """Requires that outputs have the same bits in two runs. free: outputs that need not."""
     for name, array in first.items():
         if name not in free and not same_bits(array, second[name]):
             raise fault(sizes, f"output `{name}` differs between two runs on the same inputs")
@@ -383,7 +392,7 @@ def _require_equal(sizes: Sizes, first: Arrays, second: Arrays, free: tuple[str,
 def _require_motion(
     sizes: Sizes, first: tuple[Arrays, Reference], other: tuple[Arrays, Reference]
 ) -> None:
-    """Each output has moved with the inputs, unless float64's has not either."""
+    """Requires that each output changed with the inputs, unless the float64 reference did not change either."""
     (got, known), (moved, known_other) = first, other
     for name in got:
         still = same_bits(known.storage[name], known_other.storage[name])

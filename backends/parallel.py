@@ -1,5 +1,5 @@
-"""Independent work on all cores, in forked processes: scheduling and building are Python's own work,
-which threads would do one after another."""
+"""Runs independent work on all cores, in forked processes. Scheduling and building are Python code,
+which threads would run one at a time."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _SET_PDEATHSIG = 1
-_PLACE = struct.Struct("<I")  # of an item among the items
-_HEAD = struct.Struct("<II")  # of a result: the place of its item, its bytes
-_MOST = 4096  # items whose places a pipe holds
+_PLACE = struct.Struct("<I")  # an item's number
+_HEAD = struct.Struct("<II")  # header of a result: its item's number, its size in bytes
+_MOST = 4096  # items whose numbers fit into a pipe
 _FAILED = b""
-# New objects before a collection in such a process, which lives as long as its work: Python's own 700 took an eighth of the
-# time of scheduling. What is left lying in cycles until then are the tracebacks of schedules that are not legal.
+# Garbage collection threshold in such a process, which lives only as long as its work. Python's
+# default of 700 took an eighth of the scheduling time. The garbage left in cycles is tracebacks of
+# illegal schedules.
 _COLLECTED = 10_000
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
     """The result of `work` on each item, in order.
 
-    Each core's process takes one item after another; results return by pickle. What a process
-    cannot do, it leaves to this one, where errors are raised as `work` raises them. So `work` may
-    change nothing but files. On one core, and for one item, no process is started.
+    Each core's process takes one item after another. Results return by pickle. If a process fails
+    on an item, this process runs `work` on it again, so that errors are raised here. So `work` must
+    have no side effects but files. For one core or one item, no process is started.
     """
     count = min(cores(), len(items))
     if count < 2 or len(items) > _MOST:
@@ -51,12 +52,12 @@ def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item]) -> Itera
 
 
 class _Workers:
-    """Forked processes that share a list of items. work: of the number of an item."""
+    """Forked processes that share a list of items. work: called with an item's number."""
 
     def __init__(self, work: Callable[[int], object], items: int, count: int):
         self.found: dict[int, bytes] = {}
         self.children: list[int] = []
-        self.open: list[int] = []  # pipes of children that may send more
+        self.open: list[int] = []  # pipes of children that may still send results
         sys.stdout.flush()
         sys.stderr.flush()
         places, more = os.pipe()
@@ -80,20 +81,20 @@ class _Workers:
         for child in self.children:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-            with suppress(ChildProcessError):  # somebody waited for it already
+            with suppress(ChildProcessError):  # it was waited for elsewhere
                 os.waitpid(child, 0)
         for pipe in self.open:
             os.close(pipe)
 
     def result(self, item: int) -> bytes:
-        """What was sent for an item, once it was; `_FAILED` where nobody can send it any more."""
+        """The result for an item, once it arrives; `_FAILED` if no child can send it any more."""
         while item not in self.found and self.open:
             for pipe in select.select(self.open, [], [])[0]:
                 self._receive(pipe)
         return self.found.pop(item, _FAILED)
 
     def _receive(self, pipe: int) -> None:
-        """One result of a child, or its end."""
+        """Receives one result of a child, or its end."""
         head = _exactly(pipe, _HEAD.size)
         if head is not None:
             item, size = _HEAD.unpack(head)
@@ -106,7 +107,7 @@ class _Workers:
 
 
 def _exactly(pipe: int, size: int) -> bytes | None:
-    """So many bytes of a pipe; None where it ends before."""
+    """Exactly `size` bytes of a pipe; None if it ends before."""
     parts = []
     while size:
         part = os.read(pipe, size)
@@ -118,9 +119,9 @@ def _exactly(pipe: int, size: int) -> bytes | None:
 
 
 def _serve(work: Callable[[int], object], places: int, write: int, parent: int) -> None:
-    """The child's side; does not return."""
+    """Runs the child process; does not return."""
     try:
-        gc.freeze()  # a collection would touch, and so copy, all of the parent's pages
+        gc.freeze()  # a collection would write to all of the parent's pages, and so copy them
         gc.set_threshold(_COLLECTED, *gc.get_threshold()[1:])
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
         ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -130,7 +131,7 @@ def _serve(work: Callable[[int], object], places: int, write: int, parent: int) 
             (item,) = _PLACE.unpack(place)
             try:
                 data = pickle.dumps(work(item), protocol=pickle.HIGHEST_PROTOCOL)
-            except Exception:  # the parent does it again, and raises it
+            except Exception:  # the parent runs it again, and raises the error
                 data = _FAILED
             left = memoryview(_HEAD.pack(item, len(data)) + data)
             while left:

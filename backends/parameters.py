@@ -11,8 +11,7 @@ from ir.spec import Number
 
 
 def parameters(nest: LoopNest) -> tuple[Parameter, ...]:
-    """Every global tensor of a nest, each once: inputs as the spec has them, then workspace,
-    then outputs."""
+    """Every global tensor of a nest, each once: inputs in the spec's order, then workspace, then outputs."""
     used = {p.name: p for launch in nest.launches for p in launch.parameters}
     inputs = (parameter(t, "input") for t in nest.spec.inputs)
     outputs = (parameter(t, "output") for t in nest.spec.outputs)
@@ -21,7 +20,7 @@ def parameters(nest: LoopNest) -> tuple[Parameter, ...]:
 
 
 def as_rows(tensors: Sequence[Parameter], sizes: Mapping[str, float]) -> list[list[Any]]:
-    """Parameters at some sizes as plain data, a row each; of a part of a larger tensor also its own shape."""
+    """Parameters at some sizes as plain data, one row each. A part of a larger tensor also has its own shape."""
 
     def numbers(shape: tuple[Any, ...]) -> list[int]:
         return [value(e, sizes) for e in shape]
@@ -33,7 +32,7 @@ def as_rows(tensors: Sequence[Parameter], sizes: Mapping[str, float]) -> list[li
 
 
 def of_rows(rows: Sequence[Sequence[Any]]) -> tuple[Parameter, ...]:
-    """The parameters of such rows; TypeError or ValueError where they are none."""
+    """The parameters of such rows. TypeError or ValueError if they are malformed."""
 
     def shape(numbers: Sequence[int]) -> tuple[Number, ...]:
         return tuple(map(Number, numbers))

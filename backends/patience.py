@@ -1,4 +1,4 @@
-"""How long one waits for processes at most, whatever each of them may take."""
+"""A common time limit for child processes, whatever limits they have themselves."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _limits: list[float] = []  # seconds
 
 @contextmanager
 def patience(seconds: float | None) -> Iterator[None]:
-    """Within it, no child of `backends.gpu.child` takes longer; one that does is out of time, however busy the
-    machine is. None: no limit beside each child's own."""
+    """Inside, no child of `backends.gpu.child` may take longer. One that does is reported as a
+    timeout, however busy the machine is. None: only each child's own limit applies."""
     if seconds is None:
         yield
         return
@@ -23,5 +23,5 @@ def patience(seconds: float | None) -> Iterator[None]:
 
 
 def within(seconds: float) -> float:
-    """So many seconds, or fewer where patience ends before."""
+    """The given seconds, or the current limit if that is less."""
     return min((seconds, *_limits))

@@ -1,4 +1,4 @@
-"""The registry: backends and targets, found by their folders and files."""
+"""The registry: finds backends and targets by their folders and files."""
 
 from __future__ import annotations
 
@@ -24,20 +24,19 @@ _ENDING = ".toml"
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """What a folder holds: `<name>/backend.toml` is a backend, `targets/<name>.toml` a target."""
+    """The contents of a folder: `<name>/backend.toml` is a backend, `targets/<name>.toml` a target."""
 
     folder: Path
-    # The Python package of the folder. Nothing of a backend is imported before `backend` asks for
-    # it.
+    # The Python package of the folder. Nothing of a backend is imported until `backend` is called.
     package: str
 
     def backend_names(self, for_tests: bool = False) -> tuple[str, ...]:
-        """The backends in alphabetical order; those for tests only where asked for."""
+        """The backends in alphabetical order. for_tests: includes those for tests."""
         found = sorted(p.parent.name for p in self.folder.glob(f"*/{_MANIFEST}"))
         return tuple(n for n in found if for_tests or not self.manifest(n).for_tests)
 
     def manifest(self, name: str) -> Manifest:
-        """The manifest of a backend; KernelError where there is none or it is wrong."""
+        """The manifest of a backend. KernelError if it is missing or wrong."""
         file = self.folder / name / _MANIFEST
         if not file.is_file():
             known = sorted(p.parent.name for p in self.folder.glob(f"*/{_MANIFEST}"))
@@ -53,14 +52,14 @@ class Registry:
 
     @cache  # noqa: B019 (a registry lives as long as the process)
     def backend(self, name: str) -> Backend:
-        """The backend of a name, the same object each time; imported now, KernelError where
-        that is not possible."""
+        """The backend with a name, always the same object. It is imported on first use; KernelError if that fails."""
         found = self.manifest(name)
         return self._loaded(found, found.object)(found)
 
     def compile(self, name: str, file: Path, machine: Machine, to: Path) -> None:
-        """Compiles a source file of a backend alone, for the sizes that it is tuned for. Nothing else
-        of the backend is imported; KernelError where it compiles sources with their nests only."""
+        """Compiles a source file of a backend alone, for the sizes that it is tuned for. Nothing
+        else of the backend is imported. KernelError if the backend compiles sources with their
+        nests only."""
         found = self.manifest(name)
         if not found.compile:
             raise KernelError(
@@ -71,7 +70,7 @@ class Registry:
         self._loaded(found, found.compile)(file, machine, to)
 
     def _loaded(self, found: Manifest, object: str) -> Any:
-        """What a manifest names in its backend's folder, `module:name`."""
+        """Imports what a manifest names as `module:name` in its backend's folder."""
         module, _, name = object.partition(":")
         module = f"{self.package}.{found.name}.{module}"
         try:
@@ -84,8 +83,7 @@ class Registry:
             ) from e
 
     def target_names(self, for_tests: bool = False) -> tuple[str, ...]:
-        """The targets in alphabetical order; those that only backends for tests serve where
-        asked for."""
+        """The targets in alphabetical order. for_tests: includes those that only backends for tests serve."""
         found = self._target_files()
         real = set(self.backend_names())
         return tuple(n for n in found if for_tests or real & set(self._target(n)[0].backends))
@@ -93,9 +91,8 @@ class Registry:
     def target(self, name_or_path: str) -> Machine:
         """A target by its name, or from a user's file (`x.toml`, or a path with a slash).
 
-        Raises KernelError for an unknown name, and for a file that cannot be read, has a field
-        missing or wrong, in the general part or in a backend's own table, or lists a backend that
-        is not there.
+        Raises KernelError for an unknown name, for a file that cannot be read or lists an unknown
+        backend, and for a missing or wrong field, in the general part or in a backend's own table.
         """
         found, file = self._target(name_or_path)
         for served in map(self.manifest, found.backends):
@@ -118,20 +115,20 @@ class Registry:
         return replace(found, rendering=self.manifest(found.backends[0]).rendering)
 
     def faults(self, file: str) -> tuple[KernelError, ...]:
-        """All that is wrong with a target file, one error for each field; where a field is wrong
-        by itself, its table is not compared with others."""
+        """All errors of a target file, one per field. If a field is wrong by itself, its table is
+        not compared with others."""
         with faults.collecting() as found:
             try:
                 self.target(file if "/" in file else f"./{file}")
-            except KernelError as error:  # nothing could be read after it
+            except KernelError as error:  # after this error, nothing could be read
                 found.errors.append(error)
-        kept: dict[str, KernelError] = {}  # the first about each field
+        kept: dict[str, KernelError] = {}  # the first error of each field
         for one in found.errors:
             kept.setdefault(one.what.split(" ", 2)[1], one.within(""))
         return tuple(kept.values())
 
     def _target(self, name_or_path: str) -> tuple[Machine, Path]:
-        """A target whose backends' own tables are not looked at, and its file."""
+        """A target, without checks of its backends' own tables, and its file."""
         is_path = name_or_path.endswith(_ENDING) or "/" in name_or_path
         file = Path(name_or_path) if is_path else self.folder / "targets" / (name_or_path + _ENDING)
         if not is_path and not file.is_file():
@@ -150,11 +147,11 @@ class Registry:
         return found, file
 
     def served_by(self, found: Machine, backend: Backend) -> Machine:
-        """The machine as a backend serves it; a target comes as its first backend does."""
+        """The machine as a backend serves it. A target is loaded as its first backend serves it."""
         return replace(found, rendering=backend.manifest.rendering)
 
     def backend_for(self, found: Machine, wanted: str | None = None) -> Backend:
-        """The backend that serves a machine: `wanted`, else the first that the machine lists."""
+        """The backend that serves a machine: `wanted`, or else the first that the machine lists."""
         if wanted is not None and wanted not in found.backends:
             raise KernelError(
                 f"target `{found.name}` is not served by backend `{wanted}`",

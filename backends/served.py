@@ -12,20 +12,20 @@ from ir.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A backend, with the target as it renders schedules for it."""
+    """A backend, and the target with that backend's rendering of schedules."""
 
     backend: Backend
     machine: Machine
 
     @property
     def name(self) -> str:
-        """The backend's."""
+        """The backend's name."""
         return self.backend.manifest.name
 
 
 def require_parts(spec: Spec, machine: Machine) -> None:
-    """KernelError where the backend that serves a machine refuses outputs that are parts of larger tensors, and a spec
-    has one."""
+    """Raises KernelError if a spec has outputs that are parts of larger tensors, and the backend
+    that serves the machine refuses them."""
     if machine.rendering.parts:
         return
     for t in spec.outputs:

@@ -25,9 +25,9 @@ from ir.nest.nest import LoopNest
 from ir.schedule import Schedule
 from ir.spec import Spec
 
-GAIN = 0.9  # of the guess for the first backend, that another's may be at most
-# The same where the first one gathers merged pixels: its guess is as low as 0.73 of the time model's figure for
-# its build. Windows in bulk have no such gap.
+GAIN = 0.9  # the most that another backend's guess may be, as a fraction of the first backend's
+# The same if the first backend gathers merged pixels: its guess is as low as 0.73 of the time
+# model's figure for its build. Bulk-copied windows have no such gap.
 OF_MERGED = 1.3
 
 
@@ -40,20 +40,20 @@ class Share:
 
 
 def others(machine: Machine, named: str | None = None) -> tuple[Served, ...]:
-    """The backends of a target beside its first one that make kernels of some kind and can be built with here;
-    none where the user named one."""
+    """The backends of a target other than its first that make some kinds of kernels and can build
+    here; none if the user named a backend."""
     names = [n for n in machine.backends[1:] if not named and REGISTRY.manifest(n).prefers]
     found = (Served(b, served_by(machine, b)) for b in map(REGISTRY.backend, names))
     return tuple(one for one in found if one.backend.available(one.machine).get("toolchain"))
 
 
 def shared(first: Share, more: Sequence[Served]) -> Share:
-    """The kernel by the backend that it is left to: the first one's, or one of the others."""
+    """The kernel with the backend that makes it: the first one, or one of the others."""
     return next((one for other in more for one in _made_by(other, first)), first)
 
 
 def _made_by(other: Served, first: Share) -> Iterator[Share]:
-    """By another backend, where it is of a kind that this one makes."""
+    """The kernel made by another backend, if it is of a kind that this backend makes."""
     for kind in other.backend.manifest.prefers:
         if kind == "recurrence" and not any(launch.repeat for launch in first.nest.launches):
             continue
@@ -63,7 +63,7 @@ def _made_by(other: Served, first: Share) -> Iterator[Share]:
         if kind == "window":
             most = OF_MERGED if schedule.of("flatten") else GAIN
             made = [one for one in made if _guess(one) <= most * _guess(first)]
-        if made:  # of steps the first: the guess knows little of what they wait for
+        if made:  # the first one for steps, because the guess does not model what they wait for
             yield made[0] if kind == "recurrence" else min(made, key=_guess)
 
 
@@ -76,6 +76,6 @@ def _lowered(spec: Spec, schedule: Schedule, other: Served) -> LoopNest | None:
 
 
 def _guess(one: Share) -> float:
-    """Microseconds."""
+    """The guessed time in microseconds."""
     guess = getattr(one.served.backend, "guess", None)
     return guess(one.nest, one.served.machine, {}) if guess else 0.0

@@ -1,4 +1,4 @@
-"""Timelines in Chrome's trace format: what `profile` of a backend writes."""
+"""Timelines in Chrome's trace format, which a backend's `profile` writes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from backends.backend import Built
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Something that took time: a launch, an engine."""
+    """An interval of a timeline: a launch, or the work of an engine."""
 
     name: str
     us: float
-    start_us: float | None = None  # None: it starts where the bar before it ends
+    start_us: float | None = None  # None: the end of the bar before it
     facts: Mapping[str, float] = field(default_factory=dict)
 
 

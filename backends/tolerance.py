@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Spacing of the numbers of a format just above 1: 2 ** (1 - bits of the significand).
+# Spacing of a dtype's numbers just above 1: 2 ** (1 - bits of the significand).
 EPSILON = {
     "f64": 2.0**-52,
     "f32": 2.0**-23,
@@ -34,7 +34,7 @@ LARGEST = {
     "f8e4m3": 448.0,
     "f8e5m2": 57344.0,
 }
-# The least normal number where units may flush smaller ones, else the least number.
+# The least normal number for dtypes whose subnormals devices may flush, else the least number.
 LEAST = {
     "f64": 2.0**-1074,
     "f32": 2.0**-126,
@@ -44,10 +44,11 @@ LEAST = {
     "f8e4m3": 2.0**-9,
     "f8e5m2": 2.0**-16,
 }
-FINITE = ("f8e4m3",)  # dtypes without infinities: what is beyond the largest number becomes it
+FINITE = ("f8e4m3",)  # dtypes without infinities: values out of range saturate
 FACTOR = {"f64": 2.0, "f32": 2.0, "f16": 3.0, "bf16": 3.0}
-# Outputs of 8 bits are results in 16 rounded once more, and those of tf32 in f32: a tie that falls to the other
-# side costs a unit, but few do, so a quarter of a unit in the root mean square is ample.
+# 8-bit outputs are 16-bit results that are rounded again, and tf32 outputs are rounded from f32. A
+# tie that rounds the other way costs one unit, but few do, so a root mean square of a quarter of a
+# unit is ample.
 FLOOR_ULPS = {
     "f64": 4.0,
     "f32": 4.0,
@@ -57,14 +58,14 @@ FLOOR_ULPS = {
     "f8e4m3": 0.25,
     "f8e5m2": 0.25,
 }
-# One element may err by so many times the tolerated root mean square error, and a few units
-# of its own last place: 0.0006% of normally distributed errors would lie outside 4.5. Where the
-# errors of plain arithmetic are spread wider, as where a few rows are divided by almost nothing,
-# by as many times as its worst is.
+# The error of one element may be this many times the tolerated root mean square error, plus a few
+# units in its own last place: 0.0006% of normally distributed errors would exceed 4.5. If the
+# errors of plain arithmetic have a wider distribution, for example because a few rows are divided
+# by almost nothing, the worst error of plain arithmetic sets the factor.
 SPREAD = 4.5
-FEW = 32  # elements of which a root mean square says no more than one of them does
-# Of the floor: what a common factor may be off, beside what plain arithmetic is. Splitting f32 for
-# units that truncate takes some of the last place of every product.
+FEW = 32  # up to which number of elements a root mean square says no more than one of them
+# The share of the floor that a common factor may be off, beyond the error of plain arithmetic.
+# Splitting f32 for matrix units that truncate loses some of the last place of every product.
 BIAS = {
     "f64": 1.0,
     "f32": 1.0,
@@ -74,29 +75,31 @@ BIAS = {
     "f8e4m3": 0.25,
     "f8e5m2": 0.25,
 }
-# Quantiles of the errors of rows, each with how many times the limit is allowed there.
+# Quantiles of the errors of rows, each with the multiple of the limit that is allowed there.
 QUANTILES = ((0.5, 1.0), (0.9, 1.5), (1.0, SPREAD))
-SAMPLE = 1 << 16  # elements of which equal ones are counted
-LEAST_SCALE, MOST_SCALE = 1e-250, 1e250  # of sums of squares that neither vanish nor overflow
+SAMPLE = 1 << 16  # elements among which equal ones are counted
+# Range in which sums of squares neither underflow nor overflow
+LEAST_SCALE, MOST_SCALE = 1e-250, 1e250
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
     """Limits for one output."""
 
-    rmse: float  # of all elements together
-    element: float  # added, for one element, to `relative` times its magnitude
+    rmse: float  # root mean square over all elements
+    element: float  # the limit of one element: this plus `relative` times its magnitude
     relative: float
 
 
 def tolerance(
     dtype: str, precision: str, exact: np.ndarray, storage: np.ndarray, times: float = 1.0
 ) -> Tolerance:
-    """Limits for an output of a dtype.
+    """The limits for an output of a dtype.
 
-    precision: the narrowest float of the spec.  exact, storage: what float64 and plain
-    arithmetic in the spec's formats give, finite, of any one shape.  times: what is allowed, in
-    limits of one kernel.
+    precision: the narrowest float of the spec.
+    exact, storage: the results of float64, and of plain arithmetic in the spec's dtypes; finite, of
+    the same shape.
+    times: scales the limits; 1 is for one kernel.
     """
     factor = times * FACTOR[precision]
     unit = times * FLOOR_ULPS[dtype] * EPSILON[dtype]
@@ -107,28 +110,29 @@ def tolerance(
 
 
 def spread(rmse: float, worst: float) -> float:
-    """How many times the tolerated root mean square error one element may err. rmse, worst: the
-    root mean square and the largest of plain arithmetic's errors."""
+    """The factor between the limit of one element and the tolerated root mean square error. rmse,
+    worst: the root mean square and the largest of plain arithmetic's errors."""
     return max(SPREAD, worst / rmse) if rmse else SPREAD
 
 
 def spacing(dtype: str) -> float:
-    """Of the least numbers of a format: units may take those below the normal ones for 0, but for
-    f16 and 8 bits, which are converted."""
+    """The least number of a dtype that devices represent: they may flush subnormals to 0, except
+    those of f16 and of 8-bit floats, which are converted."""
     return LEAST[dtype]
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What an output may be off as a whole though its elements are not. All of it follows from the reference, so
-    that it is made once for all candidates."""
+    """Limits on errors of an output as a whole, which limits of its elements do not catch. They
+    follow from the reference, so they are computed once for all candidates."""
 
-    top: float  # of the largest element
-    square: float  # of the norm of the elements over `top`
-    factor: float  # how far a common factor may be from 1; infinite where it is not looked at
-    sizes: np.ndarray  # root mean square of each row; none where rows are not looked at
-    some: np.ndarray  # of which rows that is large enough to say something
-    rows: tuple[tuple[float, float], ...]  # share of these, and the relative error at that quantile
+    top: float  # magnitude of the largest element
+    square: float  # sum of the squares of the elements over `top`
+    factor: float  # how far a common factor may be from 1; infinite if it is not checked
+    sizes: np.ndarray  # root mean square of each row; empty if rows are not checked
+    some: np.ndarray  # which of these are large enough to check
+    # Quantiles of the checked rows' relative errors: share, limit
+    rows: tuple[tuple[float, float], ...]
 
     @staticmethod
     def of(
@@ -138,8 +142,8 @@ class Allowance:
         errors: Sequence[np.ndarray],
         times: float = 1.0,
     ) -> Allowance:
-        """dtype, precision, times: as in `tolerance`.  exact: finite float64.  errors: of runs of plain
-        arithmetic."""
+        """Computes the limits. dtype, precision, times: as in `tolerance`. exact: finite float64.
+        errors: those of runs of plain arithmetic."""
         unit = times * FLOOR_ULPS[dtype] * EPSILON[dtype]
         factor = times * FACTOR[precision]
         common = _common(BIAS[dtype] * unit, unit, factor, exact, errors)
@@ -147,7 +151,7 @@ class Allowance:
         return Allowance(*common, *rows)
 
     def faults(self, off: np.ndarray, exact: np.ndarray) -> Iterator[str]:
-        """Why an output is off, in words; nothing where it is not. off: its errors, signed."""
+        """Why an output is wrong as a whole, in words; empty if it is not. off: its errors, signed."""
         if self.factor < np.inf:
             found = _factor(off, exact, self.top, self.square)
             if abs(found) > self.factor:
@@ -175,7 +179,8 @@ def allowance(
     errors: Sequence[np.ndarray],
     times: float = 1.0,
 ) -> Iterator[str]:
-    """Why an output is off as a whole though its elements are not: as of `Allowance`, at once. got: finite float64."""
+    """Why an output is wrong as a whole although its elements are not; computes the `Allowance`
+    too. got: finite float64."""
     if got.size >= FEW:
         yield from Allowance.of(dtype, precision, exact, errors, times).faults(got - exact, exact)
 
@@ -187,14 +192,14 @@ def _common(
     exact: np.ndarray,
     errors: Sequence[np.ndarray],
 ) -> tuple[float, float, float]:
-    """Of a common factor: `Allowance.top`, `square` and `factor`. Independent errors of n elements average out
-    to 1/sqrt(n)."""
+    """The limit on a common factor: `Allowance.top`, `square` and `factor`. Independent errors of n
+    elements average to 1/sqrt(n)."""
     top = float(np.max(np.abs(exact), initial=0.0))
     if top == 0 or not np.isfinite(top):
         return top, 0.0, np.inf
     scaled = (exact / top).ravel()
     square = _dot(scaled, scaled)
-    # How many elements the factor is of: those that are small, or equal others, say nothing new.
+    # The effective number of elements: small ones, and copies of others, add no information.
     fourth = _dot(np.square(scaled), np.square(scaled))
     count = min(square**2 / fourth, _distinct(scaled))
     relative = times * max(rms(e) for e in errors) / top / rms(scaled) + unit
@@ -203,7 +208,7 @@ def _common(
 
 
 def _factor(error: np.ndarray, exact: np.ndarray, top: float, square: float) -> float:
-    """Of which common factor an error is: its projection on what is right."""
+    """The common factor in an error: its projection on the exact result."""
     scaled = (exact / top).ravel()
     if LEAST_SCALE < top < MOST_SCALE:
         return _dot(error.ravel(), scaled) / top / square
@@ -218,8 +223,8 @@ def _distinct(values: np.ndarray) -> int:
 def _rows(
     least: float, unit: float, times: float, exact: np.ndarray, errors: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, tuple[tuple[float, float], ...]]:
-    """Of rows, along the last axis, that are less exact than the rows of plain arithmetic are: `Allowance.sizes`,
-    `some` and `rows`. By quantiles, so that small rows beside large ones count."""
+    """The limits on rows along the last axis, from the rows of plain arithmetic: `Allowance.sizes`,
+    `some` and `rows`. They are quantiles, so that small rows count as much as large ones."""
     if exact.ndim < 2 or exact.shape[-1] < FEW:
         return np.zeros(0), np.zeros(0, bool), ()
     size = _row_rms(exact)
@@ -249,7 +254,7 @@ def _scaled_row_rms(rows: np.ndarray) -> np.ndarray:
 
 
 def rms(values: np.ndarray) -> float:
-    """Root mean square, scaled where large values would overflow or small ones vanish; 0 of nothing."""
+    """Root mean square, scaled so that large values do not overflow and small ones do not underflow; 0 of nothing."""
     flat = values.ravel()
     with np.errstate(over="ignore"):
         square = _dot(flat, flat)
@@ -262,19 +267,18 @@ def rms(values: np.ndarray) -> float:
 
 
 def _dot(one: np.ndarray, other: np.ndarray) -> float:
-    """The scalar product of vectors. Not by BLAS, whose threads wait for each other where candidates are
-    compared with each other."""
+    """The scalar product of vectors. It avoids BLAS, whose threads wait for each other when several
+    candidates are compared at the same time."""
     return float(np.einsum("i,i->", one, other))
 
 
 def norm_ratio(error: np.ndarray, of: np.ndarray) -> float:
-    """The 2-norm of an error over that of a result: 0 where both vanish, else infinite where
-    the result does."""
+    """The 2-norm of an error over that of a result: 0 if both are 0; infinite if only the result is."""
     return ratio(rms(error), rms(of))
 
 
 def ratio(over: float, under: float) -> float:
-    """As `norm_ratio`, of root mean squares."""
+    """The same as `norm_ratio`, of root mean squares."""
     if under:
         return over / under
     return float("inf") if over else 0.0

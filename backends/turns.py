@@ -14,7 +14,7 @@ _spent = {WAITING: 0.0, ALONE: 0.0}
 
 
 def spent() -> dict[str, float]:
-    """The seconds that this process has waited for turns, and was alone, since this was asked last."""
+    """The seconds that this process has waited for the device, and has had it alone, since the last call."""
     found = dict(_spent)
     _spent.update(dict.fromkeys(_spent, 0.0))
     return found
@@ -22,17 +22,17 @@ def spent() -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Turns by locks on two files that are there, for all processes of this machine."""
+    """Locks on two existing files, shared by all processes of this machine."""
 
-    # Any that all of them can read. Empty: no turns are taken.
+    # A file that all processes can read. Empty: nothing is locked.
     file: str = ""
-    # Another such file. Everyone passes it to get a turn, and who waits to be alone holds it:
-    # otherwise others could share the device without end while one waits.
+    # Another such file. A process holds it while it acquires the first lock, or waits to be alone;
+    # otherwise others could keep sharing the device while one waits.
     door: str = ""
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """While this is entered, nobody is alone; waits for who is, or waits to be."""
+        """Inside, no other process has the device alone. Waits for one that has it alone, or waits to."""
         with self._held(self.door, fcntl.LOCK_EX):
             place = self._locked(self.file, fcntl.LOCK_SH)
         with self._released(place):
@@ -40,7 +40,7 @@ class Turns:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """While this is entered, nobody else has a turn; waits for those who have."""
+        """Inside, no other process uses the device. Waits for those that do."""
         with self._held(self.door, fcntl.LOCK_EX), self._held(self.file, fcntl.LOCK_EX):
             began = time.monotonic()
             try:
@@ -55,7 +55,7 @@ class Turns:
             yield
 
     def _locked(self, file: str, how: int) -> int | None:
-        """A descriptor that holds a lock; None where no turns are taken."""
+        """A file descriptor that holds a lock; None if nothing is locked."""
         if not file:
             return None
         place = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
