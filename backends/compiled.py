@@ -324,7 +324,7 @@ def networks(
     before = partition(parts.before, {}, parts.aliases, emit, ahead=ahead)
     made, shown = parts.call, dict(parts.aliases)
     flat = with_flat_chains(made, shown) if rounded else (made, shown)
-    # The default is on only with a bulk copy engine, which then copies contiguous memory: it was
+    # The default is on only with a DMA engine, which then copies contiguous memory: it was
     # measured only there.
     engine = "bulk" in kernels.machine.rendered_engines
     if flat[0] != made and choices(FLAT_CHAINS, lambda: engine):

@@ -78,7 +78,7 @@ class Manifest:
     # Whether pipeline stages are per tensor or per loop.
     stages_of: str = "tensor"
     hints_of: tuple[str, ...] = ("access",)  # which of `ir.machine.MOVES` take cache hints
-    # The copy engines that it supports, of `ir.machine.ENGINES`
+    # The DMA engines that it supports, of `ir.machine.ENGINES`
     engines: tuple[str, ...] = ("bulk",)
     scales: bool = False  # whether it has block-scaled matrix instructions
     # Whether loop-invariant operands are computed before the loop. Otherwise they are computed

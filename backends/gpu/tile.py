@@ -27,7 +27,7 @@ class Name(Expr):
     copy: int = 0  # distinguishes names with one stem
 
 
-# Of languages with thread programs: the group of a thread, equal shares of a loop.
+# Only in languages with thread programs: the group of a thread, equal shares of a loop.
 OF_THREADS = ("consumer", "iterations", "block", "share", "begin", "end", "tile_begin", "peer")
 SORTS = (
     *("value", "part", "dim", "factor"),  # tensors: of the nest, temporaries

@@ -27,7 +27,7 @@ from machines.gpu.shared_memory import most_shared
 
 Shape = tuple[int, int, int]  # rows and columns of a tile, and number of stages
 WIDE, SQUARE = (128, 256, 3), (128, 128, 4)
-# Of a convolution; rows are output pixels
+# The same for a convolution, whose rows are output pixels
 OF_WINDOWS = ((256, 128, 3), (256, 64, 4), (128, 128, 4))
 STEP = 64  # elements of K in a step: one line of 128 bytes
 NARROW = 2  # bytes of an element; wider operands were not measured

@@ -129,8 +129,8 @@ def _unaligned(spec: Spec, extents: Mapping[str, int]) -> frozenset[str]:
 def _beside(
     index: str, extents: Mapping[str, int], across: Mapping[str, tuple[int, ...]], level: str
 ) -> list[Tiles]:
-    """The additional sizes of an index at one level: of contiguous rows on the grid, which come
-    first as they make accesses longer, or of the strided reduced index in a loop."""
+    """The additional sizes of an index at one level. On the grid: sizes of contiguous rows, which
+    come first because they make accesses longer. In a loop: sizes of the strided reduced index."""
     if level != ("loop" if across.get(index) == ACROSS else "grid"):
         return []
     return [tiled(index, s, level) for s in across.get(index, ()) if s < extents[index]]

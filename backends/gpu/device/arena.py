@@ -230,7 +230,8 @@ class Taken:
     arena: Arena
     start: int  # offset of `known` in the buffer
     known: torch.Tensor  # up to the end of the outputs
-    # Of the workspace, where something has changed; `known` then starts at the start of the buffer
+    # The workspace's fences, if any input or fence has changed; `known` then starts at the start of
+    # the buffer
     fences: torch.Tensor | None = None
 
     def outputs(self) -> dict[str, torch.Tensor]:

@@ -35,7 +35,7 @@ class Extents:
         self._width: dict[str, int] = {}
         self._filled: dict[str, float] = {}
         self._sizes: dict[str, float] = {}
-        # Of loops and moves by `id`, as the launch keeps them alive.
+        # Cached values of loops and moves, by `id`: the launch keeps them alive.
         self._runs: dict[int, float] = {}
         self._regions: dict[int, list[float]] = {}
 

@@ -118,8 +118,8 @@ class Counted:
         warps: int,
         stages: int,
     ):
-        # Of statements in program order: seconds that an execution is busy, seconds of latency for what follows, and
-        # the last move.
+        # For each statement in program order: seconds that an execution is busy, seconds of latency
+        # for what follows, and the last move.
         self.statements: list[tuple[float, float, Move | None]] = []
         self.again: Iterator[tuple[float, float, Move | None]] | None = None
         self.last: Move | None = None

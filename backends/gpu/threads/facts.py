@@ -77,7 +77,7 @@ class Facts:
     staged: frozenset[Name] = frozenset()  # loaded only for matmuls
     # Operands that are functions of one loaded variable, which nothing else reads, by that variable.
     functions: dict[Name, dict[Name, Expr]] = field(default_factory=dict)
-    # Of these, those that are computed at their use by the matmul: the variable and the function.
+    # The operands among these that the matmul computes where it uses them: the variable and the function.
     at_use: dict[Name, tuple[Name, Expr]] = field(default_factory=dict)
     # The decided swizzle or padding of loaded tiles in shared memory.
     rows: Mapping[str, Rows] = field(default_factory=dict)

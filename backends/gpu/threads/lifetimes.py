@@ -27,7 +27,7 @@ class _Walk:
 
     shared: Mapping[Name, to.Shared]
     number: int = 0
-    # By region: statement number, whether it is a write that all threads reach, enclosing loops.
+    # For each region: statement number, whether it is a write that all threads reach, enclosing loops.
     found: dict[str, list[tuple[int, bool, tuple[int, ...]]]] = field(default_factory=dict)
     # Numbers of the first and last statement
     loops: dict[int, tuple[int, int]] = field(default_factory=dict)

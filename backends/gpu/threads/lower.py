@@ -48,7 +48,7 @@ class Lowering:
         self.sizes = sizes  # for which the nest is tuned
         self.ends: dict[str, Expr] = {}  # the size that bounds the positions of an index
         self.distributions: dict[str, list[to.Axis]] = {}  # those whose positions are computed
-        # Of these, those of copies, which compute their own positions
+        # The distributions of copies, which compute their own positions
         self.passing: set[to.Axis] = set()
         self.found: list[to.Statement] = []
         self.parts = max((n.copy for n in self.typing.known if n.sort == "part"), default=0)

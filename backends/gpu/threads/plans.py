@@ -23,7 +23,8 @@ from machines.gpu.matrix_instructions import MatrixInstruction
 CHUNK = 4  # K per step of a matmul without matrix instruction, which each thread holds at once
 WARPGROUP = 4  # warps that execute one warpgroup instruction
 PANEL_BYTES = 128  # all banks once; the period of the widest swizzle
-# K of 8 over a thread and its three neighbours, each of which has two consecutive elements.
+# The K = 8 elements of an instruction, over a thread and its three neighbours: each has two
+# consecutive elements.
 PAIRED = Spread(((0, 2), (1, 4)), ((2, 1),))
 RUN = 4  # consecutive rows and columns of a thread without matrix instruction
 _NOWHERE = (replicated(), replicated())  # registers of an operand that is in shared memory
@@ -40,7 +41,7 @@ class Plan:
     instruction: Instruction | None
     # M, N and K of a warpgroup instruction, which reads shared memory itself; else None.
     warpgroup: tuple[int, int, int] | None = None
-    # Of the scales of both operands: M and the blocks of K, the blocks of K and N.
+    # The layouts of both operands' scales: (M, blocks of K) and (blocks of K, N).
     scales: tuple[tuple[Spread, Spread], ...] = ()
     k_major: bool = False  # whether it only reads tiles that are contiguous along K
     overlaps: bool = False  # whether the schedule runs it one iteration later

@@ -43,7 +43,7 @@ class Taps:
     """Loads of one tensor in one block, at positions that differ by constants."""
 
     loads: dict[Name, of.Load]
-    # Of each load, along the indices of its positions; the least is 0
+    # For each load, the shift along the indices of its positions; the least is 0
     shifts: dict[Name, dict[str, int]]
     place: of.Place  # of the window, at the least shifts, masked by everything that any load checks
 

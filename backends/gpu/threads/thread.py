@@ -382,7 +382,7 @@ class Producer:
     """The producer role: threads after the block's other threads, which only fill shared memory."""
 
     threads: int
-    # Of each producer and of each other thread, where they are reallocated
+    # Registers per producer thread and per other thread, if they are reallocated (setmaxnreg)
     registers: tuple[Expr, Expr] | None
     once: tuple[Statement, ...]  # before the first tile
     body: tuple[Statement, ...]  # for each tile

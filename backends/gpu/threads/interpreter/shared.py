@@ -114,7 +114,7 @@ class _Own:
 
     started: list[_Flight] = field(default_factory=list)
     groups: list[list[_Flight]] = field(default_factory=list)
-    # By matmul in flight, oldest first.
+    # One entry per matmul in flight, oldest first.
     reading: list[list[tuple[Tile, Access]]] = field(default_factory=list)
     fenced: bool = True  # whether its threads' copies are visible to the async proxy
     loading: set[str] = field(default_factory=set)  # regions that it has loaded from since a fence
