@@ -32,13 +32,19 @@ def solution(problem: Problem, made: Imported) -> Solution:
     """What of the file is known before there are kernels.
 
     made: from the problem. Raises KernelError for calls that are left to PyTorch, for results
-    without elements, for constants that are too large to be written or have no values, and for
-    results of an unknown structure.
+    without elements, for constants that are too large to be written or have no values, for complex
+    parameters, and for results of an unknown structure.
     """
     if made.external:
         raise KernelError(f"`{made.external[0].operator}` is left to PyTorch, no kernel calls it")
     if empty := [t.name for t in made.spec.outputs if Number(0) in t.shape]:
         raise KernelError(f"the problem's result `{empty[0]}` has no elements, no kernel makes it")
+    for one in made.held:
+        if one.complex:
+            raise KernelError(
+                f"the problem's `{one.path}` is complex, and a file's kernels take real tensors",
+                hint="keep torch.view_as_real(x) as the parameter or buffer",
+            )
     specs, sizes = {t.name: t for t in made.spec.inputs}, bind(made.spec, {})
     held = (
         HeldTensor(h.name, h.path, str(TORCH[specs[h.name].dtype]), shape(specs[h.name], sizes))

@@ -286,6 +286,20 @@ def test_a_name_of_the_problem_is_no_kernels():
     assert "SIZE_more = 1" in text and "SIZE = 4" in text and "x + SIZE_more" in text
 
 
+def test_complex_parameters_are_refused():
+    class Rotated(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.ones(4, dtype=torch.cfloat))
+
+        def forward(self, x):
+            return (x * self.w).real
+
+    made = imported(Rotated(), (torch.zeros(6, 4),))
+    with pytest.raises(KernelError, match="`w` is complex"):
+        solution(Problem("p", PROBLEM, "p.py"), made)
+
+
 def test_a_source_without_a_launch_is_refused():
     problem = Problem("p", PROBLEM, "p.py")
     made = imported((given := problem.made()).model, given.inputs)

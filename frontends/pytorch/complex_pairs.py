@@ -406,10 +406,10 @@ def _tables(b: Builder, size: int, rows: int, columns: int) -> tuple[Value, Valu
     stay below 2 pi."""
     meta = Meta("f32", (expr(rows), expr(columns)))
 
-    def turned(function: str) -> Callable[..., Expr]:
+    def angles(function: str) -> Callable[..., Expr]:
         return lambda n, k: call(function, cast("f32", (n * k) % size) * (2 * pi / size))
 
-    return b.define(meta, turned("cos"), "cosines"), b.define(meta, turned("sin"), "sines")
+    return b.define(meta, angles("cos"), "cosines"), b.define(meta, angles("sin"), "sines")
 
 
 def _length(size: Expr) -> int:

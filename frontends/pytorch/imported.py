@@ -29,6 +29,7 @@ class Held:
 
     name: str
     path: str  # its name in the module
+    complex: bool = False  # then the spec is given `torch.view_as_real` of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,9 @@ class _Walk:
             if given.kind == InputKind.USER_INPUT:
                 self._argument(given.arg, nodes[given.arg.name])
             elif given.kind in (InputKind.PARAMETER, InputKind.BUFFER):
-                value = self._input(nodes[given.arg.name], given.target)
-                self.held.append(Held(value.name, given.target))
+                node = nodes[given.arg.name]
+                value = self._input(node, given.target)
+                self.held.append(Held(value.name, given.target, is_complex(node.meta["val"])))
                 self.origins[given.arg.name] = ResultLeaf("held", given.target)
             elif given.kind == InputKind.TOKEN:  # orders calls that have effects, and is no tensor
                 self.values[given.arg.name] = None
