@@ -122,7 +122,8 @@ def _serve(work: Callable[[int], object], places: int, write: int, parent: int) 
     """Runs the child process; does not return."""
     try:
         gc.freeze()  # a collection would write to all of the parent's pages, and so copy them
-        gc.set_threshold(_COLLECTED, *gc.get_threshold()[1:])
+        first, *later = gc.get_threshold()
+        gc.set_threshold(max(_COLLECTED, first), *later)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
         ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # the parent died before the signal on its death was set up
