@@ -5,9 +5,8 @@ import importlib.util
 import pytest
 import torch
 from triton import knobs
-from triton.runtime import driver
 
-from backends.triton.testing.chip import Chip
+from backends.triton.testing.chip import installed
 from benchmarks.kernelbench.host_time import _Operators
 from benchmarks.kernelbench.model_new import ModelNewJob, write_model_new
 from benchmarks.kernelbench.prepared import F32
@@ -31,10 +30,8 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-FUNCTION, ARGUMENTS = (
-    4,
-    9,
-)  # of what a launcher is given: the function, and the kernel's arguments from there on
+# Of what a launcher is given: the function, and the first of the kernel's arguments.
+FUNCTION, ARGUMENTS = 4, 9
 
 
 @pytest.fixture(scope="module")
@@ -47,10 +44,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture
 def chip(monkeypatch, tmp_path):
-    found = Chip()
-    monkeypatch.setattr(driver, "_active", found)
-    monkeypatch.setattr(knobs.cache, "dir", str(tmp_path / "cache"))
-    return found
+    return installed(monkeypatch, tmp_path)
 
 
 @pytest.fixture

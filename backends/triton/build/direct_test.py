@@ -8,13 +8,12 @@ import torch
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
-from triton.runtime import driver
 from triton.runtime.jit import JITFunction, native_specialize_impl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from backends.triton.build import direct, module
 from backends.triton.build.module import launcher
-from backends.triton.testing.chip import Chip
+from backends.triton.testing.chip import installed
 
 HERE = Path(__file__).parents[1]
 SCALE = HERE / "testdata" / "scale.py"
@@ -41,10 +40,7 @@ FUNCTION, METADATA, HOOKS = 4, 6, slice(6, 9)  # of what a launcher is given
 @pytest.fixture
 def chip(monkeypatch, tmp_path):
     """A GPU that is not here, as the one that Triton uses."""
-    found = Chip()
-    monkeypatch.setattr(driver, "_active", found)
-    monkeypatch.setattr(knobs.cache, "dir", str(tmp_path / "cache"))
-    return found
+    return installed(monkeypatch, tmp_path)
 
 
 @pytest.fixture

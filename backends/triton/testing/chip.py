@@ -1,8 +1,12 @@
 """A fake Triton driver of a GPU that is not here."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+from triton import knobs
 from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
 
 
 class Chip:
@@ -32,3 +36,11 @@ class Chip:
 
     def get_current_stream(self, number=0):
         return self.stream + 100 * number
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Chip:
+    """A chip as the one that Triton uses in a test. folder: for what is compiled."""
+    found = Chip()
+    monkeypatch.setattr(driver, "_active", found)
+    monkeypatch.setattr(knobs.cache, "dir", str(folder / "cache"))
+    return found
