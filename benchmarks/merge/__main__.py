@@ -78,7 +78,8 @@ def merged(files: Sequence[Path]) -> tuple[dict[str, Any], list[Row]]:
 
 
 def _beside(row: Row, rows: Sequence[Row]) -> Row:
-    """The row of a run as it is beside those before: as it is, or the earlier one of the same race, with a search that is new."""
+    """The row that counts, given the rows of earlier runs: the row itself, or the earlier row of the same race, with the new
+    search if there is one."""
     same = next((r for r in rows if _raced(r) == _raced(row)), None)
     if same is None:
         return row

@@ -56,7 +56,7 @@ def grid_sampler(
 class _Dim:
     """One dimension of the source.
 
-    d: which.  padding: what stands for elements outside.  aligned: -1 and 1 are the centres of the first and the last element,
+    d: its number.  padding: what replaces elements outside.  aligned: -1 and 1 are the centres of the first and the last element,
     else their outer ends.
     """
 
@@ -71,7 +71,7 @@ class _Dim:
         """Those of all places."""
         if mode == NEAREST:
             near = self._values("near", lambda *at: call("round", self._inside(self._source(*at))))
-            return [self._tap(lambda *at: near.at(*at), lambda *_: Number(1.0))]
+            return [self._tap(near.at, lambda *_: Number(1.0))]
         if mode == BILINEAR:
             place = self._values("place", lambda *at: self._inside(self._source(*at)))
             low = self._values("low", lambda *at: call("floor", place.at(*at)))
@@ -80,7 +80,7 @@ class _Dim:
                 return place.at(*at) - low.at(*at)
 
             return [
-                self._tap(lambda *at: low.at(*at), lambda *at: 1.0 - part(*at)),
+                self._tap(low.at, lambda *at: 1.0 - part(*at)),
                 self._tap(lambda *at: low.at(*at) + 1.0, part),
             ]
         beyond = FARTHEST if self.padding == REFLECTION else 3.0

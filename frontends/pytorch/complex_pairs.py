@@ -328,9 +328,9 @@ def _fft_r2c(
     *others, last = (d % self.rank for d in dim)
     shape = list(self.shape)
     shape[last] = out.shape[last]
-    made = _transformed(b, Complex(self, self), last, Meta(out.dtype, tuple(shape)), -1, real=True)
+    made = _transformed(b, (self, None), last, Meta(out.dtype, tuple(shape)), -1)
     for d in others:
-        made = _transformed(b, made, d, made.meta, -1)
+        made = _transformed(b, made.parts, d, made.meta, -1)
     return _scaled(b, made, normalization, [self.shape[d] for d in (*others, last)])
 
 
@@ -340,7 +340,7 @@ def _fft_c2c(
 ) -> Complex:
     made = self
     for d in dim:
-        made = _transformed(b, made, d % made.real.rank, made.meta, -1 if forward else 1)
+        made = _transformed(b, made.parts, d % made.real.rank, made.meta, -1 if forward else 1)
     return _scaled(b, made, normalization, [self.meta.shape[d] for d in dim])
 
 
@@ -352,7 +352,7 @@ def _fft_c2r(
     made, rank = self, self.real.rank
     *others, last = (d % rank for d in dim)
     for d in others:
-        made = _transformed(b, made, d, made.meta, 1)
+        made = _transformed(b, made.parts, d, made.meta, 1)
     size, half = int(last_dim_size), _length(made.meta.shape[last])
     lone = half - 1 if size % 2 == 0 else half  # the one that has no partner
     tables = _tables(b, size, half, size)
@@ -373,13 +373,14 @@ def _fft_c2r(
 
 
 def _transformed(
-    b: Builder, x: Complex, d: int, out: Meta, sign: int, real: bool = False
+    b: Builder, x: tuple[Value, Value | None], d: int, out: Meta, sign: int
 ) -> Complex:
     """A discrete Fourier transform along a dimension, as products with tables of cosines and sines.
 
-    sign: of the exponent.  real: the imaginary part is zero.
+    x: both parts; None for an imaginary part of zeros.  sign: of the exponent.
     """
-    size, count = _length(x.meta.shape[d]), _length(out.shape[d])
+    x_real, x_imag = x
+    size, count = _length(x_real.shape[d]), _length(out.shape[d])
     cosines, sines = _tables(b, size, size, count)
 
     def product(part: Value, table: Value) -> Value:
@@ -389,10 +390,10 @@ def _transformed(
 
         return b.reduce("sum", out, [size], term, "fft")
 
-    c, s = product(x.real, cosines), product(x.real, sines)
-    if real:
+    c, s = product(x_real, cosines), product(x_real, sines)
+    if x_imag is None:
         return Complex(c, b.define(out, lambda *at: s.at(*at) * float(sign)))
-    e, f = product(x.imag, cosines), product(x.imag, sines)
+    e, f = product(x_imag, cosines), product(x_imag, sines)
     return _pair(
         b,
         out,

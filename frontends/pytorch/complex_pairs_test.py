@@ -68,16 +68,16 @@ class Rotary(nn.Module):
     def __init__(self, persistent):
         super().__init__()
         angles = torch.outer(torch.arange(5.0), 1.0 / 100.0 ** (torch.arange(0, 8, 2) / 8))
-        turns = torch.polar(torch.ones_like(angles), angles)
+        rotation = torch.polar(torch.ones_like(angles), angles)
         if persistent is None:
-            self.turns = turns
+            self.rotation = rotation
         else:
-            self.register_buffer("turns", turns, persistent=persistent)
+            self.register_buffer("rotation", rotation, persistent=persistent)
 
     def forward(self, q, k):
         def rotated(x):
             z = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
-            return torch.view_as_real(z * self.turns[None, :, None]).flatten(3).type_as(x)
+            return torch.view_as_real(z * self.rotation[None, :, None]).flatten(3).type_as(x)
 
         return rotated(q), rotated(k)
 

@@ -78,14 +78,15 @@ class Worker:
 
 
 def _hang_up(workers: Sequence[Worker]) -> None:
-    """At which workers kill what they run, and end; all at once, as a child that uses a device takes seconds to end."""
+    """Closes the connections of workers, which then kill what they run and end. All end at once, because a child that uses a
+    device takes seconds to end."""
     for worker in workers:
         worker.connection.close()
 
 
 def _wait_for(workers: Sequence[Worker]) -> None:
-    """Waits until workers have ended that were hung up on. Those that take too long are killed, and one that even then is
-    in the hands of the kernel is left to it."""
+    """Waits until workers end after `_hang_up`. Kills those that take longer than PATIENCE, and gives up on one that the
+    operating system has not ended PATIENCE seconds later."""
     end = time.monotonic() + PATIENCE
     late = [w for w in workers if not _ended(w, end)]
     for worker in late:
@@ -279,7 +280,7 @@ class LocalEvaluator:
         return said
 
     def _drop(self, *workers: Worker) -> None:
-        """Ends workers. Nobody else waits for that, unless the caller has the lock."""
+        """Ends workers. Other threads do not wait for it, unless the caller holds the lock."""
         with self._changed:
             dropped = [w for w in workers if w in self._pool]  # none where all is closed
             self._pool = [w for w in self._pool if w not in dropped]
