@@ -14,6 +14,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from backends.triton.build import direct, module
 from backends.triton.build.module import launcher
 from backends.triton.testing.chip import installed
+from backends.triton.testing.golden_tensors import EIGHT, KERNELS
 
 HERE = Path(__file__).parents[1]
 SCALE = HERE / "testdata" / "scale.py"
@@ -76,20 +77,6 @@ def told(given):
         else value
         for value in given
     ]
-
-
-EIGHT, BF16, F32, I32 = torch.float8_e4m3fn, torch.bfloat16, torch.float32, torch.int32
-KERNELS = {
-    "eight_bulk": [((64, 64), EIGHT), ((128, 64), EIGHT), ((64, 128), BF16)],
-    "split_k": [
-        ((64, 48), BF16),
-        ((48, 1), BF16),
-        ((1,), BF16),
-        ((4, 64, 1), F32),
-        ((64, 1), BF16),
-    ],
-    "searched": [((33,), I32), ((16,), I32), ((33,), I32)],
-}
 
 
 @pytest.mark.parametrize("alike", [False, True])

@@ -11,6 +11,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from backends.triton.build import noted
 from backends.triton.build.module import load
 from backends.triton.testing.chip import installed
+from backends.triton.testing.golden_tensors import KERNELS
 
 GOLDEN = "backends/triton/golden"
 SCALE = (
@@ -20,17 +21,6 @@ SCALE = (
     "@triton.jit\ndef k_1(y):\n    tl.store(y, 0.0)\n\n\n"
     "def launch(x, y):\n    k_1[(1,)](y, num_warps=1)\n    k_0[(2, 3)](x, y, m=2.5, num_warps=2)\n"
 )
-EIGHT, BF16, F32 = torch.float8_e4m3fn, torch.bfloat16, torch.float32
-KERNELS = {
-    "eight_bulk": [((64, 64), EIGHT), ((128, 64), EIGHT), ((64, 128), BF16)],
-    "split_k": [
-        ((64, 48), BF16),
-        ((48, 1), BF16),
-        ((1,), BF16),
-        ((4, 64, 1), F32),
-        ((64, 1), BF16),
-    ],
-}
 STREAM, HOOKS = 3, slice(6, 9)  # of what a launcher is given
 AGAIN = noted._LaunchesAgain
 
