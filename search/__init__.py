@@ -1,1 +1,2 @@
-"""The search: ask for candidates, evaluate them, keep what is better, and remember all of it."""
+"""The search: it asks for candidates, evaluates them, keeps the better ones, and stores every
+result."""

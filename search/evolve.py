@@ -1,4 +1,4 @@
-"""The command: evolves kernels for targets, shows how it goes, and keeps what it finds."""
+"""The command `evolve`: evolves kernels for targets, shows the progress, and stores the results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DONE, WRONG_USE = 0, 2
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs the command; its exit code."""
+    """Runs the command and returns its exit code."""
     try:
         asked = arguments(words, example(target_names()), example(library()))
         around = current_invocation()
@@ -54,7 +54,8 @@ def main(words: Sequence[str]) -> int:
 
 
 def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | None:
-    """What was asked for instead of a search, as plain data and for a person; None for nothing."""
+    """The result of an option that needs no search, as plain data and as text; None if there is
+    none."""
     if asked.version:
         found = versions()
         return found, versions_text(found)
@@ -93,17 +94,19 @@ def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | 
 
 
 def _evolve(asked: Arguments, around: Invocation) -> int:
-    """Checks all that was asked for before anything is written; then searches."""
+    """Checks all options before anything is written, then searches."""
     _require_outputs(asked, around)
     if asked.job is not None:
         return _job(asked, around)
     stored = asked.resume or asked.replay
-    goes_on = asked.resume is not None and (asked.problem or asked.task)  # whose kernels are stored
+    # a resumed task, whose kernels are stored
+    goes_on = asked.resume is not None and (asked.problem or asked.task)
     found = suite(asked, around.path) if stored is None or goes_on else Suite()
     destination(asked, around, found.problems)
     if asked.cluster in (None, LOCAL):
         require_memory(found.problems, asked.workers or around.workers, asked.trace is not None)
-    # Here, as a database and a sandbox take long to import, and most mistakes come before.
+    # Imported late: a database and a sandbox take long to import, and most mistakes are found
+    # earlier.
     from search.cli.execute import execute
 
     return execute(asked, around, found)
@@ -154,7 +157,7 @@ def _require_outputs(asked: Arguments, around: Invocation) -> None:
 
 
 def command() -> int:
-    """The command of an installed copy, `speciate`."""
+    """The entry point `speciate` of an installed copy."""
     return main(sys.argv[1:])
 
 

@@ -1,1 +1,1 @@
-"""What a search is made of and finds: candidates, evaluations, the graph, the archive, outcomes."""
+"""The data of a search: candidates, evaluations, the graph, the archive, outcomes."""

@@ -1,4 +1,5 @@
-"""The archive: a grid of cells, each held by the fittest candidate that belongs there."""
+"""The archive: a grid of cells. Each cell keeps the fittest candidate whose measures fall into
+it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from search.core.measures import Cell
 
 
 class Added(Enum):
-    """What adding a candidate did."""
+    """The effect of adding a candidate."""
 
     NEW = "the cell was empty"
     BETTER = "the cell's elite was replaced"
@@ -21,7 +22,7 @@ class Added(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Elite:
-    """The holder of a cell."""
+    """The best candidate of a cell."""
 
     cell: Cell
     candidate: Candidate
@@ -30,7 +31,7 @@ class Elite:
 
 
 class Archive:
-    """At most one elite a cell. Equal fitness does not displace: who came first stays.
+    """A grid with at most one elite in each cell. At equal fitness the earlier elite stays.
 
     shape: the number of bins of each measure.
     """
@@ -40,7 +41,7 @@ class Archive:
         self._elites: dict[Cell, Elite] = {}
 
     def add(self, elite: Elite) -> Added:
-        """Lets a candidate compete for its cell."""
+        """Adds a candidate if its cell is empty or its fitness is higher than the elite's."""
         inside = len(elite.cell) == len(self.shape) and all(
             0 <= at < bins for at, bins in zip(elite.cell, self.shape, strict=True)
         )
@@ -55,18 +56,19 @@ class Archive:
         return len(self._elites)
 
     def __iter__(self) -> Iterator[Elite]:
-        """The elites by cell, in ascending order, however they were added."""
+        """The elites in ascending order of their cells."""
         return (self._elites[cell] for cell in sorted(self._elites))
 
     def __getitem__(self, cell: Cell) -> Elite:
         return self._elites[cell]
 
     def best(self) -> Elite | None:
-        """The fittest elite; of equals, the one in the lowest cell."""
+        """The fittest elite; at equal fitness the one in the lowest cell. None if the archive is
+        empty."""
         return max(self, key=lambda e: e.fitness, default=None)
 
     def coverage(self) -> float:
-        """The share of cells that are held, 0 to 1."""
+        """The share of cells that have an elite, 0 to 1."""
         cells = 1
         for bins in self.shape:
             cells *= bins

@@ -1,4 +1,4 @@
-"""The archive keeps the fittest of each cell, in an order of its own."""
+"""The archive keeps the fittest candidate of each cell, and iterates in the order of the cells."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""By backend: what became of the candidates of each backend that a search has raced."""
+"""Results by backend: a summary for each backend that a search has raced."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from search.core.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class BackendResult:
-    """One backend of a race."""
+    """The result of one backend in a race."""
 
     backend: str
     evaluated: int  # number of candidates with an outcome
     correct: int
     failed: int
-    first: Candidate | None  # its autoschedule; None: nothing of it was tried
+    first: Candidate | None  # its autoschedule; None: no candidate of it was tried
     first_us: float | None  # microseconds; None: not correct
     # Its fastest correct candidate; None: there is none.
     best: Candidate | None
@@ -27,16 +27,16 @@ class BackendResult:
 
     @property
     def best_us(self) -> float | None:
-        """Microseconds; None where nothing is correct."""
+        """The best time in microseconds; None if no candidate is correct."""
         return self.evaluation.us if self.evaluation else None
 
     @property
     def edits(self) -> tuple[str, ...]:
-        """A line for each decision that sets the best apart from the autoschedule."""
+        """A line for each decision that differs between the best candidate and the autoschedule."""
         return difference.lines(self.first, self.best) if self.first and self.best else ()
 
     def table(self) -> dict[str, Any]:
-        """As plain data."""
+        """The result as plain data."""
         return {
             "backend": self.backend,
             "evaluations": self.evaluated,
@@ -62,7 +62,7 @@ def backend_result(outcome: Outcome, backend: str) -> BackendResult:
         if (candidate := outcome.graph.node(key)).backend == backend
     ]
     right = [(c, o) for c, o in told if isinstance(o, Evaluation)]
-    # The candidates of a backend begin with its autoschedule.
+    # The first candidate of a backend is its autoschedule.
     first = next((c for c in outcome.graph if c.backend == backend), None)
     before = outcome.outcomes.get(first.key) if first else None
     best = min(right, key=lambda each: each[1].us, default=(None, None))

@@ -1,4 +1,4 @@
-"""A candidate: one thing to try, and where it came from."""
+"""A candidate: a kernel to try, and its origin."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from search.core.trial import Trial, trial
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The operator and the parents that a candidate comes from."""
+    """The operator and the parents that made a candidate."""
 
     operator: str
-    # Keys, the parent that it resembles most first; empty for a seed candidate.
+    # Keys. The first is the parent that it resembles most. Empty for a seed candidate.
     parents: tuple[str, ...] = ()
-    note: str = ""  # how, in the words of the operator
+    note: str = ""  # a description by the operator
     tag: str = ""  # a label of the policy, such as the island of the candidate
     prompt: str = ""  # digest of the prompt regions that the model saw
-    trial: Trial | None = None  # where it is of an answer with parameters
+    trial: Trial | None = None  # its parameter values, if the answer of a model had parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A variant with a schedule for a target, through a backend."""
+    """A variant with a schedule, for one target and one backend."""
 
-    variant: str  # text of a spec that is equivalent to the one of the search
+    variant: str  # text of a spec that is equivalent to the spec of the search
     schedule: str  # text of a schedule
     target: str
     backend: str
-    # The source, where a person or a model edited it; None: emitted from the schedule.
+    # The source, if a person or a model edited it; None: emitted from the schedule.
     source: str | None = None
-    # No part of the identity of a candidate: neither compared nor in the key.
+    # Not part of the candidate's identity: it is not compared and not in the key.
     origin: Origin = field(default=Origin("given"), compare=False)
     key: str = field(init=False, compare=False, repr=False)
 
@@ -43,7 +43,7 @@ class Candidate:
         object.__setattr__(self, "key", text_digest(json.dumps(parts)))
 
     def table(self) -> dict[str, Any]:
-        """The candidate as plain data, for a store or a pipe."""
+        """The candidate as plain data, for a store or for another process."""
         return {
             "variant": self.variant,
             "schedule": self.schedule,
@@ -60,7 +60,7 @@ class Candidate:
 
 
 def candidate(table: Mapping[str, Any]) -> Candidate:
-    """The candidate that `Candidate.table` wrote."""
+    """The candidate of a table that `Candidate.table` made."""
     return Candidate(
         variant=table["variant"],
         schedule=table["schedule"],

@@ -1,4 +1,4 @@
-"""A candidate's key says what it is, and nothing of where it came from."""
+"""A candidate's key depends on its content and not on its origin."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Contributions: what each operator's children came to."""
+"""Contributions: the results of each operator's children."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from search.core.graph import Graph
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """The children of one operator."""
+    """The results of one operator's children."""
 
     operator: str
     children: int
     correct: int  # number of correct children
-    best: int  # number of children that were the fastest so far
-    # Largest speed-up of a child over its first parent; None: no child is comparable.
+    best: int  # number of children that were the fastest when their outcome was known
+    # Largest speed-up of a child over its first parent; None: no pair is comparable.
     gain: float | None
 
 
 def contributions(graph: Graph, outcomes: Mapping[str, Evaluated]) -> tuple[Contribution, ...]:
-    """Of each operator that made children, those first whose children were fastest most often.
+    """The contribution of each operator that made children, sorted by how often its children were
+    the fastest.
 
-    outcomes: in the order of telling.
+    outcomes: in the order in which they were reported.
     """
     children: dict[str, list[Evaluated]] = {}
     gains: dict[str, list[float]] = {}

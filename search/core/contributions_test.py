@@ -7,7 +7,7 @@ from search.core.graph import Graph
 
 
 def tried(lines):
-    """A graph and outcomes of lines: name, operator, microseconds (None: failed), parents."""
+    """A graph and outcomes from tuples: name, operator, microseconds (None: failed), parents."""
     graph, outcomes, keys = Graph(), {}, {}
     for name, operator, us, *parents in lines:
         origin = Origin(operator, tuple(keys[p] for p in parents))

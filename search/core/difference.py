@@ -1,4 +1,4 @@
-"""Differences: what sets one candidate apart from another, as lines to read."""
+"""Differences: the changes from one candidate to another, as lines of text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 def lines(before: Candidate, after: Candidate) -> tuple[str, ...]:
-    """A line for each decision that changed, `+` or `-` for one that came or went."""
+    """A line for each changed decision; `+` marks an added one, `-` a removed one."""
     edits = difference(schedule_of(before.schedule), schedule_of(after.schedule))
     found = [line(edit) for edit in edits]
     if not found and before.schedule != after.schedule:
@@ -27,7 +27,7 @@ def lines(before: Candidate, after: Candidate) -> tuple[str, ...]:
 
 
 def _how(after: Candidate) -> str:
-    """How a candidate came about, in its operator's words."""
+    """The origin of a candidate in its operator's words."""
     how = ": ".join(w for w in (after.origin.operator, after.origin.note.rstrip(".")) if w)
     return f", by {how}" if how else ""
 

@@ -1,4 +1,4 @@
-"""Differences between candidates are lines that a person can read."""
+"""Differences between candidates are readable lines."""
 
 from search.core import difference
 from search.core.candidate import Candidate

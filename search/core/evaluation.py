@@ -1,4 +1,4 @@
-"""What became of a candidate: an evaluation, or the failure that stood in its way."""
+"""The outcome of a candidate: an evaluation or a failure."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from ir.provenance import CORRECT_BY, STAGES, TIME_KINDS
 from search.core.quantity import positive
 
 KINDS = ("wrong", "crash", "timeout", "memory", "refused", "machine", "slow")
-MACHINE = "machine"  # says nothing of the candidate: tried again
-SLOW = "slow"  # its time, by a glance, was much more than the best's: nothing of it was checked
-CHANCE = ("timeout", "memory", "crash", MACHINE)  # these may be the machine's fault
+MACHINE = "machine"  # says nothing about the candidate, which is tried again
+SLOW = "slow"  # the glance was much slower than the best, so correctness was not checked
+CHANCE = ("timeout", "memory", "crash", MACHINE)  # the machine may have caused these
 NO_REASON = "no reason was given"
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeError:
-    """How far a result was from float64's at some sizes: the norm of the difference over the
-    norm of the result; and how far plain arithmetic of the same precision is."""
+    """The relative error at some sizes: norm of the difference from float64, over the norm of the
+    float64 result. `reference_rel_err` is the same for plain arithmetic of equal precision."""
 
     sizes: Mapping[str, int]
     rel_err: float
     reference_rel_err: float
-    reduced: bool = False  # it stands for a tuning size: its tiling, at fewer elements
+    reduced: bool = False  # a smaller shape, checked in place of a tuning size with the same tiling
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The time at one shape of a workload in microseconds, with figures."""
+    """The time at one shape of a workload in microseconds, with its figures."""
 
     sizes: Mapping[str, int]
     weight: float  # of the shape in the workload
     us: float
-    # As in `Evaluation`.
+    # The same as in `Evaluation`.
     figures: Mapping[str, float] = field(default_factory=dict)
     engines: Mapping[str, float] = field(default_factory=dict)
 
@@ -46,22 +46,22 @@ class Timed:
 class Evaluation:
     """The result of a correct candidate."""
 
-    # Microseconds at the tuning sizes, obtained as `time_kind` says; for a workload of several
-    # shapes the weighted geometric mean.
+    # Microseconds at the tuning sizes; `time_kind` says how they were obtained. For a workload of
+    # several shapes: the weighted geometric mean.
     us: float
     time_kind: str
     correct_by: str
     errors: tuple[ShapeError, ...] = ()  # at all checked sizes
-    # Features of the nest and of the run, by name; of a workload, at its heaviest shape.
+    # Features of the nest and of the run, by name; for a workload, at its heaviest shape.
     figures: Mapping[str, float] = field(default_factory=dict)
-    # Busy share by engine; of a workload, at its heaviest shape.
+    # Busy share by engine, 0 to 1; for a workload, at its heaviest shape.
     engines: Mapping[str, float] = field(default_factory=dict)
     source_digest: str = ""
-    # sha256 of the code object that was timed; empty where a build makes none.
+    # SHA-256 of the code object that was timed; empty if a build makes none.
     code_sha256: str = ""
     # Duration of the evaluation by stage; not compared.
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
-    # At each shape of a workload, in its order; empty for a single shape.
+    # The time at each shape of a workload, in its order; empty for a single shape.
     times: tuple[Timed, ...] = ()
 
     def __post_init__(self) -> None:
@@ -76,15 +76,17 @@ class Evaluation:
                     raise ValueError(f"the figure `{name}` is {value}")
 
     def faster_than(self, other: Evaluation | None) -> bool:
-        """Whether this takes less time than `other` (or there is none); KernelError where the
-        two times were obtained in different ways."""
+        """Whether this time is shorter than that of `other`. True if there is no other.
+
+        Raises KernelError if the two times are of different kinds.
+        """
         if other is None:
             return True
         same_kind(self.time_kind, other.time_kind)
         return self.us < other.us
 
     def at(self, sizes: Mapping[str, int]) -> Evaluation | None:
-        """What this is at one shape of its workload alone; None where it was not timed there."""
+        """The evaluation at one shape of the workload; None if it was not timed there."""
         for one in self.times:
             if dict(one.sizes) == dict(sizes):
                 return replace(self, us=one.us, figures=one.figures, engines=one.engines, times=())
@@ -93,17 +95,17 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A candidate that failed: the stage, the kind and a readable reason."""
+    """The outcome of a failed candidate: the stage, the kind and a readable reason."""
 
     stage: str
     kind: str
     reason: str
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
-    # Evaluation at the shapes of a workload where it fits the machine; None: it fits at none, or
-    # was not evaluated there.
+    # Evaluation at those shapes of a workload that fit the machine; None: none fits, or none was
+    # evaluated.
     partly: Evaluation | None = None
-    # Of one that is slow: about how many microseconds it takes. Whether it is right is not known, so it is
-    # never the best, an elite, a parent or a record.
+    # The rough time of a slow candidate in microseconds. Its correctness is unknown, so it is never
+    # the best, an elite, a parent or a record.
     us: float | None = None
 
     def __post_init__(self) -> None:
@@ -111,23 +113,23 @@ class Failure:
         _one_of("kind", self.kind, KINDS)
         if (self.kind == SLOW) != (self.us is not None and positive(self.us)):
             raise ValueError(f"what is {self.kind} has a time of {self.us} us")
-        if not self.reason.strip():  # as of an error without words
+        if not self.reason.strip():  # for example of an exception without a message
             object.__setattr__(self, "reason", NO_REASON)
 
     @property
     def by_chance(self) -> bool:
-        """Whether it may be the machine's fault and not the candidate's. A time that cannot be
-        true is a measured one."""
+        """Whether the machine and not the candidate may be the cause. An impossible time also
+        counts, because it was measured."""
         return self.kind in CHANCE or (self.stage, self.kind) == ("time", "wrong")
 
     @property
     def slow(self) -> bool:
-        """Whether it was not checked, as it is too slow to be of use."""
+        """Whether it was not checked because it is too slow to be useful."""
         return self.kind == SLOW
 
     @property
     def headline(self) -> str:
-        """The first line of the reason that says something."""
+        """The first line of the reason that is not empty."""
         return next(line.strip() for line in self.reason.splitlines() if line.strip())
 
 
@@ -135,13 +137,14 @@ Evaluated = Evaluation | Failure
 
 
 def at(outcome: Evaluated, sizes: Mapping[str, int]) -> Evaluation | None:
-    """What became of a candidate at one shape of a workload; None where it does not work there."""
+    """The evaluation of an outcome at one shape of a workload; None if the candidate failed
+    there."""
     whole = outcome.partly if isinstance(outcome, Failure) else outcome
     return whole.at(sizes) if whole else None
 
 
 def same_kind(kind: str, other: str) -> None:
-    """KernelError unless two times were obtained in the same way."""
+    """Raises KernelError if two times are of different kinds."""
     if kind != other:
         raise KernelError(
             f"a {kind} time cannot be compared with a {other} one",
@@ -151,13 +154,14 @@ def same_kind(kind: str, other: str) -> None:
 
 
 def to_json(evaluated: Evaluated) -> str:
-    """One line of JSON; `from_json` gives an equal value back, to the last bit."""
+    """The outcome as one line of JSON. `from_json` returns an equal value, to the last bit."""
     tag = "evaluation" if isinstance(evaluated, Evaluation) else "failure"
     return json.dumps({tag: asdict(evaluated)}, allow_nan=False)
 
 
 def from_json(text: str) -> Evaluated:
-    """What `to_json` wrote; ValueError, KeyError or TypeError where the text is something else."""
+    """The outcome in a text of `to_json`. Raises ValueError, KeyError or TypeError for any other
+    text."""
     found = json.loads(text)
     tag, table = next(iter(found.items())) if isinstance(found, dict) and found else ("", None)
     if tag not in ("evaluation", "failure") or not isinstance(table, dict):

@@ -1,4 +1,4 @@
-"""Evaluations and failures survive JSON to the last bit, and times of two kinds never mix."""
+"""JSON keeps evaluations and failures exact, and times of two kinds are never compared."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What happens in a search, as values: stored first, then acted on and shown."""
+"""Events of a search, as values. The search stores an event before it acts on it or shows it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Started:
     run: str
     settings: Settings
     roofline_us: float
-    # Of the evaluator: toolchain, sandbox, how times are obtained.
+    # Of the evaluator: the toolchain, the sandbox, the kind of times.
     environment: Mapping[str, Any]
     resumed: bool = False
 
@@ -42,24 +42,24 @@ class Told:
     outcome: Evaluated
     best_so_far: Evaluation | None  # the fastest correct candidate, this one included
     seconds: float
-    replayed: bool = False  # from before a resume
+    replayed: bool = False  # its outcome is from before a resume
 
 
 @dataclass(frozen=True, slots=True)
 class Improved:
-    """A candidate is the fastest so far."""
+    """A candidate is the fastest one so far."""
 
     number: int
     candidate: Candidate
     evaluation: Evaluation
-    # Over the first schedule; None: there is none.
+    # Speed-up over the first schedule; None: its time is not known.
     speedup: float | None
     replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The run ends, with a readable reason."""
+    """The run ends, for a readable reason."""
 
     reason: str
     evaluations: int

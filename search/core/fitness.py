@@ -1,4 +1,4 @@
-"""Fitness: how many times faster than a baseline a candidate is; 0 where it failed.
+"""Fitness: the speed-up of a candidate over a baseline; 0 if the candidate failed.
 
 F = t_baseline / t_candidate, after KernelEvolve (arXiv 2512.23236).
 """
@@ -13,7 +13,7 @@ from search.core.quantity import positive
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What is raced against: its time in microseconds, and how that was obtained."""
+    """The time to compare with, in microseconds, and its kind."""
 
     us: float
     time_kind: str
@@ -24,7 +24,7 @@ class Baseline:
 
 
 def fitness(evaluated: Evaluated, baseline: Baseline) -> float:
-    """F of a candidate; KernelError where the two times were obtained in different ways."""
+    """F of a candidate. Raises KernelError if the two times are of different kinds."""
     if isinstance(evaluated, Failure):
         return 0.0
     same_kind(evaluated.time_kind, baseline.time_kind)

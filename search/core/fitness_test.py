@@ -1,4 +1,4 @@
-"""Fitness is the speed-up over a baseline, 0 for a failure."""
+"""Fitness is the speed-up over a baseline, and 0 for a failure."""
 
 import math
 

@@ -1,4 +1,5 @@
-"""The graph of a search: nodes are candidates, edges say which operator made which child."""
+"""The graph of a search. Nodes are candidates; an edge says which operator made a child of a
+parent."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from search.core.candidate import Candidate
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An operator made `child` of `parent` (and perhaps of others: `rank` counts them)."""
+    """`operator` made `child` from `parent`. rank: the position of this parent among the child's
+    parents."""
 
     child: str
     parent: str
@@ -20,7 +22,7 @@ class Edge:
 
 
 class Graph:
-    """Candidates by key, in the order they were added; a child comes after its parents."""
+    """Candidates by key, in the order in which they were added. A child follows its parents."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Candidate] = {}
@@ -28,7 +30,7 @@ class Graph:
         self._nests: set[str] = set()
 
     def copy(self) -> Graph:
-        """A graph of its own with the same candidates."""
+        """An independent copy with the same candidates."""
         other = Graph()
         other._nodes = dict(self._nodes)
         other._children = {key: list(keys) for key, keys in self._children.items()}
@@ -36,9 +38,9 @@ class Graph:
         return other
 
     def add(self, candidate: Candidate, nest: str = "") -> bool:
-        """Adds a candidate; False where its key is known (the first origin is kept).
+        """Adds a candidate. Returns False if its key is known; the first origin is kept.
 
-        nest: digest of what it comes to, where that is known.
+        nest: digest of its lowered result, if known.
         """
         if candidate.key in self._nodes:
             return False
@@ -51,7 +53,7 @@ class Graph:
         return True
 
     def has_nest(self, nest: str) -> bool:
-        """Whether a candidate that comes to the same was added."""
+        """Whether a candidate with the same lowered result was added."""
         return nest in self._nests
 
     def __contains__(self, key: object) -> bool:
@@ -64,21 +66,22 @@ class Graph:
         return iter(self._nodes.values())
 
     def node(self, key: str) -> Candidate:
-        """The candidate with a key; KeyError where there is none."""
+        """The candidate with a key. Raises KeyError if there is none."""
         return self._nodes[key]
 
     def children(self, key: str) -> tuple[Candidate, ...]:
-        """What was made of a candidate, in order."""
+        """The children of a candidate, in the order in which they were added."""
         return tuple(self._nodes[k] for k in dict.fromkeys(self._children[key]))
 
     def edges(self) -> Iterator[Edge]:
-        """Every edge, in the order the children were added."""
+        """All edges, in the order in which the children were added."""
         for c in self._nodes.values():
             for rank, parent in enumerate(c.origin.parents):
                 yield Edge(c.key, parent, rank, c.origin.operator, c.origin.note)
 
     def lineage(self, key: str) -> tuple[Candidate, ...]:
-        """From a first candidate to this one, by the parent that each resembles most."""
+        """The path from a seed candidate to this one; each step is the parent that a child
+        resembles most."""
         line = [self._nodes[key]]
         while line[-1].origin.parents:
             line.append(self._nodes[line[-1].origin.parents[0]])

@@ -1,4 +1,4 @@
-"""The graph knows who was made of whom."""
+"""The graph knows the parents and children of each candidate."""
 
 import pytest
 

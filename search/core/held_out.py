@@ -1,4 +1,4 @@
-"""Held-out shapes: what a dispatch does where none of its kernels was tuned."""
+"""Held-out shapes: the results of a dispatch at shapes for which no kernel was tuned."""
 
 from __future__ import annotations
 
@@ -11,38 +11,40 @@ from ir.workload import Sizes
 from search.core import quantity
 from search.core.workload import WeightedShape
 
-BEYOND = 2.0  # how far below the least and above the largest tuned size shapes are drawn
-TRIES = 200  # for each shape
+BEYOND = 2.0  # sizes are drawn from 1/BEYOND of the smallest to BEYOND times the largest tuned size
+TRIES = 200  # draws for each shape
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """The result at one held-out shape; times in microseconds, None where a kernel fails."""
+    """The result at one held-out shape. Times are in microseconds; None if a kernel fails."""
 
     sizes: Sizes
     kernel: int  # the number of the kernel that runs
-    us: float | None  # its time
-    single_us: float | None  # of the kernel that is best over all tuned shapes
-    least_us: float | None  # of the fastest of the kernels: a perfect choice
-    first_us: float | None  # of the autoschedule for this shape
-    # Whether results were compared with the reference here; else at smaller sizes only.
+    us: float | None  # time of that kernel
+    single_us: float | None  # time of the kernel that is best over all tuned shapes
+    least_us: float | None  # time of the fastest kernel, as if the choice were perfect
+    first_us: float | None  # time of the autoschedule for this shape
+    # Whether results were compared with the reference at this shape; else only at smaller sizes.
     compared: bool
-    # The fault of the kernel; empty: none.
+    # The fault of the kernel; empty if none.
     fault: str = ""
 
     @property
     def said(self) -> str:
-        """Whether it is correct, in words."""
+        """The correctness in words."""
         return self.fault or ("correct" if self.compared else "correct at smaller sizes")
 
 
 def drawn(
     shapes: Sequence[WeightedShape], count: int, seed: int, possible: Callable[[Sizes], bool]
 ) -> tuple[Sizes, ...]:
-    """So many shapes other than those, each size log-uniform between half of the least and twice
-    the largest; of every second draw they are odd.
+    """Draws `count` shapes that are not among `shapes`.
 
-    possible: whether a shape can be tried. Fewer come where too many cannot.
+    Each size is log-uniform between half of the smallest and twice the largest tuned size. Every
+    second draw has odd sizes. Returns fewer shapes if too many draws are impossible.
+
+    possible: whether a shape can be tried.
     """
     rng = random.Random(f"held_out/{seed}")
     found: list[Sizes] = []
@@ -64,8 +66,11 @@ def _size(name: str, shapes: Sequence[WeightedShape], rng: random.Random) -> int
 
 
 def gain(rows: Sequence[HeldOut], over: str) -> float | None:
-    """The geometric mean of how many times faster the kernels that are run are than `single_us`,
-    `first_us` or `least_us`, where both work; None where they never do."""
+    """The geometric mean of the speed-up of the chosen kernels over `single_us`, `first_us` or
+    `least_us`.
+
+    Rows in which either kernel fails are left out. None if no row is left.
+    """
     ratios = [
         other / row.us for row in rows if row.us and (other := getattr(row, over)) is not None
     ]
@@ -73,7 +78,8 @@ def gain(rows: Sequence[HeldOut], over: str) -> float | None:
 
 
 def held_out_words(rows: Sequence[HeldOut]) -> str:
-    """For a person: how many are correct, and how fast they are; nothing for none."""
+    """A summary for a person: how many shapes are correct, and the speed-ups; empty if there are no
+    rows."""
     if not rows:
         return ""
     right = sum(not row.fault for row in rows)

@@ -1,4 +1,4 @@
-"""Held-out shapes lie between and beyond the tuned ones, and follow from the seed."""
+"""Held-out shapes are drawn between and beyond the tuned ones, and depend only on the seed."""
 
 import pytest
 

@@ -1,7 +1,8 @@
-"""The values of a candidate's texts: each text is parsed, and each schedule lowered, once a process.
+"""Caches of values that belong to a candidate's texts.
 
-A candidate is stored and compared as texts, and worked on as values. What made the text of a
-schedule had it as a value, and hands it over here; the others ask for it by its text.
+A process parses each text once, and lowers each schedule once at each shape. Candidates are stored
+and compared as texts, but code works on values. Code that makes a schedule's text puts its value
+into the cache; other code looks the value up by text.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ir.spec import Spec
 from ir.workload import Sizes
 from search.core.candidate import Candidate
 
-SCHEDULES = 4096  # that are kept; they are small
+SCHEDULES = 4096  # entries; schedules are small
 SPECS = 256
 NESTS = 512
 
@@ -30,7 +31,7 @@ Value = TypeVar("Value")
 
 
 class Remembered(Generic[Value]):
-    """The latest values by key, for any thread: unlike `lru_cache`, it takes values from others."""
+    """A thread-safe LRU cache. Unlike `lru_cache`, it accepts values that were made elsewhere."""
 
     def __init__(self, most: int):
         self._most = most
@@ -38,17 +39,17 @@ class Remembered(Generic[Value]):
         self._lock = threading.Lock()  # operators that ask models run in threads
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value of a key; `make` is called where it is not known."""
+        """The value of a key. Calls `make` if the key is not in the cache."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
                 return self._values[key]
-        found = make()  # outside the lock: it may ask for other values
+        found = make()  # outside the lock, because it may ask for other values
         self.put(key, found)
         return found
 
     def put(self, key: Hashable, value: Value) -> None:
-        """A value that somebody else has made; one that is there stays."""
+        """Adds a value that was made elsewhere. An existing value stays."""
         with self._lock:
             self._values.setdefault(key, value)
             self._values.move_to_end(key)
@@ -56,49 +57,49 @@ class Remembered(Generic[Value]):
                 self._values.popitem(last=False)
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Removes all entries."""
         with self._lock:
             self._values.clear()
 
 
 parsed_schedules: Remembered[Schedule] = Remembered(SCHEDULES)
 parsed_specs: Remembered[Spec] = Remembered(SPECS)
-# With the machine, whose identity is part of the key: it lives as long as the entry.
+# The key contains the machine's id, so each entry holds the machine to keep that id valid.
 lowered_nests: Remembered[tuple[Machine, LoopNest | KernelError]] = Remembered(NESTS)
 settled_schedules: Remembered[tuple[Machine, Schedule]] = Remembered(SCHEDULES)
 
 
 def spec_of(text: str) -> Spec:
-    """The spec that a text says; KernelError where it says none."""
+    """The parsed spec of a text. Raises KernelError if it does not parse."""
     return parsed_specs.get(text, lambda: parse_spec(text))
 
 
 def schedule_of(text: str) -> Schedule:
-    """The schedule that a text says; KernelError where it says none."""
+    """The parsed schedule of a text. Raises KernelError if it does not parse."""
     return parsed_schedules.get(text, lambda: parse_schedule(text))
 
 
 def schedule_text(schedule: Schedule) -> str:
-    """The text of a schedule, which `schedule_of` then need not parse."""
+    """The text of a schedule. Also caches the value, so that `schedule_of` need not parse it."""
     text = str(schedule)
     parsed_schedules.put(text, schedule)
     return text
 
 
 def variant_text(spec: Spec) -> str:
-    """The text of a spec, which `spec_of` then need not parse."""
+    """The text of a spec. Also caches the value, so that `spec_of` need not parse it."""
     text = spec_text(spec)
     parsed_specs.put(text, spec)
     return text
 
 
 def nest_of(candidate: Candidate, machine: Machine, sizes: Sizes) -> LoopNest:
-    """The loop nest of a candidate at some sizes; KernelError where it does not lower there."""
+    """The loop nest of a candidate at some sizes. Raises KernelError if it does not lower there."""
     return lowered(candidate.variant, candidate.schedule, machine, sizes)
 
 
 def lowered(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> LoopNest:
-    """As `ir.lower`, of texts."""
+    """The same as `ir.lower`, for texts and with a cache."""
     key = (variant, schedule, tuple(sizes.items()), id(machine))
     _, found = lowered_nests.get(
         key, lambda: (machine, _lowered(variant, schedule, machine, sizes))
@@ -109,7 +110,7 @@ def lowered(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> Loop
 
 
 def settled_schedule(variant: str, schedule: Schedule, machine: Machine, sizes: Sizes) -> Schedule:
-    """A schedule without its decisions that change nothing; itself where it does not lower."""
+    """The schedule without decisions that have no effect; unchanged if it does not lower."""
     key = (variant, schedule_text(schedule), tuple(sizes.items()), id(machine))
     _, found = settled_schedules.get(
         key, lambda: (machine, _settled(variant, schedule, machine, sizes))
@@ -118,7 +119,7 @@ def settled_schedule(variant: str, schedule: Schedule, machine: Machine, sizes: 
 
 
 def _settled(variant: str, schedule: Schedule, machine: Machine, sizes: Sizes) -> Schedule:
-    """The same, computed; what was lowered for it is remembered as `lowered` would."""
+    """Computes `settled_schedule`, and caches the nest for `lowered`."""
     found: LoopNest | KernelError
     try:
         found = settled(spec_of(variant), schedule, machine, sizes)
@@ -131,7 +132,7 @@ def _settled(variant: str, schedule: Schedule, machine: Machine, sizes: Sizes) -
 
 
 def fits_at(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> bool:
-    """Whether a schedule lowers at these sizes."""
+    """Whether a schedule lowers at some sizes."""
     try:
         lowered(variant, schedule, machine, sizes)
     except KernelError:
@@ -147,6 +148,6 @@ def _lowered(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> Loo
 
 
 def forget() -> None:
-    """Forgets all values, as a new process has none."""
+    """Clears all caches, as in a new process."""
     for each in (parsed_schedules, parsed_specs, lowered_nests, settled_schedules):
         each.clear()

@@ -1,4 +1,5 @@
-"""Each text is parsed once, each schedule lowered once at each shape, and nobody sees a difference."""
+"""Each text is parsed once and each schedule is lowered once at each shape, with the same
+results."""
 
 from collections import Counter
 from dataclasses import replace
@@ -28,7 +29,7 @@ CANDIDATE = Candidate(SETTINGS.spec, str(FIRST), "chip", "tongue")
 
 @pytest.fixture(autouse=True)
 def made(monkeypatch):
-    """How often each text is parsed, and each schedule lowered."""
+    """Counts how often each text is parsed and each schedule is lowered."""
     counts = Counter()
 
     def counting(name):

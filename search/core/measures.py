@@ -1,7 +1,7 @@
-"""Measures: where a candidate sits in the archive, from the figures of its evaluation.
+"""Measures: the coordinates of a candidate in the archive, from the figures of its evaluation.
 
-`memory`, `algorithm` and `synchronisation` are KernelFoundry's axes (arXiv 2603.12440), told by
-what a loop nest does (`ir/estimate/kernel_features.py`) and not by what a source text looks like.
+`memory`, `algorithm` and `synchronisation` are KernelFoundry's axes (arXiv 2603.12440). They are
+computed from what a loop nest does (`ir/estimate/kernel_features.py`), not from its source text.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ir.errors import KernelError
 from ir.estimate.kernel_features import BUSY
 from ir.machine import Machine
 
-MOSTLY = 0.5  # the share from which on a kernel is said to be of a kind
-KINDS = (1, 2, 3)  # borders of a measure whose values are the numbers of its bins
+MOSTLY = 0.5  # a kernel belongs to a kind from this share on
+KINDS = (1, 2, 3)  # borders of a measure whose values are bin numbers
 
 Cell = tuple[int, ...]
 Figures = Mapping[str, float]
@@ -27,13 +27,14 @@ class Measure:
 
     name: str
     title: str
-    value: Callable[[Figures, Machine], float]  # of a candidate, from its figures and the machine
-    # Ascending; the bin is the number of borders at or below the value.
+    # computed from the candidate's figures and the machine
+    value: Callable[[Figures, Machine], float]
+    # Ascending. The bin is the number of borders that are at most the value.
     borders: tuple[float, ...]
-    labels: tuple[str, ...]  # of the bins, one more than the borders
+    labels: tuple[str, ...]  # of the bins: one more than the borders
 
     def bin(self, figures: Figures, machine: Machine) -> int:
-        """The bin of a candidate, from 0."""
+        """The bin of a candidate, counted from 0."""
         return bisect_right(self.borders, self.value(figures, machine))
 
 
@@ -42,7 +43,7 @@ def _on_chip(figures: Figures, machine: Machine) -> float:
 
 
 def _traffic(figures: Figures, machine: Machine) -> float:
-    """Bytes moved over the bytes of inputs and outputs: 1 where nothing is moved twice."""
+    """Bytes moved, over the bytes of inputs and outputs; 1 if nothing is moved twice."""
     return figures.get("moved_bytes", 0.0) / max(1.0, figures.get("least_bytes", 1.0))
 
 
@@ -59,7 +60,7 @@ def _intensity(figures: Figures, machine: Machine) -> float:
 
 
 def _bound(figures: Figures, machine: Machine) -> float:
-    """0: nothing is busy for half of the time; else the busiest of memory and the units."""
+    """0 if nothing is busy for half of the time; else 1 + the position of the busiest in `BUSY`."""
     shares = [figures.get(f"busy_{name}", 0.0) for name in BUSY]
     return 1.0 + shares.index(max(shares)) if max(shares) >= MOSTLY else 0.0
 
@@ -150,7 +151,7 @@ MEASURES = {
 
 
 def named(names: tuple[str, ...]) -> tuple[Measure, ...]:
-    """The measures of these names; KernelError where one is not known."""
+    """The measures with these names. Raises KernelError for an unknown name."""
     for name in names:
         if name not in MEASURES:
             raise KernelError(f"no measure `{name}`", allowed=", ".join(MEASURES))
@@ -158,5 +159,5 @@ def named(names: tuple[str, ...]) -> tuple[Measure, ...]:
 
 
 def cell(measures: tuple[Measure, ...], figures: Figures, machine: Machine) -> Cell:
-    """The cell of the archive where a candidate with these figures belongs."""
+    """The cell of the archive for a candidate with these figures."""
     return tuple(m.bin(figures, machine) for m in measures)

@@ -1,4 +1,4 @@
-"""Measures place a candidate by the figures of its evaluation."""
+"""Measures find a candidate's cell from the figures of its evaluation."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The use of models in a run: what they were asked, what that took, and what came of it."""
+"""The use of models in a run: requests, their cost, and their results."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The consumption of models."""
+    """The tokens, cost and time that models took."""
 
     tokens: int = 0
-    # In the currency of the prices; None: a price is unknown.
+    # In the currency of the prices; None if a price is unknown.
     cost: float | None = 0.0
-    seconds: float = 0.0  # that answers took
+    seconds: float = 0.0  # time until the answers came
 
     def plus(self, other: Spent) -> Spent:
-        """Both together."""
+        """The sum of both."""
         unknown = self.cost is None or other.cost is None
         cost = None if unknown else (self.cost or 0.0) + (other.cost or 0.0)
         return Spent(self.tokens + other.tokens, cost, self.seconds + other.seconds)
@@ -25,7 +25,7 @@ class Spent:
 
 @dataclass(slots=True)
 class Meter:
-    """Counts what a conversation takes."""
+    """Adds up what one conversation takes."""
 
     spent: Spent = Spent()
 
@@ -35,10 +35,10 @@ class PromptUse:
     """A version of the prompts."""
 
     digest: str
-    # Digest of the version that `move` was applied to; both empty for the first.
+    # Digest of the version that `move` changed. Both are empty for the first version.
     parent: str
     move: str
-    children: int  # evaluated children that were made under it, `failed` included
+    children: int  # evaluated children of this version, including `failed`
     failed: int
     gain: float  # best speed-up of a child over its parent, at least 1
 
@@ -50,17 +50,17 @@ class ModelUse:
     spent: Spent
     answers: int = 0
     refused: int = 0  # refused answers, each with a stored reason
-    unanswered: int = 0  # requests without an answer: a fault, or no budget
+    unanswered: int = 0  # requests without an answer: a fault, or an exhausted budget
     prompts: tuple[PromptUse, ...] = ()  # in the order in which they were made
     failed: Mapping[str, int] = field(default_factory=dict)  # unanswered requests by reason
-    cut: int = 0  # answers that reached the limit of their tokens
-    steps: int = 0  # within exchanges: drafts that were tried, documents that were read
-    parameterised: int = 0  # answers with parameters that were taken
-    combinations: int = 0  # of these, evaluated
+    cut: int = 0  # answers that were cut off at the token limit
+    steps: int = 0  # steps within exchanges: drafts that were tried, documents that were read
+    parameterised: int = 0  # accepted answers with parameters
+    combinations: int = 0  # evaluated parameter combinations of these
 
     def table(self) -> dict[str, Any]:
-        """As plain data; the cost is None where it is not known, and `failed` is there where
-        requests failed."""
+        """The use as plain data. `cost` is None if unknown. `failed` is present if requests
+        failed."""
         failed = {"failed": dict(self.failed)} if self.failed else {}
         return {
             "tokens": self.spent.tokens,

@@ -1,4 +1,5 @@
-"""What models took is said in words and as plain data, what is not known as such."""
+"""The use of models is reported in words and as plain data; unknown values are reported as
+unknown."""
 
 from search.core.model_use import ModelUse, PromptUse, Spent
 

@@ -1,4 +1,4 @@
-"""The outcome of a run: what was found, what it is compared with, and why it stopped."""
+"""The outcome of a run: the best kernel, its comparisons, and the reason why the run stopped."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from search.core.workload import WeightedShape
 
 @dataclass(frozen=True, slots=True)
 class AtShape:
-    """One shape of a workload; times in microseconds, None where they are not known."""
+    """The result at one shape of a workload. Times are in microseconds; None if unknown."""
 
     shape: WeightedShape
     first_us: float | None
     single_us: float | None  # of the kernel that is best over all shapes
-    # Of the kernel that runs here; `kernel` is its number in the dispatch (0: best over all).
+    # Time of the kernel that the dispatch runs here. `kernel` is its number in the dispatch; 0 is
+    # the best over all shapes.
     us: float | None
     kernel: int
     roofline_us: float
@@ -38,7 +39,7 @@ class Outcome:
     evaluations: int  # number of candidates with an outcome
     failures: Mapping[str, int]  # by stage
     first: Candidate
-    # Of the first schedule and of the untiled one; None: it failed, or was not tried.
+    # Times of the first schedule and of the untiled one; None: it failed, or was not tried.
     first_us: float | None
     plain_us: float | None
     # The fastest correct candidate; None: there is none.
@@ -56,18 +57,18 @@ class Outcome:
     fault: KernelError | None = None
     # None: no model was asked.
     models: ModelUse | None = None
-    # Number of candidates that took the outcome of another one with the same source.
+    # Number of candidates that took the outcome of another candidate with the same source.
     same_source: int = 0
-    # Number of candidates that were too slow to be checked; none of them is a failure.
+    # Number of candidates that were too slow to be checked. They do not count as failures.
     slow: int = 0
 
     @property
     def backend(self) -> str:
-        """The winner's; that of the first candidate where nothing is correct."""
+        """The backend of the best candidate; of the first candidate if none is correct."""
         return (self.best or self.first).backend
 
     def by_shape(self) -> tuple[AtShape, ...]:
-        """What was found at each shape of a workload; nothing where there is one shape."""
+        """The result at each shape of the workload; empty without a workload."""
         shapes = self.settings.workload
         first = self.outcomes.get(self.first.key)
         rows = []

@@ -1,8 +1,8 @@
-"""Phases: where the seconds of a search go, by the clock on the wall.
+"""Phases: how the wall time of a search is divided.
 
-Whoever wants to know opens `recorded`; what it calls names what it does by `phase`. A phase within another
-counts for itself alone, so that all of them together are at most what was recorded. Phases of other threads
-count for nothing, as they take no time of who waits.
+A caller opens `recorded`; the code below it marks its work with `phase`. The time of a nested phase
+does not count for the outer phase, so the sum is at most the recorded time. Phases of other threads
+are not recorded, because the caller does not wait for them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Clock = Callable[[], float]
 
 @dataclass(slots=True)
 class Phases:
-    """Seconds by phase, in the order in which the first of each began."""
+    """Seconds by phase, in the order in which the phases first began."""
 
     clock: Clock = time.monotonic
     seconds: dict[str, float] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Phases:
     _since: float = 0.0
 
     def _account(self) -> None:
-        """What went by since something last changed goes to the innermost phase."""
+        """Adds the time since the last change to the innermost phase."""
         now = self.clock()
         if self._open:
             self.seconds[self._open[-1]] += now - self._since
@@ -42,7 +42,7 @@ class Phases:
         self._open.pop()
 
     def moved(self, seconds: float, name: str) -> None:
-        """So many of the seconds of the phase that is open went to another one."""
+        """Moves some seconds from the current phase to another phase."""
         self._account()
         inside = self._open[-1]
         part = min(seconds, self.seconds[inside])
@@ -50,7 +50,7 @@ class Phases:
         self.seconds[name] = self.seconds.get(name, 0.0) + part
 
     def rounded(self) -> dict[str, float]:
-        """For a result file."""
+        """The seconds, rounded for a result file."""
         return {name: round(s, 2) for name, s in self.seconds.items()}
 
 
@@ -59,7 +59,7 @@ _RECORDED: ContextVar[Phases | None] = ContextVar("phases", default=None)
 
 @contextmanager
 def recorded(clock: Clock = time.monotonic) -> Iterator[Phases]:
-    """Within it phases are recorded; those of another one go on when it ends."""
+    """Records phases inside the context. An outer recording continues when this one ends."""
     made = Phases(clock)
     token = _RECORDED.set(made)
     try:
@@ -70,7 +70,7 @@ def recorded(clock: Clock = time.monotonic) -> Iterator[Phases]:
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """What is done within it is a phase, where somebody records them."""
+    """Marks the work inside the context as a phase; has no effect if nothing is recorded."""
     found = _RECORDED.get()
     if found is None:
         yield
@@ -83,6 +83,6 @@ def phase(name: str) -> Iterator[None]:
 
 
 def went_to(name: str, seconds: float) -> None:
-    """So many seconds of the phase that is open were another one's, as another process tells."""
+    """Moves seconds from the current phase to another one, as reported by another process."""
     if (found := _RECORDED.get()) is not None:
         found.moved(seconds, name)

@@ -1,4 +1,4 @@
-"""Phases: each second counts once, for the innermost."""
+"""Each second counts once, for the innermost phase."""
 
 from threading import Thread
 
@@ -16,7 +16,7 @@ class Clock:
 def test_a_phase_within_another_counts_for_itself_alone():
     clock = Clock()
     with recorded(clock) as found:
-        clock.now = 1.0  # of no phase
+        clock.now = 1.0  # outside any phase
         with phase("search"):
             clock.now = 3.0
             with phase("open"):
@@ -33,7 +33,7 @@ def test_what_another_process_tells_is_taken_off_the_phase_that_waits_for_it():
     with recorded(clock) as found, phase("wait"):
         clock.now = 5.0
         went_to("build", 3.0)
-        went_to("time", 9.0)  # it cannot have been more than was waited for
+        went_to("time", 9.0)  # more than the phase took
     assert found.seconds == {"wait": 0.0, "build": 3.0, "time": 2.0}
 
 

@@ -1,4 +1,4 @@
-"""How results were obtained, in words: correct by what, and times of which kind and machine."""
+"""Provenance in words: how correctness was checked, and the kind and machine of times."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 
 
 def here(environment: Mapping[str, Any], backend: str) -> Mapping[str, str]:
-    """What an evaluator's environment says of a backend; nothing where it says nothing."""
+    """The environment of a backend according to an evaluator; empty if it has none."""
     found = environment.get("backends", {}).get(backend)
-    found = found or environment.get("here")  # older runs had one backend
+    found = found or environment.get("here")  # runs of older versions had one backend
     return found if isinstance(found, Mapping) else {}
 
 
 def time_words(said: Mapping[str, str], kind: str, target: str) -> str:
-    """`measured on DEVICE at CLOCKS`, or `modelled for TARGET`.
+    """`measured on DEVICE at CLOCKS`, or for example `modelled for TARGET`.
 
-    said: what the backend says of this machine.  A time that is not measured is no device's.
+    said: the backend's description of this machine. It is used for measured times only, because
+    other times belong to no device.
     """
     if kind != "measured":
         return f"{kind} for {target}"

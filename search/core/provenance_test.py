@@ -1,4 +1,4 @@
-"""A time is said with its kind, and a device only where it was measured there."""
+"""A time is reported with its kind, and with a device only if it was measured there."""
 
 import pytest
 
@@ -33,4 +33,4 @@ def test_an_environment_that_says_nothing_is_no_fault():
     assert here({}, "tongue") == {}
     assert here({"backends": {"tongue": SAID}}, "tongue") == SAID
     assert here({"backends": {"tongue": SAID}}, "other") == {}
-    assert here({"here": SAID}, "tongue") == SAID  # of a run that is older than races
+    assert here({"here": SAID}, "tongue") == SAID  # as in runs before races of backends

@@ -1,4 +1,4 @@
-"""Quantities are short, in a unit that suits them, and never hide that nothing is known."""
+"""Quantities are short, have a suitable unit, and show when a value is unknown."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The settings of a search: what is searched for, where, how, and for how long."""
+"""The settings of a search: the kernel, the targets, the method and the limits."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from dataclasses import asdict, dataclass, field
 from search.core.transferred import Transferred
 from search.core.workload import WeightedShape
 
-POLICY = "mcts"  # the first of docs/search_ablation.md
-REQUESTS = 12  # to models, in flight at once
-ANSWER_TOKENS = 16_000  # of one answer, what a model thinks included
-WEIGH = "time"  # how a model's answer is counted beside an evaluation
-STEPS = 6  # of a model in one exchange: drafts that are tried, documents that are read
-TRIALS = 8  # combinations of an answer with parameters that are timed
-BATCH = 8  # candidates of a generation; part of what a seed means, so not the number of workers
-WINDOW = 128_000  # tokens of a context window, which the models of today have or exceed
+POLICY = "mcts"  # the best policy of docs/search_ablation.md
+REQUESTS = 12  # requests to models in flight at once
+ANSWER_TOKENS = 16_000  # tokens of one answer, including the model's reasoning
+WEIGH = "time"  # how the cost of a model's answer is compared with that of an evaluation
+STEPS = 6  # steps of a model in one exchange: drafts that are tried, documents that are read
+TRIALS = 8  # parameter combinations of an answer that are timed
+# candidates of a generation. A seed's result depends on it, so it is not the number of workers.
+BATCH = 8
+WINDOW = 128_000  # tokens of a context window; current models have at least this many
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that the result of a search depends on, besides the machine and the toolchain."""
+    """Everything that determines the result of a search, except the machine and the toolchain."""
 
-    kernel: str  # its name, for a person
-    spec: str  # the text of its spec
+    kernel: str  # name, for a person
+    spec: str  # text of the spec
     target: str
-    # Names of those that are raced, the first being the target's own preference.
+    # Names of the backends in the race; the first is the target's preferred one.
     backends: tuple[str, ...]
     sizes: Mapping[str, int]  # tuning sizes
     # Check sizes, at which results are compared with the reference.
@@ -42,61 +43,61 @@ class Settings:
     measures: tuple[str, ...] = ("on_chip", "traffic")
     # Text of an additional seed schedule; empty: none.
     schedule: str = ""
-    # Text of the schedule that is first in place of the autoschedule, for the first backend. The untiled
-    # schedule is not tried then. Empty: the autoschedule.
+    # Text of the schedule that the first backend starts with, in place of the autoschedule. The
+    # search then does not try the untiled schedule. Empty: the autoschedule.
     seed_schedule: str = ""
     # Operators that may make children; empty: the default ones.
     operators: tuple[str, ...] = ()
-    # Shapes that are timed instead of `sizes`, which are then those of the largest weight; empty:
-    # one shape.
+    # Shapes that are timed in place of `sizes`; `sizes` is then the shape with the largest weight.
+    # Empty: one shape.
     workload: tuple[WeightedShape, ...] = ()
-    dispatch: int = 1  # how many kernels may share the shapes of a workload
+    dispatch: int = 1  # largest number of kernels that share the shapes of a workload
     target_speedup: float | None = None  # stop at this speed-up over the first candidate
-    models: tuple[str, ...] = ()  # with their weights
+    models: tuple[str, ...] = ()  # names with weights
     # Budget of the models; None: no limit.
     max_tokens: int | None = None
     max_cost: float | None = None
-    window: int = WINDOW  # tokens that a model reads and writes in one exchange
-    # Seed candidates that other searches found for the same kernel.
+    window: int = WINDOW  # tokens of input and output in one exchange
+    # Seed candidates from other searches for the same kernel.
     transferred: tuple[Transferred, ...] = ()
-    # By verb: the factor on the probability of its edits.
+    # Factors on the probability of edits, by verb.
     preferences: Mapping[str, float] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()  # documents for the prompts
-    # What inputs and shapes of checks are drawn by; empty in runs of older versions.
+    # Seed text for the inputs and shapes of checks; empty in runs of older versions.
     secret: str = ""
     # Operators of the module that the user leaves to PyTorch.
     left_to_torch: tuple[str, ...] = ()
-    requests: int = REQUESTS  # to models, in flight at once
-    answer_tokens: int = ANSWER_TOKENS  # of one answer at most
-    effort: str = ""  # of a model that thinks, in the endpoint's words; empty: its own default
+    requests: int = REQUESTS  # requests to models in flight at once
+    answer_tokens: int = ANSWER_TOKENS  # most tokens of one answer
+    effort: str = ""  # reasoning effort, in the endpoint's words; empty: the endpoint's default
     weigh: str = WEIGH  # see weighing.py
     coach: bool = False  # whether the prompts evolve
-    steps: int = STEPS  # that a model may take in one exchange before it answers
-    trials: int = TRIALS  # combinations of an answer with parameters that are timed at most
+    steps: int = STEPS  # steps that a model may take in one exchange before it answers
+    trials: int = TRIALS  # largest number of timed parameter combinations of an answer
     # Sums whose operands may be rounded to tf32: see `Spec`.
     rounded: tuple[str, ...] = ()
-    # The job that the search is of, with the number of its first round: `night-1/3`; empty for none.
+    # The job of this search with the number of its first round, such as `night-1/3`; empty: none.
     job: str = ""
 
     @property
     def shapes(self) -> tuple[WeightedShape, ...]:
-        """The shapes that are timed, at least one."""
+        """The timed shapes, at least one."""
         return self.workload or (WeightedShape(self.sizes),)
 
     def to_json(self) -> str:
-        """One line of JSON; `settings` reads it."""
+        """The settings as one line of JSON, which `settings` reads."""
         return json.dumps(asdict(self), sort_keys=True)
 
 
 def settings(text: str) -> Settings:
-    """The settings that `Settings.to_json` wrote."""
+    """The settings of a text that `Settings.to_json` made."""
     table = json.loads(text)
-    if "backend" in table:  # older runs had one
+    if "backend" in table:  # runs of older versions had one backend
         table["backends"] = (table.pop("backend"),)
     for name in ("backends", "checks", "measures", "operators", "models", "lessons"):
         table[name] = tuple(table[name])
     for name in ("left_to_torch", "rounded"):
-        table[name] = tuple(table.get(name, ()))  # older runs had none
+        table[name] = tuple(table.get(name, ()))  # absent in runs of older versions
     table["workload"] = tuple(WeightedShape(**shape) for shape in table["workload"])
     table["transferred"] = tuple(Transferred(**f) for f in table["transferred"])
     return Settings(**table)

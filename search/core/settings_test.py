@@ -1,4 +1,4 @@
-"""Settings survive the store."""
+"""A store keeps settings unchanged."""
 
 import json
 

@@ -1,8 +1,8 @@
-"""Shape dispatch: which few of a run's kernels share the shapes of its workload.
+"""Shape dispatch: chooses the few kernels of a run that share the shapes of its workload.
 
-The fallback is the best over all shapes. Beside it those candidates are taken, at most so many,
-with which the weighted geometric mean of the times is the least; a kernel more must be worth it,
-and so must be to run another than the fallback at a shape.
+The fallback is the best kernel over all shapes. Further kernels, up to a limit, are those that
+minimise the weighted geometric mean of the times. Each further kernel must save at least WORTH of
+the mean time, and is used at a shape only if it saves WORTH there.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from search.core.graph import Graph
 from search.core.settings import Settings
 from search.core.workload import WeightedShape, mean
 
-WORTH = 0.005  # of the time: what a kernel more must save in the mean, and another at a shape
-MOST_TRIED = 50_000  # sets that are all tried; of more, the best is chosen kernel by kernel
+WORTH = 0.005  # share of the time that a further kernel must save, in the mean and at a shape
+# up to so many sets of kernels are all tried; beyond, kernels are added one by one
+MOST_TRIED = 50_000
 
-Times = tuple[float, ...]  # of a kernel at each shape in microseconds, infinite where it fails
+Times = tuple[float, ...]  # times of a kernel at each shape in microseconds; infinite if it fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,46 +32,48 @@ class SharedKernel:
     """One kernel of a dispatch."""
 
     candidate: Candidate
-    times: tuple[float | None, ...]  # at each shape of the workload, None where it does not fit
+    times: tuple[float | None, ...]  # at each shape of the workload; None if it does not fit
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeDispatch:
-    """The kernels that share a workload. Its times are weighted geometric means in microseconds."""
+    """The kernels that share a workload. Mean times are weighted geometric means in
+    microseconds."""
 
     shapes: tuple[WeightedShape, ...]
-    kernels: tuple[SharedKernel, ...]  # the fallback first, as `guards` number them
-    chosen: tuple[int, ...]  # the kernel of each shape
+    # the fallback is the first; `guards` refer to these by number
+    kernels: tuple[SharedKernel, ...]
+    chosen: tuple[int, ...]  # the number of the kernel for each shape
 
     @property
     def guards(self) -> tuple[Guard, ...]:
-        """By which other shapes are given one of the kernels."""
+        """The guards, which choose a kernel for any other shape."""
         return tuple(Guard(s.sizes, n) for s, n in zip(self.shapes, self.chosen, strict=True))
 
     @property
     def times(self) -> Times:
-        """At each shape, of the kernel that is run there."""
+        """The time at each shape, of the kernel chosen there."""
         found = [self.kernels[kernel].times[n] for n, kernel in enumerate(self.chosen)]
         return tuple(us for us in found if us is not None)
 
     @property
     def us(self) -> float:
-        """The weighted geometric mean over the shapes, microseconds."""
+        """The weighted geometric mean over the shapes, in microseconds."""
         return mean(self.times, self.shapes)
 
     @property
     def single_us(self) -> float:
-        """The same of the fallback alone."""
+        """The weighted geometric mean of the fallback alone, in microseconds."""
         return mean([us for us in self.kernels[FALLBACK].times if us is not None], self.shapes)
 
 
 def shape_dispatch(
     settings: Settings, best: Candidate, graph: Graph, outcomes: Mapping[str, Evaluated]
 ) -> ShapeDispatch:
-    """The kernels that share the shapes of a run, at most `settings.dispatch` of them.
+    """Chooses the kernels that share the shapes of a run, at most `settings.dispatch` of them.
 
-    best: the fallback, correct at all shapes; the others are of its backend, as a record has one.
-    outcomes: what became of each candidate.
+    best: the fallback, which is correct at all shapes. The others are of its backend, because a
+    record has one backend. outcomes: of all candidates, by key.
     """
     shapes = settings.shapes
     outcomes = {k: o for k, o in outcomes.items() if graph.node(k).backend == best.backend}
@@ -108,8 +111,11 @@ def _require_one_kind(outcomes: Mapping[str, Evaluated], shapes: Sequence[Weight
 
 
 def _useful(known: Mapping[str, Times], single: Times) -> dict[str, Times]:
-    """What each candidate makes of the fallback's times, without those that another makes as
-    good at every shape; the first of equals stays."""
+    """The best times of each candidate combined with the fallback.
+
+    Candidates that another one equals or beats at every shape are left out; of equals the first
+    stays.
+    """
     found: dict[str, Times] = {}
     for key, times in known.items():
         new = _with(single, times)
@@ -131,7 +137,7 @@ def _with(times: Times, more: Times) -> Times:
 def _taken(
     useful: Mapping[str, Times], single: Times, shapes: Sequence[WeightedShape], most: int
 ) -> tuple[str, ...]:
-    """The kernels beside the fallback, at most so many and no more than are worth it."""
+    """The kernels besides the fallback: at most `most`, and only those that are worth it."""
     best: list[tuple[float, tuple[str, ...]]] = [(mean(single, shapes), ())]
     for count in range(1, min(most, len(useful)) + 1):
         if math.comb(len(useful), count) <= MOST_TRIED:
@@ -161,14 +167,14 @@ def _mean(
 
 
 def _fastest(kernels: Sequence[Times], shape: int) -> int:
-    """The number of the fastest kernel at a shape, the fallback's where none is worth it."""
+    """The number of the fastest kernel at a shape; the fallback if no other is worth it."""
     best = min(range(len(kernels)), key=lambda n: kernels[n][shape])
     worth = kernels[best][shape] * (1 + WORTH) < kernels[FALLBACK][shape]
     return best if worth else FALLBACK
 
 
 def guard_lines(found: ShapeDispatch | None) -> tuple[str, ...]:
-    """For a person: each guard, the fallback, and what the kernels come to."""
+    """Lines for a person: each guard, the fallback, and the times of the kernels."""
     if found is None:
         return ()
     count, gain = len(found.kernels), quantity.ratio(found.single_us, found.us)

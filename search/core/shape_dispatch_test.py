@@ -1,4 +1,4 @@
-"""The kernels of a dispatch are the best set of their number, and its guards choose among them."""
+"""A dispatch has the best set of kernels of its size, and guards that choose among them."""
 
 import math
 from itertools import combinations
@@ -28,7 +28,7 @@ def settings(most, shapes=SHAPES):
 
 
 def outcome(times, shapes=SHAPES, kind="simulated"):
-    """Of a candidate with these times; None: it does not fit there."""
+    """The outcome of a candidate with these times; None: it does not fit at that shape."""
     found = [(s, t) for s, t in zip(shapes, times, strict=True) if t is not None]
     if not found:
         return Failure("check", "wrong", "off")
@@ -39,7 +39,7 @@ def outcome(times, shapes=SHAPES, kind="simulated"):
 
 
 def made(most, *all_times, shapes=SHAPES):
-    """The dispatch of a run with these candidates, and their names by key."""
+    """The dispatch of a run with these candidates, and the candidates' names by key."""
     graph, outcomes, names = Graph(), {}, {}
     for number, times in enumerate(all_times):
         candidate = Candidate("spec", f"schedule {number}", "chip", "tongue")

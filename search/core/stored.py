@@ -1,4 +1,4 @@
-"""What a store holds of a run, and what a search asks of a store."""
+"""The stored data of a run, and the interface of a store."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from search.core.evaluation import Evaluated
 from search.core.graph import Graph
 from search.core.settings import Settings
 
-_OF_NETWORK = re.compile(r"(\w+)_[0-9a-f]{8}")  # as `ir/partition/canonical.py` names it
+_OF_NETWORK = re.compile(r"(\w+)_[0-9a-f]{8}")  # the form of names by `ir/partition/canonical.py`
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """One line of a run's log."""
+    """One entry of a run's log."""
 
     kind: str  # started, asked, spent, same, lost, told, refused or stopped
     key: str
-    seconds: float  # of the run's working time
-    # Words; of `asked` the generation; of `refused`, whose key is the generation, a request of which
-    # nothing came and why, as JSON; of `same` the candidate with the same source, whose outcome
-    # it took.
+    seconds: float  # working time of the run
+    # A text that depends on the kind. `asked`: the generation. `refused`: JSON with a request that
+    # gave nothing and the reason; its key is the generation. `same`: the candidate with the same
+    # source whose outcome was taken.
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class StoredExchange:
-    """A request to a model and what came back, as texts of JSON."""
+    """A request to a model and its reply, both as JSON."""
 
     digest: str  # of the request
     rank: int  # number of earlier equal requests of the run
@@ -41,31 +41,31 @@ class StoredExchange:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as it is stored."""
+    """A run as stored."""
 
     run: str
     settings: Settings
     environment: Mapping[str, Any]
-    generations: tuple[tuple[Candidate, ...], ...]  # the candidates that were asked, in order
+    generations: tuple[tuple[Candidate, ...], ...]  # the candidates that were asked for, in order
     outcomes: Mapping[str, Evaluated]  # by key
     events: tuple[StoredEvent, ...]
 
     @property
     def seconds(self) -> float:
-        """The working time of the run so far."""
+        """The working time of the run so far, in seconds."""
         return max((e.seconds for e in self.events), default=0.0)
 
     def keys(self, kind: str) -> frozenset[str]:
-        """The keys that have an event of a kind."""
+        """The keys of all events of a kind."""
         return frozenset(e.key for e in self.events if e.kind == kind)
 
     @property
     def same_source(self) -> int:
-        """How many candidates took the outcome of another, as they come to its source."""
+        """How many candidates took the outcome of another candidate with the same source."""
         return len(self.keys("same"))
 
     def graph(self) -> Graph:
-        """All candidates, with their edges."""
+        """The graph of all candidates."""
         graph = Graph()
         for generation in self.generations:
             for c in generation:
@@ -74,88 +74,92 @@ class StoredRun:
 
 
 def stem_of(kernel: str) -> str:
-    """The name of a network's kernel without its digest; empty where it has none."""
+    """The name of a network's kernel without its digest; empty for other names."""
     found = _OF_NETWORK.fullmatch(kernel)
     return found[1] if found else ""
 
 
 class Leases(Protocol):
-    """Which candidates this process evaluates, for others that share a store and want the same.
+    """Leases on candidates, for processes that share a store and want the same evaluations.
 
-    A candidate is named by its context and its key. What a process leased is given back where it is
-    killed.
+    A candidate is named by its context and its key. The leases of a killed process are released.
     """
 
     def claim(self, wanted: Sequence[tuple[str, str]]) -> Collection[tuple[str, str]]:
-        """Those that are this process's to evaluate from now on, until their outcomes are kept or
-        they are released; the others are another's."""
+        """Leases candidates for this process until their outcomes are kept or they are released.
+
+        Returns those that it got. Other processes evaluate the rest.
+        """
 
     def free(self, wanted: Sequence[tuple[str, str]]) -> Collection[tuple[str, str]]:
         """Those that no process evaluates now."""
 
     def release(self, done: Collection[tuple[str, str]]) -> None:
-        """Gives back what came to nothing."""
+        """Releases candidates that got no outcome."""
 
 
 class Keeper(Protocol):
-    """Keeps runs, each method whole or not at all; KernelError where it cannot."""
+    """Stores runs. Each method is atomic, and raises KernelError if it fails."""
 
-    url: str  # the path or URL of the store, without a password; empty where nothing is kept
+    url: str  # the path or URL of the store, without a password; empty if nothing is kept
 
     @property
     def leases(self) -> Leases | None:
-        """None where no other machine shares it."""
+        """The leases; None if no other machine shares the store."""
 
     def start(self, chosen: Settings, environment: Mapping[str, Any]) -> str:
-        """A new run; its name."""
+        """Adds a new run and returns its name."""
 
     def asked(
         self, run: str, generation: int, candidates: Sequence[Candidate], seconds: float
     ) -> None:
-        """A generation is about to be evaluated. One that was asked before is replaced."""
+        """Stores a generation before it is evaluated. Replaces a generation of the same number."""
 
     def evaluated(
         self, run: str, key: str, context: str, outcome: Evaluated, seconds: float
     ) -> None:
-        """What became of a candidate. context: digest of all that the outcome depends on."""
+        """Stores the outcome of a candidate. context: digest of everything that the outcome depends
+        on."""
 
     def log(self, run: str, event: StoredEvent) -> None:
-        """Adds a line to a run's log."""
+        """Adds an entry to a run's log."""
 
     def cached(self, key: str, context: str) -> Evaluated | None:
-        """What became of a candidate in any run, in the same context; the latest."""
+        """The latest outcome of a candidate in the same context, in any run; None if there is
+        none."""
 
     def exchanged(self, run: str, exchange: StoredExchange) -> None:
-        """Keeps an exchange; one of the same digest and rank is replaced."""
+        """Stores an exchange. Replaces one with the same digest and rank."""
 
     def exchanges(self, run: str) -> tuple[StoredExchange, ...]:
         """All exchanges of a run, in the order in which they ended."""
 
     def secret(self) -> str:
-        """The store's own random text, the same each time: what checks are drawn by comes of it."""
+        """The store's random text, which never changes. Checks derive their random draws from
+        it."""
 
     def lessons(self) -> Mapping[str, str]:
-        """The texts of the lessons that it keeps, by name."""
+        """The texts of the stored lessons, by name."""
 
     def learned(self, name: str, text: str) -> None:
-        """Keeps a lesson in place of an earlier one of the same name."""
+        """Stores a lesson. Replaces one of the same name."""
 
     def runs_of(self, kernel: str) -> tuple[str, ...]:
-        """The names of the runs of a kernel, the latest first."""
+        """The names of the runs of a kernel, latest first."""
 
     def runs_alike(self, kernel: str) -> tuple[str, ...]:
-        """The names of the runs of other kernels of networks that store tensors of the same names, the
-        latest first (`stem_of`)."""
+        """The names of runs of other networks' kernels with the same output names, latest first
+        (see `stem_of`)."""
 
     def started(self) -> Mapping[str, float]:
-        """When each run was started, in seconds since 1970, by its name; the latest first."""
+        """The start time of each run in seconds since 1970, by run name, latest first."""
 
     def load(self, run: str) -> StoredRun:
-        """A run; KernelError where there is none of that name."""
+        """A run. Raises KernelError if there is none of that name."""
 
     def resume(self, run: str) -> StoredRun:
-        """A run that this process goes on with; KernelError where there is none of that name, or
-        another process works on it."""
+        """A run that this process continues. Raises KernelError if there is none of that name, or
+        if another process works on it."""
 
     def close(self) -> None:
-        """Lets go of what it holds."""
+        """Releases files and connections."""

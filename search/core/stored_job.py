@@ -1,4 +1,4 @@
-"""What a store holds of a job, and what is asked of whoever keeps jobs."""
+"""The stored data of a job, and the interface of its store."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class StoredRound:
-    """A round of a job: one search goes on."""
+    """A round of a job: one search continues for some evaluations."""
 
     number: int  # in the job, from 0
-    search: int  # its number in the job, from 0
-    evaluations: int  # that the search has in all when the round ends
-    run: str = ""  # of the search; empty where it had not started
-    ended: str = ""  # why the round ended; empty where it did not
-    over: bool = False  # nothing more comes of the search
+    search: int  # number of the search in the job, from 0
+    evaluations: int  # total evaluations of the search at the end of the round
+    run: str = ""  # run of the search; empty if it had not started
+    ended: str = ""  # why the round ended; empty if it did not
+    over: bool = False  # the search is finished
 
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
-    """A job as it is stored."""
+    """A job as stored."""
 
     job: str
-    text: str  # JSON of whoever made it
+    text: str  # JSON text of the code that made it
     started: float  # seconds since 1970
     rounds: tuple[StoredRound, ...]
 
 
 class JobKeeper(Protocol):
-    """Keeps jobs, each method whole or not at all; KernelError where it cannot."""
+    """Stores jobs. Each method is atomic, and raises KernelError if it fails."""
 
     def add(self, stem: str, text: str) -> str:
-        """A new job that this process works on; its name."""
+        """Adds a new job, which this process works on, and returns its name."""
 
     def load(self, job: str) -> StoredJob:
-        """A job; KernelError where there is none of that name."""
+        """A job. Raises KernelError if there is none of that name."""
 
     def resume(self, job: str) -> StoredJob:
-        """A job that this process goes on with; KernelError as for `load`, and where another process
-        works on it."""
+        """A job that this process continues. Raises KernelError if there is none of that name, or
+        if another process works on it."""
 
     def begin(self, job: str, begun: StoredRound) -> None:
-        """A round is about to begin."""
+        """Stores a round before it begins."""
 
     def end(self, job: str, number: int, ended: str, over: bool) -> None:
-        """A round has ended."""
+        """Stores the end of a round."""
 
     def let_go(self, job: str) -> None:
-        """This process works on the job no longer."""
+        """Ends this process's work on the job."""

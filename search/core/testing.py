@@ -1,4 +1,4 @@
-"""A small problem for tests: a product with scaled columns, on a chip that there is not."""
+"""A small problem for tests: a matmul with scaled columns, on a fictitious chip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TOML written: the counterpart of the standard library's `tomllib`, for plain tables."""
+"""Writes TOML: the counterpart of the standard library's `tomllib`, for plain tables."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_WIDE = 100  # characters of a line before a list is broken into one entry a line
+_WIDE = 100  # longest line before a list is written with one entry on each line
 
 
 def toml_text(table: Mapping[str, Any]) -> str:
-    """The text of a table: strings, numbers, booleans, lists, tables; None is left out.
+    """The TOML text of a table: strings, numbers, booleans, lists, tables. None values are left
+    out.
 
-    A table in the table becomes a `[name]` section, any deeper one stands on its line. What
-    `tomllib` reads back is equal. TypeError for anything else.
+    A top-level table becomes a `[name]` section; deeper tables are inline. `tomllib` reads an equal
+    table back. Raises TypeError for other values.
     """
     plain = {k: v for k, v in table.items() if not isinstance(v, Mapping)}
     sections = {k: v for k, v in table.items() if isinstance(v, Mapping)}
@@ -51,6 +52,6 @@ def _value(value: Any) -> str:
 
 
 def _string(text: str) -> str:
-    """A basic string; what UTF-8 cannot hold becomes a question mark."""
+    """A basic string. Characters that UTF-8 cannot encode become question marks."""
     text = text.encode("utf-8", "replace").decode()
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""What another machine, or an earlier run, found for the same kernel: a seed for a search."""
+"""A result of another machine or of an earlier run for the same kernel: a seed for a search."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Transferred:
     backend: str
     variant: str
     schedule: str
-    # Its time at the sizes of that search, obtained as `time_kind` says; never compared with a
-    # time here.
+    # Its time at the sizes of that search, of kind `time_kind`. It is never compared with times of
+    # this search.
     us: float
     time_kind: str
-    run: str = ""  # that found it
-    # Emitted by that backend, or edited; empty: unknown.
+    run: str = ""  # the run that found it
+    # The source, emitted by that backend or edited; empty: unknown.
     source: str = ""
-    edited: bool = False  # freely
+    edited: bool = False  # whether the source was edited by hand or by a model

@@ -1,4 +1,4 @@
-"""Trials: the combinations of values that a model's answer with parameters is timed with."""
+"""Trials: the parameter combinations with which a model's answer is timed."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from itertools import product
 from math import prod
 from typing import Any
 
-# A parameter in a text. No language of ours has a `$` before a name.
+# A parameter in a text. No supported language has a `$` before a name.
 USE = re.compile(r"\$([A-Za-z_]\w*)")
-Values = Mapping[str, str]  # by the name of a parameter
+Values = Mapping[str, str]  # by parameter name
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What a model answered: new texts of files with parameters, and what these may be."""
+    """A model's answer with parameters: new file texts, and the values of each parameter."""
 
-    files: Mapping[str, str]  # by name, with `$NAME` where a value goes
-    parameters: Mapping[str, tuple[str, ...]]  # values by name, each list by preference
+    files: Mapping[str, str]  # by file name, with `$NAME` at the place of a value
+    parameters: Mapping[str, tuple[str, ...]]  # values by name, in order of preference
     why: str = ""  # in the model's words
 
     @property
@@ -28,7 +28,7 @@ class Template:
         return prod(len(values) for values in self.parameters.values())
 
     def combinations(self) -> list[dict[str, str]]:
-        """All of them, the preferred first: by how far their values are from the first ones."""
+        """All combinations in order of preference: by the sum of the ranks of their values."""
         ranks = product(*(range(len(values)) for values in self.parameters.values()))
         return [
             {name: values[rank] for rank, (name, values) in zip(one, self.parameters.items())}
@@ -36,7 +36,7 @@ class Template:
         ]
 
     def filled(self, values: Values) -> dict[str, str]:
-        """The texts with a value in place of each parameter; `$` before another name stays."""
+        """The texts with all parameters replaced by values. `$` before any other name stays."""
         return {
             name: USE.sub(lambda use: values.get(use[1], use[0]), text)
             for name, text in self.files.items()
@@ -47,15 +47,15 @@ class Template:
 class Trial:
     """Which combination of which answer a candidate is."""
 
-    answer: int  # the number of the request, as its prompt has it
+    answer: int  # number of the request, as in its prompt
     values: Values
-    template: Template | None = None  # with the first candidate of an answer only
+    template: Template | None = None  # only with the first candidate of an answer
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.values.items())
 
     def table(self) -> dict[str, Any]:
-        """It as plain data."""
+        """The trial as plain data."""
         found: dict[str, Any] = {"answer": self.answer, "values": dict(self.values)}
         if self.template is not None:
             found["files"] = dict(self.template.files)
@@ -65,7 +65,7 @@ class Trial:
 
 
 def trial(table: Mapping[str, Any]) -> Trial:
-    """The trial that `Trial.table` wrote."""
+    """The trial of a table that `Trial.table` made."""
     template = None
     if "files" in table:
         parameters = {name: tuple(values) for name, values in table["parameters"].items()}

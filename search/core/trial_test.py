@@ -1,4 +1,5 @@
-"""Templates are filled, their combinations ordered by preference, and trials kept as plain data."""
+"""Templates are filled, their combinations are sorted by preference, and trials are stored as plain
+data."""
 
 import json
 from dataclasses import replace

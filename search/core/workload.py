@@ -1,4 +1,4 @@
-"""A workload: the shapes that a search is for, each with its weight, and the means over them."""
+"""A workload: the shapes that a search optimises, each with a weight, and means over them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from search.core import quantity
 
 @dataclass(frozen=True, slots=True)
 class WeightedShape:
-    """Sizes that matter to a user, and how much: a time there counts to the power of `weight`."""
+    """Sizes with a weight: the exponent of their time in the geometric mean."""
 
     sizes: Sizes
     weight: float = 1.0
@@ -28,7 +28,7 @@ class WeightedShape:
 def mean(values: Sequence[float], shapes: Sequence[WeightedShape]) -> float:
     """The weighted geometric mean of positive values, one for each shape.
 
-    exp(sum of weight * log value / sum of weights); a single value comes back as it is.
+    exp(sum of weight * log value / sum of weights). A single value is returned unchanged.
     """
     if len(values) == 1:
         return values[0]
@@ -38,23 +38,25 @@ def mean(values: Sequence[float], shapes: Sequence[WeightedShape]) -> float:
 
 
 def heaviest(shapes: Sequence[WeightedShape]) -> Sizes:
-    """The sizes of the largest weight; of equals the first."""
+    """The sizes with the largest weight; of equals the first."""
     return max(shapes, key=lambda shape: shape.weight).sizes
 
 
 def bound_us(spec: Spec, machine: Machine, shapes: Sequence[WeightedShape]) -> float:
-    """The roofline of a workload in microseconds: the mean of those of its shapes."""
+    """The roofline of a workload in microseconds: the mean over its shapes."""
     return mean(bounds_us(spec, machine, shapes), shapes)
 
 
 def bounds_us(spec: Spec, machine: Machine, shapes: Sequence[WeightedShape]) -> tuple[float, ...]:
-    """The roofline at each shape in microseconds."""
+    """The roofline at each shape, in microseconds."""
     return tuple(roofline(spec, machine, shape.sizes).us for shape in shapes)
 
 
 def widest(spec: Spec, machine: Machine, shapes: Sequence[WeightedShape]) -> Sizes:
-    """The sizes at which most bytes must be moved, of equals the first: a source that is emitted
-    for these holds for the others too."""
+    """The sizes that move the most bytes; of equals the first.
+
+    A source that is emitted for these is also valid at the other sizes.
+    """
     return max(shapes, key=lambda s: roofline(spec, machine, s.sizes).bytes).sizes
 
 

@@ -1,4 +1,4 @@
-"""The mean over a workload, its bound, and shapes that are given twice."""
+"""The mean over a workload, its roofline, and shapes that are given twice."""
 
 import math
 
