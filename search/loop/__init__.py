@@ -1,1 +1,1 @@
-"""The search loop: ask, evaluate, tell, and what policies and operators are given."""
+"""The search loop: ask, evaluate, report; and the interfaces of policies and operators."""

@@ -1,9 +1,9 @@
 """Allocation: how the backends of a race share the evaluations of a generation.
 
-First each backend has its seed schedules, and then as many children as any other. From then on most
-evaluations go to the backend that is expected to be the fastest `AHEAD` evaluations later: its best
-time, if it goes on to gain as it did lately. The others keep a floor, so that one which starts
-slowly can still take over. A backend of which nothing is correct by then gets no more.
+First each backend evaluates its seed schedules, then an equal number of children. After that most
+evaluations go to the backend with the best expected time `AHEAD` evaluations later, if its recent
+rate of gain continues. The others keep a floor, so that a slow starter can still take the lead. A
+backend without a correct candidate by then gets no more.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from search.core.graph import Graph
 from search.loop.budget import FADING, MOST_GAIN
 
 AHEAD = 16  # evaluations
-FLOOR = 0.25  # of a generation, for all backends but the leader together
-TRIED = 4  # children, after which a backend has shown what it can do
+FLOOR = 0.25  # of a generation, for all backends except the leader together
+TRIED = 4  # children; after these a backend has had a fair trial
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a backend stands."""
+    """The progress of one backend."""
 
     backend: str
-    children: int  # that were evaluated
-    best_us: float  # infinite where nothing is correct
-    # The logarithm by which its best time lately fell with each evaluation of a child.
+    children: int  # evaluated children
+    best_us: float  # infinite if no candidate is correct
+    # The recent decrease of the logarithm of its best time, for each evaluated child.
     rate: float = 0.0
 
     @property
     def expected_us(self) -> float:
-        """Its best time, `AHEAD` evaluations later."""
+        """Its expected best time after `AHEAD` more evaluations, in microseconds."""
         return self.best_us * math.exp(-AHEAD * self.rate)
 
 
 def standing(backend: str, graph: Graph, outcomes: Mapping[str, Evaluated]) -> Standing:
-    """How a backend stands by the outcomes of its candidates, in the order of telling.
+    """The progress of a backend, from the outcomes of its candidates in the order of reports.
 
-    A gain fades with every later evaluation, and one lucky jump counts for at most MOST_GAIN.
+    A gain decays with every later evaluation. A single gain counts for at most MOST_GAIN.
     """
     best, gain, cost, children = math.inf, 0.0, 0.0, 0
     for key, outcome in outcomes.items():
@@ -55,7 +55,7 @@ def standing(backend: str, graph: Graph, outcomes: Mapping[str, Evaluated]) -> S
 
 
 def shares(standings: Sequence[Standing], count: int) -> dict[str, int]:
-    """How many children of a generation each backend gets, the leader first; `count` in all.
+    """The number of children that each backend gets, leader first; the sum is `count`.
 
     standings: at least one; of equals the first leads.
     """

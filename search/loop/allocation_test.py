@@ -1,4 +1,4 @@
-"""Most evaluations go to the backend that is expected to lead; the others keep a floor."""
+"""Most evaluations go to the backend with the best expected time; the others keep a floor."""
 
 import math
 
@@ -12,7 +12,7 @@ from search.loop.allocation import AHEAD, TRIED, Standing, shares, standing
 
 
 def told(*times):
-    """How a backend stands whose first candidate is a seed; None: it failed."""
+    """The progress of a backend whose first candidate is a seed; None: it failed."""
     graph, outcomes, seed = Graph(), {}, ()
     for number, us in enumerate(times):
         candidate = Candidate("spec", str(number), "chip", "tongue", origin=Origin("op", seed))
@@ -28,9 +28,9 @@ def test_a_standing_is_the_best_time_and_what_it_lately_fell_by():
     assert told(None, None) == Standing("tongue", 1, math.inf)
     assert told(10.0, 20.0, None).rate == 0.0 and told(10.0, 20.0, None).best_us == 10.0
     assert told(10.0, 5.0).rate == math.log(2)
-    # What gained before fades, so that of equal gains the later counts for more.
+    # Earlier gains decay, so of equal gains the later counts for more.
     assert told(10.0, 10.0, 10.0, 5.0).rate > told(10.0, 5.0, 5.0, 5.0).rate > 0
-    # The first that is correct is no gain, as there was nothing to compare it with.
+    # The first correct candidate is no gain, because there was nothing to compare it with.
     assert told(None, 5.0).rate == 0.0
 
 

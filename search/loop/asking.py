@@ -1,4 +1,4 @@
-"""Asking: a policy's proposals become the children of a generation."""
+"""Asking: makes the children of a generation from a policy's proposals."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from search.loop import budget
 from search.loop.context import Context, GaveUp, Operator
 from search.loop.state import Policy, Proposal, State
 
-ROUNDS = 3  # how often a policy is asked again when its proposals do not fill a generation
+ROUNDS = 3  # times that a policy is asked if its proposals do not fill a generation
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Makes the children of one generation, by operators that ask no model."""
+    """Makes the children of one generation with operators that ask no model."""
 
     policy: Policy
     operators: Mapping[str, Operator]
-    context: Callable[[Proposal], Context]  # of a proposal
-    add: Callable[[Candidate], bool]  # puts a child into the graph, False where it is there already
+    context: Callable[[Proposal], Context]  # makes the context of a proposal
+    add: Callable[[Candidate], bool]  # adds a child to the graph; False if it is known
 
     def ask(
         self, state: Callable[[], State], count: int, seed: str, most: int | None = None
     ) -> tuple[Candidate, ...]:
-        """Up to `most` children of a generation of `count` (None: all), each new to the graph;
-        fewer where there are no more.
+        """The children of a generation of `count`, at most `most` of them (None: all), each new to
+        the graph.
 
-        All follow from the state and the seed; with `most`, they are the first of those without.
+        They depend only on the state and the seed. With `most`, they are the first of those without
+        it. Returns fewer if no more new children are found.
         """
         rng = random.Random(seed)
         wanted = count if most is None else min(most, count)
@@ -56,8 +57,11 @@ def named(
     operators: Mapping[str, Operator],
     rng: random.Random,
 ) -> list[Proposal]:
-    """The proposals, each with an operator that there is: one that was named and is not there
-    is chosen anew, and where none takes so many parents, the first alone is changed."""
+    """The proposals, each with an existing operator.
+
+    An unknown operator is replaced by one that the budget chooses. If no operator takes that number
+    of parents, only the first parent is kept.
+    """
     found = []
     for proposal in proposals:
         if proposal.operator not in operators:
@@ -73,14 +77,14 @@ def named(
 
 
 def tagged(child: Candidate | GaveUp, proposal: Proposal) -> Candidate | GaveUp:
-    """A child with the label of the proposal that it was made for."""
+    """A child with the tag of its proposal."""
     if isinstance(child, Candidate) and proposal.tag:
         return replace(child, origin=replace(child.origin, tag=proposal.tag))
     return child
 
 
 def _able(operators: Mapping[str, Operator], parents: int) -> list[str]:
-    """Operators that take so many parents and need not be named."""
+    """Operators that take this number of parents and that are not only used by name."""
     return [
         name
         for name, operator in operators.items()

@@ -1,7 +1,7 @@
-"""Views by backend: a search as it looks from one of the backends that it races.
+"""Views by backend: the state of a search for one of the backends that it races.
 
-A schedule has another time in another language. So each backend has outcomes, an archive and a best
-of its own, the policy is asked from each in turn, and a child is for the backend of its view.
+The time of a schedule differs between languages. So each backend has its own outcomes, archive and
+best. The policy is asked for each backend in turn, and a child is for the backend of its view.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from search.warm_start.first import PLAIN
 
 
 class BackendView:
-    """What became of the candidates of one backend.
+    """The outcomes of one backend's candidates.
 
-    machine: the target, as the backend serves it.  roots: the first candidates of the backend, then
-    those that were brought over from another one.  best: its fastest.  shapes: views of the shapes
-    of the workload, where several kernels may share them.
+    machine: the target as this backend describes it. roots: the seed candidates of the backend,
+    then those ported from other backends. best: its fastest candidate. shapes: views of the
+    workload's shapes, if several kernels may share them.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class BackendView:
         self.best: tuple[Candidate, Evaluation] | None = None
 
     def learn(self, candidate: Candidate, outcome: Evaluated, baseline: Baseline | None) -> bool:
-        """Files an outcome; whether it is the fastest so far at a shape that has a view.
+        """Adds an outcome. Returns whether it is the fastest so far at a shape that has a view.
 
-        baseline: None as long as nothing was correct.
+        baseline: None until a candidate is correct.
         """
         self.outcomes[candidate.key] = outcome
         if self._is_brought(candidate):
@@ -70,9 +70,9 @@ class BackendView:
         return any(gains)
 
     def state(self, generation: int, spent: Mapping[str, float], shape: ShapeView | None) -> State:
-        """What a policy sees: without the plain schedule, unless nothing was faster.
+        """The state for a policy. It leaves out the plain schedule, unless that is the fastest.
 
-        spent: by operator, in evaluations.  shape: None for the whole workload.
+        spent: cost by operator, in evaluations. shape: None for the whole workload.
         """
         plain = {c.key for c in self.roots if c.origin.operator == PLAIN}
         slow = plain - {self.best[0].key} if self.best else set()
@@ -89,7 +89,7 @@ class BackendView:
         return shape.state(state) if shape else state
 
     def transferred(self, run: str) -> Transferred | None:
-        """Its best, for a model that works on another backend; None where nothing is correct."""
+        """Its best candidate, as a seed for other backends' models; None if none is correct."""
         if self.best is None:
             return None
         candidate, outcome = self.best
@@ -133,7 +133,8 @@ def backend_views(
 
 
 def merged(archives: Iterable[Archive]) -> Archive:
-    """One archive of several of the same measures: of equals, that of the first stays."""
+    """One archive with the elites of several archives of the same measures; at equal fitness the
+    first stays."""
     first, *others = archives
     found = Archive(first.shape)
     for archive in (first, *others):

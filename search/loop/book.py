@@ -1,6 +1,6 @@
-"""The book of a run: its candidates and what became of them, each stored before it is used.
+"""The book of a run: its candidates and their outcomes, each stored before it is used.
 
-Nothing here chooses: `generations.py` and `flow.py` do.
+It makes no choices; `generations.py` and `flow.py` do.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ from search.loop.state import Proposal
 from search.loop.termination import Progress
 from search.warm_start.first import PLAIN, first_candidates
 
-# Of a context, where an outcome is another's: no other run takes it for the candidate's own.
+# Suffix of the context for an outcome that was copied from a twin, so that no other run takes it
+# for the candidate's own.
 SAME = "/same"
 
 
 class Book:
-    """What a run knows.
+    """The state of a run.
 
-    machines: by the name of a backend, the target as that serves it.  run: the name of a stored run
-    that is to go on.
+    machines: the target as each backend describes it, by backend name. run: the name of a stored
+    run to continue.
     """
 
     def __init__(
@@ -56,10 +57,11 @@ class Book:
         self.evaluator = evaluator
         self.store = store
         self.spec = spec_of(settings.spec)
-        self.machine = machines[settings.backends[0]]  # for what does not depend on a backend
+        # for everything that does not depend on a backend
+        self.machine = machines[settings.backends[0]]
         self.roofline_us = bound_us(self.spec, self.machine, settings.shapes)
         self.graph = Graph()
-        self.outcomes: dict[str, Evaluated] = {}  # of what was told, in that order
+        self.outcomes: dict[str, Evaluated] = {}  # reported outcomes, in that order
         self.best: tuple[Candidate, Evaluation] | None = None
         self.roots = first_candidates(settings, self.spec, machines)
         self.views = backend_views(
@@ -79,7 +81,7 @@ class Book:
         self.on_event: Callable[[Event], None] = lambda event: None
 
     def begin(self, on_event: Callable[[Event], None]) -> None:
-        """The run starts, or goes on."""
+        """Starts or continues the run."""
         self.on_event = on_event
         self._began = self._clock()
         if not self.run:
@@ -88,16 +90,16 @@ class Book:
         on_event(Started(*started, resumed=self.record is not None))
 
     def end(self, reason: str) -> None:
-        """The run stops."""
+        """Stops the run."""
         self.log("stopped", "", reason)
         self.on_event(Stopped(reason, self.told, self.seconds()))
 
     def log(self, kind: str, key: str, detail: str = "") -> None:
-        """Adds a line to the run's log."""
+        """Adds an entry to the run's log."""
         self.store.log(self.run, StoredEvent(kind, key, self.seconds(), detail))
 
     def add(self, candidate: Candidate) -> bool:
-        """Adds a candidate to the graph; False where it is there."""
+        """Adds a candidate to the graph. Returns False if it is known."""
         machine = self.views[candidate.backend].machine
         for shape in self.settings.shapes:
             try:
@@ -108,7 +110,7 @@ class Book:
         return self.graph.add(candidate)
 
     def context(self, view: BackendView, shape: ShapeView | None, proposal: Proposal) -> Context:
-        """What an operator is given that makes a child for a backend."""
+        """The context for an operator that makes a child for a backend."""
         known = shape.outcomes if shape else self.outcomes
         others = (v.transferred(self.run) for v in self.views.values() if v is not view)
         return Context(
@@ -125,11 +127,12 @@ class Book:
         )
 
     def asked(self, number: int, generation: int, candidate: Candidate) -> None:
-        """A candidate is about to be evaluated."""
+        """Reports that a candidate is about to be evaluated."""
         self.on_event(Asked(number, generation, candidate))
 
     def shared(self, first: str, twins: Sequence[Candidate]) -> list[Candidate]:
-        """Gives a candidate's outcome to those of the same source; those that cannot have it."""
+        """Copies a candidate's outcome to candidates with the same source. Returns those that need
+        their own evaluation."""
         outcome = self.known[first]
         if isinstance(outcome, Failure) and outcome.by_chance:
             return list(twins)
@@ -141,13 +144,14 @@ class Book:
         return []
 
     def file(self, candidate: Candidate, outcome: Evaluated, context: str = "") -> None:
-        """Stores an outcome before it is told. context: empty for that of its backend."""
+        """Stores an outcome before it is reported. context: empty for the context of its
+        backend."""
         where = context or self.evaluator.contexts[candidate.backend]
         self.store.evaluated(self.run, candidate.key, where, outcome, self.seconds())
         self.known[candidate.key] = outcome
 
     def tell(self, generation: int, candidate: Candidate) -> None:
-        """A candidate's known outcome takes effect."""
+        """Reports a candidate's stored outcome and updates the state."""
         outcome = self.known[candidate.key]
         number, seconds = self.told, self.seconds()
         earlier = self._told_at.get(candidate.key)
@@ -169,14 +173,14 @@ class Book:
             self.on_event(Improved(number, candidate, outcome, speedup, replayed))
 
     def _hurry(self, backend: str) -> None:
-        """Tells the evaluator of a backend's fastest. Where kernels share shapes, one that is slow in all
-        may be the fastest at one of them, and is of use."""
+        """Tells the evaluator the best time of a backend. Not if kernels share shapes: a candidate
+        that is slow overall may be the fastest at one shape."""
         best = self.views[backend].best
         if isinstance(self.evaluator, Hurried) and best and self.settings.dispatch < 2:
             self.evaluator.fastest(backend, best[1].us)
 
     def _learn(self, candidate: Candidate, outcome: Evaluated) -> bool:
-        """Files an outcome; whether it is the fastest so far."""
+        """Adds an outcome to the state. Returns whether it is the fastest so far."""
         self.outcomes[candidate.key] = outcome
         if isinstance(outcome, Evaluation) and self._baseline is None:
             is_first = candidate.key == self.roots[0].key
@@ -188,7 +192,7 @@ class Book:
         at_a_shape = self.views[candidate.backend].learn(candidate, outcome, self._baseline)
         if improved and isinstance(outcome, Evaluation):
             self.best = candidate, outcome
-        # The kernels that share the shapes are of the best's backend.
+        # The kernels that share the shapes are of the best candidate's backend.
         if at_a_shape and (self.best is None or self.best[0].backend == candidate.backend):
             self._gain_at = self.told
         return improved
@@ -206,15 +210,15 @@ class Book:
         return record
 
     def missing(self, most: int) -> int:
-        """How many children may still be asked for, up to `most`: all that are still to be
-        evaluated, so that none is asked for, and perhaps paid, of which nothing can come."""
+        """The number of children that may still be asked for, at most `most`. All of them can be
+        evaluated within the limit, so no model is paid for a child that is not."""
         limit = self.settings.evaluations
         return most if limit is None else min(most, limit - self.told)
 
     def progress(
         self, seconds: float, nothing_new: bool = False, spent: Spent | None = None
     ) -> Progress:
-        """How far the run has come."""
+        """The progress of the run, for the rules of termination."""
         taken = spent or Spent()
         return Progress(
             evaluations=self.told,
@@ -229,17 +233,17 @@ class Book:
         )
 
     def seconds(self) -> float:
-        """The run's working time, of all its sessions."""
+        """The working time of the run over all sessions, in seconds."""
         return self._before + self._clock() - self._began
 
     def seconds_left(self) -> float | None:
-        """Until the limit of time; None where there is none."""
+        """The seconds until the time limit; None if there is no limit."""
         if self.settings.seconds is None:
             return None
         return max(0.0, self.settings.seconds - self.seconds())
 
     def time_is_over(self) -> bool:
-        """Whether nothing may be begun any more."""
+        """Whether no new work may begin."""
         return self.seconds_left() == 0.0
 
     def _us(self, candidate: Candidate) -> float | None:
@@ -249,7 +253,8 @@ class Book:
     def outcome(
         self, reason: str, fault: KernelError | None = None, models: ModelUse | None = None
     ) -> Outcome:
-        """What was found. fault: that ended the run early.  models: what they were asked."""
+        """The outcome of the run. fault: the error that ended it early. models: its use of
+        models."""
         plain = next((c for c in self.roots if c.origin.operator == PLAIN), None)
         failures: dict[str, int] = {}
         for found in self.outcomes.values():
@@ -280,13 +285,13 @@ class Book:
         )
 
     def _dispatch(self) -> ShapeDispatch | None:
-        """The kernels that share the shapes, where there may be several and one fits at all."""
+        """The kernels that share the shapes; None if only one is allowed or none is correct."""
         if self.best is None or not self.views[self.best[0].backend].shapes:
             return None
         return shape_dispatch(self.settings, self.best[0], self.graph, self.outcomes)
 
 
 def _told_at(record: StoredRun | None) -> dict[str, float]:
-    """The run's seconds when each candidate was told in an earlier session."""
+    """The run's working time at which each candidate was reported in an earlier session."""
     events = record.events if record else ()
     return {e.key: e.seconds for e in reversed(events) if e.kind == "told"}

@@ -1,7 +1,7 @@
-"""The budget: which operator gets the next evaluation, where a policy leaves that open.
+"""The budget: the choice of an operator for the next evaluation if the policy makes none.
 
-A bandit on gain per cost. What an operator has gained fades with every evaluation told since, so
-that one which helped at the start gives way to those that help now.
+A bandit on gain per cost. An operator's gain decays with every later evaluation, so an operator
+that helped at the start is replaced by those that help now.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from dataclasses import dataclass
 from search.core.evaluation import Evaluation
 from search.loop.state import State
 
-FADING = 0.985  # what is left of a gain, or a cost, after each further evaluation
-OVER_PARENT = 0.1  # what a gain over the parent counts, beside one over the best so far
-MOST_GAIN = 1.0  # of one child: one lucky jump at the start is not a reason for all that follows
-SHARP = 2.0  # the power of a rate that a chance is in proportion to
-HOPE = 1.0  # evaluations that an operator is credited with, each as good as the best operator's
+FADING = 0.985  # factor on gains and costs for each later evaluation
+OVER_PARENT = 0.1  # weight of a gain over the parent, relative to a gain over the best so far
+MOST_GAIN = 1.0  # of one child, so that a single jump at the start does not dominate
+SHARP = 2.0  # exponent of the rate in the chance
+HOPE = 1.0  # evaluations that each operator is credited with, at the best operator's rate
 
 
 @dataclass(slots=True)
 class Account:
-    """What an operator has gained and cost, faded."""
+    """The decayed gain and cost of an operator."""
 
     gain: float = 0.0
     cost: float = 0.0
-    children: int = 0  # how many were told, not faded
+    children: int = 0  # reported children, without decay
 
     @property
     def rate(self) -> float:
-        """Gain per cost; 0 before anything was spent."""
+        """Gain per cost; 0 if nothing was spent."""
         return self.gain / self.cost if self.cost else 0.0
 
 
 def choose(state: State, operators: Sequence[str], rng: random.Random) -> str:
-    """One of the operators' names; the same state and generator give the same."""
+    """Draws one of the operators' names. The result depends only on the state and the generator."""
     shares = chances(state, operators)
     return rng.choices(list(shares), list(shares.values()))[0]
 
 
 def chances(state: State, operators: Sequence[str]) -> dict[str, float]:
-    """The probability of each operator, all above 0.
+    """The probability of each operator; all are above 0.
 
-    In proportion to the square of its gain per cost, after `HOPE` evaluations are added that went
-    as well as those of the best operator: what was not tried, or not lately, is expected to do as
-    well.
+    It is proportional to the square of its gain per cost, after a credit of `HOPE` evaluations at
+    the best operator's rate. So an operator without recent children is expected to do as well as
+    the best.
     """
     known = accounts(state)
     found = {name: known.get(name, Account()) for name in operators}
@@ -58,7 +58,7 @@ def chances(state: State, operators: Sequence[str]) -> dict[str, float]:
 
 
 def accounts(state: State) -> dict[str, Account]:
-    """The account of each operator that has had children told, or has spent something on a model."""
+    """The account of each operator with reported children or with spent model time."""
     found = {name: Account() for name in state.spent}
     for operator, gain in _gains(state):
         for account in found.values():
@@ -70,17 +70,17 @@ def accounts(state: State) -> dict[str, Account]:
         account.children += 1
     for name, evaluations in state.spent.items():
         account = found[name]
-        # What a child took fades as the child does: as if all had taken the same.
+        # Model cost decays like the cost of the operator's children, as if all took the same.
         faded = account.cost / account.children if account.children else 1.0
         account.cost += faded * evaluations
     return found
 
 
 def _gains(state: State) -> Iterator[tuple[str, float]]:
-    """The operator of each child and what it gained, in the order of telling.
+    """The operator of each child and its gain, in the order of reports.
 
-    A gain is the logarithm of the ratio of two times: how much faster a child is than the best
-    before it and, for a small part, than its first parent; 0 where it is slower or failed.
+    A gain is the logarithm of a speed-up: over the best so far, plus a small part for the speed-up
+    over the first parent. It is 0 if the child is slower or failed.
     """
     best = math.inf
     for key, outcome in state.outcomes.items():
@@ -94,7 +94,7 @@ def _gains(state: State) -> Iterator[tuple[str, float]]:
 
 
 def _gain(before: float, us: float) -> float:
-    """At most MOST_GAIN; 0 without anything correct before, or now."""
+    """The gain, at most MOST_GAIN; 0 if one of the two times is infinite."""
     if math.isinf(us) or math.isinf(before) or us >= before:
         return 0.0
     return min(MOST_GAIN, math.log(before / us))

@@ -1,4 +1,4 @@
-"""The budget goes to what gains most for its cost, and to what was not tried."""
+"""The budget prefers operators with the most gain per cost, and untried ones."""
 
 import random
 
@@ -17,7 +17,7 @@ NAMES = ("step", "tune", "model")
 
 
 def state(told, spent=None):
-    """A root of 100 us, then children of it: (operator, us), None for a failure."""
+    """A root of 100 us, then its children: (operator, us), None for a failure."""
     graph, outcomes = Graph(), {}
     root = Candidate("spec", "root", "chip", "tongue")
     rows = [(root, 100.0)]

@@ -1,4 +1,4 @@
-"""What an operator is given, what it gives back, and the promise it keeps."""
+"""The interface of operators: their context and their results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from search.warm_start.adapt import adapted
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A candidate to work from, and what became of it (None: not known)."""
+    """A candidate to work from, with its outcome (None: not known)."""
 
     candidate: Candidate
     outcome: Evaluated | None = None
@@ -53,26 +53,26 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A request of which no candidate came."""
+    """A request that gave no candidate."""
 
-    asked: str  # what was asked, in words
+    asked: str  # the request in words
     reason: str
-    answer: str = ""  # the last, shortened
+    answer: str = ""  # the last answer, shortened
     prompt: str = ""  # digest of the prompt regions that the model saw
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What was asked of models before."""
+    """The earlier requests to models."""
 
-    number: int = 0  # of the request
-    requested: tuple[str, ...] = ()  # in flight, in words; their answers are not known
-    refused: tuple[Refused, ...] = ()  # of which nothing came, in their order
+    number: int = 0  # number of this request
+    requested: tuple[str, ...] = ()  # requests in flight, in words; their answers are not known yet
+    refused: tuple[Refused, ...] = ()  # requests that gave nothing, in order
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The problem, the parents (at least one) and the outcomes so far."""
+    """The input of an operator: the problem, at least one parent, and the outcomes so far."""
 
     # The spec of the problem; the variant of a parent may have other equations.
     spec: Spec
@@ -80,32 +80,32 @@ class Context:
     sizes: Sizes
     parents: tuple[Parent, ...]
     graph: Graph
-    # By key.
+    # By candidate key.
     outcomes: Mapping[str, Evaluated] = field(default_factory=dict)
-    hint: str = ""  # of the policy, for an operator that asks a model
+    hint: str = ""  # words of the policy for an operator that asks a model
     # Weighted shapes besides `sizes` that a child must fit at; empty: one shape.
     workload: tuple[WeightedShape, ...] = ()
     # Results of other machines and earlier runs for the same kernel.
     transferred: tuple[Transferred, ...] = ()
-    # That a child is for, which may be another than the first parent's; empty: the first parent's.
+    # The child's backend, which may differ from the first parent's; empty: the same.
     backend: str = ""
     memory: Memory = Memory()
     _neighbours: list[tuple[Neighbour, ...]] = field(
         default_factory=list, init=False, compare=False, repr=False
-    )  # at most one: made when it is first asked for
+    )  # at most one entry, computed on first use
 
     def frozen(self) -> Context:
-        """The same, which knows nothing of what comes later."""
+        """An independent copy that later changes do not affect."""
         return replace(self, graph=self.graph.copy(), outcomes=dict(self.outcomes))
 
     @property
     def serving(self) -> str:
-        """The name of the backend that a child is for."""
+        """The name of the child's backend."""
         return self.backend or self.parents[0].candidate.backend
 
     def unedited(self) -> Context:
-        """With what it was edited from in place of a parent that was edited freely, of which its
-        schedule no longer tells."""
+        """The context with each edited source replaced by the candidate that it was edited from,
+        because its schedule no longer describes it."""
         return replace(self, parents=tuple(self._origin_of(parent) for parent in self.parents))
 
     def _origin_of(self, parent: Parent) -> Parent:
@@ -116,9 +116,9 @@ class Context:
         return parent if found is None else Parent(found, self.outcomes.get(found.key))
 
     def offer(self, schedule: Schedule, operator: str, note: str) -> Candidate | GaveUp:
-        """The first parent's variant with another schedule, its decisions in their order.
+        """A child with the first parent's variant and another schedule in canonical order.
 
-        Gives up where that does not lower, or comes to what was tried before.
+        Gives up if it does not lower, or if its result was tried before.
         """
         variant = self.parents[0].candidate.variant
         found = settled_schedule(variant, canonical(schedule), self.machine, self.sizes)
@@ -127,11 +127,11 @@ class Context:
     def offer_variant(
         self, variant: Spec, operator: str, note: str, schedule: Schedule | None = None
     ) -> Candidate | GaveUp:
-        """Other equations for the spec, with `schedule` (None: the first parent's) as far as it
-        lowers there.
+        """A child with other equations, and with the decisions of `schedule` (None: the first
+        parent's) that lower there.
 
-        Gives up where the variant takes or returns something else than the spec, where
-        nothing lowers, or where it was tried before.
+        Gives up if the variant's inputs or outputs differ from the spec's, if nothing lowers, or if
+        it was tried before.
         """
         if (variant.inputs, variant.outputs) != (self.spec.inputs, self.spec.outputs):
             return GaveUp("it takes or returns other tensors than the spec does")
@@ -144,7 +144,7 @@ class Context:
         return self._offer(variant_text(variant), text, None, operator, note)
 
     def offer_source(self, source: str, operator: str, note: str) -> Candidate | GaveUp:
-        """The first parent with a source of its own, which no longer follows from its schedule."""
+        """A child with the first parent's schedule and an edited source."""
         first = self.parents[0].candidate
         return self._offer(first.variant, first.schedule, source, operator, note)
 
@@ -175,20 +175,20 @@ class Context:
         return child
 
     def expected_us(self, candidate: Candidate) -> float:
-        """The estimate of a candidate's time from its loop nest, corrected by what became of
-        those that are alike: a hint, never a result."""
+        """The estimated time of a candidate from its loop nest, corrected by the outcomes of
+        similar ones, in microseconds. It is a hint and never a result."""
         if not self._neighbours:
             self._neighbours.append(neighbours(self._known()))
         return self._estimate(candidate) * correction(candidate, self._neighbours[0])
 
     def _known(self) -> Iterator[tuple[Candidate, float, float]]:
-        """All whose time is known, with that and its estimate."""
+        """All candidates with a known time, with that time and the estimate."""
         for key, outcome in self.outcomes.items():
             if outcome.us is not None:
                 candidate = self.graph.node(key)
                 try:
                     yield candidate, outcome.us, self._estimate(candidate)
-                except KernelError:  # an edited source, whose schedule does not fit
+                except KernelError:  # an edited source, whose schedule may not lower
                     continue
 
     def _estimate(self, candidate: Candidate) -> float:
@@ -198,10 +198,10 @@ class Context:
 
 
 def nest_digest(candidate: Candidate, machine: Machine, sizes: Sizes) -> str:
-    """The digest of what a candidate comes to: equal for schedules of a backend that differ in
-    words only.
+    """The digest of a candidate's lowered result: equal for schedules of a backend that differ only
+    in their text.
 
-    KernelError where it does not lower. A source of its own makes it like no other.
+    Raises KernelError if it does not lower. An edited source is part of the digest.
     """
     nest = nest_of(candidate, machine, sizes)
     return text_digest(f"{candidate.backend}{nest.launches!r}{candidate.source or ''}")
@@ -209,27 +209,27 @@ def nest_digest(candidate: Candidate, machine: Machine, sizes: Sizes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """An operator had nothing to offer, and why."""
+    """An operator has no child to offer, and the reason."""
 
     reason: str
-    unanswered: bool = False  # as a model gave no answer
-    asked: str = ""  # what a model was asked, in words; empty where none was
-    answer: str = ""  # its last that was refused, shortened
-    prompt: str = ""  # digest of the prompt regions that it saw
+    unanswered: bool = False  # because a model gave no answer
+    asked: str = ""  # the request in words; empty if no model was asked
+    answer: str = ""  # the last refused answer, shortened
+    prompt: str = ""  # digest of the prompt regions that the model saw
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A request to a model that is written and not sent."""
+    """A request to a model that is prepared and not sent."""
 
-    asked: str  # in words, for the requests that are written after it
-    answer: Callable[[], Candidate | GaveUp]  # sends it, and waits
+    asked: str  # in words, for the requests that are prepared after it
+    answer: Callable[[], Candidate | GaveUp]  # sends the request and waits for the answer
 
 
 class Halted(Exception):
-    """No later request of this run can succeed, so it ends; what it found stays.
+    """Ends the run because no later request can succeed; its results stay.
 
-    error: why.  spent: because what the user allowed is used up, which is as it should be.
+    error: the reason. spent: whether the user's budget is used up, which is a normal end.
     """
 
     def __init__(self, error: KernelError, spent: bool):
@@ -239,19 +239,19 @@ class Halted(Exception):
 
 
 class Operator(Protocol):
-    """Makes one child of the parents it is given.
+    """Makes one child of the given parents.
 
-    The child is new to the graph of the context, and its schedule lowers. The same context, generator
-    and answers of models give the same child.
+    The child is new to the context's graph, and its schedule lowers. The child depends only on the
+    context, the generator and the answers of models.
     """
 
     @property
     def name(self) -> str:
-        """How it is named in the graph and by users."""
+        """The name in the graph and on the command line."""
 
     @property
     def parents(self) -> int:
-        """How many it needs."""
+        """The number of parents that it needs."""
 
     @property
     def remote(self) -> bool:
@@ -262,14 +262,15 @@ class Operator(Protocol):
 
 
 class ModelOperator(Operator, Protocol):
-    """One that asks a model, in two parts: the second waits for answers, in a thread of its own."""
+    """An operator that asks a model in two steps. The second step waits for the answer in its own
+    thread."""
 
     def prepare(self, context: Context, rng: random.Random) -> Pending | GaveUp:
-        """The request that `propose` sends. The context does not change afterwards."""
+        """Prepares the request that `propose` sends. The context does not change afterwards."""
 
 
 class _Case:
-    """A candidate at some sizes, on a machine that is the same object each time."""
+    """A cache key: a candidate at some sizes on a machine, which is compared by identity."""
 
     def __init__(self, candidate: Candidate, sizes: Sizes, machine: Machine):
         self.candidate, self.sizes, self.machine = candidate, sizes, machine

@@ -1,4 +1,4 @@
-"""What a context expects of a candidate follows what it was told of others."""
+"""A context's expected time of a candidate follows the outcomes of others."""
 
 from dataclasses import replace
 

@@ -1,8 +1,8 @@
-"""Flow: the loop of a search that asks models, or whose times are measured.
+"""Flow: the loop of a search that asks models or measures times.
 
-Requests and evaluations run beside each other. A child is evaluated as soon as it is there, its
-outcome is told at once, and the next prompt knows of it. As many requests are in flight as the user
-allows, and no more than children are missing. The log keeps the order (`script.py`).
+Requests and evaluations run concurrently. A child is evaluated as soon as it is made. Its outcome is reported at
+once, and the next prompt includes it. The number of requests in flight is at most what the user allows and at most
+the number of missing children. The log keeps the order (`script.py`).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from search.loop.twins import Twins
 from search.loop.weighing import weighing
 from search.warm_start.first import PLAIN
 
-BARREN = 24  # proposals in a row of which nothing came, after which only news helps
+BARREN = 24  # fruitless proposals in a row, after which the flow waits for an outcome
 TWICE = "it came to a kernel that another request had come to by then"
-IN_HAND = 4  # workers for each candidate that waits for one
-DOUBTFUL = 12  # after which operators that ask nobody are tried before models
+IN_HAND = 4  # there is one ready candidate for every IN_HAND workers
+DOUBTFUL = 12  # fruitless proposals, after which operators without models come before models
 
 
 class Flow:
-    """Draws, asks, evaluates and tells, each as soon as it can be done."""
+    """Draws, asks, evaluates and reports, each as early as possible."""
 
     def __init__(
         self,
@@ -67,32 +67,32 @@ class Flow:
         self._rules = rules_of(book.settings)
         self._weighing = weighing(book.settings.weigh)
         self._remote = {name for name, o in operators.items() if o.remote}
-        # Evaluations that are begun at once: with some in hand, as a worker is to find one when it is free.
+        # Candidates in evaluation at once. Some wait, so that a free worker finds one.
         self._most = book.settings.batch if self._remote else workers + -(-workers // IN_HAND)
         self._local = {name: o for name, o in operators.items() if not o.remote}
         self._draws = 0
         self._submitted = 0
         self._advices = 0
-        self._drawn: dict[str, int] = {}  # by key of a candidate: the draw that it comes from
+        self._drawn: dict[str, int] = {}  # by candidate key: the draw that made it
         self._in_flight: dict[str, Request] = {}
         self._evaluating: dict[str, Candidate] = {}
-        self._twins_of: dict[str, list[Candidate]] = {}  # by the key of the first, until it is told
-        self._done: dict[str, Done] = {}  # what has ended and did not take effect yet
-        self._held = ""  # an operator that was drawn, and waits until a request may be sent
-        self._turns: deque[str] = deque()  # backends that the next draws are for
-        # The combination that is due, and what was known when it was looked for.
+        # by key of the first twin, until it is reported
+        self._twins_of: dict[str, list[Candidate]] = {}
+        self._done: dict[str, Done] = {}  # ended jobs that have not taken effect yet
+        self._held = ""  # a drawn operator that waits until a request may be sent
+        self._turns: deque[str] = deque()  # backends of the next draws
+        # The next combination, and the state for which it was looked up.
         self._due: tuple[tuple[int, int], Candidate | None] = ((0, 0), None)
         self._barren = 0
-        self._exhausted = not self._local  # whether those that ask nobody have nothing new
-        self._refused: list[Refused] = []  # requests of which nothing came
-        self._silent: list[str] = []  # why models gave no answer since something last came
+        self._exhausted = not self._local  # whether operators without models have nothing new
+        self._refused: list[Refused] = []  # requests that gave nothing
+        self._silent: list[str] = []  # why models gave no answer since the last news
         self._halted: Halted | None = None
         self._spent = Spent()
         self._by_operator: dict[str, Spent] = {name: Spent() for name in sorted(self._remote)}
 
     def run(self) -> str:
-        """Searches until a rule says stop; its reason. Halted where no model can be asked any
-        longer, and all that was asked has been evaluated."""
+        """Searches until a rule stops it; returns the reason. Raises Halted if models cannot be asked any more."""
         self._begin()
         while True:
             reason = self._stopped()
@@ -120,7 +120,7 @@ class Flow:
         self.book.store.asked(self.book.run, number, candidates, self.book.seconds())
 
     def _stopped(self) -> str | None:
-        """Why to stop now. What was paid for is evaluated, where it is the budget that is spent."""
+        """The reason to stop now, or None. If only the models' budget is spent, paid children are still evaluated."""
         seconds = 0.0 if self.script.next else self.book.seconds()
         progress = self.book.progress(seconds, spent=self._spent)
         firm = [rule for rule in self._rules if not isinstance(rule, Tokens | CostLimit)]
@@ -132,10 +132,10 @@ class Flow:
     def _pending(self) -> bool:
         return bool(self._in_flight or self._evaluating)
 
-    # What is done next.
+    # The choice of the next action.
 
     def _may_draw(self) -> bool:
-        """Whether the next thing to do is to draw: as the script says, as long as there is one."""
+        """Whether the next action is a draw. The script decides if there is one."""
         while event := self.script.next:
             if event.kind == DREW and self._missing() > 0:
                 self._follow(event)
@@ -157,12 +157,12 @@ class Flow:
         return True
 
     def _leave(self) -> None:
-        """The stored order ends, and what cannot be done again is not tried again later."""
+        """Ends the stored order. Actions that cannot be repeated are not tried again later."""
         self.book.log(LEFT, str(self.script.followed))
         self.script.shortened = False
 
     def _follow(self, event: StoredEvent) -> None:
-        """Does what the script says; a run that goes on has it in its log."""
+        """Follows an event of the script. A continued run has it in its log already."""
         self.script.follow()
         if self.book.record is None:
             self.book.log(event.kind, event.key, event.detail)
@@ -176,7 +176,7 @@ class Flow:
             return False
         if any(r.key in self._evaluating for r in book.roots) and not self._opened():
             return False
-        if self._trial() is not None:  # its answer was paid for
+        if self._trial() is not None:  # its answer is already paid for
             return len(self._evaluating) < most
         spent = first_reason(self._rules, book.progress(0.0, spent=self._spent))
         if self._halted or spent:
@@ -186,7 +186,7 @@ class Flow:
         return self._barren < BARREN and len(self._evaluating) < most
 
     def _opened(self) -> bool:
-        """Whether children can be made before all roots are known; the plain schedule is no beginning."""
+        """Whether children can be made before all roots are known. The plain schedule alone is not enough."""
         best = self.book.best
         return not self._remote and best is not None and best[0].origin.operator != PLAIN
 
@@ -204,7 +204,7 @@ class Flow:
         return self._children_in_flight() < self.book.settings.requests
 
     def _rested(self) -> bool:
-        """Waits for models that gave no answer; False where there is nothing more to try."""
+        """Waits for models that gave no answer. Returns False if nothing more can be tried."""
         if not self._silent:
             return False
         if self.book.time_is_over():
@@ -217,15 +217,15 @@ class Flow:
         return True
 
     def _news(self) -> None:
-        """Something has changed, so that what came to nothing is tried again."""
+        """Resets the counters of failed attempts, because the state has changed."""
         self._barren = 0
         self._exhausted = not self._local
         self._silent.clear()
 
-    # Drawing.
+    # Draws.
 
     def _draw(self) -> None:
-        """One proposal: it becomes a child at once, a request, or nothing."""
+        """Draws one proposal, which becomes a child, a request, or nothing."""
         self._draws += 1
         number = self._draws
         view = self._view()
@@ -263,14 +263,14 @@ class Flow:
         return None
 
     def _trial(self) -> Candidate | None:
-        """The combination of an answer with parameters that is due; None where none is."""
+        """The next combination of an answer with parameters; None if there is none."""
         now = (len(self.book.graph), self.book.told)
         if self.combinations is not None and self._due[0] != now:
             self._due = (now, next_trial(self.book, self.combinations))
         return self._due[1]
 
     def _remembered(self, number: int) -> bool:
-        """Does again what a draw came to in an earlier session; False where that is not known."""
+        """Repeats the result of a draw of an earlier session. Returns False if it is unknown."""
         record = self.book.record
         if record is None or self.script.next is None:
             return False
@@ -293,7 +293,7 @@ class Flow:
         return True
 
     def _view(self) -> BackendView:
-        """The backend that the next child is for; those of a race have their shares in turn."""
+        """The backend of the next child. In a race, backends take turns by their shares."""
         views = self.book.views
         if not self._turns:
             stand = [standing(v.backend, self.book.graph, v.outcomes) for v in views.values()]
@@ -305,7 +305,7 @@ class Flow:
         return views[self._turns.popleft()]
 
     def _state(self, view: BackendView, shape: ShapeView | None) -> State:
-        """What the policy sees of a backend."""
+        """The policy's view of a backend."""
         settings = self.book.settings
         made = len(self.book.graph) - len(self.book.roots)
         spent = {
@@ -317,8 +317,8 @@ class Flow:
     def _proposals(
         self, state: State, rng: random.Random, operators: Mapping[str, Operator]
     ) -> list[Proposal]:
-        """Proposals in the order in which they are tried: one of those that the policy would make
-        a generation of, then its spare ones. An operator that was held is the first of all."""
+        """Proposals in the order of trial: one of the policy's generation, then its spare ones. A held operator comes
+        first."""
         batch = self.book.settings.batch
         every = list(self.policy.ask(state, batch, rng))
         if not every:
@@ -350,7 +350,7 @@ class Flow:
         self._request(str(number), request, pending.answer)
 
     def _advise(self) -> None:
-        """Asks for better prompts where that is due."""
+        """Asks for better prompts if this is due."""
         asking = any(not r.operator for r in self._in_flight.values())
         if self.models is None or self._halted or asking:
             return
@@ -367,7 +367,7 @@ class Flow:
         self.jobs.request(name, partial(self._answered, work))
 
     def _answered(self, work: Callable[[], object]) -> tuple[object, Spent]:
-        """In a thread: what came of a request, and what it took."""
+        """Runs in a thread: the result of a request, and its cost."""
         assert self.models is not None, "a request is sent to a model"
         with self.models.metered() as meter:
             try:
@@ -377,15 +377,15 @@ class Flow:
         return found, meter.spent
 
     def _allow(self) -> None:
-        """Tells models how long they may be waited for."""
+        """Tells models how long the search can wait for them."""
         left = self.book.seconds_left()
         if left is not None and self.models is not None:
             self.models.allow(left)
 
-    # Evaluating.
+    # Evaluations.
 
     def _made(self, number: int, child: Candidate) -> None:
-        """A child that is in the graph is stored, and evaluated."""
+        """Stores a child that is in the graph, and evaluates it."""
         self._news()
         self._log_asked(number, (child,))
         self._submit(number, child)
@@ -408,7 +408,7 @@ class Flow:
             self._twins_of.setdefault(first, []).append(candidate)
 
     def _share(self, first: str, twins: Sequence[Candidate]) -> None:
-        """Twins have the outcome of the first; those that cannot are evaluated."""
+        """Gives twins the outcome of the first, and evaluates those that need their own."""
         left = self.book.shared(first, twins)
         for twin in twins:
             if twin in left:
@@ -420,14 +420,14 @@ class Flow:
         self.jobs.evaluation(candidate.key, partial(self._outcome, candidate))
 
     def _outcome(self, candidate: Candidate) -> Evaluated | None:
-        """In a thread: what becomes of a candidate; None where time was over before."""
+        """Runs in a thread: the outcome of a candidate; None if time was over before."""
         found = self.book.evaluator.evaluate([candidate], self.book.seconds_left())
         return next((outcome for _, outcome in found), None)
 
-    # What has ended takes effect.
+    # Effects of ended jobs.
 
     def _take(self) -> None:
-        """The next thing that has ended, as the script says or whatever is first."""
+        """Applies the next ended job: the one that the script names, or the first."""
         event = self.script.next
         done = self._next(event.key if event else None)
         if event is not None:
@@ -450,7 +450,7 @@ class Flow:
         return self._done.pop(next(iter(self._done)) if wanted is None else wanted)
 
     def _took(self, done: Done, logged: bool) -> None:
-        """What came of a request takes effect."""
+        """Applies the result of a request."""
         found, spent = done.result()
         request = self._in_flight.pop(done.name)
         if isinstance(found, Candidate):
@@ -476,7 +476,7 @@ class Flow:
                 self._made(request.number, found)
 
     def _other(self, found: Candidate) -> Candidate | None:
-        """Another combination of an answer with parameters, to carry it."""
+        """Another combination of an answer with parameters, which then carries the answer."""
         if self.combinations is None or not carries(found):
             return None
         other = another(self.book, self.combinations, found)

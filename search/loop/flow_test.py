@@ -1,4 +1,4 @@
-"""A search that asks models asks as it can, tells at once, and finds the same by the stored order."""
+"""A flow asks and reports as early as possible, and finds the same again from the stored order."""
 
 import random
 from dataclasses import replace
@@ -90,7 +90,8 @@ def test_a_run_is_replayed_by_its_stored_order_whatever_ends_first(store, seed):
     first = made(store, seconds=uneven(seed), evaluating=uneven(seed + 9), answers=answers).run()
     assert first.evaluations == WHOLE
     script = store.load(first.run).events
-    # A request's answer is known by its number here, as a stored one is by the request.
+    # The answer of a request is looked up by its number here; in a store it is looked up by the
+    # request.
     again = made(store, seconds=lambda: 0.0, evaluating=uneven(7), answers=answers, script=script)
     assert result(again.run()) == result(first)
     once_more = made(
@@ -100,7 +101,7 @@ def test_a_run_is_replayed_by_its_stored_order_whatever_ends_first(store, seed):
 
 
 class Stopping(Simulated):
-    """Is interrupted when so many jobs have ended."""
+    """Is interrupted after a number of jobs."""
 
     def __init__(self, clock, most):
         super().__init__(clock, 2)
@@ -132,7 +133,7 @@ def test_a_run_that_was_stopped_goes_on_in_its_order_and_is_replayed_whole(store
 
 
 def test_an_answer_that_took_effect_just_before_the_end_still_becomes_a_child(store, monkeypatch):
-    """The log has it, and the child is not stored yet."""
+    """The log has the entry, but the child is not stored yet."""
     whole = made(store, local=False, evaluations=8).run()
     asked = store.asked
 
@@ -151,7 +152,7 @@ def test_an_answer_that_took_effect_just_before_the_end_still_becomes_a_child(st
 
 def test_an_order_that_can_no_longer_be_followed_is_left(store):
     first = made(store, local=False, evaluations=12).run()
-    # The model now gives nothing where it gave children.
+    # The model now refuses where it gave children before.
     other = made(store, answers=lambda number: number > 9, script=store.load(first.run).events)
     outcome = other.run()
     assert outcome.evaluations == WHOLE
@@ -183,7 +184,7 @@ def test_a_run_whose_models_are_of_no_more_use_ends_in_order(store, spent):
 def test_tokens_stop_a_run_when_what_they_paid_for_is_evaluated(store):
     found = made(store, local=False, max_tokens=300)
     outcome = found.run()
-    # The fourth was in flight when the third came, and a fifth and a sixth were sent before.
+    # The fourth was in flight when the third answered; a fifth and a sixth were sent before.
     assert outcome.stopped_because.startswith(f"{100 * len(found.model.began)} tokens")
     assert outcome.evaluations == 2 + len(found.model.began) <= 2 + 3 + 3
 

@@ -1,4 +1,5 @@
-"""How long a search waits for a slow model, on the test's clock, beside a search in generations."""
+"""How long a search waits for a slow model, compared with a search in generations, on a test's
+clock."""
 
 import heapq
 import random
@@ -30,7 +31,7 @@ def in_generations(share, rng):
 
 
 class Others:
-    """The operator beside the model, which has other ideas."""
+    """An operator besides the model, with different children."""
 
     name, parents, remote = "pick", 1, False
 
@@ -45,7 +46,7 @@ class Others:
 
 
 def as_they_come(share, seed):
-    """Seconds of a search that asks models now."""
+    """Seconds of a flow that asks models."""
     found = made(
         Forgetful(),
         policy=Climb(*(("model",) if share == 1 else ("model", "pick"))),
@@ -65,7 +66,7 @@ def as_they_come(share, seed):
 
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_26_evaluations_take_less_than_two_fifths_of_the_time(share):
-    """On average over seeds. share: of the proposals, which are for the model."""
+    """The mean over seeds. share: the share of proposals for the model."""
     before = [in_generations(share, random.Random(seed)) for seed in range(99)]
     now = [as_they_come(share, seed) for seed in range(6)]
     assert sum(now) / len(now) <= 0.4 * sum(before) / len(before)

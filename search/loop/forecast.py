@@ -1,9 +1,8 @@
-"""The forecast: an estimate corrected by what became of candidates that are alike.
+"""The forecast: an estimate of a time, corrected by the outcomes of similar candidates.
 
-An estimate from the loop nest is wrong by much the same factor for schedules that share most of
-their decisions. So the factor by which it was wrong is averaged over all that was evaluated, with
-weights that fall with the number of decisions in which they differ (a Nadaraya-Watson regression
-of the residuals).
+An estimate from the loop nest is wrong by about the same factor for schedules that share most
+decisions. So the factor is averaged over all evaluated candidates, with weights that decrease with
+the number of differing decisions (a Nadaraya-Watson regression of the residuals).
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ from functools import lru_cache
 
 from search.core.candidate import Candidate
 
-REACH = 1.0  # decisions apart at which a neighbour counts 1/e of what a twin does
-SCEPTICISM = 0.3  # of a twin: what the mean of all counts beside the neighbours
-APART = 3.0  # decisions that other equations are apart, beside those that differ
+REACH = 1.0  # number of differing decisions at which a neighbour's weight is 1/e
+SCEPTICISM = 0.3  # weight of the mean of all, relative to an identical candidate
+APART = 3.0  # distance for different equations, in decisions
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A candidate that was evaluated."""
+    """An evaluated candidate."""
 
     candidate: Candidate
-    residual: float  # the logarithm of its time over the estimate
+    residual: float  # logarithm of its time over its estimate
 
 
 def correction(candidate: Candidate, neighbours: Sequence[Neighbour]) -> float:
-    """The factor by which the estimate of a candidate is expected to be wrong; 1 for none."""
+    """The expected ratio of a candidate's time to its estimate; 1 without neighbours."""
     if not neighbours:
         return 1.0
     total = sum(n.residual for n in neighbours) / len(neighbours) * SCEPTICISM
@@ -42,14 +41,14 @@ def correction(candidate: Candidate, neighbours: Sequence[Neighbour]) -> float:
 
 
 def apart(one: Candidate, other: Candidate) -> float:
-    """How many decisions two candidates differ in; a decision that is changed counts once."""
+    """The number of decisions in which two candidates differ. A changed decision counts once."""
     equations = 0.0 if one.variant == other.variant else APART
     return equations + len(_decisions(one.schedule) ^ _decisions(other.schedule)) / 2
 
 
 def neighbours(known: Iterable[tuple[Candidate, float, float]]) -> tuple[Neighbour, ...]:
-    """Of candidates with their times and their estimates, both in us. A source of its own says
-    nothing of its schedule, and is left out."""
+    """The neighbours of candidates with their times and estimates, both in microseconds. Edited
+    sources are left out, because their schedules do not describe them."""
     return tuple(Neighbour(c, math.log(us / est)) for c, us, est in known if c.source is None)
 
 

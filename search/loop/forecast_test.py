@@ -1,4 +1,4 @@
-"""The forecast follows what became of the nearest, and the mean of all where nothing is near."""
+"""The forecast follows the nearest outcomes, and the mean of all if none is near."""
 
 import math
 

@@ -1,8 +1,9 @@
 """Generations: the loop of a search that asks no model.
 
-A generation is asked as a whole, from a generator that its number and the seed fix, and told in
-the order it was asked. What is found therefore depends neither on how many workers evaluate nor
-on a stop in between: a resume replays what the store holds and asks the open generation again.
+A generation is asked for as a whole, with a generator seeded by its number and the run's seed. Its
+outcomes are reported in the order in which it was asked. So the result depends neither on the
+number of workers nor on interruptions: a resumed run replays the stored generations and asks for
+the unfinished one again.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from search.loop.state import Policy, Proposal, State
 from search.loop.termination import Exhausted, first_reason, rules_of
 from search.loop.twins import Twins
 
-PORT = "port"  # the operator that brings the best over from another backend
+PORT = "port"  # the operator that ports the best candidate from another backend
 
 
 class Generations:
-    """Asks, evaluates and tells, one generation after another."""
+    """Asks, evaluates and reports one generation after another."""
 
     def __init__(self, book: Book, policy: Policy, operators: Mapping[str, Operator], twins: Twins):
         self.book = book
@@ -36,7 +37,7 @@ class Generations:
         self.twins = twins
 
     def run(self) -> str:
-        """Searches until a rule says stop; its reason."""
+        """Searches until a rule stops it, and returns the reason."""
         book = self.book
         rules = rules_of(book.settings)
         generation = 0
@@ -58,8 +59,8 @@ class Generations:
             generation += 1
 
     def _closed(self, generation: int) -> tuple[Candidate, ...]:
-        """The stored candidates of a generation whose outcomes are all known, else none. The last
-        one is open too where a limit, now wider, had kept it short."""
+        """The stored candidates of a generation if all outcomes are known, else none. The last
+        generation also counts as unfinished if a former limit cut it short."""
         record = self.book.record
         if record is None or generation >= len(record.generations):
             return ()
@@ -73,7 +74,7 @@ class Generations:
         return self.book.missing(self.book.settings.batch)
 
     def _ask(self, generation: int) -> tuple[Candidate, ...]:
-        """The candidates of a generation, each new to the graph; fewer where there are no more."""
+        """The candidates of a generation, each new to the graph; fewer if no more are found."""
         book = self.book
         if generation == 0:
             return book.roots
@@ -85,7 +86,7 @@ class Generations:
         for name, share in whole.items():
             own, most = f"{seed}/{name}" if several else seed, min(share, now[name])
             asked += self._ask_for(book.views[name], generation, share, own, most)
-        for name in whole if several else ():  # what one has no use for is another's
+        for name in whole if several else ():  # unused shares go to other backends
             left, more = missing - len(asked), f"{seed}/{name}/more"
             asked += self._ask_for(book.views[name], generation, left, more, left)
         return tuple(asked)
@@ -93,7 +94,7 @@ class Generations:
     def _ask_for(
         self, view: BackendView, generation: int, count: int, seed: str, most: int
     ) -> list[Candidate]:
-        """Up to `most` children of `count` for a backend, what is brought over before the others."""
+        """Up to `most` children of `count` for a backend; a ported candidate comes first."""
         brought = brought_over(self.book, self.operators, view) if count and most else None
         asked = [] if brought is None else [brought]
         for candidate in asked:
@@ -112,15 +113,15 @@ class Generations:
         return asked
 
     def _add(self, candidate: Candidate) -> bool:
-        """As `Book.add`; a child that is new is one of this generation."""
+        """The same as `Book.add`; also begins to evaluate a new child."""
         new = self.book.add(candidate)
         if new:
             self._begin(candidate)
         return new
 
     def _begin(self, candidate: Candidate) -> None:
-        """Has a candidate evaluated while the rest of its generation is being asked for. What comes
-        of it is taken when the generation is stored and asked for as a whole."""
+        """Begins the evaluation of a candidate while the rest of its generation is being asked for.
+        The outcome is taken after the generation is complete and stored."""
         evaluator, key = self.book.evaluator, candidate.key
         alone = self.twins.first_of(candidate) == key and key not in self.book.known
         if alone and isinstance(evaluator, Foresighted):
@@ -130,11 +131,12 @@ class Generations:
         return view.state(generation, {}, shape)
 
     def _context(self, view: BackendView, shape: ShapeView | None, proposal: Proposal) -> Context:
-        """What an operator is given: one that asks no model knows decisions and equations only."""
+        """The context of an operator. Edited sources are replaced, because operators without models
+        work on decisions and equations only."""
         return self.book.context(view, shape, proposal).unedited()
 
     def _evaluate(self, generation: int, candidates: Sequence[Candidate]) -> None:
-        """Evaluates what the limit still allows, and tells it in order as far as it is known."""
+        """Evaluates as many candidates as the limit allows, and reports known outcomes in order."""
         book = self.book
         candidates = candidates[: book.missing(len(candidates))]
         new = [c for c in candidates if c.key not in book.known]
@@ -146,7 +148,7 @@ class Generations:
             alone += book.shared(first, twins.pop(first))
         waiting = self._tell_known(generation, list(candidates))
         while alone:
-            left: list[Candidate] = []  # twins of what failed by chance
+            left: list[Candidate] = []  # twins of candidates with an accidental failure
             for position, outcome in book.evaluator.evaluate(alone, book.seconds_left()):
                 book.file(alone[position], outcome)
                 left += book.shared(alone[position].key, twins.pop(alone[position].key, []))
@@ -154,7 +156,7 @@ class Generations:
             alone = left
 
     def _tell_known(self, generation: int, waiting: list[Candidate]) -> list[Candidate]:
-        """Tells the first candidates as far as their outcomes are known; the others."""
+        """Reports the first candidates as long as their outcomes are known. Returns the others."""
         while waiting and waiting[0].key in self.book.known:
             self.book.tell(generation, waiting[0])
             waiting = waiting[1:]
@@ -164,7 +166,8 @@ class Generations:
 def brought_over(
     book: Book, operators: Mapping[str, Operator], view: BackendView
 ) -> Candidate | None:
-    """The best, where it is another backend's and was not brought over yet, for this one."""
+    """The best candidate, ported to this backend; None if it is already of this backend, was ported
+    before, or cannot be ported."""
     if book.best is None or book.best[0].backend == view.backend or PORT not in operators:
         return None
     context = book.context(view, None, Proposal(PORT, (book.best[0].key,))).unedited()

@@ -1,4 +1,4 @@
-"""Hooks: what a search asks of an evaluator, and of what its operators that ask models share."""
+"""Hooks: the interfaces of evaluators and of shared model access."""
 
 from __future__ import annotations
 
@@ -13,51 +13,53 @@ from search.core.graph import Graph
 from search.core.model_use import Meter, ModelUse
 from search.loop.context import Refused
 
-# Waits for a model; gives what puts its advice into effect, None where it is not taken.
+# Waits for a model. Returns a function that applies the advice; None if it is not accepted.
 Advice = Callable[[], Callable[[], None] | None]
 
 
 class Evaluator(Protocol):
-    """Finds out what becomes of candidates; a search that asks models calls it from threads."""
+    """Evaluates candidates. A search that asks models calls it from several threads."""
 
-    # By backend: digest of all that an outcome depends on beside the candidate: sizes, machine,
-    # toolchain.
+    # By backend: digest of everything besides the candidate that an outcome depends on: sizes,
+    # machine, toolchain.
     contexts: Mapping[str, str]
-    environment: Mapping[str, Any]  # the same and more for a person, as plain data
+    environment: Mapping[str, Any]  # the same with more details for a person, as plain data
 
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:
-        """(position, outcome) of each, in any order; gives up the rest after `seconds`."""
+        """Yields (position, outcome) for each candidate, in any order. Gives up the rest after
+        `seconds`."""
 
 
 class Unavailable(KernelError):
-    """Nothing evaluates candidates at present, through no fault of theirs. The run can go on later."""
+    """No evaluator is available at present, which is not the candidates' fault. The run can
+    continue later."""
 
 
 @runtime_checkable
 class Foresighted(Protocol):
-    """An evaluator that can begin with a candidate before a call of `evaluate` asks for it."""
+    """An evaluator that can begin a candidate before a call of `evaluate` asks for it."""
 
     def ahead(self, asked: Candidate) -> None:
-        """Begins, where a worker is free. The next call of `evaluate`, in whatever thread, takes what
-        it asks for over; what it does not ask for is given up."""
+        """Begins to evaluate if a worker is free. The next call of `evaluate`, from any thread,
+        takes over what it asks for; the rest is cancelled."""
 
 
 @runtime_checkable
 class Hurried(Protocol):
-    """An evaluator that need not check what is too slow to be of use."""
+    """An evaluator that need not check candidates that are too slow to be useful."""
 
     def fastest(self, backend: str, us: float) -> None:
-        """The fastest correct candidate of a backend takes so many microseconds by now. What takes much
-        longer may come to a `Failure` that is `slow`."""
+        """Reports the best correct time of a backend in microseconds. Much slower candidates may
+        then end as a `Failure` that is `slow`."""
 
 
 class ModelHooks(Protocol):
-    """What operators that ask models share."""
+    """The shared state of operators that ask models."""
 
     def begin(self, run: str) -> None:
-        """Is told the run's name before anything is asked."""
+        """Reports the name of the run before the first request."""
 
     def advised(
         self,
@@ -66,22 +68,24 @@ class ModelHooks(Protocol):
         outcomes: Mapping[str, Evaluated],
         refused: Sequence[Refused],
     ) -> Advice | None:
-        """A request for better prompts that is due after so many evaluations; None where none is.
-        It gives a function that applies what was answered, or None. refused: requests of which
-        nothing came."""
+        """A request for better prompts if one is due after this many evaluations, else None.
+
+        Its result is a function that applies the answer, or None. refused: requests that gave
+        nothing.
+        """
 
     def metered(self) -> AbstractContextManager[Meter]:
-        """Counts what this thread's exchanges take."""
+        """Measures what this thread's exchanges take."""
 
     def allow(self, seconds: float) -> None:
-        """Is told how long answers may be waited for, where the search has a limit of time."""
+        """Sets how long answers may be waited for, if the search has a time limit."""
 
     def rest(self) -> bool:
-        """Waits until models that gave no answer may be asked again, but not beyond the time that
-        is left; False where they have been waited for long enough."""
+        """Waits until models that gave no answer may be asked again, within the time that is left.
+        Returns False if the wait has been long enough."""
 
     def use(self, graph: Graph, outcomes: Mapping[str, Evaluated]) -> ModelUse:
-        """What was asked so far, and what came of it."""
+        """The requests so far, with their results."""
 
     def close(self) -> None:
-        """Breaks off what is in flight; nothing is asked afterwards."""
+        """Cancels everything in flight. No request may follow."""

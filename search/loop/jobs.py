@@ -1,4 +1,4 @@
-"""Jobs: requests to models and evaluations, which run beside the search and end in any order."""
+"""Jobs: requests to models and evaluations, which run concurrently and end in any order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-PATIENCE = 10.0  # seconds for what is in flight to end once it was broken off
+PATIENCE = 10.0  # seconds that cancelled requests have to end
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,34 +16,34 @@ class Done:
     """A job that has ended."""
 
     name: str
-    found: Any = None  # what it gave
-    error: BaseException | None = None  # what it raised instead
+    found: Any = None  # its result
+    error: BaseException | None = None  # the exception that it raised instead
 
     def result(self) -> Any:
-        """What it gave; raises what it raised."""
+        """The result of the job; raises its exception."""
         if self.error is not None:
             raise self.error
         return self.found
 
 
 class Jobs(Protocol):
-    """Runs jobs; one thread starts them and takes what they give."""
+    """Runs jobs. One thread starts them and takes their results."""
 
     def request(self, name: str, work: Callable[[], Any]) -> None:
         """Starts a request to a model."""
 
     def evaluation(self, name: str, work: Callable[[], Any]) -> None:
-        """Starts an evaluation, as soon as a worker is free for it."""
+        """Starts an evaluation as soon as a worker is free."""
 
     def next(self) -> Done:
-        """The next job that ends, of those that were started: there must be one."""
+        """Waits for the next job to end. At least one must be in progress."""
 
     def end(self) -> None:
-        """Gives up what has not begun, and waits for requests, which were broken off."""
+        """Cancels jobs that have not begun, and waits for the cancelled requests."""
 
 
 class Threads:
-    """Jobs in threads. requests, workers: how many run at once of each sort."""
+    """Runs jobs in threads. requests, workers: how many of each kind run at once."""
 
     def __init__(self, requests: int, workers: int):
         self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
@@ -57,15 +57,15 @@ class Threads:
         self._asked.append(self._requests.submit(self._run, name, work))
 
     def evaluation(self, name: str, work: Callable[[], Any]) -> None:
-        """Starts an evaluation, as soon as a worker is free for it."""
+        """Starts an evaluation as soon as a worker is free."""
         self._evaluations.submit(self._run, name, work)
 
     def next(self) -> Done:
-        """The next job that ends."""
+        """Waits for the next job to end."""
         return self._done.get()
 
     def end(self) -> None:
-        """Gives up what has not begun, and waits for requests, which were broken off."""
+        """Cancels jobs that have not begun, and waits for the cancelled requests."""
         for pool in (self._requests, self._evaluations):
             pool.shutdown(wait=False, cancel_futures=True)
         wait(self._asked, PATIENCE)
@@ -73,6 +73,6 @@ class Threads:
     def _run(self, name: str, work: Callable[[], Any]) -> None:
         try:
             done = Done(name, work())
-        except BaseException as error:  # it is raised where the job's result is taken
+        except BaseException as error:  # raised again where the result is taken
             done = Done(name, error=error)
         self._done.put(done)

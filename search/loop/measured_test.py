@@ -1,4 +1,4 @@
-"""A search whose times are measured: evaluations end in any order, and none waits for another."""
+"""A search that measures times: evaluations end in any order, and none waits for another."""
 
 import heapq
 import random
@@ -21,8 +21,7 @@ WORKERS = 4
 
 @dataclass
 class Measured:
-    """Times drawn from keys on a test's clock, at which some candidates take much longer than others;
-    what takes longer than the fastest by `slow` is not checked."""
+    """Draws times from keys on a test's clock; some candidates take much longer than others."""
 
     clock: Clock
     slow: float = 1e9
@@ -83,7 +82,7 @@ def made(store, run=None, slow=1e9, policy=None):
 
 
 def test_no_worker_waits_for_the_slowest_of_a_generation(store):
-    """At each moment but the first and the last all workers have something to do."""
+    """All workers are busy at each moment except the first and the last."""
     search, evaluator = made(store)
     outcome = search.run()
     assert outcome.evaluations == SETTINGS.evaluations

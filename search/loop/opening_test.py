@@ -1,4 +1,4 @@
-"""A measured search tries first what lies near, and later in part."""
+"""A search that measures times tries neighbours first, and later in part."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""One search races backends: one budget, one best, and each child is for one of them."""
+"""A search races backends with one budget and one best; each child is for one backend."""
 
 import json
 import random
@@ -32,7 +32,7 @@ MACHINES = {
 
 
 class Seen:
-    """Any elite may be a parent; notes what it was shown."""
+    """Chooses any elite as a parent, and records the states that it sees."""
 
     def __init__(self):
         self.states = []
@@ -45,10 +45,10 @@ class Seen:
 
 @dataclass
 class Drawn:
-    """Draws times from keys; those of a backend are so many times as long, None: it fails."""
+    """Draws times from keys, with a factor for each backend; None: its candidates fail."""
 
     slower: dict
-    stop_at: int | None = None  # is interrupted after so many
+    stop_at: int | None = None  # evaluations after which it is interrupted
     made: int = 0
     contexts = {name: f"drawn for {name}" for name in RACED}
 
@@ -72,7 +72,7 @@ class Drawn:
 
 
 class Bring:
-    """An operator that brings a candidate over from another backend."""
+    """An operator that ports a candidate from another backend."""
 
     name, parents, remote = PORT, 1, False
 
@@ -104,7 +104,7 @@ def test_one_budget_is_shared_and_the_fastest_of_all_wins():
     assert tongue.evaluated + dialect.evaluated == outcome.evaluations
     assert outcome.best.backend == outcome.backend == "dialect"
     assert outcome.evaluation.us == dialect.best_us == min(tongue.best_us, dialect.best_us)
-    # Most go to the faster, and the other keeps its floor.
+    # Most children go to the faster backend; the other keeps its floor.
     assert dialect.evaluated > 1.5 * tongue.evaluated
     assert tongue.evaluated >= 2 + 4 + 2 * 3
 
@@ -131,7 +131,7 @@ def test_a_backend_that_fails_always_is_left_alone():
     assert (dialect.correct, dialect.best_us, dialect.best) == (0, None, None)
     assert dialect.failed == dialect.evaluated <= 2 + 4
     assert outcome.failures == {"emit": dialect.failed} and outcome.best.backend == "tongue"
-    # The autoschedule is the first backend's, whatever became of it.
+    # The autoschedule is that of the first backend, whatever its outcome.
     other = search({"tongue": None, "dialect": 1.0}).run()
     assert other.first.backend == "tongue" and other.first_us is None
     assert other.best.backend == "dialect"
@@ -147,14 +147,15 @@ def test_a_child_is_for_the_backend_of_its_parents_and_lowers_there():
 
 
 def test_the_best_is_brought_over_to_the_other_backend():
-    outcome = search(settings=replace(SETTINGS, seed=5)).run()  # one is fast enough to be a parent
+    # one ported candidate is fast enough to be a parent
+    outcome = search(settings=replace(SETTINGS, seed=5)).run()
     ported = [c for c in outcome.graph if c.origin.operator == PORT]
     assert {c.backend for c in ported} <= set(RACED) and ported
     for child in ported:
         (parent,) = (outcome.graph.node(p) for p in child.origin.parents)
         assert parent.backend != child.backend
         assert child.origin.note == f"from {parent.backend}"
-    # It has children, though its own parent is no candidate of its backend.
+    # It has children, though its own parent is of another backend.
     parents = {p for c in outcome.graph if c.origin.operator != PORT for p in c.origin.parents}
     assert parents & {c.key for c in ported}
 

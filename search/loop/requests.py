@@ -1,4 +1,4 @@
-"""Requests in flight: what a flow knows of each, and what its log has of it."""
+"""Requests in flight: the data of a request, and its entry in the log."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from search.loop.state import Proposal
 class Request:
     """A request in flight."""
 
-    number: int  # of the draw
-    operator: str  # empty where it is for better prompts
+    number: int  # number of the draw
+    operator: str  # empty for a request for better prompts
     proposal: Proposal | None
-    asked: str  # in words
+    asked: str  # the request in words
 
 
 def taken_of(request: Request, found: object, spent: Spent) -> Taken:
-    """What the log has of a request."""
+    """The log entry of a request."""
     taken = Taken(request.operator, spent, request.asked, halted=isinstance(found, Halted))
     if isinstance(found, GaveUp):
         why, prompt = found.reason, found.prompt
@@ -35,7 +35,7 @@ def taken_of(request: Request, found: object, spent: Spent) -> Taken:
 
 
 def silenced(reasons: Sequence[str]) -> Halted:
-    """Why a search ends whose models give no answer, and that has no other operators left."""
+    """The error that ends a search without answers from models and without other operators."""
     words, count = Counter(reasons).most_common(1)[0]
     return Halted(
         KernelError(

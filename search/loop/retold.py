@@ -1,4 +1,4 @@
-"""A stored run as an outcome, retold from its log without evaluating anything."""
+"""The outcome of a stored run, from its log and without any evaluation."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ ENDED, INTERRUPTED, OPEN = "ended", "interrupted", "not ended"
 
 
 def told(record: StoredRun) -> dict[str, Evaluated]:
-    """What became of the candidates that were told, in their order."""
+    """The reported outcomes by key, in order."""
     keys = [event.key for event in record.events if event.kind == "told"]
     return {key: record.outcomes[key] for key in keys if key in record.outcomes}
 
 
 def fastest(outcomes: dict[str, Evaluated]) -> tuple[str, Evaluation] | None:
-    """The key and the evaluation of the first of the fastest; None where none is correct."""
+    """The key and the evaluation of the fastest candidate, of equals the first; None if none is
+    correct."""
     found = [(key, o) for key, o in outcomes.items() if isinstance(o, Evaluation)]
     return min(found, key=lambda each: each[1].us, default=None)
 
 
 def ending(record: StoredRun) -> tuple[str, str]:
-    """How a run stands, and why it stopped; the reason is empty where it did not."""
+    """The state of a run, and why it stopped; the reason is empty if it did not stop."""
     last = record.events[-1] if record.events else None
     if last is None or last.kind != "stopped":
         return OPEN, ""
@@ -39,8 +40,8 @@ def ending(record: StoredRun) -> tuple[str, str]:
 
 
 def retold(record: StoredRun, machine: Machine) -> Outcome:
-    """The outcome of a run as far as it is stored, without its archive; KernelError where it was
-    killed before anything was tried."""
+    """The outcome of a run as far as it is stored, without its archive. Raises KernelError if the
+    run was killed before its first candidates."""
     if not record.generations:
         raise KernelError(
             f"run `{record.run}` has tried nothing yet",

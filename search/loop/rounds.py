@@ -1,11 +1,11 @@
-"""Rounds of a job: which of its searches goes on next, and by how many evaluations.
+"""Rounds of a job: chooses the search that continues next, and its number of evaluations.
 
-First each search gets an opening round. After that the next round goes to the search with the highest
-expected gain per cost, times its weight. A gain is a logarithm of times; how much a search lately
-gained with each evaluation is expected to go on, but not beyond the roofline.
+First each search gets an opening round. After that the next round goes to the search with the
+highest expected gain per cost, times its weight. A gain is a difference of logarithms of times. A
+search is expected to keep its recent gain per evaluation, but not to go beyond the roofline.
 
-Of the kernels of a network a gain is the share of the network's time that it saves. Opening rounds
-have one evaluation there, and those have none whose time in a call is measured already.
+For the kernels of a network, a gain is the share of the network's time that it saves. Their opening
+rounds have one evaluation, and kernels whose time in a call is already measured have none.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from dataclasses import dataclass, field, replace
 
 from search.loop.budget import FADING, MOST_GAIN
 
-ROUND = 8  # evaluations of a round at least
-GROWTH = 0.5  # of what a search has had, its next round; starting a round costs seconds
-# What each search is credited with at the start: so many evaluations, each of which gained so much.
+ROUND = 8  # least number of evaluations of a round
+# size of the next round relative to all evaluations so far; starting a round costs seconds
+GROWTH = 0.5
+# The initial credit of each search: this many evaluations with this gain each.
 HOPED_EVALUATIONS, HOPED_GAIN = 8.0, 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a search of a job may have."""
+    """The share of a job that a search may use."""
 
-    weight: float = 1.0  # what a gain of it counts
-    # Searches of a lower priority get nothing before those of a higher one are over.
+    weight: float = 1.0  # factor on its gain
+    # Searches of a lower priority wait until those of a higher one are over.
     priority: int = 0
-    # Limits of its own; None: none but the job's.
+    # Its own limits; None: only the job's.
     evaluations: int | None = None
     seconds: float | None = None
-    # The name of the network that the kernel is of, how often a call of that runs it, and the
-    # microseconds that its seed schedule takes there, measured (`timed`) or by the estimate. Empty: it
-    # is of none.
+    # The network of the kernel (empty: none), the number of its runs in one call, and the
+    # microseconds of its seed schedule there: measured if `timed`, else estimated.
     network: str = ""
     calls: int = 1
     estimate_us: float = 0.0
@@ -45,38 +45,38 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class JobBudget:
-    """What all searches of a job may have together; None: no limit."""
+    """The limits of all searches of a job together; None: no limit."""
 
     evaluations: int | None = None
-    # Working time of the searches, and `Idle` time
+    # Working time of the searches, plus `Idle` time.
     seconds: float | None = None
-    round: int = ROUND  # evaluations of a round at least
+    round: int = ROUND  # least number of evaluations of a round
 
 
 @dataclass(frozen=True, slots=True)
 class JobStanding:
-    """How a search of a job stands."""
+    """The progress of one search of a job."""
 
     share: Share
-    # What became of its candidates in their order, in us; infinite where one failed.
+    # The time of each candidate in order, in microseconds; infinite if it failed.
     times: tuple[float, ...] = field(default=())
     seconds: float = 0.0  # working time
     roofline_us: float = 0.0
-    over: bool = False  # nothing more comes of it
+    over: bool = False  # it cannot find more
 
     @property
     def evaluations(self) -> int:
-        """How many candidates it has tried."""
+        """The number of evaluated candidates."""
         return len(self.times)
 
     @property
     def best_us(self) -> float:
-        """Its best time; infinite where nothing is correct."""
+        """Its best time; infinite if none is correct."""
         return min(self.times, default=math.inf)
 
     @property
     def rate(self) -> float:
-        """The gain that the next evaluation is expected to bring."""
+        """The expected gain of the next evaluation."""
         best, gain, cost = math.inf, HOPED_EVALUATIONS * HOPED_GAIN, HOPED_EVALUATIONS
         for us in self.times:
             gained = math.log(best / us) if us < best < math.inf else 0.0
@@ -87,19 +87,19 @@ class JobStanding:
 
     @property
     def left(self) -> int | None:
-        """Evaluations that its own limit leaves; None where there is none."""
+        """Evaluations that its own limit leaves; None without a limit."""
         most = self.share.evaluations
         return None if most is None else max(0, most - self.evaluations)
 
     @property
     def open(self) -> bool:
-        """Whether it may go on."""
+        """Whether it may continue."""
         late = self.share.seconds is not None and self.seconds >= self.share.seconds
         return not self.over and not late and self.left != 0
 
     def gain(self, evaluations: int, us: float) -> float:
-        """What so many evaluations are expected to gain: at most what is left to the roofline. us: its
-        best time; infinite where nothing is known."""
+        """The expected gain of some evaluations, at most up to the roofline. us: its best time;
+        infinite if unknown."""
         expected = evaluations * self.rate
         if math.isinf(us):
             return expected
@@ -110,15 +110,18 @@ class JobStanding:
 class Round:
     """The next round of a job."""
 
-    search: int  # its number in the job, from 0
-    evaluations: int  # of it
-    gain: float  # that is expected of it, weighted; of a network, the share of its time
-    cost: float  # that is expected: evaluations, or seconds where the job has a budget of seconds
+    search: int  # number of the search in the job, from 0
+    evaluations: int  # of this round
+    gain: float  # expected and weighted; for a network, the saved share of its time
+    cost: float  # expected: evaluations, or seconds if the job has a budget of seconds
 
 
 class Idle:
-    """Seconds of a job in which none of its searches worked: their workers began and ended. Whoever gives a job
-    seconds waits for these, too. Those of its first round come before it, and do not count."""
+    """Idle time of a job: seconds in which no search works because workers start and stop.
+
+    The user waits for this time too, so it counts against a budget of seconds. The start before the
+    first round does not count.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self.seconds = 0.0
@@ -127,7 +130,8 @@ class Idle:
 
     @contextmanager
     def of_round(self, worked: Callable[[], float]) -> Iterator[None]:
-        """A round is within it. worked: the seconds that all searches have worked so far."""
+        """Measures the idle time around one round. worked: returns the seconds that all searches
+        have worked so far."""
         first, before, began = not self._begun, worked(), self._clock()
         self._begun = True
         yield
@@ -136,20 +140,20 @@ class Idle:
             self.seconds += max(0.0, took)
 
     def left(self, budget: JobBudget) -> JobBudget:
-        """A budget without these."""
+        """The budget without the idle time."""
         if budget.seconds is None:
             return budget
         return replace(budget, seconds=budget.seconds - self.seconds)
 
 
 def spent(standings: Sequence[JobStanding]) -> tuple[int, float]:
-    """The evaluations and seconds that all searches have taken."""
+    """The evaluations and seconds of all searches together."""
     return sum(s.evaluations for s in standings), sum(s.seconds for s in standings)
 
 
 def next_round(standings: Sequence[JobStanding], budget: JobBudget) -> Round | None:
-    """Who goes on; None where the budget is used up or no search may go on. The same standings
-    give the same."""
+    """The next round; None if the budget is used up or no search may continue. It depends only on
+    the arguments."""
     evaluations, seconds = spent(standings)
     if budget.seconds is not None and seconds >= budget.seconds:
         return None
@@ -170,7 +174,7 @@ def next_round(standings: Sequence[JobStanding], budget: JobBudget) -> Round | N
 
 
 def _opened_next(new: Sequence[int], standings: Sequence[JobStanding]) -> int:
-    """Which search is opened next: the first, but of those for a network the one that takes most of a
+    """The search to open next: the first; among those of a network, the one with the most time in a
     call."""
     network = standings[new[0]].share.network
     if not network:
@@ -180,16 +184,15 @@ def _opened_next(new: Sequence[int], standings: Sequence[JobStanding]) -> int:
 
 
 def _times(standings: Sequence[JobStanding]) -> list[float]:
-    """Of each search its best time, or where it has none that of its seed schedule in a call; infinite
-    where nothing is known."""
+    """The best time of each search, or the time of its seed schedule in a call; infinite if
+    unknown."""
     return [
         s.best_us if s.best_us < math.inf else s.share.estimate_us or math.inf for s in standings
     ]
 
 
 def shares(standings: Sequence[JobStanding]) -> list[float]:
-    """The part of the time of a call of its network that each search's kernel takes; 0 for one of whose
-    time nothing is known."""
+    """Each kernel's share of the time of a call of its network; 0 if its time is unknown."""
     whole: dict[str, float] = {}
     times = []
     for s, us in zip(standings, _times(standings), strict=True):
@@ -207,13 +210,13 @@ def _round(
     budget: JobBudget,
     left: int | None,
 ) -> Round:
-    """The round that a search would get. times: of `_times`."""
+    """The round that a search would get. times: the result of `_times`."""
     standing = standings[number]
     size = max(budget.round, int(GROWTH * standing.evaluations))
     if standing.share.network and not standing.evaluations and not standing.share.timed:
         size = 1
     elif not standing.evaluations and budget.evaluations is not None:
-        # A small budget opens all searches.
+        # With a small budget, opening rounds are short enough for all searches.
         size = max(1, min(size, budget.evaluations // len(standings)))
     size = min(n for n in (size, left, standing.left) if n is not None)
     cost = float(size) if budget.seconds is None else size * _seconds_each(standing, standings)
@@ -224,7 +227,7 @@ def _round(
 
 
 def _seconds_each(standing: JobStanding, standings: Sequence[JobStanding]) -> float:
-    """What an evaluation of a search takes, or where it had none, one of any search."""
+    """Seconds per evaluation of a search; without evaluations, the mean of all searches."""
     for known in ([standing], standings):
         evaluations, seconds = spent(known)
         if evaluations and seconds > 0.0:

@@ -1,4 +1,5 @@
-"""Rounds of a job: each search is opened, then the likeliest gain per cost decides, within limits."""
+"""Rounds of a job: each search is opened, then the expected gain per cost decides, within the
+limits."""
 
 import math
 from dataclasses import replace
@@ -112,7 +113,7 @@ def test_a_budget_is_used_up_to_the_last_evaluation(count):
 
 
 def kernel(times=(), *, calls=1, us=100.0, timed=True, **more):
-    """A search for a kernel of a network, whose seed schedule takes so many us in a call."""
+    """A search for a kernel of a network. us: time of its seed schedule in a call."""
     share = Share(network="chip", calls=calls, estimate_us=us, timed=timed)
     return JobStanding(share, tuple(times), roofline_us=more.pop("roofline_us", 1.0), **more)
 
@@ -167,9 +168,9 @@ def test_seconds_between_searches_count_but_for_those_before_the_first():
             now[0] += took
             worked[0] += searched
 
-    of_round(9.0, 4.0)  # workers begin
+    of_round(9.0, 4.0)  # workers start
     assert idle.left(JobBudget(seconds=60.0)) == JobBudget(seconds=60.0)
-    now[0] += 100.0  # of no round
+    now[0] += 100.0  # outside any round
     of_round(5.0, 3.0)
     of_round(4.0, 3.5)
     assert idle.left(JobBudget(seconds=60.0)) == JobBudget(seconds=57.5)

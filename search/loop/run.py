@@ -1,4 +1,5 @@
-"""The run: ask, evaluate, tell, until a rule says stop; killed at any point, it can go on."""
+"""The run: ask, evaluate, report, until a rule stops it. A run that was killed at any point can
+continue."""
 
 from __future__ import annotations
 
@@ -25,14 +26,18 @@ from search.loop.twins import Identity, Twins, none_known
 
 
 class Search:
-    """One search, to be run once.
+    """One search; `run` may be called once.
 
-    machines: by the name of a backend, the target as that serves it.  models: what its operators
-    ask; needed where one does.  run: the name of a stored run that is to go on; `settings` are then
-    its own, but for the limits, which may be wider.  identity: of a candidate's source; one that has
-    that of another takes its outcome.  script: the log of a run whose order is followed.  workers:
-    how many evaluations go on at once.  jobs: runs requests and
-    evaluations; None for threads.  combinations: chooses those of answers with parameters.
+    - machines: by backend name, the target as that backend describes it.
+    - models: shared access to models; required if an operator asks models.
+    - run: the name of a stored run to continue. `settings` are then the stored ones, with limits
+      that may be wider.
+    - identity: of a candidate's source; a candidate takes the outcome of an earlier one with the
+      same identity.
+    - script: the log of a run whose order is followed.
+    - workers: number of concurrent evaluations.
+    - jobs: runs requests and evaluations; None: in threads.
+    - combinations: chooses combinations for answers with parameters.
     """
 
     def __init__(
@@ -64,7 +69,7 @@ class Search:
         self._combinations = combinations
 
     def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Outcome:
-        """Searches until a rule stops it, or the user does (it can then be resumed)."""
+        """Searches until a rule or the user stops it. An interrupted run can be resumed."""
         book = self.book
         fault: KernelError | None = None
         book.begin(on_event)
@@ -108,7 +113,7 @@ class Search:
             jobs.end()
 
     def _measures(self) -> bool:
-        """Whether times are measured: no two runs are the same then, and evaluations take long, and not
-        equally long, so that nobody waits for the last of a generation."""
+        """Whether times are measured. Evaluations then have different durations and no two runs are
+        equal, so waiting for whole generations has no use."""
         said = self.book.evaluator.environment.get("backends", {})
         return any(each.get("time_kind") == "measured" for each in said.values())

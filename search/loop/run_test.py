@@ -1,4 +1,4 @@
-"""A run finds the same with any order of answers, and after a kill at any point."""
+"""A run finds the same for any order of answers, and after a kill at any point."""
 
 import json
 import os
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Climb:
-    """Any elite may be a parent."""
+    """Chooses any elite as a parent."""
 
     def ask(self, state, count, rng):
         keys = [e.candidate.key for e in state.archive] or list(state.roots)
@@ -40,9 +40,9 @@ class Climb:
 class Drawn:
     """Draws times from keys; every fifth candidate is wrong."""
 
-    shuffle: int = 0  # of the order of answers
-    most: int | None = None  # dies by kill -9 after so many
-    stop_at: int | None = None  # is interrupted after so many
+    shuffle: int = 0  # seed of the order of answers
+    most: int | None = None  # evaluations after which it dies by kill -9
+    stop_at: int | None = None  # evaluations after which it is interrupted
     contexts: dict = field(default_factory=lambda: {"tongue": "drawn"})
     made: int = 0
     asked: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ def search(store, evaluator=None, settings=SETTINGS, **more):
 
 
 def result(outcome):
-    """All that must not depend on the order of answers, or on a kill."""
+    """Everything that must not depend on the order of answers or on a kill."""
     return {
         "told": [(c.key, str(outcome.outcomes.get(c.key))) for c in outcome.graph],
         "edges": [str(e) for e in outcome.graph.edges()],

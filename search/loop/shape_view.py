@@ -1,8 +1,9 @@
-"""Views: a search as it looks from one shape of its workload, so that specialists have children.
+"""Views by shape: the state of a search for one shape of its workload, so that specialists get
+children.
 
-A mean over the shapes hides who is fastest at one of them. Where several kernels may share the
-shapes, each shape therefore has outcomes and an archive of its own, and the policy is asked from
-the whole and from each shape in turn.
+A mean over the shapes hides the fastest candidate at one of them. If several kernels may share the
+shapes, each shape has its own outcomes and archive. The policy is asked for the whole workload and
+for each shape in turn.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from search.warm_start.first import PLAIN
 
 
 class ShapeView:
-    """What works at one shape, and how fast. best: the fastest there, with its key."""
+    """The outcomes at one shape. best: the fastest there, with its key."""
 
     def __init__(self, sizes: Sizes, bound_us: float, measures: tuple[Measure, ...]):
         self.sizes = sizes
@@ -36,7 +37,8 @@ class ShapeView:
         self.best: tuple[str, Evaluation] | None = None
 
     def learn(self, candidate: Candidate, outcome: Evaluated, machine: Machine) -> bool:
-        """Files what became of a candidate here; whether it is the fastest so far."""
+        """Adds the outcome of a candidate at this shape. Returns whether it is the fastest so
+        far."""
         here = at(outcome, self.sizes)
         self.outcomes[candidate.key] = outcome if here is None else here
         if here is None:
@@ -51,7 +53,7 @@ class ShapeView:
         return improved
 
     def state(self, whole: State) -> State:
-        """What a policy sees from here: the same candidates, as they are at this shape."""
+        """The state for a policy: the same candidates with their outcomes at this shape."""
         found = {k: o for k, o in self.outcomes.items() if k in whole.outcomes}
         if self.best:
             found[self.best[0]] = self.best[1]
@@ -61,7 +63,7 @@ class ShapeView:
 def shape_views(
     settings: Settings, spec: Spec, machine: Machine, measures: tuple[Measure, ...]
 ) -> tuple[ShapeView, ...]:
-    """One for each shape, where several kernels may share them; else none."""
+    """A view for each shape if several kernels may share them; else none."""
     if settings.dispatch < 2 or len(settings.shapes) < 2:
         return ()
     sizes = [shape.sizes for shape in settings.shapes]
@@ -69,7 +71,8 @@ def shape_views(
 
 
 def in_turn(seen: Sequence[ShapeView], generation: int) -> tuple[ShapeView | None, ...]:
-    """All views, None for the whole, the next two first with each generation (from 1)."""
+    """All views, with None for the whole workload. The start moves by two with each generation
+    (from 1)."""
     every = (None, *seen)
     start = 2 * (generation - 1) % len(every)
     return (*every[start:], *every[:start])

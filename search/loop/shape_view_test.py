@@ -1,4 +1,4 @@
-"""Views: each shape of a workload has its own elites, and they have children."""
+"""Views by shape: each shape of a workload has its own elites, which get children."""
 
 import random
 from dataclasses import replace
@@ -54,7 +54,7 @@ def drawn(candidate):
 
 
 class Best:
-    """Only the fittest elite is a parent."""
+    """Chooses only the fittest elite as a parent."""
 
     def ask(self, state, count, rng):
         best = state.archive.best()
@@ -62,7 +62,7 @@ class Best:
 
 
 class Drawn:
-    """Gives what is drawn, and is interrupted after so many."""
+    """Evaluates with another evaluator, and is interrupted after a number of outcomes."""
 
     contexts = {"tongue": "drawn"}
     environment = {"contexts": contexts}

@@ -1,4 +1,4 @@
-"""Sharing: what another search evaluates is waited for, where several share one store."""
+"""Sharing: searches with one store wait for what another of them evaluates."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from search.core.evaluation import Evaluated
 from search.core.stored import Leases
 from search.loop.hooks import Evaluator, Foresighted, Hurried
 
-FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5  # seconds between looks, which double
+FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5  # seconds between polls; the wait doubles
 
 
 class Shared:
-    """An evaluator beside those of other searches, each of which evaluates what it has leased.
+    """An evaluator for searches that share a store. Each search evaluates what it has leased.
 
-    evaluator: has to look into the store first, as `Cached` does: what was leased may be known by
-    then.  What it gives has to be stored, which ends the lease. An outcome counts as an evaluation
-    whoever had it, so that a search finds the same alone and beside others. Times that are measured
-    are each search's own.
+    evaluator: looks up the store first, as `Cached` does, because a leased candidate may be known
+    by then. Its outcomes must be stored, which ends the lease.
+
+    An outcome of another search also counts as an evaluation, so a search finds the same alone and
+    with others. Measured times are not shared.
     """
 
     def __init__(
@@ -34,12 +35,12 @@ class Shared:
         self.leases = leases
         self.contexts = evaluator.contexts
         self.environment: Mapping[str, Any] = evaluator.environment
-        self._begun: set[tuple[str, str]] = set()  # leased before a call asked for it
+        self._begun: set[tuple[str, str]] = set()  # leased before a call asked for them
         self._clock = clock
         self._sleep = sleep
 
     def ahead(self, asked: Candidate) -> None:
-        """See `Foresighted`; what another search evaluates is not begun."""
+        """See `Foresighted`. Does not begin what another search evaluates."""
         if not isinstance(self.evaluator, Foresighted):
             return
         work = self._work(asked)
@@ -57,7 +58,7 @@ class Shared:
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:
-        """(position, outcome) of each; gives up the rest after `seconds`."""
+        """Yields (position, outcome) for each candidate. Gives up the rest after `seconds`."""
         end = None if seconds is None else self._clock() + seconds
         waiting = list(range(len(candidates)))
         wait, first = FIRST_WAIT, True
@@ -82,7 +83,7 @@ class Shared:
                     given += 1
                     yield taken[position], outcome
                 if given < len(taken):
-                    return  # time is over, or all is closed
+                    return  # time is over, or the evaluator is closed
                 wait = FIRST_WAIT
             elif left == 0.0:
                 return
@@ -96,7 +97,7 @@ class Shared:
         mine: Collection[tuple[str, str]],
         seconds: float | None,
     ) -> Iterator[tuple[int, Evaluated]]:
-        """As `evaluate`; gives leases back of which nothing came."""
+        """The same as `evaluate`; also releases leases without an outcome."""
         left = set(mine)
         try:
             for position, outcome in self.evaluator.evaluate(asked, seconds):
@@ -106,7 +107,7 @@ class Shared:
             self.leases.release(left)
 
     def _work(self, candidate: Candidate) -> tuple[str, str] | None:
-        """A candidate as others name it; None where each search evaluates it itself."""
+        """The shared name of a candidate; None if each search evaluates it itself."""
         backends = self.environment.get("backends", {})
         if backends.get(candidate.backend, {}).get("time_kind") == "measured":
             return None

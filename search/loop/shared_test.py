@@ -1,4 +1,5 @@
-"""Searches that share a store: each evaluates what it leased, and waits for what another one does."""
+"""Searches that share a store evaluate what they leased, and wait for what another one
+evaluates."""
 
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation
@@ -9,7 +10,7 @@ WORKS = [("here", c.key) for c in CANDIDATES]
 
 
 class Leases:
-    """Work that another search has, and frees when it was looked at so often."""
+    """Leases that another search holds until they were polled a number of times."""
 
     def __init__(self, others=(), looks=2):
         self.others = set(others)

@@ -1,4 +1,4 @@
-"""What a policy sees of a search, what it proposes, and the promise it keeps."""
+"""The interface of policies: the state that they see, and their proposals."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from search.core.measures import Measure
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A search between two generations."""
+    """The state of a search between two generations."""
 
     generation: int
     graph: Graph
     archive: Archive
-    # By key, in the order of the evaluations.
+    # By key, in the order of evaluation.
     outcomes: Mapping[str, Evaluated]
-    roots: tuple[str, ...]  # keys of the candidates that may be parents while the archive is empty
-    # The axes of the archive, and the machine that they are relative to.
+    roots: tuple[str, ...]  # keys of the candidates that are parents while the archive is empty
+    # The axes of the archive, and the machine that they refer to.
     measures: tuple[Measure, ...] = ()
     machine: Machine | None = None
-    # What each operator that asks a model has taken, in evaluations that cost as much.
+    # Cost of each operator that asks a model, in equivalent evaluations.
     spent: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A request for a child: the name of an operator, and the keys of the parents."""
+    """A proposal for a child: the name of an operator, and the keys of the parents."""
 
     operator: str  # empty: the budget chooses one that takes this number of parents
     parents: tuple[str, ...]
@@ -44,9 +44,9 @@ class Proposal:
 class Policy(Protocol):
     """Chooses parents and operators, and nothing else.
 
-    The same state and a generator in the same state give the same proposals.
+    The proposals depend only on the state and the state of the generator.
     """
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
-        """`count` proposals, and behind them spare ones for what comes to nothing; parents are in
-        the graph."""
+        """`count` proposals, followed by spare ones for proposals that fail. Parents are in the
+        graph."""

@@ -1,4 +1,4 @@
-"""Termination: the rules by which a search stops, each of which says why in words."""
+"""Termination: the rules that stop a search. Each gives its reason in words."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from search.core.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a search has come."""
+    """The progress of a search."""
 
-    evaluations: int  # candidates told
+    evaluations: int  # reported candidates
     seconds: float  # of all sessions of the run
-    since_gain: int  # evaluations since the best was found
-    best_us: float | None  # None while nothing was correct
+    since_gain: int  # evaluations since the last gain
+    best_us: float | None  # None if no candidate is correct
     roofline_us: float
-    nothing_new: bool = False  # no operator had anything to try that was not tried
-    first_us: float | None = None  # of the first schedule, None where that failed
-    # Of models' answers; a cost that is not known counts as none.
+    nothing_new: bool = False  # no operator had a new candidate
+    first_us: float | None = None  # of the first schedule; None if it failed
+    # Of models' answers. An unknown cost counts as 0.
     tokens: int = 0
     cost: float = 0.0
 
 
 class StopRule(Protocol):
-    """A reason to stop."""
+    """A rule that can stop the search."""
 
     def __call__(self, progress: Progress) -> str | None:
-        """The reason in words; None to go on."""
+        """The reason to stop, in words; None to continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluations:
-    """Stops after so many candidates."""
+    """Stops after `most` candidates."""
 
     most: int
 
@@ -48,7 +48,7 @@ class Evaluations:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """Stops after so much time."""
+    """Stops after `most` seconds."""
 
     most: float
 
@@ -60,7 +60,7 @@ class Seconds:
 
 @dataclass(frozen=True, slots=True)
 class Stagnation:
-    """Stops when so many candidates in a row were no faster than the best."""
+    """Stops after `most` candidates in a row without a gain."""
 
     most: int
 
@@ -72,7 +72,7 @@ class Stagnation:
 
 @dataclass(frozen=True, slots=True)
 class RooflineShare:
-    """Stops when the best reaches a share of the machine's bound."""
+    """Stops when the best reaches a share of the roofline."""
 
     share: float
 
@@ -84,7 +84,7 @@ class RooflineShare:
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """Stops when the best is so many times as fast as the first schedule."""
+    """Stops when the best is `factor` times as fast as the first schedule."""
 
     factor: float
 
@@ -99,7 +99,7 @@ class Speedup:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Stops when models have read and written so many tokens."""
+    """Stops when models have used `most` tokens."""
 
     most: int
 
@@ -111,7 +111,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class CostLimit:
-    """Stops when models have cost so much, in the currency of the prices."""
+    """Stops when models have cost `most`, in the currency of the prices."""
 
     most: float
 
@@ -123,14 +123,14 @@ class CostLimit:
 
 @dataclass(frozen=True, slots=True)
 class Exhausted:
-    """Stops when there is nothing left to try."""
+    """Stops when no new candidate is left."""
 
     def __call__(self, progress: Progress) -> str | None:
         return "nothing new is left to try" if progress.nothing_new else None
 
 
 def rules_of(settings: Settings) -> tuple[StopRule, ...]:
-    """The rules that settings ask for; the first that fires gives the reason."""
+    """The rules of some settings. The first that fires gives the reason."""
     chosen: tuple[tuple[Callable[[Any], StopRule], float | None], ...] = (
         (Evaluations, settings.evaluations),
         (Seconds, settings.seconds),
@@ -144,5 +144,5 @@ def rules_of(settings: Settings) -> tuple[StopRule, ...]:
 
 
 def first_reason(rules: Sequence[StopRule], progress: Progress) -> str | None:
-    """The reason of the first rule that has one."""
+    """The reason of the first rule that fires; None if none does."""
     return next((reason for rule in rules if (reason := rule(progress))), None)

@@ -1,4 +1,4 @@
-"""Each rule fires at its limit, not before, and says why."""
+"""Each rule fires at its limit and not before, and gives its reason."""
 
 from dataclasses import replace
 

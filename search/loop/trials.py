@@ -1,4 +1,4 @@
-"""Trials: further combinations of answers with parameters, as the search comes to them."""
+"""Trials: further combinations of answers with parameters, in the course of a search."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from search.loop.state import Proposal
 
 
 class Combinations(Protocol):
-    """Chooses the combinations that an answer with parameters is evaluated with."""
+    """Chooses the combinations to evaluate for an answer with parameters."""
 
     def next(self, context: Context, first: Candidate, seed: str) -> Candidate | GaveUp:
-        """Another one of the answer that `first` carries, where one is due. The same graph, outcomes
-        and seed give the same."""
+        """The next combination of the answer that `first` carries, if one is due. It depends only
+        on the graph, the outcomes and the seed."""
 
 
 def carries(candidate: Candidate) -> bool:
-    """Whether a candidate carries an answer with parameters, as its first combination does."""
+    """Whether a candidate carries an answer with parameters. The first combination does."""
     trial = candidate.origin.trial
     return trial is not None and trial.template is not None
 
 
 def continues(candidate: Candidate) -> bool:
-    """Whether a candidate is a later combination of an answer, for which no model was asked."""
+    """Whether a candidate is a later combination of an answer. No model was asked for it."""
     return candidate.origin.trial is not None and not carries(candidate)
 
 
 def next_trial(book: Book, combinations: Combinations) -> Candidate | None:
-    """The next combination of the earliest answer of which one is due; None where none is."""
+    """The next due combination, of the earliest answer that has one; None if none is due."""
     for first in list(book.graph):
         if carries(first):
             found = another(book, combinations, first)
@@ -40,7 +40,7 @@ def next_trial(book: Book, combinations: Combinations) -> Candidate | None:
 
 
 def another(book: Book, combinations: Combinations, first: Candidate) -> Candidate | GaveUp:
-    """Another combination of an answer, of which `first` need not be in the graph."""
+    """Another combination of an answer. `first` need not be in the graph."""
     view = book.views[first.backend]
     context = book.context(view, None, Proposal("", first.origin.parents))
     return combinations.next(context, first, str(book.settings.seed))

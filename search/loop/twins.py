@@ -1,4 +1,4 @@
-"""Twins: candidates whose emitted source is that of one before, and that take its outcome."""
+"""Twins: candidates with the same emitted source as an earlier one, whose outcome they take."""
 
 from __future__ import annotations
 
@@ -6,31 +6,33 @@ from collections.abc import Callable, Container, Sequence
 
 from search.core.candidate import Candidate
 
-Identity = Callable[[Candidate], str]  # equal where sources are; empty where that is not known
+Identity = Callable[[Candidate], str]  # equal for equal sources; empty if unknown
 
 
 def none_known(candidate: Candidate) -> str:
-    """The identity of sources where nobody emits any before they are evaluated."""
+    """The identity for a search that does not emit sources before evaluation."""
     return ""
 
 
 class Twins:
-    """Which candidate was the first with a source, by the order in which they are evaluated.
+    """Finds the first candidate with each source, in the order of evaluation.
 
-    A run that goes on gives all its candidates again in that order, so that the first stay the
-    first.
+    A continued run passes all its candidates again in that order, so the first stay the same.
     """
 
     def __init__(self, identity: Identity = none_known):
         self._identity = identity
         self._first: dict[str, str] = {}  # by identity
-        self._first_of: dict[str, str] = {}  # by key: what was found out once
+        self._first_of: dict[str, str] = {}  # by key, as a cache
 
     def part(
         self, candidates: Sequence[Candidate], known: Container[str]
     ) -> tuple[list[Candidate], dict[str, list[Candidate]]]:
-        """Those to be evaluated, and their twins by the key of the first, among them those of
-        candidates before. known: keys of candidates whose outcomes are known."""
+        """The candidates to evaluate, and twins by the key of the first, which may be an earlier
+        candidate.
+
+        known: keys of candidates with known outcomes.
+        """
         alone: list[Candidate] = []
         twins: dict[str, list[Candidate]] = {}
         for candidate in candidates:
@@ -44,7 +46,7 @@ class Twins:
         return alone, twins
 
     def first_of(self, candidate: Candidate) -> str:
-        """The key of the first with its source, which may be its own."""
+        """The key of the first candidate with the same source, which may be its own."""
         first = self._first_of.get(candidate.key)
         if first is None:
             same = self._identity(candidate)

@@ -1,4 +1,5 @@
-"""Candidates of one source are evaluated once, whatever the order of answers and after a stop."""
+"""Candidates with the same source are evaluated once, in any order of answers and after an
+interruption."""
 
 import random
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ def identity(candidate):
 
 
 class Anyone:
-    """Anyone may be a parent."""
+    """Chooses any candidate as a parent."""
 
     def ask(self, state, count, rng):
         return [Proposal("pick", (rng.choice(list(state.outcomes)),)) for _ in range(count)]
@@ -30,11 +31,11 @@ class Anyone:
 
 @dataclass
 class Drawn:
-    """Draws times from keys; answers in any order."""
+    """Draws times from keys, and answers in any order."""
 
     shuffle: int = 0
-    faults: int = 0  # how many fail by chance, first
-    stop_at: int | None = None  # is interrupted after so many
+    faults: int = 0  # number of accidental failures, which come first
+    stop_at: int | None = None  # evaluations after which it is interrupted
     context: str = "drawn"
     asked: list = field(default_factory=list)
 
@@ -87,7 +88,7 @@ def store(tmp_path):
 
 @dataclass
 class Foreseeing(Drawn):
-    """Notes what is begun ahead, and sees that the next call asks for all of it."""
+    """Records what is begun early, and checks that the next call asks for all of it."""
 
     begun: list = field(default_factory=list)
     most: int = 0

@@ -1,4 +1,4 @@
-"""Weighing: what an answer of a model costs, in evaluations, as the user wants it counted."""
+"""Weighing: the cost of a model's answer in evaluations, as the user chooses."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from search.core.model_use import Spent
 from search.core.quantity import positive
 
 OPTION = "--weigh"
-# What counts as much as one evaluation, unless the user says it.
+# The default amounts that cost as much as one evaluation.
 RATES = {"time": 60.0, "tokens": 20_000.0}
 WORDS = ("time", "money", "tokens", "none")
 
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """How what models took is counted.
+    """How the cost of models is counted.
 
-    by: `time`: seconds by which a request held up the search, as others were in flight beside it;
-    `money`; `tokens`; or `none`: a child of a model costs as much as any other.
+    by: `time`: seconds of a request divided by the requests in flight; `money`; `tokens`; or
+    `none`: a child of a model costs as much as any other.
     """
 
     by: str
-    rate: float  # of it, that counts as much as one evaluation
+    rate: float  # amount that costs as much as one evaluation
 
     def of(self, spent: Spent, requests: int) -> float:
-        """What was spent, in evaluations. requests: how many may be in flight at once."""
+        """The cost in evaluations. requests: how many may be in flight at once."""
         if self.by == "time":
             return spent.seconds / requests / self.rate
         if self.by == "money":
@@ -35,9 +35,9 @@ class Weighing:
 
 
 def weighing(text: str) -> Weighing:
-    """What a user says: `time`, `time:SECONDS`, `money:AMOUNT`, `tokens:NUMBER` or `none`.
+    """Parses `time`, `time:SECONDS`, `money:AMOUNT`, `tokens:NUMBER` or `none`.
 
-    KernelError where it is not well-formed.
+    Raises KernelError for other texts.
     """
     by, colon, said = text.partition(":")
     if by not in WORDS or (by == "none" and colon):

@@ -1,4 +1,4 @@
-"""What a model's answer costs beside an evaluation is as the user says."""
+"""The cost of a model's answer in evaluations follows the user's choice."""
 
 import pytest
 
@@ -12,7 +12,7 @@ SPENT = Spent(tokens=40_000, cost=0.5, seconds=180.0)
 @pytest.mark.parametrize(
     "text, evaluations",
     [
-        ("time", 0.25),  # one of twelve that are in flight, three minutes long
+        ("time", 0.25),  # one of twelve requests in flight, three minutes long
         ("time:5", 3.0),
         ("money:0.25", 2.0),
         ("tokens", 2.0),

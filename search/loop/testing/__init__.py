@@ -1,4 +1,4 @@
-"""For tests: an operator, jobs on a clock that a test moves, and a search that asks a model there."""
+"""Test fixtures: an operator, jobs on a simulated clock, and a search that asks a model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Pick:
     name, parents, remote = "pick", 1, False
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
-        """The first change of a random order that is new and lowers."""
+        """The first new change that lowers, in random order."""
         schedule = context.parents[0].schedule
         edits = neighbours(context.spec, schedule, context.machine, context.sizes)
         for edit in rng.sample(edits, len(edits)):
@@ -52,27 +52,28 @@ class Clock:
 
 
 class Simulated:
-    """Jobs on a test's clock. Each is run at once, and ends as much later as its work moved the clock.
+    """Jobs on a test's clock. Each job runs at once and ends later by as much as its work moved the
+    clock.
 
-    workers: evaluations that run at once.
+    workers: concurrent evaluations.
     """
 
     def __init__(self, clock: Clock, workers: int = 1):
         self.clock = clock
-        self._free = [0.0] * workers  # when each worker is
+        self._free = [0.0] * workers  # when each worker is free
         self._ending: list[tuple[float, int, Done]] = []
         self._started = 0
         self._in_flight: set[str] = set()
         self.most_in_flight = 0
 
     def request(self, name: str, work: Callable[[], Any]) -> None:
-        """A request, which takes its time beside all others."""
+        """Starts a request, which runs concurrently with all others."""
         self._in_flight.add(name)
         self.most_in_flight = max(self.most_in_flight, len(self._in_flight))
         self._run(name, work, self.clock.now)
 
     def evaluation(self, name: str, work: Callable[[], Any]) -> None:
-        """An evaluation, by the worker that is free first."""
+        """Starts an evaluation on the worker that is free first."""
         first = heapq.heappop(self._free)
         heapq.heappush(self._free, self._run(name, work, max(first, self.clock.now)))
 
@@ -84,7 +85,7 @@ class Simulated:
         return done
 
     def end(self) -> None:
-        """Nothing is left to end: all was run."""
+        """Does nothing, because all jobs have run."""
 
     def _run(self, name: str, work: Callable[[], Any], start: float) -> float:
         now, self.clock.now = self.clock.now, start
@@ -99,7 +100,7 @@ class Simulated:
 
 
 class Climb:
-    """Any elite may be a parent; the operators are asked in turn, by chance."""
+    """Chooses parents and operators at random."""
 
     def __init__(self, *names):
         self.names = names
@@ -111,7 +112,7 @@ class Climb:
 
 @dataclass
 class Drawn:
-    """Draws times from keys, and takes as long as `seconds` says; every fifth candidate is wrong."""
+    """Draws times from keys, with the durations of `seconds`. Every fifth candidate is wrong."""
 
     clock: Clock
     seconds: object = lambda: 1.0
@@ -138,17 +139,20 @@ class Drawn:
 
 
 class Model:
-    """A model's operator. `seconds` says how long an answer takes, `answers` what becomes of a request
-    by its number: True a child, False none, else it is raised or given."""
+    """A model's operator.
+
+    seconds: the duration of an answer. answers: the result of a request by its number: True a
+    child, False none, anything else is raised or returned.
+    """
 
     name, parents, remote = "model", 1, True
 
     def __init__(self, clock, seconds=lambda: 180.0, answers=lambda number: True):
         self.clock, self.seconds, self.answers = clock, seconds, answers
-        self.knew = []  # how many outcomes were known to each request
-        self.began = []  # when each was sent
-        self.memories = []  # what each was told of the others
-        self.given = None  # a set: no two answers are the same
+        self.knew = []  # number of known outcomes at each request
+        self.began = []  # start time of each request
+        self.memories = []  # `Memory` of each request
+        self.given = None  # a set if answers must differ
 
     def prepare(self, context, rng):
         self.knew.append(len(context.outcomes))
@@ -178,7 +182,7 @@ class Model:
 
 @dataclass
 class Heard:
-    """Notes what a run tells of itself; each request takes 100 tokens."""
+    """Records what a run reports. Each request takes 100 tokens."""
 
     clock: Clock | None = None
     most: int = 0  # rests
@@ -188,7 +192,7 @@ class Heard:
     allowed: tuple[float, ...] = ()
     advise: object = lambda told: None
     closed: bool = False
-    refused: tuple = ()  # of which it was told last
+    refused: tuple = ()  # as of the last report
 
     def begin(self, run):
         self.run = run
@@ -222,7 +226,7 @@ class Heard:
 
 @dataclass
 class Made:
-    """A search on a test's clock, with what it consists of."""
+    """A search on a test's clock, with its parts."""
 
     search: Search
     clock: Clock
@@ -236,7 +240,8 @@ class Made:
 
 
 def made(store, *, run=None, script=(), policy=None, local=True, workers=2, **changes):
-    """changes: `seconds` and `answers` of the model, `evaluating` seconds, `models`, and settings."""
+    """changes: `seconds` and `answers` of the model, `evaluating` seconds, `models`, and
+    settings."""
     clock = Clock()
     model = Model(
         clock,
@@ -265,7 +270,7 @@ def made(store, *, run=None, script=(), policy=None, local=True, workers=2, **ch
 
 
 def result(outcome):
-    """All that the stored order decides."""
+    """Everything that the stored order determines."""
     return {
         "told": [(key, str(found)) for key, found in outcome.outcomes.items()],
         "edges": [str(e) for e in outcome.graph.edges()],
