@@ -1,1 +1,1 @@
-"""Evaluators: what becomes of a candidate, found out where it can do no harm."""
+"""Evaluators: find the outcome of a candidate in a sandbox."""

@@ -1,4 +1,4 @@
-"""What is begun before a call asks for it: taken over, evaluated once, else given up."""
+"""Candidates that are begun before a call: taken over and evaluated once, or cancelled."""
 
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator.local import LocalEvaluator
@@ -6,7 +6,7 @@ from search.evaluator.testing.acting import HOURS, bench, candidate
 
 
 def noted(monkeypatch):
-    """The sources that workers are given, in that order."""
+    """The sources that workers get, in order."""
     given = []
 
     def give(self, worker, position, asked, give=LocalEvaluator._give):
@@ -21,7 +21,7 @@ def test_a_call_takes_over_what_was_begun_for_it(monkeypatch):
     given = noted(monkeypatch)
     with LocalEvaluator([bench()], workers=1) as local:
         local.ahead(candidate("off"))
-        local.ahead(candidate("divide"))  # no worker is free: nothing is begun
+        local.ahead(candidate("divide"))  # no worker is free, so nothing is begun
         asked = [candidate(source) for source in ("good", "off", "good")]
         found = dict(local.evaluate(asked))
     assert given == ["off", "good", "good"]

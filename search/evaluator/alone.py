@@ -1,4 +1,4 @@
-"""One candidate evaluated in the sandbox, without a pool of workers."""
+"""Evaluates one candidate in the sandbox, without a pool of workers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from search.evaluator.worker import attempt, become_reaper
 
 
 def evaluated_alone(stages: Stages, asked: Candidate) -> Evaluated:
-    """What becomes of a candidate in a process of its own, as in a worker: it is shut in, and ends
-    with all that it started."""
+    """The outcome of a candidate in its own sandboxed process, as in a worker. The process ends
+    with everything that it started."""
     here, there = Pipe()
     with tempfile.TemporaryDirectory(prefix="speciate-") as home:
         child = os.fork()
@@ -35,7 +35,7 @@ def evaluated_alone(stages: Stages, asked: Candidate) -> Evaluated:
 
 
 def _serve(stages: Stages, asked: Candidate, home: Path, there: Connection) -> None:
-    """The child, which takes the place of a worker: candidates' orphans become its own. Does not
+    """The child, in the role of a worker: orphans of the candidate become its children. Does not
     return."""
     try:
         become_reaper()

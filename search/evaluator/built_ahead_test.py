@@ -1,4 +1,4 @@
-"""Code for the sizes of a check is built before it, and none for what is wrong where it was built."""
+"""Code for the sizes of a check is built before the check, but not if the first sizes are wrong."""
 
 import pytest
 
@@ -15,7 +15,8 @@ TUNED = {"M": 64}
 
 
 class Ahead:
-    """A backend that compiles beforehand; why: it cannot.  wrong: whether results are."""
+    """A backend that compiles ahead. why: the reason if it cannot. wrong: whether results are
+    wrong."""
 
     manifest = MANIFEST
 

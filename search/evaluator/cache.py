@@ -1,4 +1,4 @@
-"""The cache: what any run has found out before, in the same context, is not found out again."""
+"""The cache: reuses stored outcomes of any run in the same context."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from search.loop.hooks import Evaluator, Foresighted, Hurried
 class Cached:
     """An evaluator that looks into the store first.
 
-    A cached outcome counts as an evaluation like any other, so that a search finds the same
-    with a full store as with an empty one. Times that are measured differ from time to time
-    and are therefore not taken from the store.
+    A cached outcome counts as an evaluation, so a search finds the same with a full store as with
+    an empty one. Measured times vary, so they are not taken from the store.
     """
 
     def __init__(self, evaluator: Evaluator, store: Keeper):
@@ -27,7 +26,7 @@ class Cached:
         self.hits = 0
 
     def ahead(self, asked: Candidate) -> None:
-        """See `hooks.Foresighted`; what is known is not begun."""
+        """See `hooks.Foresighted`. Does not begin a candidate with a known outcome."""
         if isinstance(self.evaluator, Foresighted):
             known = self.store.cached(asked.key, self.contexts[asked.backend])
             if known is None or not _lasting(known):
@@ -41,7 +40,7 @@ class Cached:
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:
-        """(position, outcome) of each; what is known comes first."""
+        """Yields (position, outcome) for each candidate; known outcomes come first."""
         missing = []
         for position, candidate in enumerate(candidates):
             known = self.store.cached(candidate.key, self.contexts[candidate.backend])

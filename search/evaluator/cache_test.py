@@ -1,4 +1,4 @@
-"""The cache gives what was found out before, in the same context, and asks for the rest."""
+"""The cache returns stored outcomes of the same context, and evaluates the rest."""
 
 from dataclasses import dataclass, field, replace
 

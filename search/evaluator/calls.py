@@ -1,8 +1,9 @@
-"""System calls that a candidate's process may not make: a seccomp filter in classic BPF.
+"""A filter of system calls for a candidate's process: seccomp in classic BPF.
 
-See https://docs.kernel.org/userspace-api/seccomp_filter.html. A filter stays for good, and for all that
-the process starts. It refuses what reaches other processes' memory, the kernel's own programs, keys,
-mounts, namespaces and settings of the machine; what compilers and drivers call stays allowed.
+See https://docs.kernel.org/userspace-api/seccomp_filter.html. A filter is permanent and also holds
+for every process that this one starts. It refuses calls that reach other processes' memory, kernel
+programs, keys, mounts, namespaces and settings of the machine. Calls of compilers and drivers are
+allowed.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from backends.caged.seccomp import (
 )
 
 _NEW_NAMESPACES = 0x7E020000  # flags of `clone`
-_TO_TERMINALS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: input for whoever has the terminal
+_TO_TERMINALS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: they insert input into a terminal
 _UNIX, _INTERNET, _INTERNET_6, _NETLINK = 1, 2, 10, 16
-_OF_DRIVERS = (_UNIX, _INTERNET, _INTERNET_6, _NETLINK)  # sockets that a device's driver may have
+_OF_DRIVERS = (_UNIX, _INTERNET, _INTERNET_6, _NETLINK)  # sockets that a device's driver may use
 
-# By name, the number on x86-64 and on aarch64; None: there is none.
+# By name: the number on x86-64 and on aarch64; None if the architecture has no such call.
 _REFUSED: Mapping[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -91,7 +92,8 @@ _REFUSED: Mapping[str, tuple[int | None, int | None]] = {
     "fanotify_init": (300, 262),
     "fanotify_mark": (301, 263),
 }
-# As if the kernel had none, so that who asks takes another way; the flags of `clone3` cannot be seen.
+# The filter answers as if the kernel lacked these, so that callers fall back to other calls. The
+# filter cannot see the flags of `clone3`.
 _ABSENT: Mapping[str, tuple[int, int]] = {
     "clone3": (435, 435),
     "io_uring_setup": (425, 425),
@@ -101,11 +103,11 @@ _ABSENT: Mapping[str, tuple[int, int]] = {
 
 
 def refuse_calls(devices: tuple[str, ...]) -> str:
-    """Installs the filter; how many calls it refuses. OSError where the kernel does not let it, or
-    the architecture is not known.
+    """Installs the filter and returns a description of it. Raises OSError if the kernel does not
+    permit it, or if the architecture is unknown.
 
-    devices: with any, sockets that a driver may have are allowed, which reach nobody outside of the
-    network namespace.
+    devices: if there are any, sockets that a driver may use are allowed. They reach nothing outside
+    the network namespace.
     """
     install(_program(here(), _OF_DRIVERS if devices else ()))
     return f"{len(_REFUSED) + len(_ABSENT)} refused, and sockets" + (
@@ -114,7 +116,7 @@ def refuse_calls(devices: tuple[str, ...]) -> str:
 
 
 def _program(machine: Architecture, sockets: tuple[int, ...]) -> bytes:
-    """The filter. Each check falls through to the next where it does not hold."""
+    """The program of the filter. Each check falls through to the next if it does not match."""
     made = [step(LOAD, ARCHITECTURE), step(EQUAL, machine.audit, 1, 0), step(RETURN, ABSENT)]
     made.append(step(LOAD, NUMBER))
     if machine.audit == ARCHITECTURES["x86_64"].audit:

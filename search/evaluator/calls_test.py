@@ -1,4 +1,4 @@
-"""A sandboxed process may not make calls that reach other processes, keys, mounts or the kernel."""
+"""A sandboxed process cannot make calls that reach other processes, keys, mounts or the kernel."""
 
 import ctypes
 import errno
@@ -18,11 +18,11 @@ from search.evaluator.sandbox import Limits
 from search.evaluator.testing.inside import inside, need
 
 ALLOWED, EPERM, ENOSYS = 0x7FFF0000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
-ANY = 1 << 20  # an argument that stands for nothing
+ANY = 1 << 20  # an argument without meaning
 
 
 def answer(text, audit, number, *arguments):
-    """What the kernel would do with a call, by a filter."""
+    """The kernel's answer to a call, by a filter."""
     data = struct.pack("=IIQ6Q", number, audit, 0, *arguments, *[ANY] * (6 - len(arguments)))
     at = held = 0
     while True:
@@ -61,7 +61,7 @@ def test_what_is_in_the_tables_is_refused_on_each_architecture(name):
 def test_arguments_decide_on_some(name):
     machine = ARCHITECTURES[name]
     text, audit = _program(machine, ()), machine.audit
-    assert answer(text, audit, machine.clone, 0x3D0F00) == ALLOWED  # as for a thread
+    assert answer(text, audit, machine.clone, 0x3D0F00) == ALLOWED  # the flags of a new thread
     for flag in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
         assert answer(text, audit, machine.clone, flag | 17) == EPERM
     assert answer(text, audit, machine.prlimit, 0) == ALLOWED
@@ -79,7 +79,7 @@ def test_arguments_decide_on_some(name):
 def test_another_architecture_has_no_calls():
     for name, machine in ARCHITECTURES.items():
         others = [m.audit for m in ARCHITECTURES.values() if m is not machine]
-        for audit in (0x40000003, *others):  # that of i386 among them
+        for audit in (0x40000003, *others):  # including i386
             assert answer(_program(machine, ()), audit, 0) == ENOSYS, name
     machine = ARCHITECTURES["x86_64"]
     assert answer(_program(machine, ()), machine.audit, 0x40000000 | 101) == ENOSYS
@@ -88,7 +88,7 @@ def test_another_architecture_has_no_calls():
 def test_the_kernel_keeps_to_it(folder, layers):
     need(layers, "system calls")
     column = ARCHITECTURES[platform.machine()].column
-    # Those that the kernel would let a process do to itself, or answer otherwise.
+    # Calls that the kernel permits on the process itself, or answers differently.
     tried = ("ptrace", "process_vm_readv", "kcmp", "keyctl", "personality", "pidfd_getfd")
 
     def act():

@@ -1,10 +1,11 @@
-"""Clean processes: where a candidate's own code is compiled and interpreted, beside the process that judges it.
+"""Clean processes: they compile and interpret a candidate's own code, separate from the process
+that judges it.
 
-A worker and the children that it forks hold what results must be, and the secret by which inputs are drawn. A
-template is a program of its own, which is told of backends alone: it loads what they load, and forks a clean
-process for each candidate whose source somebody else wrote. That process shuts itself in as the candidate's other
-process does, in a folder of its own, and does what it is asked (`backends/gpu/apart.py`) until the other
-end of its line is closed.
+A worker and its forked children hold the expected results and the secret from which inputs are
+drawn. A template is a separate program that gets only the backends. It imports what they need, and
+forks a clean process for each candidate with a source by someone else. That process enters the
+sandbox like the candidate's other process, with its own folder, and serves requests
+(`backends/gpu/apart.py`) until the other end closes the line.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _BOOT = (
 
 
 class Template:
-    """Starts clean processes for the candidates of one backend. It is told of nothing else."""
+    """Starts clean processes for the candidates of one backend. It gets no other data."""
 
     def __init__(self, machine: Machine, opened: Callable[[], Backend]):
         self._control, there = pair()
@@ -54,12 +55,15 @@ class Template:
 
     @property
     def pid(self) -> int:
-        """Of its process, a child of this one."""
+        """The id of its process, which is a child of this one."""
         return self._process.pid
 
     def line(self, folder: Path, limits: Limits, group: Group | None) -> int:
-        """A descriptor that `apart.join` takes, of a new clean process. folder: where it may write.  group:
-        that it enters. OSError where the template has ended."""
+        """The descriptor of the line to a new clean process, for `apart.join`.
+
+        folder: where the process may write. group: the control group that it enters. Raises OSError
+        if the template has ended.
+        """
         here, there = socket.socketpair()
         said = {"folder": str(folder), "limits": asdict(limits), "group": _told(group)}
         try:
@@ -71,7 +75,7 @@ class Template:
         return here.detach()
 
     def close(self) -> None:
-        """Ends it. Clean processes end with their lines."""
+        """Ends the template. Clean processes end when their lines close."""
         self._control.close()
         self._process.kill()
         self._process.wait()
@@ -79,9 +83,11 @@ class Template:
 
 @contextmanager
 def beside(machine: Machine, opened: Callable[[], Backend]) -> Iterator[None]:
-    """Has a clean process compile and interpret for this process meanwhile, where a backend can have that done
-    by one (`available`: `apart`); others have processes of their own for what sources do. opened: gives the
-    backend, there too."""
+    """A context in which a clean process compiles and interprets for this process, if the backend
+    supports that (`available`: `apart`). Other backends run sources in their own processes.
+
+    opened: makes the backend, also in the clean process.
+    """
     can = opened().available(machine)
     if not can.get("apart"):
         yield
@@ -104,7 +110,8 @@ def _told(group: Group | None) -> dict[str, Any] | None:
 
 
 def template(control: int) -> None:
-    """The template's program. First comes what it loads; then each message has a clean process made."""
+    """The template's program: it imports what backends need, then makes a clean process for each
+    message."""
     with socket.socket(fileno=os.dup(control)) as stream:
         machine, opened = pickle.loads(stream.recv(1 << 20))
     backend = opened()
@@ -116,8 +123,8 @@ def template(control: int) -> None:
 
 
 def _clean(line: int, told: dict[str, Any]) -> None:
-    """A clean process. Does not return."""
-    with suppress(BaseException):  # nothing may come back into the template's loop
+    """Runs a clean process. Does not return."""
+    with suppress(BaseException):  # no exception may reach the template's loop
         os.setsid()
         folder, given = Path(told["folder"]), told["limits"]
         detach(folder, line)

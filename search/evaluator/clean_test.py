@@ -1,4 +1,4 @@
-"""Clean processes beside the one that judges: what they cannot know, and that they end."""
+"""Clean processes: they do not know the secrets, and they end."""
 
 import os
 import time
@@ -39,7 +39,7 @@ def test_an_edited_source_runs_where_no_secret_ever_was(evaluator):
 
 
 def test_a_fork_of_the_judge_has_it(evaluator):
-    """What is emitted is run there; that shows that the other test could fail."""
+    """An emitted source runs in the judging process, which shows that the other test can fail."""
     (found,) = outcomes(evaluator, None)
     assert isinstance(found, Failure) and SECRET in found.reason
 
@@ -68,7 +68,7 @@ def test_what_takes_all_its_time_is_ended_with_what_it_started():
     with LocalEvaluator([bench(Apart, limits=replace(LIMITS, seconds=1.5))], workers=1) as hasty:
         (found,) = outcomes(hasty, f"wait {mark}")
     assert isinstance(found, Failure) and found.kind in ("timeout", "machine"), found
-    while _running(mark):  # the clean process ends as soon as it sees that nobody waits
+    while _running(mark):  # the clean process ends as soon as its line is closed
         time.sleep(0.05)
 
 
@@ -77,7 +77,7 @@ def _running(mark):
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             found += [file] if mark in file.read_bytes().decode(errors="replace") else []
-        except OSError:  # it has ended meanwhile
+        except OSError:  # it has ended already
             continue
     return found
 
@@ -100,7 +100,7 @@ def test_a_template_that_was_killed_is_made_again(tmp_path, monkeypatch):
 
 
 def test_a_template_is_told_of_no_secret():
-    """A new program has in memory what it is sent, and that is this."""
+    """A new program has in memory only what it is sent."""
     import pickle
 
     given = bench(Apart, secret=SECRET)
@@ -113,7 +113,7 @@ def test_a_template_is_told_of_no_secret():
 
 
 def held_by(folder):
-    """What the process knows of secrets in which work of this one is done now."""
+    """The secrets in the memory of the process that works for this one."""
     return apart(acted, "held", seconds=1800.0, stage="check", folder=folder)
 
 
@@ -121,7 +121,7 @@ def test_a_tool_has_a_clean_process_too_as_long_as_it_wants(tmp_path):
     assert held_by(tmp_path) == [SECRET]
     with beside(bench(Apart).machine, Apart):
         assert held_by(tmp_path) == []
-        with pytest.raises(BackendError):  # of the clean process, which is in the sandbox
+        with pytest.raises(BackendError):  # raised in the sandboxed clean process
             apart(acted, "leave", seconds=1800.0, stage="check", folder=tmp_path)
     assert not joined() and held_by(tmp_path) == [SECRET]
 

@@ -1,4 +1,4 @@
-"""Clusters: what a search needs of an engine that runs processes on several nodes."""
+"""Clusters: the interface of an engine that runs processes on several nodes."""
 
 from __future__ import annotations
 
@@ -10,62 +10,63 @@ from typing import Any, Protocol
 from ir.errors import KernelError
 from search.evaluator.slot import Opened
 
-CPU, GPU = "CPU", "GPU"  # resources that every engine counts
-# Of a device, for one slot: several candidates are built and checked beside the one that is timed.
+CPU, GPU = "CPU", "GPU"  # resources that every engine knows
+# Share of a device for one slot. Several candidates are built and checked while another one is
+# timed.
 DEVICE_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of a cluster, as far as placing needs to know it."""
+    """A node of a cluster, with the data for placement."""
 
     name: str
     host: str
-    resources: Mapping[str, float]  # as declared: CPU, GPU and its own
+    resources: Mapping[str, float]  # as declared: CPU, GPU and custom ones
 
 
 class RemoteSlot(Protocol):
-    """A slot on some node, which the engine chooses."""
+    """A slot on a node that the engine chooses."""
 
     def open(self, benches: Any) -> Future[Opened | KernelError]:
-        """As `Slot.open`, once there is room for it. benches: of `Cluster.kept`."""
+        """The same as `Slot.open`, as soon as there is capacity. benches: from `Cluster.kept`."""
 
     def evaluate(self, asked: str, texts: Sequence[Any]) -> Future[str]:
-        """As `Slot.evaluate`. texts: of `Cluster.kept`."""
+        """The same as `Slot.evaluate`. texts: from `Cluster.kept`."""
 
     def end(self) -> None:
-        """Ends it, and what it does."""
+        """Ends the slot and its work."""
 
 
 class Cluster(Protocol):
-    """An engine; its slots and futures raise what `loss` explains."""
+    """An engine. `loss` explains the exceptions of its slots and futures."""
 
     address: str
 
     def nodes(self) -> Sequence[Node]:
-        """Those that are alive."""
+        """The nodes that are alive."""
 
     def kept(self, data: bytes | str) -> Any:
-        """Puts data into the object store, from where each node takes it once."""
+        """Puts data into the object store, from which each node copies it once."""
 
     def slot(self, resources: Mapping[str, float], without: Sequence[str]) -> RemoteSlot:
-        """A slot that takes these resources. without: names of nodes that are not to be used."""
+        """A slot that takes these resources. without: names of nodes to avoid."""
 
     def share(self, pool: str, search: str, wanted: int, capacity: int) -> Future[int]:
-        """As `Shares.share`, for all searches of the cluster."""
+        """The same as `Shares.share`, for all searches of the cluster."""
 
     def leave(self, pool: str, search: str) -> None:
-        """As `Shares.leave`."""
+        """The same as `Shares.leave`."""
 
     def loss(self, error: BaseException) -> str:
-        """How a slot was lost, where that is what an error of it says; else empty."""
+        """How a slot was lost, if an exception of it means that; else empty."""
 
     def close(self) -> None:
-        """Lets go of the cluster; one that was started for this search ends."""
+        """Disconnects from the cluster. A cluster that was started for this search ends."""
 
 
 def capacity(nodes: Sequence[Node], resources: Mapping[str, float]) -> int:
-    """How many slots fit on nodes. resources: what each takes."""
+    """The number of slots that fit on nodes. resources: of one slot."""
     return sum(
         min(int(n.resources.get(name, 0.0) / each + 1e-6) for name, each in resources.items())
         for n in nodes
@@ -73,7 +74,8 @@ def capacity(nodes: Sequence[Node], resources: Mapping[str, float]) -> int:
 
 
 def fitting(nodes: Sequence[Node], resources: Mapping[str, float], most: int | None) -> int:
-    """How many slots a search has on nodes that nobody else uses, at least one. most: it asks for."""
+    """The number of slots of a search that uses the nodes alone, at least one. most: the number
+    that it asks for."""
     there = capacity(nodes, resources)
     return max(1, there if most is None else min(there, most))
 
@@ -81,16 +83,16 @@ def fitting(nodes: Sequence[Node], resources: Mapping[str, float], most: int | N
 def slot_resources(
     nodes: Sequence[Node], target: str, device: bool, local: bool = False
 ) -> dict[str, float]:
-    """What a slot for a target takes of its node.
+    """The resources of a slot for a target.
 
-    Where nodes declare the target, only they are used. device: whether times are measured on a
-    device that a node must have, and so declare; KernelError where none does.  local: the one
-    node is this machine, which declares nothing.
+    If nodes declare the target, only these are used. device: whether times are measured on a
+    device. Then a node must have the device and declare it; raises KernelError if none does. local:
+    the only node is this machine, which declares nothing.
     """
     declaring = [n for n in nodes if n.resources.get(target, 0.0) >= DEVICE_SHARE]
     taken = {CPU: 1.0, target: DEVICE_SHARE} if declaring else {CPU: 1.0}
     if device and all(n.resources.get(GPU) for n in declaring or nodes):
-        taken[GPU] = DEVICE_SHARE  # so that the engine says which of a node's GPUs
+        taken[GPU] = DEVICE_SHARE  # so that the engine assigns one of the node's GPUs
     if declaring or local or not device:
         return taken
     raise KernelError(
@@ -104,7 +106,7 @@ def slot_resources(
 
 
 def _declared(nodes: Sequence[Node]) -> str:
-    """What the nodes declare, for a person."""
+    """The declared targets of the nodes, for a person."""
     own = {
         name
         for node in nodes

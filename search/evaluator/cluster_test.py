@@ -1,4 +1,4 @@
-"""What a slot takes of its node, and how many fit."""
+"""The resources of a slot, and how many slots fit."""
 
 import pytest
 

@@ -8,7 +8,7 @@ from search.evaluator.sandbox import Limits
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder for a sandboxed process, beside a file that is not its own."""
+    """The folder of a sandboxed process, next to a file outside of it."""
     (tmp_path / "own").mkdir()
     (tmp_path / "theirs.txt").write_text("untouched")
     return tmp_path / "own"
@@ -16,5 +16,5 @@ def folder(tmp_path):
 
 @pytest.fixture
 def layers(folder):
-    """Which layers there are on this machine."""
+    """The sandbox layers that work on this machine."""
     return sandbox.applied(folder, Limits())

@@ -1,5 +1,5 @@
-"""What processes share that fork others on request: sockets whose messages carry a descriptor, and a fork
-that has nothing of its parent's files."""
+"""Helpers for processes that fork on request: sockets whose messages carry a descriptor, and a fork
+without its parent's files."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pathlib import Path
 
 from search.evaluator import sandbox
 
-OUTPUT = "output.txt"  # in a process's folder, what it prints
-_LONGEST = 4096  # bytes of a message
+OUTPUT = "output.txt"  # file in a process's folder with its output
+_LONGEST = 4096  # bytes of the longest message
 _MOST_FILES = 1 << 16
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """Two ends that keep messages apart."""
+    """Two ends of a socket that preserves message boundaries."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def messages(control: int) -> Iterator[tuple[int, str]]:
-    """The descriptor and the text of each message, until the other end is closed."""
+    """The descriptor and the text of each message, until the other end closes."""
     with socket.socket(fileno=control) as stream:
         while True:
             said, found, _, _ = socket.recv_fds(stream, _LONGEST, 1)
@@ -36,14 +36,14 @@ def messages(control: int) -> Iterator[tuple[int, str]]:
 
 
 def _reap() -> None:
-    """Takes what has ended of what was forked here; nobody else waits for it."""
+    """Reaps forked children that have ended, because nobody waits for them."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass
 
 
 def forked(control: int, end: int) -> bool:
-    """Forks; whether this is the child, which has the end and not the control."""
+    """Forks. Returns whether this is the child, which keeps `end` and closes `control`."""
     if os.fork():
         os.close(end)
         return False
@@ -52,7 +52,7 @@ def forked(control: int, end: int) -> bool:
 
 
 def detach(folder: Path, *kept: int) -> None:
-    """Closes every file but those kept; output goes to a file in the folder."""
+    """Closes every file except those in `kept`; output goes to a file in the folder."""
     os.chdir(folder)
     nothing = os.open("/dev/null", os.O_RDONLY)
     output = os.open(folder / OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)

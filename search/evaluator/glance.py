@@ -1,4 +1,5 @@
-"""A glance at a candidate before it is checked: most are slower than the fastest, and end there."""
+"""A glance at a candidate before its check: most candidates are slower than the fastest and end
+there."""
 
 from __future__ import annotations
 
@@ -15,31 +16,31 @@ from search.core.candidate import Candidate, candidate
 from search.core.workload import mean
 from search.evaluator.shapes import TimedShape
 
-# Times the fastest: what takes longer is not checked. The median of a glance is within a few percent, and
-# what is so much slower is rarely a step on the way to a faster kernel.
+# A candidate that takes longer than TOO_SLOW times the fastest is not checked. The median of a
+# glance is accurate to a few percent, and such a candidate rarely leads to a faster kernel.
 TOO_SLOW = 1.25
-# Times the longest build of what is about as fast as the fastest, and seconds at least: what takes longer to
-# build is given up. Nearly all that is built so long has large tiles whose values do not fit into registers.
+# A build is stopped after PATIENCE times the longest build of kernels that are about as fast as the
+# fastest, but not before LEAST_PATIENCE seconds. Nearly all longer builds have large tiles whose
+# values do not fit into registers.
 PATIENCE, LEAST_PATIENCE = 4.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Fastest:
-    """What is known of the fastest correct candidate of a backend."""
+    """Data of the fastest correct candidate of a backend."""
 
-    us: float  # that it takes
-    build_s: float = (
-        0.0  # the longest build of those that take about as long; 0 where none is known
-    )
+    us: float  # its time in microseconds
+    # longest build of candidates that are about as fast, in seconds; 0 if unknown
+    build_s: float = 0.0
 
     @property
     def patience(self) -> float | None:
-        """Seconds that another build may take; None where that is not known."""
+        """Seconds that another build may take; None if unknown."""
         return max(LEAST_PATIENCE, PATIENCE * self.build_s) if self.build_s else None
 
 
 class TooSlow(Exception):
-    """A candidate that is too slow to be checked."""
+    """Raised for a candidate that is too slow to be checked."""
 
     def __init__(self, us: float, fastest_us: float):
         times = us / fastest_us
@@ -49,7 +50,7 @@ class TooSlow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Glanced:
-    """What is built for a shape."""
+    """The build for one shape."""
 
     where: TimedShape
     nest: LoopNest
@@ -63,7 +64,8 @@ def require_fast(
     fastest_us: float,
     turns: Turns,
 ) -> None:
-    """TooSlow where a candidate takes much longer than the fastest, over all shapes."""
+    """Raises TooSlow if a candidate takes much longer than the fastest, in the mean over all
+    shapes."""
     enough, times = TOO_SLOW * fastest_us, []
     for one in shapes:
         sizes, inputs = one.where.shape.sizes, timed_inputs(backend, machine, one.where)
@@ -75,17 +77,17 @@ def require_fast(
 
 
 def timed_inputs(backend: Backend | Glances, machine: Machine, where: TimedShape) -> Arrays:
-    """The inputs of a shape that is timed."""
+    """The inputs of a timed shape."""
     return unchanging(where.inputs.drawn()) if leaves_inputs(backend, machine) else where.inputs
 
 
 def to_ask(asked: Candidate, fastest: Fastest | None) -> bytes:
-    """What a worker, and its child, is told of a candidate. fastest: of its backend, None where nothing is
-    known."""
+    """The message to a worker and its child for a candidate. fastest: of its backend; None if
+    unknown."""
     return json.dumps([asked.table(), asdict(fastest) if fastest else None]).encode()
 
 
 def asked_of(said: bytes) -> tuple[Candidate, Fastest | None]:
-    """What `to_ask` told."""
+    """The candidate of a message by `to_ask`."""
     table, fastest = json.loads(said)
     return candidate(table), Fastest(**fastest) if fastest else None

@@ -1,4 +1,4 @@
-"""What a glance shows to be slow ends there; all else is checked as ever."""
+"""A candidate that a glance shows to be slow ends there; all others are checked as usual."""
 
 import time
 
@@ -15,12 +15,12 @@ from search.evaluator.testing.acting import Glancing, Tongue, bench, candidate
 
 FASTEST_US = 8.0
 FASTEST = Fastest(FASTEST_US)
-HOURS = 7200.0  # seconds: longer than a test may take
+HOURS = 7200.0  # seconds; longer than any test
 CHILD = Origin("mutate", ("seed",))
 
 
 def evaluated(backend, folder, source=None, origin=CHILD, fastest=FASTEST):
-    """What becomes of a candidate, and the stages that it entered."""
+    """The outcome of a candidate, and its stages."""
     entered = []
     stages = Stages.of(bench(lambda: backend))
     asked = candidate(source, origin=origin)
@@ -46,11 +46,11 @@ def test_what_is_about_as_fast_is_checked_and_timed_as_ever(tmp_path):
 @pytest.mark.parametrize(
     "case",
     [
-        dict(source="good"),  # somebody else's
-        dict(origin=Origin("first")),  # times are compared with it
-        dict(fastest=None),  # nothing was correct yet
+        dict(source="good"),  # by someone else
+        dict(origin=Origin("first")),  # other times are compared with it
+        dict(fastest=None),  # none was correct yet
         dict(backend=Glancing(1e9, time_kind="modelled")),
-        dict(backend=Tongue()),  # it cannot
+        dict(backend=Tongue()),  # it has no glance
     ],
 )
 def test_all_else_is_checked_however_slow_it_is(tmp_path, case):
@@ -95,7 +95,7 @@ def _asleep(place, seconds):
 
 
 class Building(Glancing):
-    """Builds in a process of its own."""
+    """Builds in a separate process."""
 
     def __init__(self, seconds, **more):
         super().__init__(FASTEST_US, **more)
@@ -108,7 +108,7 @@ class Building(Glancing):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """As if builds of what is fast took a fifth of a second."""
+    """As if builds of fast kernels took a fifth of a second."""
     monkeypatch.setattr(glance, "LEAST_PATIENCE", 0.2)
     return Fastest(FASTEST_US, 0.05)
 
@@ -125,9 +125,9 @@ def test_a_build_that_takes_many_times_as_long_as_those_of_fast_kernels_is_given
 @pytest.mark.parametrize(
     "case",
     [
-        dict(source="good"),  # somebody else's
+        dict(source="good"),  # by someone else
         dict(origin=Origin("first")),
-        dict(fastest=FASTEST),  # no build of a fast one is known
+        dict(fastest=FASTEST),  # the build time of a fast kernel is unknown
         dict(time_kind="modelled"),
     ],
 )

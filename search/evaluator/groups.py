@@ -1,8 +1,8 @@
-"""Control groups: totals of memory and of processes for all that one evaluation starts.
+"""Control groups: total limits on memory and processes for everything that one evaluation starts.
 
 A system has one hierarchy of groups (version 2) or one for each controller (version 1); see
-https://docs.kernel.org/admin-guide/cgroup-v2.html. A group lies below that of this process, which
-needs the right to make it: root has it, and whoever a group was delegated to.
+https://docs.kernel.org/admin-guide/cgroup-v2.html. A new group is below that of this process.
+Creating it needs root, or a delegated group.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
 PREFIX = "speciate-"
-PATIENCE = 2.0  # seconds for the last of a group to end
-SHARE = 0.75  # of the machine's memory that an evaluation may have at most
+PATIENCE = 2.0  # seconds that processes have to end when a group is removed
+SHARE = 0.75  # largest share of the machine's memory for one evaluation
 _CONTROLLERS = ("memory", "pids")
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of processes that share limits."""
+    """A group of processes with common limits."""
 
-    folders: tuple[Path, ...]  # one for each hierarchy
-    held: str  # what is limited, in words
+    folders: tuple[Path, ...]  # one in each hierarchy
+    held: str  # a description of the limits
 
     def enter(self) -> str:
-        """Puts this process into the group, with all that it starts; what is limited."""
+        """Moves this process into the group, with everything that it starts later. Returns the
+        limits in words."""
         for folder in self.folders:
             (folder / "cgroup.procs").write_text("0")
         return self.held
 
     def out_of_memory(self) -> bool:
-        """Whether the kernel ended a process because the group had no memory left."""
+        """Whether the kernel killed a process because the group was out of memory."""
         for file in ("memory.events", "memory.oom_control"):
             for folder in self.folders:
                 with suppress(OSError):
@@ -47,7 +48,7 @@ class Group:
         return False
 
     def remove(self) -> None:
-        """Ends what is left in the group, then the group."""
+        """Kills the remaining processes of the group, then removes it."""
         until = time.monotonic() + PATIENCE
         while (left := {n for folder in self.folders for n in _members(folder)}) and (
             time.monotonic() < until
@@ -62,9 +63,9 @@ class Group:
 
 
 def made(memory: int | None, processes: int | None) -> Group:
-    """A new group; OSError, with the reason, where this process cannot make one.
+    """A new group. Raises OSError with the reason if this process cannot create one.
 
-    memory: bytes of all its processes and files in memory together.  processes: threads included.
+    memory: bytes for all its processes, including files in memory. processes: includes threads.
     None: not limited.
     """
     limits = {"memory": memory and min(memory, _most()), "pids": processes}
@@ -84,17 +85,17 @@ def made(memory: int | None, processes: int | None) -> Group:
 
 
 def sweep() -> None:
-    """Removes the empty groups of processes that were ended before they could."""
+    """Removes empty groups of processes that were killed before they could remove them."""
     for parent in {folder.parent for folder in _folders("any", dict.fromkeys(_CONTROLLERS, 0))}:
         for folder in parent.glob(f"{PREFIX}*"):
             owner = folder.name.removeprefix(PREFIX).partition("-")[0]
             if not Path("/proc", owner).exists():
-                with suppress(OSError):  # the kernel removes empty ones only
+                with suppress(OSError):  # the kernel refuses to remove other groups
                     folder.rmdir()
 
 
 def _folders(name: str, asked: Mapping[str, int]) -> Iterator[Path]:
-    """Where a group of the name would lie: in each hierarchy that has one of the controllers."""
+    """The folders of a group: one in each hierarchy that has one of the controllers."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -111,7 +112,7 @@ def _folders(name: str, asked: Mapping[str, int]) -> Iterator[Path]:
 
 
 def _limit(folders: tuple[Path, ...], controller: str, most: int) -> str:
-    """Limits what a controller counts; what is limited, in words."""
+    """Sets the limit of a controller. Returns it in words."""
     file = "memory.max" if controller == "memory" else "pids.max"
     if _is_unified():
         folder = folders[0]
@@ -131,12 +132,12 @@ def _limit(folders: tuple[Path, ...], controller: str, most: int) -> str:
 
 
 def _is_unified() -> bool:
-    """Whether there is one hierarchy for all controllers."""
+    """Whether all controllers share one hierarchy."""
     return (ROOT / "cgroup.controllers").exists()
 
 
 def _members(folder: Path) -> list[int]:
-    """The processes of a group that this process may see; the kernel calls others 0."""
+    """The visible processes of a group. The kernel lists the others as 0."""
     try:
         words = (folder / "cgroup.procs").read_text().split()
     except OSError:
@@ -145,5 +146,5 @@ def _members(folder: Path) -> list[int]:
 
 
 def _most() -> int:
-    """Bytes of memory that an evaluation may have on this machine."""
+    """The largest memory limit of an evaluation on this machine, in bytes."""
     return int(SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

@@ -1,4 +1,4 @@
-"""Control groups: totals that hold for all processes of one evaluation."""
+"""Control groups: total limits for all processes of one evaluation."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ MEBI = 1 << 20
 
 @pytest.fixture
 def group():
-    """A group with 64 MiB and 20 processes, where this machine lets us make one."""
+    """A group with 64 MiB and 20 processes, if this machine permits one."""
     try:
         found = groups.made(64 * MEBI, 20)
     except OSError as error:
@@ -26,7 +26,7 @@ def group():
 
 
 def inside(group, act):
-    """The exit code of a process of the group; negative: the signal that ended it."""
+    """The exit code of a process of the group; if negative, the signal that ended it."""
     child = os.fork()
     if child == 0:
         try:
@@ -44,7 +44,7 @@ def test_what_is_limited_is_told(group):
 
 def test_memory_is_limited_over_all_processes(group):
     def act():
-        """Eight processes, none of which has more than an eighth too much."""
+        """Eight processes, each with at most an eighth too much."""
         children = []
         for _ in range(8):
             children.append(os.fork())
@@ -83,7 +83,7 @@ def test_what_is_left_in_a_group_ends_with_it(group):
 
     assert inside(group, act) == 0
     assert [n for folder in group.folders for n in groups._members(folder)]
-    group.remove()  # which the kernel does for an empty group only
+    group.remove()  # the kernel removes only empty groups
     assert not any(folder.exists() for folder in group.folders)
 
 

@@ -1,4 +1,4 @@
-"""The identity of a candidate's source: equal for candidates that come to one program."""
+"""The identity of a candidate's source: equal for candidates with the same program."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from search.core.workload import WeightedShape, widest
 class SourceIdentity:
     """Emits a candidate's source without evaluating it."""
 
-    served: Mapping[str, Served]  # by the name of a backend
-    # Those that are timed; the source is emitted for the widest, as when it is evaluated.
+    served: Mapping[str, Served]  # by backend name
+    # The timed shapes. The source is emitted for the widest, as in an evaluation.
     shapes: tuple[WeightedShape, ...]
 
     def __call__(self, candidate: Candidate) -> str:
-        """Empty where it is not known: of an edited source, or where nothing can be emitted."""
+        """The identity; empty if unknown: for an edited source, or if nothing can be emitted."""
         if candidate.source is not None:
             return ""
         try:
@@ -32,9 +32,9 @@ class SourceIdentity:
             sizes = widest(spec_of(candidate.variant), machine, self.shapes)
             nest = nests[[shape.sizes for shape in self.shapes].index(sizes)]
             source = backend.emit(nest, machine)
-        except Exception:  # whatever it is, its evaluation says so, in a process of its own
+        except Exception:  # the candidate's evaluation reports any fault, in a sandbox
             return ""
-        # A source names the schedule that it is of, which does nothing.
+        # A source contains the digest of its schedule, which has no effect.
         said = source.replace(text_digest(candidate.schedule), "")
         return text_digest(
             "\n".join((candidate.backend, candidate.variant, said, *map(_launched, nests)))
@@ -42,7 +42,7 @@ class SourceIdentity:
 
 
 def _launched(nest: LoopNest) -> str:
-    """What the host of a kernel takes from the nest and not from the source."""
+    """The properties that a kernel's host code takes from the nest and not from the source."""
     parts: Sequence[object] = [
         (launch.name, launch.parameters, launch.sizes, launch.grid, launch.repeat)
         for launch in nest.launches

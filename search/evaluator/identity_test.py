@@ -1,4 +1,4 @@
-"""Candidates have one identity where their programs are the same, and only there."""
+"""Candidates have the same identity if and only if their programs are the same."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ FIRST = autoschedule(SPEC, CHIP, SIZES)
 
 
 def named(nest, machine):
-    """A source that says which schedule it is of, and nothing of what it decides."""
+    """A source that names its schedule, but not its decisions."""
     return f"of schedule {text_digest(str(nest.schedule))}\n"
 
 
@@ -44,7 +44,8 @@ def test_the_schedule_that_a_source_names_is_no_difference():
     same = identity(named)
     found = {same(other) for other in others()} - {""}
     assert same(candidate(FIRST)) in found
-    # What is left are grids and tensors between launches, which the host takes from the nest.
+    # Other differences are in grids and in tensors between launches, which the host takes from the
+    # nest.
     assert 1 < len(found) < len([o for o in others() if same(o)])
 
 

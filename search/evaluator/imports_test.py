@@ -1,4 +1,4 @@
-"""Evaluating needs few packages: machines with a device may have no others."""
+"""Evaluation needs few packages, because machines with a device may have no others."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def test_a_candidate_is_evaluated_without_what_only_the_command_needs():
 
 
 def test_a_search_does_not_import_pytorch():
-    """It takes longer than all else that the command and its workers import."""
+    """It takes longer to import than everything else that the command and its workers import."""
     done = run(
         "import sys, search.cli.execute, search.cli.suite, search.evaluator.nursery\n"
         "print('search.whole.plan' in sys.modules, 'torch' in sys.modules)"

@@ -1,4 +1,5 @@
-"""Evaluators that are kept between the rounds of a job, as their workers have opened the device."""
+"""Evaluators that are kept between the rounds of a job, because their workers have opened the
+device."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from search.core.phases import phase
 from search.evaluator.local import LocalEvaluator, Starts
 from search.evaluator.stages import Bench
 
-MOST = 2  # kernels: the workers of each hold a part of the device's memory
+MOST = 2  # kernels; the workers of each hold a part of the device's memory
 
 
 class KeptEvaluators:
-    """The evaluators of the last few kernels that were searched for; a context, at whose end they end.
+    """The evaluators of the last few kernels; a context that closes them at its end.
 
-    To open a device takes a worker longer than a candidate. Where times are not measured nothing is
-    opened, and nothing is kept. Outside of the context nothing is kept either.
+    Opening a device takes a worker longer than a candidate. If times are not measured, no device is
+    opened and no evaluator is kept. Outside of the context none is kept either.
     """
 
     def __init__(self) -> None:
@@ -40,8 +41,8 @@ class KeptEvaluators:
     def opened(
         self, benches: Sequence[Bench], workers: int | None, starts: Starts | None
     ) -> Iterator[LocalEvaluator]:
-        """An evaluator of benches, which nobody else has meanwhile: a kept one or a new one. One in which
-        a search broke off is not kept."""
+        """A kept or new evaluator for some benches, for exclusive use. It is not kept if the search
+        fails."""
         key = pickle.dumps((tuple(benches), workers))
         found = self._kept.pop(key, None)
         if found is None:

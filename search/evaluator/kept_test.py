@@ -1,4 +1,4 @@
-"""Evaluators are kept between the rounds of a job where times are measured."""
+"""Evaluators are kept between the rounds of a job if times are measured."""
 
 import pytest
 
@@ -10,7 +10,7 @@ NAMES = [{"M": number} for number in range(2, 8)]
 
 
 class Noted:
-    """An evaluator that notes how it was made."""
+    """An evaluator that records its arguments."""
 
     made = 0
     measures = True

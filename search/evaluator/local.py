@@ -1,4 +1,4 @@
-"""The local evaluator: a pool of workers on this machine, each a process of its own."""
+"""The local evaluator: a pool of worker processes on this machine."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from search.evaluator.shapes import most_at_once
 from search.evaluator.stages import Bench, Setup
 from search.evaluator.toolchain import bench_digest
 
-TRIES = 3  # of a candidate, where it is the machine that fails
-PATIENCE = 5.0  # seconds for a worker to end by itself
-POLL = 0.25  # seconds between looks at whether all is closed
-_AHEAD = -1  # in the place of a position: no call has asked for the candidate yet
+TRIES = 3  # attempts for a candidate if the machine fails
+PATIENCE = 5.0  # seconds that a worker has to end by itself
+POLL = 0.25  # seconds between checks whether the evaluator is closed
+_AHEAD = -1  # in place of a position: no call has asked for the candidate yet
 
-# A program of its own, not a fork: its environment is clean from the start, and threads of this
-# process (a display's) are not in it.
+# A separate program and not a fork, so that its environment is clean and it has none of this
+# process's threads (of a display).
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[2:]; "
     f"from {__package__}.worker import main; main(int(sys.argv[1]))"
@@ -44,7 +44,7 @@ _BOOT = (
 
 
 class Process(Protocol):
-    """A worker's process: a child of this one (`subprocess.Popen`), or what is used so."""
+    """A worker's process: a child of this one (`subprocess.Popen`) or an equivalent."""
 
     def wait(self, timeout: float | None = None) -> int: ...
 
@@ -52,41 +52,41 @@ class Process(Protocol):
 
 
 class Starts(Protocol):
-    """Starts workers in another way than each by itself."""
+    """Another way to start workers."""
 
     def start(self, benches: Sequence[Bench]) -> Worker:
         """A worker, which may not be ready yet."""
 
     def expect(self, benches: Sequence[Bench]) -> None:
-        """Workers of these benches will probably be started next."""
+        """Announces that workers of these benches will probably be started next."""
 
     def failed(self) -> None:
-        """A worker ended before it was ready."""
+        """Reports that a worker ended before it was ready."""
 
 
 @dataclass(slots=True)
 class Worker:
-    """A worker process, with a folder of its own."""
+    """A worker process with its own folder."""
 
     process: Process
     connection: Connection
     home: Path
-    doing: int | None = None  # the position of the candidate that it has, None while it has none
-    backend: str = ""  # of the last that it was given
-    # Waits until there is a process; False where it ended before
+    doing: int | None = None  # position of its current candidate; None if it is idle
+    backend: str = ""  # backend of its last candidate
+    # Waits until the process exists; returns False if it ended before.
     born: Callable[[], bool] = lambda: True
 
 
 def _hang_up(workers: Sequence[Worker]) -> None:
-    """Closes the connections of workers, which then kill what they run and end. All end at once, because a child that uses a
-    device takes seconds to end."""
+    """Closes the connections of workers, which then kill their children and end. All end at the
+    same time, because a child that uses a device takes seconds to end."""
     for worker in workers:
         worker.connection.close()
 
 
 def _wait_for(workers: Sequence[Worker]) -> None:
-    """Waits until workers end after `_hang_up`. Kills those that take longer than PATIENCE, and gives up on one that the
-    operating system has not ended PATIENCE seconds later."""
+    """Waits until workers have ended after `_hang_up`. Kills those that take longer than PATIENCE,
+    and gives up on one that the operating system has not ended PATIENCE seconds later."""
     end = time.monotonic() + PATIENCE
     late = [w for w in workers if not _ended(w, end)]
     for worker in late:
@@ -99,7 +99,7 @@ def _wait_for(workers: Sequence[Worker]) -> None:
 
 
 def _ended(worker: Worker, end: float) -> bool:
-    """Whether a worker has ended by then."""
+    """Whether a worker ends before `end`."""
     try:
         worker.process.wait(timeout=max(0.0, end - time.monotonic()))
     except subprocess.TimeoutExpired:
@@ -108,21 +108,21 @@ def _ended(worker: Worker, end: float) -> bool:
 
 
 def _of_machine(outcome: Evaluated) -> bool:
-    """Whether it is to be tried again, as it says nothing of the candidate."""
+    """Whether a candidate must be tried again because the outcome says nothing about it."""
     return isinstance(outcome, Failure) and outcome.kind == MACHINE
 
 
 class WorkerEnded(KernelError):
-    """A worker that ended before it was ready."""
+    """A worker ended before it was ready."""
 
 
 class LocalEvaluator:
-    """Evaluates several candidates at a time; see `run.Evaluator`.
+    """Evaluates several candidates concurrently; see `hooks.Evaluator`.
 
-    benches: one for each backend, alike in all else; each worker serves them all.  workers: how many
-    at a time, by default as many as cores; fewer where the chip's memory has no room for so many. What
-    becomes of a candidate does not depend on it, as long as times are simulated or modelled.  starts: who
-    starts workers; None: each is a program of its own.
+    - benches: one for each backend, equal in everything else. Each worker serves them all.
+    - workers: number of concurrent candidates. The default is the number of cores, or fewer if the
+      device's memory is too small. Outcomes do not depend on it if times are simulated or modelled.
+    - starts: starts the workers; None: each is a separate program.
     """
 
     def __init__(
@@ -134,9 +134,9 @@ class LocalEvaluator:
         self._pool: list[Worker] = []
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
-        self._ahead: dict[str, Worker] = {}  # by the key of the candidate that each has begun
-        self._fastest: dict[str, float] = {}  # by backend
-        self._builds: dict[str, float] = {}  # by backend, seconds, see `Fastest`
+        self._ahead: dict[str, Worker] = {}  # by key of the candidate that each has begun
+        self._fastest: dict[str, float] = {}  # microseconds by backend
+        self._builds: dict[str, float] = {}  # seconds by backend, see `Fastest`
         self._polling = 0  # calls that wait for workers, whose connections must stay open
         self._dropping = 0  # calls that wait for workers to end
         setups = self._fill()[0]
@@ -168,8 +168,9 @@ class LocalEvaluator:
         self.close()
 
     def close(self) -> None:
-        """Ends the workers and whatever they run; calls of `evaluate` in other threads end too."""
-        self._closed = True  # at once: who waits for a worker to be ready has the lock
+        """Ends the workers and their children. Calls of `evaluate` in other threads end too."""
+        # set before the lock: a thread that waits for a worker to be ready holds it
+        self._closed = True
         with self._changed:
             self._changed.notify_all()
             while self._polling:
@@ -198,7 +199,8 @@ class LocalEvaluator:
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:
-        """(position, outcome) of each as they come; those not done after `seconds` never do.
+        """Yields (position, outcome) for each candidate as it ends; those not done after `seconds`
+        are left out.
 
         Calls from several threads share the workers.
         """
@@ -222,15 +224,18 @@ class LocalEvaluator:
                         todo.append((position, candidates[position]))
                     else:
                         found.append((position, outcome))
-                # Before the caller stores what was found: no worker waits for that.
+                # Before the caller stores the outcomes, so that no worker waits for that.
                 self._hand_out(todo, busy)
                 yield from found
         finally:
             self._drop(*busy)
 
     def _answered(self, busy: Sequence[Worker], end: float | None) -> list[Any] | None:
-        """The connections of workers that have answered; none where another call has all workers
-        and one may be free by now; None where time is over, or all is closed."""
+        """The connections of workers that have answered.
+
+        Empty if another call has all workers and one may be free now. None if time is over or the
+        evaluator is closed.
+        """
         if not busy:
             with self._changed:
                 left = _left(end)
@@ -256,7 +261,7 @@ class LocalEvaluator:
                 return found or None
 
     def _fill(self) -> list[Mapping[str, Setup]]:
-        """Starts the workers that are lacking; what they say of themselves."""
+        """Starts missing workers. Returns their setups."""
         said: list[Mapping[str, Setup]] = []
         for tried in range(1, TRIES + 1):
             start = self._starts.start if self._starts else _start
@@ -266,7 +271,7 @@ class LocalEvaluator:
                 for worker in fresh:
                     try:
                         said.append(_ready(worker, lambda: self._closed))
-                    except WorkerEnded:  # something else may have ended it
+                    except WorkerEnded:  # may have another cause; tried again
                         if self._closed:
                             return said
                         if self._starts:
@@ -282,7 +287,7 @@ class LocalEvaluator:
     def _drop(self, *workers: Worker) -> None:
         """Ends workers. Other threads do not wait for it, unless the caller holds the lock."""
         with self._changed:
-            dropped = [w for w in workers if w in self._pool]  # none where all is closed
+            dropped = [w for w in workers if w in self._pool]  # none if the evaluator is closed
             self._pool = [w for w in self._pool if w not in dropped]
             _hang_up(dropped)
             self._dropping += 1
@@ -295,7 +300,7 @@ class LocalEvaluator:
                 self._changed.notify_all()
 
     def _hand_out(self, todo: deque[tuple[int, Candidate]], busy: list[Worker]) -> None:
-        """Gives what is to be done to workers that have nothing to do, which are then busy."""
+        """Gives candidates to idle workers, which become busy."""
         with self._changed:
             if not todo or self._closed:
                 return
@@ -309,7 +314,7 @@ class LocalEvaluator:
 
     def _give(self, worker: Worker, position: int, asked: Candidate) -> None:
         worker.doing, worker.backend = position, asked.backend
-        # Where it is gone, that will be seen when it is read from.
+        # If the worker is gone, the next read from it shows that.
         with suppress(OSError):
             worker.connection.send_bytes(to_ask(asked, self._known(asked.backend)))
 
@@ -318,7 +323,7 @@ class LocalEvaluator:
         return None if us is None else Fastest(us, self._builds.get(backend, 0.0))
 
     def _note(self, backend: str, outcome: Evaluated) -> None:
-        """Notes how long the build took of what is about as fast as the fastest."""
+        """Records the build time of candidates that are about as fast as the fastest."""
         if not isinstance(outcome, Evaluation):
             return
         if outcome.us <= TOO_SLOW * self._fastest.get(backend, outcome.us):
@@ -326,19 +331,19 @@ class LocalEvaluator:
             self._builds[backend] = max(before, outcome.seconds.get("build", 0.0))
 
     def _take_over(self, todo: deque[tuple[int, Candidate]], busy: list[Worker]) -> None:
-        """What was begun for this call is its own; what else was begun is given up."""
+        """Takes over candidates that were begun for this call, and cancels the others."""
         with self._changed:
             begun, self._ahead = self._ahead, {}
             for position, asked in [one for one in todo if one[1].key in begun]:
                 worker = begun.pop(asked.key, None)
-                if worker is not None:  # else the same candidate is asked for twice
+                if worker is not None:  # None if the call asks for the same candidate twice
                     todo.remove((position, asked))
                     worker.doing = position
                     busy.append(worker)
         self._drop(*begun.values())
 
     def _take(self, worker: Worker) -> tuple[int, Evaluated]:
-        """What a worker found out; where it died, that is a fault of the machine."""
+        """The outcome from a worker; a machine fault if the worker died."""
         position = worker.doing
         assert position is not None, "a worker without a candidate has answered"
         try:
@@ -358,7 +363,7 @@ def _most_at_once(bench: Bench) -> int:
 
 
 def _left(end: float | None) -> float | None:
-    """Seconds until then; None where there is no end."""
+    """Seconds until `end`; None if there is no end."""
     return None if end is None else max(0.0, end - time.monotonic())
 
 
@@ -373,24 +378,24 @@ def _start(benches: Sequence[Bench]) -> Worker:
             pass_fds=[there.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for the search, which then ends its workers
+            start_new_session=True,  # Ctrl-C reaches only the search, which then ends its workers
         )
     connection = Connection(here.detach())
-    with suppress(OSError):  # it has ended already, as will be seen when it is read from
+    with suppress(OSError):  # if it has ended already, the next read shows that
         connection.send_bytes(pickle.dumps((benches, str(home))))
     return Worker(process, connection, home)
 
 
 def module_path() -> list[str]:
-    """Where modules are found; not this package's own folder, which is there when a file in it
-    runs as a program, and in which `operator` would hide Python's."""
+    """The search path of modules, without this package's own folder. That folder is on the path if
+    a file in it runs as a program, and its `operator` would hide Python's."""
     own = Path(search.__file__).parent
     return [p or os.getcwd() for p in sys.path if Path(p).absolute() != own]
 
 
 def _ready(worker: Worker, given_up: Callable[[], bool]) -> Mapping[str, Setup]:
-    """What a worker says of itself by backend, once it is set up; KernelError where it cannot be, or nobody wants it
-    any longer."""
+    """The setups of a worker by backend, once it is ready. Raises KernelError if the worker cannot
+    be set up or is no longer wanted."""
     try:
         _await(worker, given_up)
         if not worker.born():
@@ -408,7 +413,7 @@ def _ready(worker: Worker, given_up: Callable[[], bool]) -> Mapping[str, Setup]:
 
 
 def _await(worker: Worker, given_up: Callable[[], bool]) -> None:
-    """Waits until a worker says something; EOFError where it is given up before."""
+    """Waits until a worker sends something. Raises EOFError if it is given up before."""
     while not worker.connection.poll(POLL):
         if given_up():
             raise EOFError

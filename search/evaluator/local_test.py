@@ -1,4 +1,4 @@
-"""Candidates in processes of their own: figures, faults, limits, and nothing that stays."""
+"""Candidates in separate processes: figures, faults, limits, and no leftovers."""
 
 import os
 import socket
@@ -106,7 +106,7 @@ def test_totals_hold_for_all_processes_of_a_candidate(local, source, kind, reaso
 
 
 def test_a_process_goes_on_with_candidates_of_our_own_until_one_is_not_sound():
-    """A source of somebody else has a process of its own, and so has what comes after a fault."""
+    """A source by others gets its own process, and so does the candidate after a fault."""
     with LocalEvaluator([bench(Lasting)], workers=1) as evaluator:
         found = outcomes(evaluator, None, None, "good", None, "off", None)
     built = [o.figures["built"] if isinstance(o, Evaluation) else o.kind for o in found]
@@ -119,7 +119,7 @@ def test_a_process_opens_its_device_once_before_the_first_candidate_comes():
     figures = [o.figures if isinstance(o, Evaluation) else {} for o in found]
     pairs = [(f.get("built"), f.get("opened")) for f in figures]
     assert pairs == [(1, 1), (2, 1), (None, None), (3, 1)]
-    # That of the third is its own; the others have one that was ready before they came.
+    # The third has its own; the others share one that was ready before.
     assert ["start" in o.seconds for o in found] == [False, False, True, False]
 
 
@@ -131,7 +131,7 @@ def test_a_device_that_cannot_be_opened_is_a_fault_of_the_candidate_that_comes()
 
 
 def test_what_is_too_slow_is_not_checked_and_its_process_goes_on():
-    """Nothing is too slow as long as nothing was correct."""
+    """Nothing is too slow before any candidate is correct."""
     child = candidate(None, origin=Origin("mutate", ("seed",)))
     with LocalEvaluator([bench(Glancing)], workers=1) as evaluator:
         ((_, first),) = evaluator.evaluate([child])
@@ -149,7 +149,7 @@ def test_workers_are_told_how_long_builds_of_fast_kernels_took():
 
     with LocalEvaluator([bench(Glancing)], workers=1) as evaluator:
         ((_, found),) = evaluator.evaluate([candidate(None)])
-        assert evaluator._known("tongue") is None  # whoever asks does not want to hurry
+        assert evaluator._known("tongue") is None  # such a caller sets no time to beat
         evaluator.fastest("tongue", 8.0)
         first = evaluator._known("tongue")
         assert first.us == 8.0 and first.build_s == found.seconds["build"]
@@ -157,7 +157,7 @@ def test_workers_are_told_how_long_builds_of_fast_kernels_took():
             evaluator._note("tongue", one)
         evaluator._note("tongue", Failure("time", "slow", "slow", us=11.0, seconds={"build": 90.0}))
         assert evaluator._known("tongue").build_s == 70.0
-        evaluator._note("tongue", outcome(10.1, 80.0))  # too slow to say anything
+        evaluator._note("tongue", outcome(10.1, 80.0))  # too slow to count
         assert evaluator._known("tongue").build_s == 70.0
 
 
@@ -183,8 +183,8 @@ def test_what_hangs_is_ended_and_the_next_is_evaluated(hasty, source, stage):
 
 
 def in_time(evaluator, source, fits):
-    """The outcome of a source that gets as far as is wanted. On a busy machine the little time may
-    be over before, and only then it is tried again."""
+    """The outcome of a source that `fits` accepts. Only a timeout is tried again, because the short
+    limit may pass earlier on a busy machine."""
     while True:
         (found,) = outcomes(evaluator, source)
         if fits(found):
@@ -226,7 +226,7 @@ def test_what_it_leaves_behind_is_ended(local):
 
 
 def _running(mark):
-    """Whether a `sleep` for so long is running."""
+    """Whether a `sleep` of this duration is running."""
     return any(b"sleep\0" + mark.encode() in _line(p) for p in Path("/proc").glob("[0-9]*"))
 
 
@@ -244,7 +244,7 @@ def test_results_do_not_depend_on_the_number_of_workers(local):
 
 
 class Dialect(Tongue):
-    """Another backend, whose times are other ones."""
+    """Another backend, with different times."""
 
     manifest = replace(MANIFEST, name="dialect")
 
@@ -288,7 +288,8 @@ def test_closing_ends_all_processes():
 
 
 def test_all_workers_are_hung_up_on_before_one_is_waited_for():
-    """A child that uses a device takes seconds to end: one after the other, a minute for all."""
+    """A child that uses a device takes seconds to end; ended one by one, all would take a
+    minute."""
     with LocalEvaluator([bench()], workers=2) as evaluator:
         pool = list(evaluator._pool)
         for worker in pool:
@@ -303,7 +304,8 @@ def test_all_workers_are_hung_up_on_before_one_is_waited_for():
 
 
 class Endless:
-    """A process that has no end: the kernel does not let go of it. Only what waits for so long is told."""
+    """A process that does not end, because the kernel does not release it. It reports only the
+    longest wait."""
 
     def __init__(self):
         self.killed, self.waits = 0, []
@@ -334,7 +336,7 @@ def _is_free(lock):
 
 
 def test_nobody_waits_while_another_s_worker_ends():
-    """A search that is over has dropped as many workers as it had, each in a thread of its own."""
+    """A search that ended has dropped all its workers, each in a separate thread."""
     with LocalEvaluator([bench()], workers=2) as evaluator:
         free = []
         for worker in evaluator._pool:
@@ -386,7 +388,7 @@ def test_workers_and_candidates_end_with_a_search_that_is_killed():
 
 
 def hold(mark):
-    """A search's process: says which worker it has, and waits for a candidate that waits."""
+    """A search's process: names its worker, and waits for a candidate that does not end."""
     with LocalEvaluator([bench(limits=Limits())], workers=1) as evaluator:
         print(evaluator._pool[0].process.pid, flush=True)
         list(evaluator.evaluate([candidate(f"wait {mark}")]))

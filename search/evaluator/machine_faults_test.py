@@ -1,4 +1,4 @@
-"""What the machine does to a candidate is not the candidate's fault, and the candidate is tried again."""
+"""Faults of the machine do not count against a candidate, which is tried again."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ def test_a_candidate_whose_worker_dies_is_tried_again(monkeypatch, deaths):
 def test_a_candidate_that_is_killed_from_outside_is_tried_again():
     with LocalEvaluator([bench()], workers=1) as evaluator:
         inner = evaluator.environment["sandbox"]["process namespace"].startswith("yes")
-        depth = 3 if inner else 1  # the one that waits, the first of the namespace, the candidate
+        depth = 3 if inner else 1  # the waiting process, the first of the namespace, the candidate
         pid = evaluator._pool[0].process.pid
         over = threading.Event()
         killer = threading.Thread(target=_kill_descendants, args=(pid, depth, over))
@@ -59,7 +59,7 @@ def test_a_candidate_that_is_killed_from_outside_is_tried_again():
 
 
 def _kill_descendants(worker, depth, over):
-    """Kills all processes so far below a worker until it is over."""
+    """Kills all processes at a depth below a worker until the evaluation is over."""
     while not over.is_set():
         below = [worker]
         for _ in range(depth):
@@ -146,8 +146,8 @@ def test_who_sleeps_is_at_fault_on_a_busy_machine_too(monkeypatch, tmp_path, wai
     [
         (0, 9, 1 << 40, "machine"),
         (1 << 30, 0, 1 << 40, "machine"),
-        (1 << 30, 9, 1 << 40, "crash"),  # it says so, and it is not so
-        (0, 9, Limits().files, "crash"),  # what a candidate has for itself
+        (1 << 30, 9, 1 << 40, "crash"),  # it reports a full disk, but the disk is not full
+        (0, 9, Limits().files, "crash"),  # the candidate's own file system
     ],
 )
 def test_a_full_disk_is_a_fault_of_the_machine(

@@ -1,10 +1,10 @@
-"""Namespaces: a process that sees no other processes than its own, and of which nothing outlives it.
+"""Namespaces: a process that sees only its own descendants, none of which outlive it.
 
     the process that calls `descend`     waits, and ends as the candidate ended
       the first of the namespace         reaps; when it ends, the kernel ends all in the namespace
         the candidate                    returns from `descend`
 
-The candidate is not the first itself, because the kernel drops signals that would end the first.
+The candidate is not the first process, because the kernel drops signals that would end the first.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ _STATUS = struct.Struct("i")
 
 
 def descend() -> None:
-    """Goes on in namespaces of users, processes and System V memory of its own, as another process.
-    OSError where the kernel does not let it: then nothing has changed."""
+    """Continues in new user, process and System V IPC namespaces, as another process.
+
+    Raises OSError if the kernel does not permit it; then nothing has changed.
+    """
     unshare_as_oneself(NEW_PROCESSES | NEW_IPC)
     read, write = os.pipe()
     first = os.fork()
@@ -42,8 +44,8 @@ def descend() -> None:
 
 
 def unshare_as_oneself(flags: int) -> None:
-    """New namespaces that belong to a namespace of users with this one alone, under the same
-    number."""
+    """Enters new namespaces, owned by a new user namespace that maps only this user, with the same
+    id."""
     user, group = os.getuid(), os.getgid()
     call(LIBC.unshare(NEW_USER | flags))
     Path("/proc/self/setgroups").write_text("deny")
@@ -52,19 +54,19 @@ def unshare_as_oneself(flags: int) -> None:
 
 
 def die_with_parent() -> str:
-    """Has the kernel end this process when its parent ends."""
+    """Makes the kernel kill this process when its parent ends."""
     call(LIBC.prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     return "SIGKILL"
 
 
 def _keep_only(file: int) -> None:
-    """Closes all files but one: a pipe of the candidate ends with the candidate."""
+    """Closes all files except one, so that the candidate's pipes end with the candidate."""
     os.closerange(0, file)
     os.closerange(file + 1, _MOST_FILES)
 
 
 def _reap(candidate: int, write: int) -> None:
-    """Waits for the candidate, and for what it left behind before it; does not return."""
+    """Waits for the candidate and reaps orphans until then. Does not return."""
     while True:
         ended, status = os.wait()
         if ended == candidate:
@@ -73,7 +75,7 @@ def _reap(candidate: int, write: int) -> None:
 
 
 def _status(read: int, first: int) -> int:
-    """The wait status of the candidate; that of the first where it was ended before."""
+    """The wait status of the candidate, or of the first process if that ended before."""
     said = os.read(read, _STATUS.size)
     _, own = os.waitpid(first, 0)
     return _STATUS.unpack(said)[0] if said else own

@@ -1,12 +1,13 @@
-"""A nursery: a process that has loaded what workers load, and forks them for one search after another.
+"""A nursery: a process that has imported what workers need, and forks them for one search after
+another.
 
-A worker that is started by itself imports its backends and draws inputs and references for its
-kernel. Here a template imports once; a stem, forked of it, is set up for the benches of a kernel; and
-the workers are forked of the stem, whose memory they share. A stem is kept for a while, as the same
-kernel is often searched for again.
+A separately started worker imports its backends and draws inputs and references for its kernel.
+Here a template imports once. A stem is forked from it and set up for the benches of a kernel.
+Workers are forked from the stem and share its memory. A stem is kept for a while, because the same
+kernel is often searched again.
 
-Everything is told over sockets whose messages carry a descriptor: the template is told where the
-benches of a stem lie, a stem is told the folder of a worker. Who closes a socket ends who reads it.
+Requests are sent over sockets whose messages carry a descriptor. The template gets the file of a
+stem's benches; a stem gets the folder of a worker. Closing a socket ends its reader.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from search.evaluator.sandbox import environment
 from search.evaluator.stages import Bench, Stages
 from search.evaluator.worker import serve, set_up
 
-KEPT = 4  # stems: each holds the inputs and references of a kernel
-WARM = "warm "  # before the file of benches whose backends are loaded, for which nothing is forked
-BORN = b"b"  # what a worker says first, with a descriptor of its process
+KEPT = 4  # stems; each holds the inputs and references of a kernel
+WARM = "warm "  # prefix of a message that only loads the backends of some benches
+BORN = b"b"  # first message of a worker, with a descriptor of its process
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[2:]; "
     f"from {__package__}.nursery import template; template(int(sys.argv[1]))"
@@ -47,14 +48,16 @@ _BOOT = (
 
 
 class Forked:
-    """A worker that is not a child of this process, used as a `subprocess.Popen` is."""
+    """A worker process that is not a child of this one, with the interface of
+    `subprocess.Popen`."""
 
     def __init__(self, connection: Connection):
         self._connection = connection
-        self._process: int | None = None  # a descriptor; None before it is born, and after it ended
+        # a descriptor; None before the process exists and after it ended
+        self._process: int | None = None
 
     def born(self) -> bool:
-        """Waits until it is born; False where it ended before."""
+        """Waits until the process exists. Returns False if it ended before."""
         with socket.socket(fileno=os.dup(self._connection.fileno())) as stream:
             word, found, _, _ = socket.recv_fds(stream, len(BORN), 1)
         if found:
@@ -62,7 +65,7 @@ class Forked:
         return word == BORN
 
     def wait(self, timeout: float | None = None) -> int:
-        """Returns when it has ended; TimeoutExpired where that takes longer."""
+        """Waits until it has ended. Raises TimeoutExpired if that takes longer."""
         if self._process is not None:
             if not select.select([self._process], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired("a worker", timeout or 0.0)
@@ -71,7 +74,7 @@ class Forked:
         return 0
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Kills it."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._process, signal.SIGKILL)
@@ -82,7 +85,7 @@ class Nursery:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="speciate-")
-        self._control: socket.socket | None = None  # of the template
+        self._control: socket.socket | None = None  # to the template
         self._process: subprocess.Popen[bytes] | None = None
         self._stems: OrderedDict[str, socket.socket] = OrderedDict()
         self._expected: Sequence[Bench] = ()
@@ -94,12 +97,12 @@ class Nursery:
         self.close()
 
     def close(self) -> None:
-        """Ends its processes, but no worker, which ends when its own connection does."""
+        """Ends its processes. Workers continue until their own connections close."""
         self._drop()
         self._folder.cleanup()
 
     def warm(self, served: Iterable[Served]) -> None:
-        """Has backends loaded, and returns at once."""
+        """Loads backends in the template, and returns at once."""
         opens = {s.name: (s.machine, partial(backend_for, s.machine, s.name)) for s in served}
         here, there = pair()
         with here, there, suppress(OSError):
@@ -108,13 +111,16 @@ class Nursery:
             socket.send_fds(self._template(), [said.encode()], [there.fileno()])
 
     def expect(self, benches: Sequence[Bench]) -> None:
-        """Has other benches set up as soon as the next worker has begun: they are started next, as far
-        as is known."""
+        """Sets up other benches as soon as the next worker has begun, because they will probably be
+        started next."""
         self._expected = benches
 
     def start(self, benches: Sequence[Bench]) -> Worker:
-        """A worker; see `LocalEvaluator`. One that ends before it is ready may have done so because the
-        template or the stem did: the next has others."""
+        """A new worker; see `LocalEvaluator`.
+
+        If it ends before it is ready, the template or the stem may be the cause, so the next worker
+        gets new ones.
+        """
         home = Path(tempfile.mkdtemp(prefix="speciate-"))
         here, there = socket.socketpair()
         with there:
@@ -131,7 +137,7 @@ class Nursery:
         return Worker(process, connection, home, born=process.born)
 
     def failed(self) -> None:
-        """A worker ended before it was ready: what is kept is not used again."""
+        """Drops the template and the stems, because a worker ended before it was ready."""
         self._drop()
 
     def _stem(self, benches: Sequence[Bench]) -> socket.socket:
@@ -151,7 +157,7 @@ class Nursery:
         data = pickle.dumps(tuple(benches))
         key = text_digest(data.hex())
         file = Path(self._folder.name) / key
-        if not file.exists():  # one that the template may be reading stays as it is
+        if not file.exists():  # the template may be reading an existing file
             file.write_bytes(data)
         return key, file
 
@@ -166,7 +172,7 @@ class Nursery:
                     pass_fds=[there.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    start_new_session=True,  # Ctrl-C is for the search, which then ends it
+                    start_new_session=True,  # Ctrl-C reaches only the search, which then ends it
                 )
             self._control = here
         return self._control
@@ -183,10 +189,11 @@ class Nursery:
 
 
 def template(control: int) -> None:
-    """The template: forks a stem at each message, which names the file of its benches; see `WARM`, too."""
+    """The template's program: forks a stem for each message, which names the file of its benches.
+    See also `WARM`."""
     for end, said in messages(control):
         benches: Sequence[Bench] = pickle.loads(Path(said.removeprefix(WARM)).read_bytes())
-        for bench in benches:  # for all stems to come
+        for bench in benches:  # for all later stems
             with suppress(KernelError):
                 backend = bench.open()
                 if isinstance(backend, Warms):
@@ -198,7 +205,7 @@ def template(control: int) -> None:
 
 
 def _stem(control: int, benches: Sequence[Bench]) -> None:
-    """A stem: forks a worker at each message, which names its folder. Does not return."""
+    """Runs a stem: forks a worker for each message, which names its folder. Does not return."""
     made = set_up(benches, all_cores=True)
     for end, home in messages(control):
         if forked(control, end):
@@ -207,7 +214,7 @@ def _stem(control: int, benches: Sequence[Bench]) -> None:
 
 
 def _worker(end: int, home: Path, made: dict[str, Stages] | KernelError) -> None:
-    """A worker. Does not return."""
+    """Runs a worker. Does not return."""
     try:
         os.setsid()
         os.chdir(home)

@@ -1,4 +1,4 @@
-"""Workers of a nursery evaluate as others do, share what is set up, and leave nothing behind."""
+"""Workers of a nursery evaluate like others, share their setup, and leave nothing running."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from search.evaluator.local import LocalEvaluator
 from search.evaluator.nursery import KEPT, Nursery
 from search.evaluator.testing.acting import CHIP, Mute, bench, outcomes
 
-GUARD = 600.0  # seconds: only what hangs waits so long
+GUARD = 600.0  # seconds; only a hang takes so long
 
 
 def evaluated(nursery, workers=1, **more):

@@ -1,4 +1,4 @@
-"""Ray as the engine of a cluster: places slots, moves data, notices losses."""
+"""Ray as the engine of a cluster: it places slots, moves data and notices losses."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LOCAL = "local"
 CLIENT = "ray://"
 NAMESPACE = "speciate"
 STORE = 200 << 20  # bytes of the object store of a cluster that is started here
-ANSWER = 10.0  # seconds for a port to answer
-# Variables for Ray: no hints on a search's stderr, no reports to its makers.
+ANSWER = 10.0  # seconds to wait for a port
+# Environment of Ray: no hints on stderr, no usage reports.
 QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_BACKEND_LOG_LEVEL": "fatal",
@@ -34,10 +34,10 @@ _LOST = (exceptions.RayActorError, exceptions.NodeDiedError, exceptions.ObjectLo
 
 
 class _Actor(Slot):
-    """A slot as an actor."""
+    """A slot as a Ray actor."""
 
     def open_here(self, benches: bytes) -> Opened | KernelError:
-        """As `Slot.open`, on the node where it is."""
+        """The same as `Slot.open`, on the actor's node."""
         host = f"{platform.node()} {ray.util.get_node_ip_address()}"
         return self.open(ray.get_runtime_context().get_node_id(), host, benches)
 
@@ -68,7 +68,7 @@ class RayCluster:
             .options(
                 name="shares",
                 namespace=NAMESPACE,
-                lifetime="detached",  # it serves the searches that come after this one too
+                lifetime="detached",  # later searches use it too
                 get_if_exists=True,
                 num_cpus=0,
                 max_restarts=-1,
@@ -77,7 +77,7 @@ class RayCluster:
         )
 
     def nodes(self) -> Sequence[Node]:
-        """Those that are alive."""
+        """The nodes that are alive."""
         return [
             Node(n["NodeID"], n["NodeManagerHostname"], n["Resources"])
             for n in ray.nodes()
@@ -85,33 +85,33 @@ class RayCluster:
         ]
 
     def kept(self, data: bytes | str) -> Any:
-        """A reference, which becomes the data where it is an argument."""
+        """A reference. Ray replaces it by the data when it is an argument."""
         return ray.put(data)
 
     def slot(self, resources: Mapping[str, float], without: Sequence[str]) -> _RaySlot:
-        """An actor, spread over the nodes that have room."""
+        """An actor, spread over the nodes with free capacity."""
         own = {name: amount for name, amount in resources.items() if name not in (CPU, GPU)}
         options: dict[str, Any] = {
             "num_cpus": resources.get(CPU, 0),
             "num_gpus": resources.get(GPU, 0),
             "resources": own,
             "scheduling_strategy": "SPREAD",
-            "max_restarts": 0,  # a slot that is lost is another's place: it starts anew
+            "max_restarts": 0,  # a lost slot is replaced by a new one
         }
         if without:
             options["label_selector"] = {"ray.io/node-id": f"!in({','.join(without)})"}
         return _RaySlot(ray.remote(_Actor).options(**options).remote())
 
     def share(self, pool: str, search: str, wanted: int, capacity: int) -> Future[int]:
-        """Asked of an actor that all searches know by its name."""
+        """The share, from a named actor that all searches use."""
         return self._shares.share.remote(pool, search, wanted, capacity).future()
 
     def leave(self, pool: str, search: str) -> None:
-        """Tells that actor, and waits for nothing."""
+        """Informs that actor without waiting."""
         self._shares.leave.remote(pool, search)
 
     def loss(self, error: BaseException) -> str:
-        """How a slot was lost; the last line of what Ray says."""
+        """How a slot was lost: the last line of Ray's message."""
         if isinstance(error, exceptions.ActorUnavailableError):
             return "its connection broke"
         if not isinstance(error, _LOST):
@@ -120,14 +120,14 @@ class RayCluster:
         return lines[-1] if lines else type(error).__name__
 
     def close(self) -> None:
-        """Leaves the cluster."""
+        """Disconnects from the cluster."""
         ray.shutdown()
 
 
 def connected(address: str, workers: int | None) -> RayCluster:
-    """The cluster at an address; KernelError where there is none.
+    """The cluster at an address. Raises KernelError if there is none.
 
-    address: `local` starts one on this machine, with so many cores (None: all).
+    address: `local` starts a cluster on this machine. workers: its number of cores (None: all).
     """
     if ray.is_initialized():
         raise KernelError(
@@ -137,12 +137,12 @@ def connected(address: str, workers: int | None) -> RayCluster:
         )
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
-    # It prints what happens to nodes on stdout, which is for results; a search says what it lost.
+    # Ray prints events of nodes on stdout, which is for results. A search reports losses itself.
     worker.print_to_stdstream = lambda data, ignore_prefix: None
     common: dict[str, Any] = dict(namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR")
     if address == LOCAL:
         ray.init(
-            address="local",  # a new one, also where this machine is a node of another
+            address="local",  # a new one, even if this machine is a node of another cluster
             num_cpus=workers or len(os.sched_getaffinity(0)),
             object_store_memory=STORE,
             include_dashboard=False,
@@ -164,7 +164,7 @@ def connected(address: str, workers: int | None) -> RayCluster:
 
 
 def _require_answer(address: str) -> None:
-    """Now, as Ray tries for minutes."""
+    """Checks the port first, because Ray retries for minutes."""
     host, _, port = address.removeprefix(CLIENT).rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()

@@ -1,4 +1,4 @@
-"""What Ray is asked for, with a module of the test's own in its place."""
+"""The requests to Ray, with a fake module in its place."""
 
 import os
 import sys
@@ -34,7 +34,7 @@ class RayError(Exception):
 
 
 class Method:
-    """Of an actor: notes its calls."""
+    """A method of an actor; records its calls."""
 
     def __init__(self, name, calls):
         self.name, self.calls = name, calls
@@ -55,7 +55,7 @@ class Actor:
 
 
 class Ray(ModuleType):
-    """As much of Ray as is used; `made` has the classes of actors with their options."""
+    """The part of Ray that is used; `made` has the classes of actors with their options."""
 
     def __init__(self):
         super().__init__("ray")
@@ -85,7 +85,7 @@ class Ray(ModuleType):
 
 @pytest.fixture
 def ray(monkeypatch):
-    """Ray's place, for as long as a test runs."""
+    """Replaces Ray during a test."""
     fake = Ray()
     exceptions, actor = ModuleType("ray.exceptions"), ModuleType("ray.actor")
     private, worker = ModuleType("ray._private"), ModuleType("ray._private.worker")

@@ -1,4 +1,4 @@
-"""What a candidate's process may read: the toolchain, the project's own packages and its folder."""
+"""Read access of a candidate's process: the toolchain, the project's packages and its folder."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from pathlib import Path
 import search
 from backends.caged.landlock import READS, REFER, restrict, version, writes
 
-# Read here, as a candidate's process has another HOME.
+# Read here, because a candidate's process has another HOME.
 _HOME = Path(os.path.expanduser("~")).resolve()
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or _HOME / ".cache", "speciate")
 _TREE = Path(search.__file__).resolve().parents[1]
-# The tree is a package among others that are installed, and no checkout.
+# Whether the project is installed as a package, in place of a checkout.
 _INSTALLED = (_TREE / "__init__.py").is_file()
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 _FILES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _FACTS = ("/sys/devices/system", "/sys/kernel/mm", "/sys/fs/cgroup")
-# Of /proc where other processes are in it too.
+# Parts of /proc that may be read if it also shows other processes.
 _OF_MACHINE = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems")
-# Of the root, what is no part of an installed system: a device's driver may read all else.
+# Folders of the root that do not belong to an installed system. A device's driver may read all
+# others.
 _PRIVATE = frozenset("home root tmp var srv mnt media lost+found".split())
 
 
 def limit_reads(folder: Path, devices: tuple[str, ...], own_processes: bool) -> str:
-    """Has this process read nothing else for good; what that covers. OSError where the kernel has no
-    Landlock.
+    """Permanently limits what this process may read. Returns a description. Raises OSError if the
+    kernel has no Landlock.
 
-    own_processes: /proc shows those of this namespace alone.
+    own_processes: whether /proc shows only the processes of this namespace.
     """
     refer = writes(version()) & REFER
     places = {*toolchain(), *map(Path, (*_FILES, *_FACTS))}
@@ -47,7 +48,7 @@ def limit_reads(folder: Path, devices: tuple[str, ...], own_processes: bool) -> 
 
 @cache
 def toolchain() -> tuple[Path, ...]:
-    """Where programs, libraries and modules are, without symbolic links."""
+    """The places of programs, libraries and modules, without symbolic links."""
     found = [*map(Path, (*_SYSTEM, *_SETTINGS)), _CACHE, *_packages()]
     found += map(Path, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     for variable in ("PATH", "LD_LIBRARY_PATH"):
@@ -60,7 +61,7 @@ def toolchain() -> tuple[Path, ...]:
     kept: set[str] = set()
     for place in sorted(places):
         if _holds(place, str(_HOME)) or (_holds(place, str(_TREE)) and not _INSTALLED):
-            continue  # more than a toolchain lies there
+            continue  # it holds more than a toolchain
         if not any(above in kept for above in _above(place)):
             kept.add(place)
     return tuple(sorted(map(Path, kept)))
@@ -71,15 +72,15 @@ def _holds(place: str, file: str) -> bool:
 
 
 def _above(place: str) -> Iterator[str]:
-    """The folders that a place lies in."""
+    """The parent folders of a place."""
     while (folder := os.path.dirname(place)) != place:
         yield folder
         place = folder
 
 
 def _modules() -> set[str]:
-    """The files of all modules, without symbolic links. There are a thousand, in few folders, each of
-    which is looked up once."""
+    """The files of all modules, without symbolic links. Thousands of modules are in few folders, so
+    each folder is resolved once."""
     folders: dict[str, str] = {}
 
     def in_real_folder(file: str) -> str:
@@ -99,8 +100,8 @@ def _modules() -> set[str]:
 
 
 def _packages() -> Iterator[Path]:
-    """Where modules are found; of the project's tree its packages, as a store and results of runs may
-    lie there too."""
+    """The places of modules; from the project's tree only its packages, because stores and results
+    may be there too."""
     for entry in map(Path, filter(None, sys.path)):
         if entry.resolve() != _TREE and not (entry / "search" / "evaluator").is_dir():
             yield entry
@@ -109,5 +110,5 @@ def _packages() -> Iterator[Path]:
 
 
 def _installed() -> Iterator[Path]:
-    """The folders of the root in which an installed system lies."""
+    """The folders of the root that belong to an installed system."""
     return (place for place in Path("/").iterdir() if place.name not in _PRIVATE)

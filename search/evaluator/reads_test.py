@@ -1,4 +1,5 @@
-"""A sandboxed process reads the toolchain, the project's packages and its folder, and no more."""
+"""A sandboxed process can read the toolchain, the project's packages and its folder, and nothing
+else."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The remote evaluator: candidates are evaluated by slots on the nodes of a cluster."""
+"""The remote evaluator: slots on the nodes of a cluster evaluate the candidates."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from search.evaluator.stages import Bench
 
 
 class RemoteEvaluator:
-    """Evaluates on a cluster; see `run.Evaluator`. What becomes of a candidate is what becomes of it
-    in a `LocalEvaluator` on its node.
+    """Evaluates on a cluster; see `hooks.Evaluator`. Outcomes are those of a `LocalEvaluator` on
+    the node.
 
-    resources: what a slot takes of its node.  workers: the most slots; None for as many as fit.
-    say: shows a line to a person.
+    resources: of one slot. workers: the largest number of slots; None: as many as fit. say: shows a
+    line to a person.
     """
 
     def __init__(
@@ -33,14 +33,15 @@ class RemoteEvaluator:
         workers: int | None = None,
         say: Callable[[str], None] = lambda text: None,
     ):
-        # Is told a candidate whose slot was lost, and how, in the thread that asked for it.
+        # Called for each candidate whose slot was lost, with the cause, in the thread that asked
+        # for it.
         self.lost: Callable[[Candidate, str], None] = lambda candidate, how: None
         self._say = say
         benches = tuple(benches)
         self._slots = Slots(cluster, cluster.kept(pickle.dumps(benches)), resources, workers)
         self._calls: list[Call] = []
         self._lock = threading.Lock()
-        self._over: BaseException | None = None  # what ended the thread
+        self._over: BaseException | None = None  # the exception that ended the thread
         self._closed = False
         self._opened: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="slots", daemon=True)
@@ -68,7 +69,7 @@ class RemoteEvaluator:
         self.close()
 
     def close(self) -> None:
-        """Ends the slots and whatever they do; calls of `evaluate` in other threads end too."""
+        """Ends the slots and their work. Calls of `evaluate` in other threads end too."""
         self._closed = True
         self._slots.inbox.put(lambda: None)
         self._thread.join()
@@ -80,7 +81,8 @@ class RemoteEvaluator:
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None
     ) -> Iterator[tuple[int, Evaluated]]:
-        """(position, outcome) of each as they come; those not done after `seconds` never do.
+        """Yields (position, outcome) for each candidate as it ends; those not done after `seconds`
+        are left out.
 
         Calls from several threads share the slots.
         """
@@ -128,7 +130,7 @@ class RemoteEvaluator:
                 if self._slots.first and not told:
                     told = True
                     self._opened.put(None)
-        except BaseException as error:  # it is raised where somebody waits
+        except BaseException as error:  # raised again in the waiting thread
             self._over = error
         finally:
             self._slots.end()

@@ -1,4 +1,4 @@
-"""The remote evaluator finds what a local one finds, also when slots are lost."""
+"""The remote evaluator finds the same as a local one, also if slots are lost."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def made(cluster, **more):
 
 
 def slots_of(*dying):
-    """Slots on nodes of their own. dying: how many candidates each of them loses."""
+    """Slots on separate nodes. dying: number of candidates that each of them loses."""
     left = list(enumerate(dying))
 
     def making(resources, without):
@@ -45,7 +45,7 @@ def test_outcomes_and_contexts_are_those_of_a_local_evaluator():
 
 
 def plain(outcome):
-    """An outcome without what differs from time to time."""
+    """An outcome without values that vary."""
     if isinstance(outcome, Failure):
         return outcome.stage, outcome.kind, outcome.reason
     return outcome.us, outcome.errors, outcome.figures, outcome.source_digest

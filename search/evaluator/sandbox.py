@@ -1,11 +1,11 @@
-"""The sandbox: a process that may write in one folder, and has no network, for good.
+"""The sandbox: a process that can write to one folder only and has no network, permanently.
 
-Layers, each applied where the kernel permits and told where not: a namespace of processes, with
-which all of them end (`namespaces.py`), a control group with totals (`groups.py`), no new privileges, an empty network namespace, mounts made
-read-only (against what Landlock lets through: modes, owners, times), a view of its own processes
-alone, a file system of limited size for its folder, Landlock
-for writes and for reads (`landlock.py`, `reads.py`), a filter of system calls (`calls.py`), limits on
-memory, file size and processes.
+Its layers are: a process namespace, whose processes all end with it (`namespaces.py`); a control
+group with total limits (`groups.py`); no new privileges; an empty network namespace; read-only
+mounts, against changes that Landlock permits (modes, owners, times); a view of its own processes
+only; a file system of limited size for its folder; Landlock for writes and reads (`landlock.py`,
+`reads.py`); a filter of system calls (`calls.py`); limits on memory, file size and processes. Each
+layer is applied if the kernel permits it, and reported if not.
 """
 
 from __future__ import annotations
@@ -34,43 +34,45 @@ _BIND, _PRIVATE = 1 << 12, 1 << 18
 _NO_SETUID, _NO_DEVICES = 1 << 1, 1 << 2
 
 _DEVICES = ("/dev/null",)
-_THREADS = "/proc/self/task"  # where a device's driver names its threads, or refuses to start
+_THREADS = "/proc/self/task"  # a device's driver names its threads here, or refuses to start
 
-_GRACE = 5  # seconds of processor time between the signal and the end
-FULL = 1 << 20  # bytes that are left of a file system that is full
+_GRACE = 5  # seconds of processor time between the signal and the kill
+FULL = 1 << 20  # a file system with fewer free bytes counts as full
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one candidate may use."""
+    """The resource limits of one candidate."""
 
-    # None: not limited. Processor time does not depend on the load of the machine.
+    # None: not limited. Unlike wall time, processor time does not depend on the load of the
+    # machine.
     cpu: int | None = 60  # seconds of processor time of one process
-    seconds: float = 300.0  # of wall-clock time, for what waits
-    memory: int | None = 4 << 30  # bytes of address space beyond what was mapped before
+    seconds: float = 300.0  # of wall time, because waiting takes no processor time
+    memory: int | None = 4 << 30  # bytes of address space in addition to what is already mapped
     file: int | None = 256 << 20  # bytes of one file
     files: int | None = 2 << 30  # bytes of all its files
-    total: int | None = 8 << 30  # bytes of memory of all its processes, and of files in memory
-    processes: int | None = 1024  # and threads at a time
-    # Device files that it may write to and control. With any, it may also name its threads.
+    total: int | None = 8 << 30  # bytes of memory of all its processes, including files in memory
+    processes: int | None = 1024  # concurrent processes and threads
+    # Device files that it may write and control. With any, it may also name its threads.
     devices: tuple[str, ...] = ()
 
     def suited(self, can: Mapping[str, Any]) -> Limits:
-        """These limits with what a backend says that its candidates need: `devices`, device
-        files, and `memory`, None where the address space must not be limited."""
+        """These limits, adjusted to the needs of a backend's candidates: `devices`, device files;
+        and `memory`, None if the address space must not be limited."""
         memory = can["memory"] if "memory" in can else self.memory
-        total = self.total if memory is not None else None  # what a device maps counts, too
+        # memory that a device maps would count too
+        total = self.total if memory is not None else None
         devices = (*self.devices, *can.get("devices", ()))
         return replace(self, memory=memory, total=total, devices=devices)
 
     def times(self, count: int) -> Limits:
-        """These limits with the time to do so many times the work."""
+        """These limits with `count` times as much time."""
         cpu = None if self.cpu is None else self.cpu * count
         return replace(self, cpu=cpu, seconds=self.seconds * count)
 
 
 def grouped(limits: Limits) -> Group | None:
-    """A control group for one evaluation, where this process can make one."""
+    """A control group for one evaluation; None if this process cannot create one."""
     try:
         return groups.made(limits.total, limits.processes)
     except OSError:
@@ -78,10 +80,11 @@ def grouped(limits: Limits) -> Group | None:
 
 
 def enter(folder: Path, limits: Limits, group: Group | None = None) -> dict[str, str]:
-    """Shuts this process in, and all that it starts; what was applied, by layer.
+    """Puts this process and everything that it starts into the sandbox. Returns the state of each
+    layer.
 
-    folder: the only place that can be written afterwards.  group: from `grouped`. Each layer says
-    `yes`, with what it covers, or `no`, with the reason.
+    folder: the only writable place afterwards. group: from `grouped`. The state of a layer is `yes`
+    with its coverage, or `no` with the reason.
     """
     told = {
         "control group": _told(group.enter) if group else "no: none can be made here",
@@ -106,8 +109,8 @@ def enter(folder: Path, limits: Limits, group: Group | None = None) -> dict[str,
 
 
 def applied(folder: Path, limits: Limits) -> dict[str, str]:
-    """What `enter` can apply on this machine, found by a child that tries and ends."""
-    toolchain()  # looked up here, for all children
+    """The layers that `enter` can apply on this machine, tried in a child process."""
+    toolchain()  # cached here, for all children
     read, write = os.pipe()
     group = grouped(limits)
     child = os.fork()
@@ -126,8 +129,8 @@ def applied(folder: Path, limits: Limits) -> dict[str, str]:
 
 
 def disk_is_full(folder: Path, files: int | None) -> bool:
-    """Whether the file system of an evaluation's folder has no room, and is not the one that was mounted there for
-    so many bytes of files: what fills that is the candidate's own."""
+    """Whether the file system of an evaluation's folder is full. A file system of limited size that
+    was mounted for the candidate does not count, because the candidate itself fills it."""
     found = os.statvfs(folder)
     own = files is not None and found.f_blocks * found.f_frsize <= files
     used_up = found.f_bavail * found.f_frsize < FULL or (found.f_files > 0 and not found.f_favail)
@@ -135,18 +138,18 @@ def disk_is_full(folder: Path, files: int | None) -> bool:
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a worker gets: how to find programs, libraries, caches and devices; no
+    """The environment variables of a worker: for programs, libraries, caches and devices, but no
     keys."""
     kept = ["PATH", "CC", "CXX", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "HOME"]
     kept += ["XDG_CACHE_HOME", *(name for name in given if name.endswith("_VISIBLE_DEVICES"))]
-    # One thread each: workers are as many as cores, and sums keep their order.
+    # One thread each: there are as many workers as cores, and sums keep their order.
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     hashing = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     return {k: given[k] for k in kept if k in given} | threads | hashing
 
 
 def homes(folder: Path) -> dict[str, str]:
-    """The variables that say where to write, for what may write only there."""
+    """The variables for places to write, for a process that may write only to `folder`."""
     return {name: str(folder) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME")}
 
 
@@ -176,23 +179,25 @@ def _limit(limits: Limits) -> str:
             continue
         hard = resource.getrlimit(which)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        # Past the soft limit of processor time comes a signal that says so, then the hard one.
+        # At the soft limit of processor time the kernel sends a signal; at the hard limit it kills.
         soft = most - _GRACE if which == resource.RLIMIT_CPU and most > _GRACE else most
         resource.setrlimit(which, (soft, most))
-        # The kernel does not count the processes of the superuser.
+        # The kernel does not limit the processes of the superuser.
         exempt = which == resource.RLIMIT_NPROC and os.getuid() == 0
         said.append(f"{name} {'not held for root' if exempt else most}")
     return ", ".join(said)
 
 
 def _mapped() -> int:
-    """Bytes of this process's address space: libraries of hundreds of megabytes are warm."""
+    """Mapped bytes of this process's address space, which include libraries of hundreds of
+    megabytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     return pages * resource.getpagesize()
 
 
 def _leave_network(inner: bool) -> str:
-    """inner: in a namespace of users of its own already."""
+    """Enters an empty network namespace. inner: whether this process has its own user namespace
+    already."""
     if inner:
         call(LIBC.unshare(_NEW_NET))
     else:
@@ -211,7 +216,7 @@ def _freeze_mounts(folder: Path, devices: tuple[str, ...]) -> str:
 
 
 def _mount_processes(inner: bool, devices: tuple[str, ...]) -> str:
-    """Has /proc show the processes of the namespace alone."""
+    """Makes /proc show only the processes of the namespace."""
     if not inner:
         raise OSError(0, "there is no namespace of processes")
     flags = ctypes.c_ulong(_NO_SETUID | _NO_DEVICES)
@@ -224,7 +229,8 @@ def _mount_processes(inner: bool, devices: tuple[str, ...]) -> str:
 
 
 def _bind(places: Sequence[Path]) -> None:
-    """Makes mounts of folders, whose attributes may differ from those around them."""
+    """Bind-mounts folders on themselves, so that their attributes can differ from those around
+    them."""
     for place in map(os.fsencode, places):
         call(LIBC.mount(place, place, None, ctypes.c_ulong(_BIND), None))
 
@@ -235,7 +241,7 @@ def _make_writable(places: Sequence[Path]) -> None:
 
 
 def _mount_folder(folder: Path, most: int | None) -> str:
-    """Puts an empty file system in memory over the folder, which ends with the namespace."""
+    """Mounts an empty in-memory file system on the folder. It ends with the namespace."""
     if most is None:
         raise OSError(0, "not asked for")
     flags = ctypes.c_ulong(_NO_SETUID | _NO_DEVICES)

@@ -1,4 +1,4 @@
-"""A process in the sandbox can write in its folder and nowhere else, and reaches nobody."""
+"""A sandboxed process can write only to its folder, and cannot reach other processes."""
 
 import ctypes
 import fcntl
@@ -34,8 +34,8 @@ LAYERS = (
 
 @pytest.fixture
 def other(layers):
-    """A process of the same user; after those that found the layers, so that its number is none that
-    processes in a sandbox have."""
+    """A process of the same user. It starts after the child that found the layers, so that its id
+    is none of a sandbox's."""
     with subprocess.Popen(["sleep", "600"]) as started:
         yield started
         started.kill()
@@ -123,7 +123,7 @@ def test_it_may_not_signal_others(folder, layers, other):
 
 
 def test_it_may_not_read_the_environment_of_others(folder, layers, other):
-    need(layers, "network namespace")  # whose user namespace takes the right to look at others
+    need(layers, "network namespace")  # whose user namespace removes the right to inspect others
     file = Path(f"/proc/{other.pid}/environ")
     assert inside(folder, lambda: file.read_bytes().decode()) in (
         "PermissionError",
@@ -218,7 +218,7 @@ def test_nothing_that_it_starts_outlives_it(folder, layers):
     os.set_inheritable(write, True)
 
     def act():
-        for _ in range(3):  # each leaves the group and the session of the one before
+        for _ in range(3):  # each leaves the group and the session of the previous one
             if os.fork():
                 os._exit(3)
             os.setsid()
@@ -228,7 +228,8 @@ def test_nothing_that_it_starts_outlives_it(folder, layers):
     assert inside(folder, act) == 3
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        assert pipe.read() in (b"there", b"")  # and the end: nobody holds the other side
+        # and then the end, because no process holds the other side
+        assert pipe.read() in (b"there", b"")
 
 
 def test_its_shared_memory_ends_with_it(folder, layers):

@@ -1,4 +1,4 @@
-"""The shapes of a bench: those that are timed, with inputs and bounds, and those compared at."""
+"""The shapes of a bench: timed shapes with inputs and bounds, and shapes of checks."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from search.evaluator.tuned import SLOW_RUNS
 
 AFFORDABLE_FLOPS = 1 << 31  # a float64 reference of so many operations takes about a second
 AFFORDABLE_BYTES = 1 << 25  # of inputs and outputs; a reference holds ten times as much
-SLOW = ("interpreter",)  # takes minutes at tuning sizes, which are therefore not compared
-TIMED = ("simulator",)  # runs a kernel to time it, so that a second run is affordable
-SAMPLED_BYTES = 1 << 29  # of inputs and outputs, where results are compared at some rows
-SLOW_WORK = 1 << 29  # iterations of a reference that not every candidate needs
-SHARE = (
-    0.6  # of a chip's memory that all workers of a kernel may take: those of another may be there
-)
-# Times the bytes of inputs and outputs: what a candidate has there at once, with copies and earlier outputs.
+SLOW = ("interpreter",)  # takes minutes at tuning sizes, so these are not checked
+TIMED = ("simulator",)  # runs a kernel to time it, so that one more run is affordable
+SAMPLED_BYTES = 1 << 29  # of inputs and outputs, if results are compared at some rows
+SLOW_WORK = 1 << 29  # iterations of a reference that only some candidates need
+# share of a device's memory for all workers of a kernel; workers of another may be present
+SHARE = 0.6
+# Memory of a candidate as a multiple of its inputs and outputs, with copies and earlier outputs.
 TIMES = 3
-FAST = ("device",)  # runs any tuning size; the reference is then evaluated at some rows
+FAST = ("device",)  # can run any tuning size; the reference is then evaluated at some rows
 
 
 class Drawn(Mapping):
-    """Random inputs that are drawn when someone first looks: a modelled time needs none."""
+    """Random inputs that are drawn on first use, because a modelled time needs none."""
 
     def __init__(self, spec: Spec, sizes: Sizes, seed: int):
         self._draw = lambda: inputs_of(spec, sizes, seed)[0]
         self._arrays: Arrays | None = None
 
     def drawn(self, arrays: bool = False) -> Arrays:
-        """All of them, the same each time. arrays: whether they are needed as such, and not by `Formulas`."""
+        """All inputs, the same each time. arrays: whether they are needed as arrays and not as
+        `Formulas`."""
         if self._arrays is None:
             self._arrays = self._draw()
         if arrays and isinstance(self._arrays, Formulas):
@@ -58,12 +58,12 @@ class Drawn(Mapping):
 
 @dataclass(frozen=True, slots=True)
 class TimedShape:
-    """A shape that is timed."""
+    """A shape at which candidates are timed."""
 
     shape: WeightedShape
-    inputs: Drawn  # never changed, as each child has its own copy
-    bound: Roofline  # what no kernel can do without
-    # None can be faster; 0 where that depends on the data.
+    inputs: Drawn  # never modified, because each child has its own copy
+    bound: Roofline  # the roofline
+    # The least possible time; 0 if it depends on the data.
     least_us: float
 
     @staticmethod
@@ -75,12 +75,12 @@ class TimedShape:
 
     @property
     def affordable(self) -> bool:
-        """Whether results can be compared with float64's here."""
+        """Whether results can be compared with float64 at this shape."""
         return self.bound.flops <= AFFORDABLE_FLOPS and self.bound.bytes <= AFFORDABLE_BYTES
 
 
 def most_at_once(spec: Spec, machine: Machine, shapes: Sequence[WeightedShape]) -> int:
-    """How many candidates have room in the chip's memory at once, at least one."""
+    """The number of candidates that fit in the device's memory at the same time, at least one."""
     most = max(TIMES * roofline(spec, machine, one.sizes).bytes for one in shapes)
     return max(1, int(SHARE * machine.spaces["global"].bytes / max(1, most)))
 
@@ -88,10 +88,10 @@ def most_at_once(spec: Spec, machine: Machine, shapes: Sequence[WeightedShape]) 
 def compared(
     checks: tuple[Sizes, ...], timed: tuple[TimedShape, ...], correct_by: str
 ) -> tuple[Sizes, ...]:
-    """The sizes at which results are compared: the tuning sizes too, where that is affordable.
+    """The sizes at which results are compared; they include tuning sizes if these are affordable.
 
-    Where they are all that there is (a module's kernels have no others), a device runs them whatever
-    they are, and results are compared at some rows.
+    If there are no other sizes (a module's kernels), a device runs any tuning size, and results are
+    compared at some rows.
     """
     tuned = [t.shape.sizes for t in timed]
     others = tuple(s for s in checks if s not in tuned)
@@ -109,8 +109,11 @@ def sampled(
     correct_by: str,
     seed: int,
 ) -> tuple[Sizes, ...]:
-    """The tuning sizes that are compared once, at some rows: those that `compared` lacks, where what
-    runs kernels is fast enough and a reference at these rows is affordable."""
+    """The tuning sizes that are compared once, at some rows.
+
+    These are sizes that `compared` lacks, if kernels run fast enough and a reference at these rows
+    is affordable.
+    """
     if correct_by not in (*FAST, *TIMED):
         return ()
     left = [t for t in timed if t.bound.bytes <= SAMPLED_BYTES]
@@ -124,8 +127,10 @@ def slowly(
     correct_by: str,
     seed: int,
 ) -> tuple[Sizes, ...]:
-    """The tuning sizes that are slow to run, of which a reference takes little time: it is made once, and
-    candidates are compared there whose tiles make a run affordable."""
+    """The tuning sizes with slow runs but a fast reference.
+
+    The reference is computed once. Candidates whose tiles make a run affordable are compared there.
+    """
     if correct_by not in SLOW_RUNS:
         return ()
     left = [t for t in timed if t.bound.bytes <= AFFORDABLE_BYTES]
@@ -135,14 +140,14 @@ def slowly(
 def _sampled(
     spec: Spec, compared: tuple[Sizes, ...], timed: Sequence[TimedShape], seed: int, most: int
 ) -> tuple[Sizes, ...]:
-    """Sizes that are not compared yet. most: iterations of a reference at some rows."""
+    """The sizes that are not compared yet. most: iterations of a reference at some rows."""
     sizes = (t.shape.sizes for t in timed)
     return tuple(s for s in sizes if s not in compared and sampled_work(spec, s, seed) <= most)
 
 
 def bounded(spec: Spec) -> bool:
-    """Whether the roofline holds for all data: where positions or ranges are read, the bytes that
-    must be moved depend on them."""
+    """Whether the roofline holds for all data. If positions or ranges are read from tensors, the
+    required bytes depend on the data."""
     nodes = [n for e in spec.equations for part in (*e.at, e.value) for n in part.walk()]
     places = [n for read in nodes if isinstance(read, Read) for at in read.at for n in at.walk()]
     ranges = [n for n in nodes if isinstance(n, Range) and n.jagged]

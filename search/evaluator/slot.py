@@ -1,4 +1,4 @@
-"""A slot: what a node of a cluster runs for a search. It evaluates one candidate at a time."""
+"""A slot: the process of a search on a node of a cluster. It evaluates one candidate at a time."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from search.core.candidate import Candidate, candidate
 from search.core.evaluation import Evaluated, from_json, to_json
 from search.evaluator.local import LocalEvaluator
 
-TEXTS = ("variant", "schedule", "source")  # of a candidate's table
-INLINE = 4096  # characters of a text that travels inside the call, not by digest
+TEXTS = ("variant", "schedule", "source")  # texts in a candidate's table
+INLINE = 4096  # characters; shorter texts are sent inside the call, longer ones by digest
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a slot says of itself once it can evaluate, as plain values."""
+    """The properties of a slot that is ready, as plain values."""
 
-    node: str  # the cluster's name for it
-    host: str  # for a person
-    contexts: Mapping[str, str]  # as `LocalEvaluator` has them on the node
+    node: str  # the cluster's name of the node
+    host: str  # its name for a person
+    contexts: Mapping[str, str]  # as in `LocalEvaluator` on the node
     environment: Mapping[str, Any]
 
 
 class Slot:
-    """Evaluates in a process of the node's own, in the sandbox, as a local search does."""
+    """Evaluates in a sandboxed process of the node, as a local search does."""
 
     def __init__(self) -> None:
         self._local: LocalEvaluator | None = None
 
     def open(self, node: str, host: str, benches: bytes) -> Opened | KernelError:
-        """Starts the worker. node, host: see `Opened`.  benches: pickled. A KernelError where none
-        can be set up."""
+        """Starts the worker. Returns a KernelError if it cannot be set up.
+
+        node, host: see `Opened`. benches: pickled.
+        """
         try:
             self._local = LocalEvaluator(pickle.loads(benches), workers=1)
         except KernelError as error:
@@ -45,15 +47,15 @@ class Slot:
         return Opened(node, host, dict(local.contexts), dict(local.environment))
 
     def evaluate(self, asked: str, *texts: str) -> str:
-        """The outcome of a candidate, as JSON. asked, texts: of `packed`, with the texts in the
-        place of their keys."""
+        """The outcome of a candidate, as JSON. asked, texts: from `packed`, with texts in place of
+        their keys."""
         assert self._local is not None, "a slot is opened before it evaluates"
         ((_, outcome),) = self._local.evaluate([unpacked(asked, texts)])
         return to_json(outcome)
 
 
 def packed(asked: Candidate) -> tuple[str, Mapping[str, str]]:
-    """A candidate as JSON, and its long texts by digest, which the JSON refers to."""
+    """A candidate as JSON, and its long texts by digest, to which the JSON refers."""
     table, texts = asked.table(), {}
     places: dict[str, int] = {}
     for name in TEXTS:
@@ -68,11 +70,11 @@ def packed(asked: Candidate) -> tuple[str, Mapping[str, str]]:
 
 
 def unpacked(asked: str, texts: Sequence[str]) -> Candidate:
-    """The candidate that `packed` took apart. texts: in the order of that."""
+    """The candidate of a JSON text by `packed`. texts: in the same order."""
     found = json.loads(asked)
     return candidate(found["table"] | {n: texts[at] for n, at in found["places"].items()})
 
 
 def outcome(answer: str) -> Evaluated:
-    """What a slot answered."""
+    """The outcome in a slot's answer."""
     return from_json(answer)

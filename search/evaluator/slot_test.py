@@ -1,4 +1,4 @@
-"""A candidate on its way to a slot."""
+"""A candidate is packed for a slot and unpacked there."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,6 @@
-"""The slots of a search on a cluster: how many there are, who gets which candidate, what is repeated.
+"""The slots of a search on a cluster: their number, their candidates, and repetitions after losses.
 
-A state machine that one thread drives: what comes from elsewhere is posted to it, and each turn
-takes one such message.
+A state machine in one thread. Other threads post messages to it, and each turn takes one.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from search.evaluator.local import TRIES
 from search.evaluator.slot import Opened, outcome, packed
 from search.loop.hooks import Unavailable
 
-LOSSES = 16  # of one candidate, after which the search ends
-LONGEST_WAIT = 60.0  # seconds until a candidate that was lost several times is handed out again
-STARTS = 8  # slots lost in a row before they were ready
-POLL = 2.0  # seconds between looks at the nodes, and at the share of this search
-PATIENCE = 600.0  # seconds without a slot while candidates wait
-GRACE = 60.0  # seconds beyond the limits of a candidate, until its slot counts as lost
+LOSSES = 16  # losses of one candidate, after which the search ends
+LONGEST_WAIT = 60.0  # longest wait in seconds before a lost candidate is tried again
+STARTS = 8  # consecutive slots that are lost before they are ready, after which the search ends
+POLL = 2.0  # seconds between updates of the nodes and of this search's share
+PATIENCE = 600.0  # seconds without a slot while candidates wait, after which the search ends
+GRACE = 60.0  # seconds beyond a candidate's limits, after which its slot counts as lost
 KEPT = 256  # texts of candidates in the object store
 
 
@@ -40,7 +39,7 @@ class Loss:
     how: str
 
 
-# What comes to a call: an outcome with its position, a loss, an error; None at the end of all.
+# The messages to a call: an outcome with its position, a loss, or an error; None at the end.
 Answer = tuple[int, Evaluated] | Loss | BaseException | None
 Call = queue.SimpleQueue[Answer]
 
@@ -54,29 +53,29 @@ class Task:
     candidate: Candidate
     losses: int = 0
     lost_on: set[str] = field(default_factory=set)  # nodes
-    since: float = float("-inf")  # when it may be handed out
+    since: float = float("-inf")  # time from which it may be handed out
 
 
 @dataclass(slots=True, eq=False)
 class _Held:
-    """A slot, what it said of itself once it was ready, and what it has to do."""
+    """A slot, its properties once it is ready, and its task."""
 
     slot: RemoteSlot
     opened: Opened | None = None
     task: Task | None = None
-    until: float = 0.0  # when it counts as lost
+    until: float = 0.0  # time after which it counts as lost
 
     @property
     def node(self) -> str:
-        """The name of its node; empty while it is not known."""
+        """The name of its node; empty while unknown."""
         return self.opened.node if self.opened else ""
 
 
 class Slots:
     """The slots of one search.
 
-    benches: of `Cluster.kept`.  resources: what a slot takes of its node.  most: slots at a time;
-    None for as many as fit.
+    benches: from `Cluster.kept`. resources: of one slot. most: the largest number of slots; None:
+    as many as fit.
     """
 
     def __init__(
@@ -91,24 +90,24 @@ class Slots:
         self.resources = dict(resources)
         self.name = uuid.uuid4().hex
         self.pool = " ".join(sorted(name for name in resources if name != CPU))
-        self.first: Opened | None = None  # whose identity the others must have
-        self.nodes: dict[str, Any] = {}  # that were used, by host, as plain data
-        self.news: queue.SimpleQueue[str] = queue.SimpleQueue()  # for a person
+        self.first: Opened | None = None  # the others must have the same identity
+        self.nodes: dict[str, Any] = {}  # nodes that were used, by host, as plain data
+        self.news: queue.SimpleQueue[str] = queue.SimpleQueue()  # lines for a person
         self.inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._benches, self._most, self._clock = benches, most, clock
         self._held: list[_Held] = []
         self._todo: list[Task] = []
-        self._ahead: dict[str, Task] = {}  # by the key of a candidate that no call asked for yet
-        self._refused: dict[str, str] = {}  # names of nodes, with the reason
-        self._failed = 0  # slots lost in a row before they were ready
+        self._ahead: dict[str, Task] = {}  # by candidate key, before a call has asked for it
+        self._refused: dict[str, str] = {}  # refused nodes by name, with the reason
+        self._failed = 0  # consecutive slots that were lost before they were ready
         self._share = 0
         self._asking: Future[int] | None = None
         self._looked = float("-inf")
-        self._served = clock()  # when there was a slot, or nothing to do
+        self._served = clock()  # last time with a slot, or without work
         self._texts: dict[str, Any] = {}
 
     def turn(self, seconds: float) -> None:
-        """Takes a message, waiting so long for it, and acts on what is now known."""
+        """Waits for a message, at most `seconds`, and acts on the new state."""
         try:
             self.inbox.get(timeout=seconds)()
         except queue.Empty:
@@ -121,13 +120,13 @@ class Slots:
         self._hand_out(now)
 
     def begin(self, asked: Candidate) -> None:
-        """A candidate is to be done that the next call will ask for."""
+        """Begins a candidate that the next call will ask for."""
         task = Task(queue.SimpleQueue(), 0, asked)
         self._ahead[asked.key] = task
         self._todo.append(task)
 
     def add(self, tasks: Iterable[Task]) -> None:
-        """A call asks for these; what was begun for it and is not among them is given up."""
+        """Adds the tasks of a call. Cancels candidates that were begun but are not among them."""
         begun, self._ahead = self._ahead, {}
         for task in tasks:
             early = begun.pop(task.candidate.key, None)
@@ -142,7 +141,7 @@ class Slots:
             self.forget(left.call)
 
     def forget(self, call: Call) -> None:
-        """Nobody waits for a call any longer."""
+        """Cancels the tasks of a call."""
         self._todo = [task for task in self._todo if task.call is not call]
         for held in [h for h in self._held if h.task and h.task.call is call]:
             self._end(held)
@@ -154,14 +153,15 @@ class Slots:
         self.cluster.leave(self.pool, self.name)
 
     def fits(self) -> int:
-        """How many slots this search could have if it were alone."""
+        """The number of slots of this search if it were alone."""
         return fitting(self._usable(), self.resources, self._most)
 
     def _usable(self) -> list[Node]:
         return [node for node in self.cluster.nodes() if node.name not in self._refused]
 
     def _look(self, now: float) -> None:
-        """Asks for the share, gives up slots that hang, and all where there are none for too long."""
+        """Requests the share, drops slots that hang, and raises Unavailable if there has been no
+        slot for too long."""
         if self._asking is None:
             nodes = self._usable()
             there = capacity(nodes, self.resources)
@@ -191,11 +191,11 @@ class Slots:
         error = future.exception()
         if error is None:
             self._share = future.result()
-        elif not self.cluster.loss(error):  # else it is asked again, and the share stays
+        elif not self.cluster.loss(error):  # after a loss the share stays, and is requested again
             raise error
 
     def _resize(self) -> None:
-        """Starts slots, or ends those that have nothing to do, those first that are not ready."""
+        """Starts slots, or ends idle ones; those that are not ready end first."""
         idle = sorted((h for h in self._held if not h.task), key=lambda h: h.opened is not None)
         for held in idle[: max(0, len(self._held) - self._share)]:
             self._end(held)
@@ -232,7 +232,7 @@ class Slots:
         self.nodes[said.node] = {"host": said.host, "backends": said.environment["backends"]}
 
     def _hand_out(self, now: float) -> None:
-        """One candidate to each slot that has none, so that no more are in flight than evaluated."""
+        """Gives one candidate to each idle slot, so that none waits in a queue of the cluster."""
         for task in [task for task in self._todo if task.since <= now]:
             held = self._chosen(task)
             if held is None or held.opened is None:
@@ -246,16 +246,17 @@ class Slots:
             self._then(held.slot.evaluate(asked, kept), partial(self._answered, held, task))
 
     def _chosen(self, task: Task) -> _Held | None:
-        """A slot without a candidate; on a node that has not lost the task, where there is one."""
+        """An idle slot, if possible on a node that has not lost the task."""
         idle = [h for h in self._held if h.opened and not h.task]
         elsewhere = [h for h in idle if h.node not in task.lost_on]
-        if elsewhere:  # the youngest for what was lost: old nodes are the next to be replaced
+        # a lost task gets the newest slot, because old nodes are the next to be replaced
+        if elsewhere:
             return elsewhere[-1 if task.losses else 0]
         busy = [h for h in self._held if h.opened and h.node not in task.lost_on]
         return idle[0] if idle and not busy else None
 
     def _kept(self, digest: str, text: str) -> Any:
-        """A text in the object store, put there once."""
+        """A text in the object store, which is put there once."""
         if digest not in self._texts:
             while len(self._texts) >= KEPT:
                 del self._texts[next(iter(self._texts))]
@@ -275,8 +276,11 @@ class Slots:
         task.call.put((task.position, outcome(future.result())))
 
     def _lose(self, held: _Held, how: str) -> None:
-        """A slot is gone; what it had is repeated, each time later. Unavailable where that goes on: an
-        outcome would depend on the losses, and so would what a seeded search finds."""
+        """Repeats the task of a lost slot, each time after a longer wait.
+
+        Raises Unavailable after LOSSES losses. An outcome would otherwise depend on losses, and a
+        seeded search would not be reproducible.
+        """
         task, node = held.task, held.node
         self._end(held)
         assert task is not None, "only a slot that has a candidate loses it"
@@ -300,7 +304,7 @@ class Slots:
 
 
 def unlike(said: Opened, first: Opened) -> str:
-    """Why results of a slot cannot be compared with those of the first; empty where they can."""
+    """Why results of a slot cannot be compared with those of the first slot; empty if they can."""
     if said.contexts == first.contexts:
         return ""
     for name, here in first.environment["backends"].items():
@@ -314,5 +318,5 @@ def unlike(said: Opened, first: Opened) -> str:
 
 
 def tasks(call: Call, candidates: Sequence[Candidate]) -> list[Task]:
-    """The candidates of a call."""
+    """The tasks of a call."""
     return [Task(call, position, asked) for position, asked in enumerate(candidates)]

@@ -1,4 +1,5 @@
-"""The slots of a search, turn by turn: who gets which candidate, and what follows a loss."""
+"""The slots of a search, turn by turn: which slot gets which candidate, and the effect of a
+loss."""
 
 import queue
 
@@ -23,20 +24,20 @@ def candidates(count, source=None):
 
 
 class Driven:
-    """Slots that a test drives, on a clock of its own."""
+    """Slots that a test drives, on a test's clock."""
 
     def __init__(self, cluster, most=None):
         self.now, self.cluster, self.call = 0.0, cluster, queue.SimpleQueue()
         self.slots = Slots(cluster, b"", CPU, most, clock=lambda: self.now)
 
     def settle(self):
-        """Turns until nothing more is posted."""
+        """Runs turns until no message is left."""
         self.slots.turn(0.0)
         while not self.slots.inbox.empty():
             self.slots.turn(0.0)
 
     def ready(self, *said):
-        """Slots that wait for their nodes have them."""
+        """Places waiting slots on nodes."""
         waiting = [s for s in self.alive if not s.opening.done()]
         for slot, one in zip(waiting, said):
             slot.opening.set_result(one)
@@ -59,7 +60,7 @@ class Driven:
         return [s for s in self.alive if s.asked and not s.answer.done()]
 
     def came(self):
-        """What came to the call."""
+        """The messages to the call."""
         found = []
         while not self.call.empty():
             found.append(self.call.get())
@@ -110,19 +111,20 @@ def test_a_lost_candidate_waits_for_a_busy_slot_elsewhere_and_not_for_one_that_n
     two.ask(*candidates(2))
     on_a, on_b = two.busy
     two.lose(on_a)
-    two.ready(opened("a"))  # the slot in its place
+    two.ready(opened("a"))  # the replacement slot
     assert two.busy == [on_b]
     on_b.answer.set_result(right())
     two.settle()
     assert two.busy == [on_b]
-    two.lose(on_b)  # now both nodes have lost it
+    two.lose(on_b)  # both nodes have lost it now
     two.now += 1.0
     two.settle()
     assert len(two.busy) == 1
 
 
 def lose_each(driven, count):
-    """Loses what a slot has, so often; the seconds until each time it is handed out again."""
+    """Loses a slot's candidate several times. Returns the seconds until it is handed out again,
+    each time."""
     waits = []
     for number in range(count):
         (busy,) = driven.busy

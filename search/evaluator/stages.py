@@ -53,43 +53,42 @@ from search.evaluator.shapes import TimedShape, compared, sampled, slowly
 from search.evaluator.tuned import SLOW_RUNS, TUNED_SECONDS, tuning_shape
 from search.evaluator.turns import ByTurns, turns_of
 
-CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
+CLOCK = 0.95  # of the roofline: a shorter measured time cannot be for the whole work
 SAID = ("correct_by", "time_kind", "device", "driver", "clocks", "toolchain")
-SEED = 20  # of inputs where no secret is given
+SEED = 20  # seed of inputs if there is no secret
 
 
 class Impossible(Exception):
-    """A time that cannot be true; the message is for a person."""
+    """A time that cannot be true. The message is for a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What candidates are tried on; plain data that travels to a worker."""
+    """The conditions of an evaluation, as plain data that is sent to workers."""
 
     spec: str
     machine: Machine
-    open: Callable[[], Backend]  # gives the backend, called once in each worker
-    sizes: Sizes  # those that are timed
-    checks: tuple[Sizes, ...] = ()  # those at which results are compared, the first failure ends it
-    # What inputs and shapes are drawn by, which no candidate knows; empty: they are drawn by SEED,
-    # and at the check sizes alone.
+    open: Callable[[], Backend]  # makes the backend; called once in each worker
+    sizes: Sizes  # timed sizes
+    checks: tuple[Sizes, ...] = ()  # sizes of checks; the first failure ends the evaluation
+    # Seed text for inputs and shapes, which no candidate knows. Empty: SEED, and only the given check sizes.
     secret: str = ""
-    # Of a candidate, suited to what the backend says that it needs.
+    # Limits of a candidate, adjusted to the backend's needs.
     limits: Limits = field(default_factory=Limits)
-    # Several shapes that are timed instead of `sizes`, which are then those that figures are of.
+    # Shapes that are timed in place of `sizes`; figures are then those at `sizes`.
     workload: tuple[WeightedShape, ...] = ()
-    # A candidate that fits the machine at some of them only is evaluated there.
+    # Whether a candidate that fits only some of the shapes is evaluated there.
     partly: bool = False
     rounded: tuple[str, ...] = ()  # see `Spec`
 
     @property
     def shapes(self) -> tuple[WeightedShape, ...]:
-        """The shapes that are timed, at least one."""
+        """The timed shapes, at least one."""
         return self.workload or (WeightedShape(self.sizes),)
 
     @property
     def seed(self) -> int:
-        """Of the inputs, and of the shapes that are drawn."""
+        """The seed of inputs and of drawn shapes."""
         if not self.secret:
             return SEED
         return int.from_bytes(hashlib.sha256(self.secret.encode()).digest()[:8], "big")
@@ -104,52 +103,52 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a worker says of itself once it is set up, as plain values."""
+    """The properties of a worker that is set up, as plain values."""
 
-    limits: Limits  # as suited to the backend
-    # How results and times are had, the device and the toolchain, as far as the backend says.
+    limits: Limits  # adjusted to the backend
+    # The kinds of results and times, the device and the toolchain, as reported by the backend.
     here: Mapping[str, str]
-    sandbox: Mapping[str, str] = field(default_factory=dict)  # by layer, what holds
+    sandbox: Mapping[str, str] = field(default_factory=dict)  # state by layer
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """A shape that a candidate fits at."""
+    """A shape that a candidate fits."""
 
     where: TimedShape
     nest: LoopNest
-    built: Built | None = None  # what is timed there
+    built: Built | None = None  # the build that is timed there
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """A bench set up in a process: everything that all candidates need was made once."""
+    """A bench that is set up in a process, with everything that all candidates share."""
 
     bench: Bench
     backend: Backend
     spec: Spec
-    # At which results are compared; the tuning sizes are the last, where affordable.
+    # Sizes at which results are compared. Affordable tuning sizes come last.
     shapes: tuple[Sizes, ...]
-    # At which they are compared once each: drawn ones, and tuning sizes at some of their rows.
+    # Sizes that are compared once: drawn sizes, and tuning sizes at some of their rows.
     once: tuple[Sizes, ...]
-    # Tuning sizes that are slow to run, with references: a candidate whose tiles let it is compared there.
+    # Tuning sizes with slow runs, and with references, for candidates whose tiles make a run affordable.
     slow: tuple[Sizes, ...]
     timed: tuple[TimedShape, ...]  # in the order of the workload
     setup: Setup
-    turns: Turns  # on the device, if there is one
-    # Times are measured on the cores that also build and check candidates: all of that takes a turn.
+    turns: Turns  # turns on the device, if there is one
+    # Whether times are measured on the cores that also build and check, so that these take turns too.
     own_cores: bool = False
-    # A process may evaluate several candidates of our own emitters: opening the device takes long.
+    # Whether a process may evaluate several candidates by our own emitters, because opening the device takes long.
     lasting: bool = False
-    # Sources that somebody else wrote are compiled and interpreted in a clean process.
+    # Whether sources by others are compiled and interpreted in a clean process.
     apart: bool = False
 
     @staticmethod
     def of(bench: Bench, timed: tuple[TimedShape, ...] = (), all_cores: bool = False) -> Stages:
-        """Opens the backend and computes the references; KernelError where it cannot run here.
+        """Opens the backend and computes the references. Raises KernelError if the backend cannot run here.
 
-        timed: the timed shapes, where another backend's bench has drawn their inputs.  all_cores: no
-        other process sets up the same.
+        timed: the timed shapes, if another backend's bench has drawn their inputs. all_cores: whether no other
+        process sets up the same at this time.
         """
         backend = bench.open()
         spec = replace(parse_spec(bench.spec), rounded=bench.rounded)
@@ -176,9 +175,9 @@ class Stages:
         )
         slow = slowly(spec, (*shapes, *once), timed, can["correct_by"], bench.seed)
         drawn_at = draw_sizes(spec, bench.checks or shapes)
-        # Now, so that the children share them: what timed calls give is compared, too.
+        # Computed before forks, so that children share it: outputs of timed calls are compared too.
         given = [t.shape.sizes for t in timed if can["time_kind"] == "measured"]
-        arrays = not leaves_inputs(backend, bench.machine)  # else a device makes what is large
+        arrays = not leaves_inputs(backend, bench.machine)  # otherwise a device makes large inputs
         prepare(spec, shapes, drawn_at, bench.seed, (*once, *slow, *given), all_cores, arrays)
         if can["time_kind"] != "modelled":
             for one in timed:
@@ -207,11 +206,12 @@ class Stages:
         enter: Callable[[str], None],
         fastest: Fastest | None = None,
     ) -> Evaluated:
-        """Takes a candidate through all stages. enter: is told each as it begins.  fastest: of the backend; None
-        for a candidate that is built and checked however slow it is.
+        """Takes a candidate through all stages.
 
-        The only place beside the sandbox where untrusted code runs: whatever it raises becomes a
-        Failure at the stage that was entered last.
+        enter: called with each stage as it begins. fastest: of the backend; None: the candidate is built and checked
+        however slow it is.
+
+        Untrusted code runs only here and in the sandbox: whatever it raises becomes a Failure at the current stage.
         """
         stage = "verify"
 
@@ -232,7 +232,7 @@ class Stages:
             return Failure(stage, "wrong", str(error))
         except MemoryError:
             return Failure(stage, "memory", "it asked for more memory than it may have")
-        except Exception as error:  # untrusted code: a fault there is data here
+        except Exception as error:  # untrusted code: its faults are results
             return Failure(stage, "crash", f"{type(error).__name__}: {error}")
 
     def _evaluate(
@@ -257,8 +257,8 @@ class Stages:
         begin: Callable[[str], None],
         fastest: Fastest | None,
     ) -> tuple[list[_Fit], KernelError | None, str, tuple[ShapeError, ...]]:
-        """The shapes that a candidate fits at, each built; the first fault at another; its source;
-        and its errors, all of which are small enough."""
+        """The shapes that a candidate fits, each built; the first fault at another shape; the source; and the errors,
+        which are within tolerance."""
         machine = self.bench.machine
         begin("verify")
         fitting, fault = self._lowered(candidate)
@@ -270,8 +270,8 @@ class Stages:
         begin("build")
         if candidate.source is not None:
             self._require_admitted(source, nest)
-        # A source that somebody else wrote is never run before it is about to be checked, and what was not
-        # made of another candidate is what times are compared with.
+        # A source by others never runs before its check. Seed candidates are exempt, because other times are compared
+        # with theirs.
         beaten = fastest if candidate.source is None and candidate.origin.parents else None
         with patience(beaten.patience if beaten and self._measures else None):
             built = self.backend.build(source, nest, machine, folder)
@@ -285,8 +285,8 @@ class Stages:
     def _compared(
         self, fitting: list[_Fit], built: Built, nest: LoopNest, begin: Callable[[str], None]
     ) -> list[ShapeError]:
-        """Its errors where it fits, in the order of the sizes; those that it was built at are compared first, as
-        what is wrong there needs no code for others."""
+        """The errors at the sizes that fit, in order. The sizes of the build come first, because a wrong candidate
+        then needs no code for other sizes."""
         fits, own = [fit.where.shape.sizes for fit in fitting], dict(nest.sizes)
         lacking = [t.shape.sizes for t in self.timed if t.shape.sizes not in fits]
         shapes, once = ([s for s in e if s not in lacking] for e in (self.shapes, self.once))
@@ -307,7 +307,7 @@ class Stages:
         return errors + [error(sizes, once=True) for sizes in once]
 
     def _require_admitted(self, source: str, nest: LoopNest) -> None:
-        """BackendError where a source that somebody else wrote is more than kernels may be."""
+        """Raises BackendError if a source by others uses more than kernels may."""
         backend = self.backend
         if not isinstance(backend, Admits):
             word = backend.manifest.name
@@ -319,7 +319,7 @@ class Stages:
             backend.require_host(source, backend.emit(nest, self.bench.machine))
 
     def _glance(self, fitting: list[_Fit], fastest_us: float, begin: Callable[[str], None]) -> None:
-        """TooSlow where a candidate takes much longer than the fastest, by a glance at each shape."""
+        """Raises TooSlow if glances at all shapes show that a candidate takes much longer than the fastest."""
         backend = self.backend
         whole = len(fitting) == len(self.timed) and self._measures
         if not whole or not isinstance(backend, Glances):
@@ -333,18 +333,18 @@ class Stages:
         return self.setup.here["time_kind"] == "measured"
 
     def _working(self) -> AbstractContextManager[None]:
-        """A turn for what comes before a time, where it runs on the cores that are timed."""
+        """A turn for the stages before timing, if they run on the cores that are timed."""
         return self.turns.together() if self.own_cores else nullcontext()
 
     def _runs(self) -> ByTurns:
-        """The backend for checks. Within a turn of `_working` each run takes none of its own: a
-        second one would wait behind who waits for the first to end."""
+        """The backend for checks. Inside a turn of `_working`, runs take no turns of their own: a second turn would
+        deadlock with a process that waits for the first to end."""
         return ByTurns(self.backend, Turns() if self.own_cores else self.turns)
 
     def _lowered(self, candidate: Candidate) -> tuple[list[_Fit], KernelError | None]:
-        """The nests at the shapes where there are any, and the first fault at another.
+        """The nests at the shapes that fit, and the first fault at another shape.
 
-        Raises that fault where it may not be, or where nothing is left.
+        Raises that fault if partial fits are not allowed, or if no shape fits.
         """
         variant = self.spec
         if candidate.variant != self.bench.spec:
@@ -363,7 +363,7 @@ class Stages:
         return found, fault
 
     def _within(self, one: TimedShape, error: KernelError) -> KernelError:
-        """An error at a shape, which is named where there are several."""
+        """An error at a shape, with the shape's name if there are several."""
         if len(self.timed) == 1:
             return error
         shape = ", ".join(f"{name}={size}" for name, size in one.shape.sizes.items())
@@ -372,8 +372,8 @@ class Stages:
     def _each_built(
         self, source: str, built: Built, fitting: list[_Fit], folder: Path
     ) -> list[_Fit]:
-        """What is timed at each shape: `built`, but where a model reads figures of the build, one
-        for that shape."""
+        """The builds that are timed at the shapes: `built`, or a build for each shape if a model reads the build's
+        figures."""
         if len(fitting) == 1 or self.setup.here["time_kind"] != "modelled":
             return [replace(fit, built=built) for fit in fitting]
         made = []
@@ -391,7 +391,7 @@ class Stages:
         source: str,
         edited: str | None,
     ) -> Evaluation:
-        """What `fitting` comes to. edited: the source, if it is the candidate's own."""
+        """The evaluation of `fitting`. edited: the source, if it is the candidate's own."""
         shapes = [fit.where.shape for fit in fitting]
         timings = [self._timing(fit) for fit in fitting]
         times = tuple(self._timed(f, edited, t) for f, t in zip(fitting, timings, strict=True))
@@ -428,8 +428,10 @@ class Stages:
         return Timed(dict(shape.sizes), shape.weight, timing.us, figures, dict(timing.engines))
 
     def _figures(self, fit: _Fit, edited: str | None, timing: Timing) -> Mapping[str, float]:
-        """Facts of the nest and of the run. What a source of its own shows by itself replaces
-        what the nest says that it was edited from; what was seen replaces what was estimated."""
+        """Figures of the nest and of the run.
+
+        Facts that an edited source shows replace those of its nest; measured values replace estimates.
+        """
         nest, machine, sizes = fit.nest, self.bench.machine, fit.where.shape.sizes
         facts = intensity(nest, machine, sizes)
         facts["least_bytes"] = float(fit.where.bound.bytes)
@@ -447,7 +449,7 @@ class Stages:
         return ShapeError(dict(sizes), found.rel_err, found.reference_rel_err)
 
     def _check_tuned(self, fitting: list[_Fit]) -> list[ShapeError]:
-        """Tuning sizes where runs are slow, or the same tiling at fewer elements."""
+        """The errors at tuning sizes if runs are slow, or at smaller sizes with the same tiling."""
         each = SLOW_RUNS.get(self.setup.here["correct_by"])
         if each is None:
             return []
@@ -466,7 +468,7 @@ class Stages:
         return found
 
     def _check_draws(self, built: Built, nest: LoopNest, lacking: Collection[Sizes]) -> None:
-        """Inputs other than normally drawn ones, at one of the sizes. lacking: where it does not fit."""
+        """Checks inputs from the other distributions, at one of the sizes. lacking: sizes that do not fit."""
         bench = self.bench
         if fitting := [s for s in bench.checks or self.shapes if s not in lacking]:
             sizes = draw_sizes(self.spec, fitting)
@@ -474,7 +476,7 @@ class Stages:
 
 
 def _warm(backend: Backend, spec: Spec, bench: Bench) -> None:
-    """Emits once, so that the children share what that loads; a fault will be a candidate's."""
+    """Emits once, so that children share the loaded modules. A fault will show with a candidate."""
     if isinstance(backend, Warms):
         backend.warm(bench.machine)
     try:
@@ -485,7 +487,7 @@ def _warm(backend: Backend, spec: Spec, bench: Bench) -> None:
 
 
 def _require_possible(timing: Timing, least_us: float) -> None:
-    """Impossible where a kernel is said to be faster than the machine can be."""
+    """Raises Impossible if a time is shorter than the roofline."""
     if timing.us < CLOCK * least_us:
         raise Impossible(
             f"{timing.us:.4g} us were {timing.kind}, {least_us:.4g} us is the least that the machine "
@@ -494,6 +496,5 @@ def _require_possible(timing: Timing, least_us: float) -> None:
 
 
 def _kind(error: BackendError) -> str:
-    """The kind of a failure: what the backend says (a child of its own was out of time or
-    memory), else what follows from the stage."""
+    """The kind of a failure: the backend's (its own child was out of time or memory), else that of the stage."""
     return error.kind or ("wrong" if error.stage == "check" else "refused")

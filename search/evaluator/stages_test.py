@@ -1,4 +1,4 @@
-"""The stages: what is compared, what is drawn, and which times are believed."""
+"""The stages: what is compared and drawn, and which times are accepted."""
 
 import fcntl
 import os
@@ -56,7 +56,8 @@ LEAST = 3 * 64 * 4 / 1e9 * 1e6  # microseconds to move the bytes of `scale` at M
 
 
 class Closed:
-    """A backend that is always right, and says of itself what it is told. It takes no sources of others."""
+    """A backend that is always right and has the given properties. It admits no sources by
+    others."""
 
     manifest = Manifest(
         name="tongue",
@@ -93,7 +94,7 @@ class Closed:
 
 
 class Tongue(Closed):
-    """One that takes sources of others."""
+    """A backend that admits sources by others."""
 
     def admit(self, source):
         if "outside" in source:
@@ -123,7 +124,7 @@ def outcome(backend, folder, text=SCALE, source=None, **changed):
     ids=["no admission", "refused", "admitted"],
 )
 def test_a_source_that_somebody_else_wrote_has_to_be_admitted(tmp_path, backend, source, why):
-    """By `admit` itself, whatever `build` does."""
+    """By `admit` itself, independent of `build`."""
     found = outcome(backend, tmp_path, source=source)
     if why:
         assert (found.stage, found.kind) == ("build", "refused") and why in found.reason
@@ -132,7 +133,7 @@ def test_a_source_that_somebody_else_wrote_has_to_be_admitted(tmp_path, backend,
 
 
 class Overflowing(Tongue):
-    """Right, but for what large inputs give."""
+    """Right, except for the outputs of large inputs."""
 
     def run(self, built, nest, machine, sizes, inputs):
         found = super().run(built, nest, machine, sizes, inputs)
@@ -148,7 +149,7 @@ def test_every_evaluation_draws_other_inputs_too(tmp_path):
 
 
 def test_a_rewrite_does_not_hide_an_operand_that_f16_may_not_hold(tmp_path):
-    """What may be rounded are operands of the equations that were given."""
+    """The operands that may be rounded are those of the given equations."""
     rewritten = HOISTED.replace("sum(h[m, k] * c[m] * f32(w[k, n]), k)", "a1[m, n] * c[m]")
     rewritten = rewritten.replace(
         "    a[m", "    a1[m, n] = sum(h[m, k] * f32(w[k, n]), k)\n    a[m"
@@ -179,7 +180,7 @@ def test_what_a_timed_call_gave_is_compared(tmp_path):
             return replace(timing, outputs={"y": y})
 
     class Silent(Tongue):
-        """Does not say what its timed calls gave."""
+        """Does not return the outputs of its timed calls."""
 
         def time(self, built, nest, machine, sizes, inputs):
             return replace(super().time(built, nest, machine, sizes, inputs), outputs={})
@@ -194,8 +195,8 @@ def test_what_a_timed_call_gave_is_compared(tmp_path):
 
 
 def test_no_candidate_computes_the_reference_of_a_timed_call(tmp_path, monkeypatch):
-    """It takes seconds, and each candidate has a process of its own."""
-    monkeypatch.setattr(shapes, "AFFORDABLE_BYTES", 0)  # not compared otherwise
+    """It takes seconds, and each candidate has a separate process."""
+    monkeypatch.setattr(shapes, "AFFORDABLE_BYTES", 0)  # so that it is not compared otherwise
     monkeypatch.setattr(shapes, "AFFORDABLE_WORK", 0)
     stages = made(Tongue())
     assert {"M": 64} not in (*stages.shapes, *stages.once)
@@ -205,7 +206,7 @@ def test_no_candidate_computes_the_reference_of_a_timed_call(tmp_path, monkeypat
 
 
 class Reader(Tongue):
-    """Says that every text goes over its data five times; of engines, what it is told."""
+    """Reports that every text reads its data five times; engines as given."""
 
     def static_figures(self, source):
         return {"passes": 5.0, "launches": 7.0} if source == "edited" else {}
@@ -218,7 +219,7 @@ class Reader(Tongue):
 def test_figures_are_of_the_nest_and_of_what_was_seen(tmp_path):
     found = outcome(Reader(), tmp_path).figures
     assert (found["passes"], found["collectives"], found["launches"]) == (1, 0, 1)
-    assert found["busy_memory"] == 0.0  # and not what is estimated
+    assert found["busy_memory"] == 0.0  # not the estimate
     assert outcome(Tongue(), tmp_path).figures["busy_memory"] > 0
 
 
@@ -231,7 +232,7 @@ def test_a_source_of_its_own_has_its_own_figures_where_the_backend_counts(
     asked = Candidate(spec_text(spec), schedule, "chip", "tongue", "edited")
     found = made(backend, spec_text(spec)).evaluate(asked, tmp_path, lambda stage: None).figures
     assert found["passes"] == passes
-    assert found["coalesced"] == 1.0  # what the text does not show is the nest's
+    assert found["coalesced"] == 1.0  # facts that the text does not show come from the nest
 
 
 @pytest.mark.parametrize("kind", ["measured", "simulated", "modelled"])
@@ -283,7 +284,7 @@ def test_inputs_of_the_tuning_sizes_are_drawn_when_a_time_may_need_them(monkeypa
 
 @pytest.mark.parametrize("arrays", [False, True])
 def test_large_inputs_are_made_in_a_worker_where_runs_need_arrays(monkeypatch, arrays):
-    """Where kernels run on a GPU, it makes them itself."""
+    """If kernels run on a GPU, the GPU makes the inputs."""
     for name in ("MANY", "FEW"):
         monkeypatch.setattr(formulas, name, 32)
     monkeypatch.setattr(measure, "_REFERENCES", measure.References(1 << 20))
@@ -371,7 +372,7 @@ def test_who_is_alone_waits_for_the_others_and_they_for_him(turns):
 
 
 def test_nobody_comes_before_who_waits_to_be_alone(turns):
-    """Else others could share the device without end, and a time would never be measured."""
+    """Otherwise others could share the device indefinitely, and no time would be measured."""
     order, begun = [], threading.Event()
 
     def measure():
@@ -399,7 +400,7 @@ def test_nobody_comes_before_who_waits_to_be_alone(turns):
 
 
 def _free(file):
-    """Whether nobody holds a lock on a file."""
+    """Whether no process holds a lock on a file."""
     place = os.open(file, os.O_RDONLY)
     try:
         fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -411,7 +412,7 @@ def _free(file):
 
 
 class Counting(Tongue):
-    """Takes a microsecond for each element, and keeps what it built for and compared at."""
+    """Takes a microsecond for each element, and records the sizes of its builds and comparisons."""
 
     def __init__(self, **can):
         super().__init__(**can)
@@ -437,7 +438,7 @@ SMALL, LARGE, HUGE = (
 
 
 def over(backend, folder, workload, schedule="schedule(scale)\n", **more):
-    """What becomes of a schedule that keeps whole rows in 64 KiB of local memory."""
+    """The outcome of a schedule that keeps whole rows in 64 KiB of local memory."""
     spec = spec_text(parse_spec(SCALE))
     sizes = heaviest(workload)
     bench = Bench(spec, CHIP, lambda: backend, sizes, ({"M": 3},), workload=workload, **more)

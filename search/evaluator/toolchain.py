@@ -1,4 +1,4 @@
-"""The toolchain's digest: all that an outcome depends on, beside the candidate."""
+"""The toolchain's digest: everything that an outcome depends on, besides the candidate."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _PACKAGES = ("numpy", "jinja2", "pybind11")
 
 
 def bench_digest(bench: Bench, here: Mapping[str, str]) -> str:
-    """The digest of sizes, checks, machine and toolchain: equal where outcomes can be shared.
+    """The digest of sizes, checks, machine and toolchain: equal if outcomes can be shared.
 
-    here: what the backend says of itself on this machine: its toolchain, its device.
+    here: the backend's description of this machine: its toolchain, its device.
     """
     return text_digest(
         json.dumps(
@@ -44,7 +44,7 @@ def bench_digest(bench: Bench, here: Mapping[str, str]) -> str:
 
 
 def toolchain_digest() -> str:
-    """The digest of what turns a schedule into a result: our sources, templates, versions."""
+    """The digest of everything between a schedule and a result: sources, templates, versions."""
     digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()}".encode())
     for name in _PACKAGES:
         try:
@@ -59,7 +59,7 @@ def toolchain_digest() -> str:
 
 
 def folders() -> list[Path]:
-    """Where the IR, the machine classes, the backends and their templates lie."""
+    """The folders of the IR, the machine classes, the backends and their templates."""
     known = (ir, machines, backends)
     packages = [Path(folder) for package in known for folder in package.__path__]
     templates = packages[0].parent / "templates"
@@ -67,7 +67,7 @@ def folders() -> list[Path]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Every file of a folder, in a fixed order, but for tests and what is left lying about."""
+    """All files of a folder in a fixed order, except tests and hidden files."""
     for file in sorted(folder.rglob("*")):
         inside = file.relative_to(folder).parts
         if any(p in _IGNORED or p.startswith(".") for p in inside):

@@ -1,4 +1,4 @@
-"""The digest of a bench changes with all that outcomes depend on, and with nothing else."""
+"""The digest of a bench changes with everything that outcomes depend on, and with nothing else."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ HERE = {"toolchain": "tongue 1", "device": "a chip", "clocks": "1 GHz"}
 
 @pytest.fixture(autouse=True)
 def tree(tmp_path, monkeypatch):
-    """Stands for the packages: other files may change while tests run."""
+    """Replaces the packages, because other files may change while tests run."""
     for name in ("a.py", "a_test.py", "sim/device.cc", "targets/chip.toml", "__pycache__/a.pyc"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)

@@ -1,5 +1,5 @@
-"""The tuning size where runs are slow: whole where a run of it is affordable, else its tiling at fewer
-elements: several tiles in every loop, and an uneven tail."""
+"""The tuning size if runs are slow: whole if a run is affordable, else its tiling at fewer
+elements, with several tiles in every loop and an uneven tail."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from ir.spec import Size
 from ir.verify import facts
 from ir.workload import Sizes
 
-TILES = 2  # whole ones along an index of a reduced size; the tail comes after them
+TILES = 2  # whole tiles along an index of a reduced size; the tail follows them
 
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """What running a nest takes, counted from its statements."""
+    """The cost of running a nest, counted from its statements."""
 
-    steps: float = 0.0  # statements, over all thread blocks and iterations of loops
-    elements: float = 0.0  # that these compute, over all of them
+    steps: float = 0.0  # statements, over all thread blocks and iterations
+    elements: float = 0.0  # computed elements, over all statements
 
     def seconds(self, of: RunCost) -> float:
-        """About so many, where a step and an element take those of `of`."""
+        """The approximate seconds, with the seconds of a step and of an element in `of`."""
         return self.steps * of.steps + self.elements * of.elements
 
 
-# Seconds of a step and of an element, of what is slow; measured on two cores, and rounded up. An
-# interpreter of threads takes most for the elements of a matmul, one of tiles for its steps.
+# Seconds of a step and of an element on slow runners, measured on two cores and rounded up. An
+# interpreter of threads is dominated by the elements of matmuls, one of tiles by its steps.
 SLOW_RUNS: Mapping[str, RunCost] = {
     "interpreter": RunCost(2e-4, 5e-8),
     "emulator": RunCost(1e-4, 2e-8),
 }
-TUNED_SECONDS = 1.5  # that a run at the tuning sizes may take, all of them together
+TUNED_SECONDS = 1.5  # seconds that runs at the tuning sizes may take, all together
 
 
 def run_cost(nest: LoopNest, sizes: Sizes) -> RunCost:
-    """The cost of a run at some sizes. A range that data bounds counts as if it were whole."""
+    """The cost of a run at some sizes. A range that depends on data counts as whole."""
     bound = bind(nest.spec, sizes)
     steps = elements = 0.0
     for launch in nest.launches:
@@ -57,10 +57,10 @@ def run_cost(nest: LoopNest, sizes: Sizes) -> RunCost:
 def tuning_shape(
     nest: LoopNest, sizes: Sizes, seed: int, each: RunCost, seconds: float, whole: bool = True
 ) -> tuple[Sizes, bool] | None:
-    """The tuning size, or one that stands for it and has its tiling, and whether it is reduced; None
-    where no such size is affordable.
+    """The tuning size or a smaller size with its tiling, and whether it is smaller; None if no such
+    size is affordable.
 
-    each: seconds of a step and of an element.  seed: draws the tail.  whole: whether there is a
+    each: seconds of a step and of an element. seed: draws the tail. whole: whether there is a
     reference for the tuning size.
     """
     if whole and run_cost(nest, sizes).seconds(each) <= seconds:
@@ -73,7 +73,7 @@ def tuning_shape(
 
 
 def _reduced(nest: LoopNest, sizes: Sizes, rng: random.Random) -> Iterator[dict[str, int]]:
-    """Sizes with the tiling of `sizes`, those without tiles kept at first, then small."""
+    """Smaller sizes with the tiling of `sizes`. Sizes without tiles stay at first, then shrink."""
     tiles = _tiles(nest)
     made = {}
     for name, most in sizes.items():
@@ -88,7 +88,7 @@ def _reduced(nest: LoopNest, sizes: Sizes, rng: random.Random) -> Iterator[dict[
 
 
 def _tiles(nest: LoopNest) -> dict[str, int]:
-    """By size, the largest tile of an index that has it for its extent."""
+    """By size: the largest tile of an index with this extent."""
     known = facts(nest.variant).ranges
     found: dict[str, int] = {}
     for launch in nest.launches:
@@ -116,20 +116,21 @@ def _cost(
 
 
 def _elements(launch: Launch, statement: Statement, sizes: Mapping[str, int]) -> float:
-    """The elements that a statement computes or moves; of a matmul, its multiplications."""
+    """The number of elements that a statement computes or moves; for a matmul its
+    multiplications."""
     name = getattr(statement, "value", "")
     try:
         count = prod(value(axis.extent, sizes) for axis in launch.value(name).axes)
         if isinstance(statement, Dot):
             tiles = {**dict(launch.tiles), **{n: value(e, sizes) for n, e in launch.whole}}
             count *= prod(tiles.get(index, 1) for index in statement.over)
-    except (KeyError, KernelError):  # a value of another launch, an extent that data gives
+    except (KeyError, KernelError):  # a value of another launch, or an extent that depends on data
         return 1.0
     return float(count)
 
 
 def _extent(nest: LoopNest, launch: Launch, index: str, sizes: Mapping[str, int]) -> int:
-    """How long a loop is; 1 where data says it."""
+    """The extent of a loop; 1 if it depends on data."""
     known = facts(nest.variant).ranges
     try:
         return max(1, value(known[index].high, sizes))

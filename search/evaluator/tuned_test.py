@@ -1,4 +1,4 @@
-"""The tuning size of what is slow, and sizes that stand for it."""
+"""The tuning size of slow runs, and smaller sizes in its place."""
 
 import pytest
 

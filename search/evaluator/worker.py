@@ -1,9 +1,9 @@
 """A worker: a warm process that forks a sandboxed child for each candidate, and outlives it.
 
-Opening a device takes longer than most candidates do. So a child goes on with further candidates where
-its backend says that it may (`lasting`), as long as they are of our own emitters: a source that
-somebody else wrote has a child of its own, and so has whatever comes after a failure of another kind
-than that a toolchain refused it.
+Opening a device takes longer than most candidates. So a child continues with further candidates if
+its backend permits that (`lasting`) and the sources are by our own emitters. A source by others
+gets its own child, and so does the next candidate after any failure other than a toolchain's
+refusal.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench, Stages
 
 MOSTOUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it needs
-CPU_SHARE = 0.5  # of its processor time, after which a child takes no further candidate
-OPENING = 60.0  # seconds that a child may take to open a device before it has a candidate
-GRACE = 1.0  # seconds between the end of a child's output and its own
-# Keys of seconds beside the stages: of a build at further sizes, of waiting within a check, and until a process was
-# ready that was made for the candidate, with the device open.
+CPU_SHARE = 0.5  # share of its processor time limit after which a child takes no further candidate
+OPENING = 60.0  # seconds that a child may take to open a device
+GRACE = 1.0  # seconds between the end of a child's output and its exit
+# Further keys of `seconds`: a build at other sizes, waiting within a check, and the start of a
+# process made for the candidate, until its device is open.
 TO_CHECK, WAITED, START = "build to check", "waiting to check", "start"
-TAIL = 400  # characters of a dead child's last words
+TAIL = 400  # characters of a dead child's last output
 _SET_SUBREAPER = 36
 
 
 class Gone(Exception):
-    """Whoever wanted the result is no longer there."""
+    """The caller of an evaluation has gone."""
 
 
 def main(socket: int) -> None:
     """Serves the process at the other end of a socket until that closes it.
 
-    First come pickled Benches and the path of a temporary folder; the answer is a Setup for each
-    backend, or what is wrong. Then each candidate, as JSON, is answered by what became
-    of it. The folder goes when the worker does.
+    It first receives pickled Benches and the path of a temporary folder. It answers with a Setup
+    for each backend, or with an error. Then it answers each candidate (JSON) with its outcome. The
+    folder is removed with the worker.
     """
     connection = Connection(socket)
     benches, folder = pickle.loads(connection.recv_bytes())
@@ -69,7 +69,8 @@ def main(socket: int) -> None:
 
 
 def set_up(benches: Sequence[Bench], all_cores: bool = False) -> dict[str, Stages] | KernelError:
-    """The benches by backend, or what is wrong. all_cores: no other process sets up the same."""
+    """The stages of the benches by backend, or an error. all_cores: whether no other process sets
+    up the same at this time."""
     try:
         return _served(benches, all_cores)
     except KernelError as error:
@@ -77,7 +78,7 @@ def set_up(benches: Sequence[Bench], all_cores: bool = False) -> dict[str, Stage
 
 
 def serve(connection: Connection, home: Path, made: dict[str, Stages] | KernelError) -> None:
-    """Answers candidates until the other end closes the connection. made: of `set_up`."""
+    """Answers candidates until the other end closes the connection. made: from `set_up`."""
     become_reaper()
     sweep()
     kept: dict[str, _Child] = {}
@@ -107,9 +108,11 @@ def serve(connection: Connection, home: Path, made: dict[str, Stages] | KernelEr
 
 
 def _opened(made: Mapping[str, Stages], home: Path, wanted: Connection) -> dict[str, _Child]:
-    """By backend, a child that has opened its device, before anybody has something to time there. One
-    that could not is left out: whoever comes next tries again, and says why it fails. Gone where `wanted` is closed
-    first: nothing comes from there yet."""
+    """By backend, a child that has opened its device before the first candidate.
+
+    A child that could not is left out: the next one tries again and reports the error. Raises Gone
+    if `wanted` is closed first; it sends nothing before that.
+    """
     begun = {
         name: _forked(one, home)
         for name, one in made.items()
@@ -131,12 +134,12 @@ def _opened(made: Mapping[str, Stages], home: Path, wanted: Connection) -> dict[
 
 
 def become_reaper() -> None:
-    """What descends from this process becomes its child when its own parent ends."""
+    """Makes orphaned descendants children of this process."""
     ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)
 
 
 def _served(benches: Sequence[Bench], all_cores: bool) -> dict[str, Stages]:
-    """By the name of its backend, each bench set up; the inputs that are timed are the same."""
+    """The stages of each bench, by backend name. They share the timed inputs."""
     found: dict[str, Stages] = {}
     for bench in benches:
         others = next(iter(found.values()), None)
@@ -153,10 +156,9 @@ def attempt(
     kept: dict[str, _Child] | None = None,
     fastest: Fastest | None = None,
 ) -> Evaluated:
-    """What becomes of a candidate in a child; Gone where `wanted` is closed first.
+    """The outcome of a candidate in a child. Raises Gone if `wanted` is closed first.
 
-    kept: children by backend that wait for another candidate; None: none is kept.  fastest: see
-    `Stages.evaluate`.
+    kept: idle children by backend; None: none is kept. fastest: see `Stages.evaluate`.
     """
     idle = {} if kept is None else kept
     lasting = kept is not None and asked.source is None and stages.lasting
@@ -181,17 +183,19 @@ def attempt(
 
 
 def _sound(outcome: Evaluated) -> bool:
-    """Whether a child may go on after it: what was wrong or crashed may have left something behind."""
+    """Whether a child may continue after an outcome. Wrong results and crashes may have corrupted
+    it."""
     if isinstance(outcome, Failure):
         early = outcome.stage in ("verify", "emit", "build") and outcome.kind == "refused"
-        # Of a build that was given up: a process of its own, which is no more
+        # A build that was given up ran in its own process, which has ended.
         given_up = (outcome.stage, outcome.kind) == ("build", "timeout")
         return early or given_up or outcome.slow
     return True
 
 
 def _forked(stages: Stages, home: Path, edited: bool = False) -> _Child:
-    """A new child. edited: it gets a source that somebody else wrote. OSError where none can be made."""
+    """A new child. Raises OSError if none can be made. edited: whether it gets a source by
+    others."""
     folder = Path(tempfile.mkdtemp(dir=home))
     group = sandbox.grouped(stages.setup.limits)
     clean = Path(tempfile.mkdtemp(dir=home)) if edited and stages.apart else None
@@ -210,7 +214,7 @@ _templates: dict[str, Template] = {}  # by backend
 
 
 def _line(stages: Stages, folder: Path, group: Group | None) -> int:
-    """The line of a new clean process; of a new template where the last one has ended."""
+    """The line to a new clean process. Starts a new template if the last one has ended."""
     name, limits = stages.backend.manifest.name, stages.setup.limits
     if name in _templates:
         with suppress(OSError):
@@ -222,15 +226,15 @@ def _line(stages: Stages, folder: Path, group: Group | None) -> int:
 
 @dataclass(slots=True)
 class _Child:
-    """A child: what it has sent so far of the candidate that it has, and when it entered which stage."""
+    """A child: its received output for the current candidate, and the times of its stages."""
 
     pid: int
     pipe: int
-    to: int  # where it is told of candidates
+    to: int  # descriptor for requests
     limits: Limits
     folder: Path
     group: Group | None = None
-    clean: Path | None = None  # the folder of the clean process beside it
+    clean: Path | None = None  # folder of its clean process
     began: float = field(default_factory=time.monotonic)
     stages: list[tuple[str, float]] = field(default_factory=list)
     buffer: bytes = b""
@@ -238,17 +242,18 @@ class _Child:
     outcome: Evaluated | None = None
     turns: dict[str, float] = field(default_factory=dict)  # seconds, see `backends.turns.spent`
     in_time: bool = True
-    # Seconds for a processor; None where part of its work is done by others, or nobody knows.
+    # Seconds spent waiting for a processor; None if other processes do part of its work, or if
+    # unknown.
     waited: float | None = None
-    last: bool = False  # it takes no further candidate
-    ready: bool = False  # it has opened what it needs
+    last: bool = False  # whether it takes no further candidate
+    ready: bool = False  # whether it has opened its device
     made: float = field(default_factory=time.monotonic)
     start: dict[str, float] = field(
         default_factory=dict
     )  # seconds until it was ready, for the first candidate
 
     def ask(self, asked: Candidate, fastest: Fastest | None, others: Iterable[_Child]) -> bool:
-        """Gives it a candidate; False where it has ended. others: see `end`."""
+        """Gives it a candidate. Returns False if it has ended. others: see `end`."""
         self.began, self.stages, self.turns, self.start = time.monotonic(), [], {}, {}
         self.buffer, self.received, self.outcome, self.in_time = b"", 0, None, True
         self.waited = None
@@ -262,8 +267,8 @@ class _Child:
         return True
 
     def opens(self, deadline: float, wanted: Connection) -> bool:
-        """Waits until it is ready for candidates; False where it is not by then, or has ended. Gone where `wanted`
-        is closed first."""
+        """Waits until it is ready for candidates. Returns False if it is not ready by the deadline
+        or has ended. Raises Gone if `wanted` is closed first."""
         waited: list[int | Connection] = [self.pipe, wanted]
         while not self.ready:
             left = max(0.0, deadline - time.monotonic())
@@ -275,7 +280,8 @@ class _Child:
         return True
 
     def end(self, others: Iterable[_Child] = ()) -> Evaluated:
-        """Ends it, and leaves nothing of it; its outcome, or what its end says. others: that live on."""
+        """Ends it with all its descendants. Returns its outcome, or the failure that its end means.
+        others: children to keep."""
         kept = {child.pid for child in others} | {made.pid for made in _templates.values()}
         status, used = end_all(self.pid, kept)
         outcome = self.outcome or _death(self, status, used)
@@ -292,7 +298,7 @@ class _Child:
         return self.stages[-1][0] if self.stages else "verify"
 
     def receive(self) -> bool:
-        """Takes in what has come; False at the end."""
+        """Reads available output. Returns False at its end."""
         data = os.read(self.pipe, 65536)
         self.received += len(data)
         *lines, self.buffer = (self.buffer + data).split(b"\n")
@@ -304,7 +310,7 @@ class _Child:
         kind, _, rest = line.decode(errors="replace").partition(" ")
         try:
             if kind == "stage":
-                Failure(rest, "crash", "")  # refuses what is no stage
+                Failure(rest, "crash", "")  # raises ValueError for an unknown stage
                 self.stages.append((rest, time.monotonic()))
             elif kind == "spent":
                 self._spend(json.loads(rest))
@@ -318,7 +324,7 @@ class _Child:
             self.outcome = Failure(self.stage, "crash", f"it sent what is no result: {error}")
 
     def _spend(self, told: Mapping[str, float]) -> None:
-        """Adds what it has spent on turns since it said so last, in the stage that it is in."""
+        """Adds the time spent on turns since the last report, to the current stage."""
         for name, seconds in told.items():
             keys = [
                 f"{name} turns",
@@ -328,8 +334,9 @@ class _Child:
                 self.turns[key] = self.turns.get(key, 0.0) + float(seconds)
 
     def seconds(self) -> dict[str, float]:
-        """How long each stage took, by the clock of this process; and of that, by its own, how long it
-        waited for turns on the device and had it alone; of a new process, until it was ready. A second build is one at the sizes of the check."""
+        """The seconds of each stage by this process's clock; the child's seconds of waiting for and
+        holding the device; and the start of a new process. A second build is one at the sizes of
+        the check."""
         ends = [*(at for _, at in self.stages), time.monotonic()][1:]
         taken: dict[str, float] = {}
         for (name, at), end in zip(self.stages, ends, strict=True):
@@ -339,7 +346,7 @@ class _Child:
 
 
 def _watch(child: _Child, wanted: Connection) -> Evaluated | None:
-    """Waits for a child's result or its end; None where there is none."""
+    """Waits for a child's result or its end. Returns None if there is no result."""
     end = os.pidfd_open(child.pid)
     try:
         child.in_time = _receive_all(child, end, wanted, child.began + child.limits.seconds)
@@ -351,7 +358,7 @@ def _watch(child: _Child, wanted: Connection) -> Evaluated | None:
 
 
 def _receive_all(child: _Child, end: int, wanted: Connection, deadline: float) -> bool:
-    """Reads until there is an outcome or the child has ended; False where time ran out."""
+    """Reads until there is an outcome or the child has ended. Returns False if time is over."""
     while child.outcome is None:
         left = deadline - time.monotonic()
         if left <= 0:
@@ -370,21 +377,24 @@ def _receive_all(child: _Child, end: int, wanted: Connection, deadline: float) -
 
 
 def _close(child: _Child, end: int) -> None:
-    """Nothing more will come. A child that lives on closed its pipe, or says too much."""
+    """Handles the end of output. A child that stays alive has closed its pipe or sends too much."""
     if child.outcome is None and not select.select([end], [], [], GRACE)[0]:
         child.outcome = Failure(child.stage, "crash", "it does not keep to sending one result")
 
 
 def end_all(child: int, others: Collection[int] = ()) -> tuple[int, float]:
-    """Ends a child and all that descends from it; the child's wait status, and the seconds of
-    processor time that it had. others: children that live on."""
+    """Kills a child and all its descendants. Returns the child's wait status and its seconds of
+    processor time.
+
+    others: children to keep.
+    """
     for send, whom in ((os.killpg, child), (os.kill, child)):
         try:
             send(whom, signal.SIGKILL)
         except ProcessLookupError:
             continue
     _, status, use = os.wait4(child, 0)
-    # What left the child's group has become ours, as we are a subreaper.
+    # Processes that left the child's group are now our children, because we are a subreaper.
     while orphans := [n for n in _children() if n not in others]:
         for orphan in orphans:
             os.kill(orphan, signal.SIGKILL)
@@ -398,7 +408,7 @@ def _children() -> list[int]:
 
 
 def _death(child: _Child, status: int, used: float) -> Failure:
-    """The failure of a child that ended, or had to be ended, without a result.
+    """The failure of a child that ended, or was killed, without a result.
 
     used: seconds of processor time.
     """
@@ -418,7 +428,7 @@ def _death(child: _Child, status: int, used: float) -> Failure:
         return Failure(child.stage, "memory", limit)
     if "bad_alloc" in tail or "MemoryError" in tail:
         return Failure(child.stage, "memory", f"it ran out of memory{said}")
-    if number == -signal.SIGKILL:  # as by a machine that is out of memory
+    if number == -signal.SIGKILL:  # for example because the machine was out of memory
         return Failure(child.stage, "machine", f"it was killed{said}")
     if number < 0:
         return Failure(child.stage, "crash", f"it died of {signal.Signals(-number).name}{said}")
@@ -426,8 +436,11 @@ def _death(child: _Child, status: int, used: float) -> Failure:
 
 
 def by_disk(found: Evaluated, folder: Path, files: int | None) -> Evaluated:
-    """What became of a candidate: a fault of the machine where it says that there was no room, and the disk is full
-    beyond what candidates have. files: bytes of all of its own."""
+    """The outcome, as a machine fault if it reports a full disk and the disk is full for other
+    reasons than the candidate's files.
+
+    files: limit on the candidate's files in bytes.
+    """
     full = isinstance(found, Failure) and os.strerror(errno.ENOSPC) in found.reason
     if isinstance(found, Failure) and full and sandbox.disk_is_full(folder, files):
         return replace(found, kind="machine")
@@ -446,10 +459,13 @@ def _tail(file: Path) -> str:
 def _child(
     stages: Stages, requests: int, folder: Path, pipe: int, group: Group | None, line: int | None
 ) -> None:
-    """The child: shuts itself in, then evaluates and sends, until nothing more is asked. line: of the clean
-    process that compiles and interprets for it. Does not return."""
+    """Runs the child: enters the sandbox, then evaluates and sends outcomes until there are no
+    requests. Does not return.
+
+    line: to the clean process that compiles and interprets for it.
+    """
     try:
-        gc.freeze()  # to look through what the worker has would copy all of it
+        gc.freeze()  # a collection of the worker's objects would copy all their memory
         os.setsid()
         detach(folder, requests, pipe, *(() if line is None else (line,)))
         if line is not None:
@@ -477,7 +493,7 @@ def _child(
                 data = memoryview(told.encode())
                 while data:
                     data = data[os.write(pipe, data) :]
-    except BaseException as error:  # nothing may come back into the worker's loop
+    except BaseException as error:  # no exception may reach the worker's loop
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         os._exit(1)
     os._exit(0)

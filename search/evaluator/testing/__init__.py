@@ -1,1 +1,1 @@
-"""What tests of evaluators share."""
+"""Shared fixtures for tests of evaluators."""

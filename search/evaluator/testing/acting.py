@@ -1,4 +1,4 @@
-"""A backend whose candidates do to their evaluator what their source says, for tests."""
+"""A backend for tests whose candidates act on their evaluator as their source says."""
 
 import ctypes
 import os
@@ -41,11 +41,11 @@ CHIP = Machine(
     units={"vector": Unit({"f32": 1e9})},
     model=TILES,
 )
-LIMITS = Limits(  # only what hangs takes so long
+LIMITS = Limits(  # only a hang takes so long
     seconds=1800.0, memory=2 << 30, file=1 << 20, total=512 << 20, processes=64
 )
 HASTY = replace(LIMITS, seconds=2.0)
-HOURS = 7200  # seconds: longer than a test may take
+HOURS = 7200  # seconds; longer than any test
 OUTSIDE = Path("/tmp/speciate-local-test-outside")
 MANIFEST = Manifest(
     name="tongue",
@@ -62,7 +62,7 @@ MANIFEST = Manifest(
 
 
 class Tongue:
-    """A backend whose kernels do what their source says, at the stage where it is said."""
+    """A backend whose kernels do what their source says, at the stage that it says."""
 
     manifest = MANIFEST
 
@@ -70,7 +70,7 @@ class Tongue:
         return "good"
 
     def admit(self, source):
-        """Takes all: what a source does is to be stopped elsewhere."""
+        """Admits everything, because tests check the other barriers."""
 
     def build(self, source, nest, machine, folder):
         if source == "no build":
@@ -96,7 +96,7 @@ class Tongue:
 
 
 class Lasting(Tongue):
-    """One process may evaluate several candidates; each build counts those of its process."""
+    """A process may evaluate several candidates. Each build counts the builds of its process."""
 
     built = 0
 
@@ -109,7 +109,7 @@ class Lasting(Tongue):
 
 
 class Opening(Lasting):
-    """Notes in each figure of a build whether its process was open before the first candidate came."""
+    """Records in each build's figures whether its process was open before the first candidate."""
 
     opened = 0
 
@@ -124,7 +124,7 @@ class Opening(Lasting):
 
 
 class Sleeping(Opening):
-    """Its device does not open as long as a file is there, by its path."""
+    """Its device does not open while a file exists."""
 
     def __init__(self, file):
         self.file = file
@@ -136,7 +136,7 @@ class Sleeping(Opening):
 
 
 class Glancing(Lasting):
-    """Each candidate takes 9 us on a device, and a glance shows `shown`."""
+    """Each candidate takes 9 us on a device, and a glance returns `shown`."""
 
     def __init__(self, shown=9.0, **can):
         self.shown, self.can, self.runs, self.enough = shown, can, 0, []
@@ -159,7 +159,8 @@ class Glancing(Lasting):
 
 
 class Apart(Tongue):
-    """What its kernels do is done apart. "held" is refused with the secrets that its process has in memory."""
+    """Runs its kernels apart. "held" reports the secrets in the memory of the process that runs
+    it."""
 
     def run(self, built, nest, machine, sizes, inputs):
         source = built.file.read_text()
@@ -180,7 +181,7 @@ class Apart(Tongue):
 
 
 def acted(place, source):
-    """Does what a source says. The names of secrets in this process's memory, where it asks for them."""
+    """Acts as a source says. Returns the secrets in this process's memory if it asks for them."""
     act = ACTS.get(source.partition(" ")[0])
     if act:
         act(source)
@@ -188,8 +189,8 @@ def acted(place, source):
 
 
 def secrets_held():
-    """What `secret_of_a_test` gives, as far as it is in this process's memory. Its pieces are apart here,
-    as this text is in memory, too."""
+    """The values of `secret_of_a_test` that this process's memory holds. The pattern is split here,
+    because this text is in memory too."""
     form = re.compile(b"speciate" + b"-of-a-test-" + rb"[0-9a-f]{16}")
     found = set()
     with open("/proc/self/mem", "rb", buffering=0) as memory:
@@ -211,7 +212,7 @@ def secret_of_a_test():
 
 
 class Busy(Lasting):
-    """Each build takes a while of processor time."""
+    """Each build takes some processor time."""
 
     def build(self, source, nest, machine, folder):
         end = time.process_time() + 0.2
@@ -221,14 +222,14 @@ class Busy(Lasting):
 
 
 class Mute(Tongue):
-    """A backend that can do nothing here."""
+    """A backend that cannot do anything on this machine."""
 
     def available(self, machine):
         return {"correct_by": None, "time_kind": None, "why": "no device"}
 
 
 def off(source):
-    """The results will be off by one."""
+    """Makes results off by one."""
 
 
 def loop(source):
@@ -244,7 +245,7 @@ def eat(source):
 
 
 def swarm(source):
-    """Many processes, each of which has little memory."""
+    """Starts many processes with little memory each."""
     for _ in range(24):
         if os.fork() == 0:
             kept = [os.urandom(32 << 20)]
@@ -254,7 +255,7 @@ def swarm(source):
 
 
 def multiply(source):
-    """Processes until there may be no more."""
+    """Starts processes up to the limit."""
     while True:
         if os.fork() == 0:
             time.sleep(HOURS)
@@ -312,7 +313,7 @@ def kill(source):
 
 
 def spawn(source):
-    """Leaves a process behind, in a session of its own, that shows in its command line."""
+    """Leaves a process in its own session, which is visible by its command line."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:

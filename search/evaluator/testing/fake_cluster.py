@@ -22,23 +22,23 @@ class Gone(Exception):
 
 
 def node(name, **resources):
-    """A node of a core, unless told otherwise."""
+    """A node with one core by default."""
     return Node(name, f"host-{name}", {"CPU": 1.0, **resources})
 
 
 def opened(name, contexts="same", **here):
-    """What a slot on a node says of itself."""
+    """The properties of a slot on a node."""
     environment = {"backends": {"tongue": CHIP | here}, "limits": LIMITS}
     return Opened(name, f"host-{name}", {"tongue": contexts}, environment)
 
 
 def right(us=5.0):
-    """A right candidate's outcome, as a slot sends it."""
+    """The outcome of a correct candidate, as a slot sends it."""
     return to_json(Evaluation(us, "modelled", "emulator"))
 
 
 def engage(monkeypatch, cluster):
-    """Has `--cluster` use this cluster, whatever the address, as if Ray were installed."""
+    """Makes `--cluster` use this cluster for any address, as if Ray were installed."""
     ray = ModuleType("ray")
     ray.__spec__ = ModuleSpec("ray", None)
     monkeypatch.setitem(sys.modules, "ray", ray)
@@ -47,7 +47,7 @@ def engage(monkeypatch, cluster):
 
 
 class WaitingSlot:
-    """Does nothing until a test says what comes of it."""
+    """Does nothing until a test sets its result."""
 
     def __init__(self, resources, without):
         self.resources, self.without = resources, without
@@ -65,12 +65,12 @@ class WaitingSlot:
 
     @property
     def answer(self):
-        """The future of what was asked last."""
+        """The future of the last request."""
         return self.asked[-1][2]
 
 
 class ThreadSlot:
-    """Evaluates in a thread of this process, through `Slot` and all that it does."""
+    """Evaluates in a thread of this process, through `Slot`."""
 
     def __init__(self, name, dies=0):
         self.name, self.dies, self.slot = name, dies, Slot()
@@ -105,7 +105,7 @@ class ThreadSlot:
 
 
 class FakeCluster:
-    """See `Cluster`. making: gives a slot; WaitingSlot by default."""
+    """See `Cluster`. making: makes a slot; WaitingSlot by default."""
 
     address = "fake"
 

@@ -1,4 +1,4 @@
-"""Acts in a sandboxed process, for tests."""
+"""Runs functions in a sandboxed process, for tests."""
 
 import faulthandler
 import json
@@ -12,7 +12,7 @@ from search.evaluator.sandbox import Limits
 
 
 def inside(folder: Path, act, limits: Limits = Limits()):
-    """What `act` returns in a sandboxed child, or the name of what it raises, or its end."""
+    """The result of `act` in a sandboxed child, or the name of its exception, or how it ended."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -32,7 +32,7 @@ def inside(folder: Path, act, limits: Limits = Limits()):
 
 
 def need(layers, *names):
-    """Skips a test where a layer is not there."""
+    """Skips a test if a layer does not work on this machine."""
     for name in names:
         if not layers[name].startswith("yes"):
             pytest.skip(f"{name}: {layers[name]}")

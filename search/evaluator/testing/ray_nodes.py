@@ -1,5 +1,5 @@
-"""A Ray cluster of several nodes on this machine, for tests: each node has an address, a core and processes
-of its own, and can be killed."""
+"""A Ray cluster of several nodes on this machine, for tests. Each node has its own address, core
+and processes, and can be killed."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from unittest import mock
 
 import psutil
 
-STORE = 80 << 20  # bytes of a node's object store, the least that Ray takes
-PATIENCE = 60.0  # seconds for processes to end
+STORE = 80 << 20  # bytes of a node's object store, the smallest that Ray accepts
+PATIENCE = 60.0  # seconds that processes have to end
 
 
 class RayNodes:
     """A head without cores, to which drivers connect, and nodes that are lost and replaced.
 
-    head: more of the head, as arguments of Ray's own test cluster.
+    head: further arguments of Ray's own test cluster.
     """
 
     def __init__(self, count: int, **head):
         from ray._common.utils import get_ray_temp_dir
         from ray.cluster_utils import Cluster
 
-        Path(get_ray_temp_dir()).mkdir(exist_ok=True)  # which it writes to, and does not make
+        Path(get_ray_temp_dir()).mkdir(exist_ok=True)  # Ray writes to it but does not create it
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        # Short, as it becomes part of the names of sockets.
+        # Short, because it becomes part of socket names.
         self.folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
         given = {"num_cpus": 0, "temp_dir": str(self.folder), "include_dashboard": False, **head}
         self._started = 1
         # A client's nodes find the distribution by themselves.
         self._variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        # Ray has its processes end with the thread that started them.
+        # Ray ends its processes with the thread that started them.
         self._starter = ThreadPoolExecutor(1)
         self._nodes: list = []
         head = {"object_store_memory": STORE, "env_vars": self._variables, **given}
@@ -55,7 +55,7 @@ class RayNodes:
         self.close()
 
     def add(self, **more) -> str:
-        """One more node; its address. more: as arguments of Ray's own test cluster."""
+        """Adds a node and returns its address. more: arguments of Ray's own test cluster."""
         return self._starter.submit(self._add, **more).result()
 
     def _add(self, **more) -> str:
@@ -68,18 +68,19 @@ class RayNodes:
             "node_ip_address": where,
             **more,
         }
-        # A thread cannot set the signals of this process.
+        # A thread cannot set the signal handlers of this process.
         with mock.patch("ray._private.utils.set_sigterm_handler"):
             self._nodes.append(self._ray.add_node(**given))
         self._drivers_join_the_head()
         return where
 
     def alive(self) -> list[str]:
-        """The addresses of the nodes, the oldest first."""
+        """The addresses of the nodes, oldest first."""
         return [node.node_ip_address for node in self._nodes]
 
     def replace(self, where: str) -> Future[None]:
-        """Kills the node of an address, and starts another; the future is done when both are."""
+        """Kills the node of an address and starts another. The future is done when both are
+        done."""
         return self._starter.submit(self._replace, where)
 
     def _replace(self, where: str) -> None:
@@ -89,7 +90,7 @@ class RayNodes:
         self._add()
 
     def close(self) -> None:
-        """Ends all of it, and sees that nothing is left."""
+        """Ends everything, and checks that no process is left."""
         self._ray.shutdown()
         self._starter.shutdown()
         end = time.monotonic() + PATIENCE
@@ -103,7 +104,7 @@ class RayNodes:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _processes(self) -> list[psutil.Process]:
-        """Those that name the cluster's folder."""
+        """Processes whose command line has the cluster's folder."""
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
@@ -112,6 +113,7 @@ class RayNodes:
         return found
 
     def _drivers_join_the_head(self) -> None:
-        """A driver joins the node whose address this file has: the node that was started last."""
+        """Writes the head's address to the file that drivers read. It has the address of the node
+        that was started last."""
         file = Path(self._ray.head_node.get_session_dir_path()) / "node_ip_address.json"
         file.write_text(json.dumps({"node_ip_address": self.address.rpartition(":")[0]}))
