@@ -1,4 +1,5 @@
-"""Operators: what makes a new candidate of old ones. One file each; found by name here."""
+"""Operators: they make a new candidate from earlier ones. One file each; this module finds them by
+name."""
 
 from __future__ import annotations
 
@@ -13,15 +14,16 @@ from search.operator.rewrite import Rewrite
 from search.operator.study import CMA, lacking
 from search.operator.tune import Tune
 
-MODEL_OPERATORS = ("universal", "combine")  # that ask models, of one parent and of two
+MODEL_OPERATORS = ("universal", "combine")  # ask models; with one and with two parents
 TUNERS = ("tune:tpe", "tune:cma")
-UNUSUAL = ("rewrite",)  # shown to be no gain (docs/search_ablation.md): used where they are named
+UNUSUAL = ("rewrite",)  # without a gain in docs/search_ablation.md, so used only if named
 
 
 def local_operators(preferences: Mapping[str, float] | None = None) -> dict[str, Operator]:
-    """Those that need no model, by name. preferences: how much likelier a verb's edits are."""
+    """The operators that ask no model, by name. preferences: factors on the probability of edits,
+    by verb."""
     prefer = tuple(sorted((preferences or {}).items()))
-    walk = Mutate("walk", most=4, looks=1, by_name=True)  # without the estimate
+    walk = Mutate("walk", most=4, looks=1, by_name=True)  # does not use the estimate
     plain = Tune("tpe", looks=1, width=0, tries=12, narrows=True, by_name=True)
     cma = Tune("tune:cma", sampler=CMA, width=0)
     changes = (Mutate("step", most=1, prefer=prefer), Mutate(prefer=prefer), Near(), Crossover())
@@ -30,7 +32,7 @@ def local_operators(preferences: Mapping[str, float] | None = None) -> dict[str,
 
 
 def usual(names: Iterable[str]) -> tuple[str, ...]:
-    """Those of some operators that a search has where its user names none: not those that were
-    shown to be no gain, nor those that lack a package here."""
+    """The operators of a search whose user names none. It leaves out those without a gain, and
+    those whose packages are missing."""
     absent = (*UNUSUAL, *(TUNERS if lacking() else ()))
     return tuple(name for name in names if name not in absent)

@@ -1,4 +1,4 @@
-"""The coach: every few evaluations a model edits the regions of the prompts it is asked with."""
+"""The coach: a model edits the regions of the prompts after every few evaluations."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from search.prompt.history import Step, Teller, one_of_each
 from search.prompt.regions import MOST
 from search.prompt.render import rendered
 
-EVERY = 8  # evaluations: a version is asked for, used and judged within 32
-SEEN = 3  # children that are told of: of the best, and of the latest that failed or gained nothing
-REFUSED = 4  # requests that are told of, of which nothing came
-LINES = 24  # of the diff of a child
+EVERY = 8  # evaluations between requests; a version is requested, used and judged within 32
+SEEN = 3  # children in a request: of the best, and of the latest without a gain
+REFUSED = 4  # failed requests in a request
+LINES = 24  # lines of a child's diff
 MOVES = {
     "improve": "Correct what does not work, by the figures below.",
     "specialise": "Make the advice sharper for this kernel and this machine.",
@@ -38,18 +38,18 @@ MOVES = {
 
 @dataclass(frozen=True, slots=True)
 class Coach:
-    """Grows the archive of prompts."""
+    """Adds versions to the archive of prompts."""
 
-    ask: Callable[[Request], Answer]  # sends a request
-    model: Callable[[random.Random], str]  # draws the name of one
+    ask: Callable[[Request], Answer]  # sends a request to a model
+    model: Callable[[random.Random], str]  # draws the name of a model
     prompts: Prompts
-    kernel: str  # its name, for the model
+    kernel: str  # name, for the model
     machine: Machine
-    source: Callable[[Candidate], str]  # what a candidate comes to in its backend's language
+    source: Callable[[Candidate], str]  # the source of a candidate in its backend's language
     every: int = EVERY
     answer_tokens: int = ANSWER_TOKENS
     temperature: float = 0.7
-    # Is told of each answer that is not taken, and why.
+    # Called for each rejected answer, with the reason.
     refuse: Callable[[Request, str], None] = lambda request, reason: None
 
     def begin(
@@ -59,11 +59,13 @@ class Coach:
         seed: str,
         refused: Sequence[Refused] = (),
     ) -> Callable[[], Callable[[], None] | None]:
-        """Writes a request for a new version. What it gives asks the model, and gives what puts the
-        version into effect; None where the answer is not taken.
+        """Prepares a request for a new version.
 
-        refused: requests of which nothing came. The same graph, outcomes, requests, seed and answers
-        give the same.
+        Returns a function that asks the model. That function returns another one, which adds the
+        version to the archive; None if the answer is rejected.
+
+        refused: requests that gave nothing. The result depends only on the arguments and the
+        answers.
         """
         rng = random.Random(seed)
         version = self.prompts.draw(graph, outcomes, rng)
@@ -132,7 +134,8 @@ class Coach:
     def _seen(
         self, version: Version, graph: Graph, outcomes: Mapping[str, Evaluated]
     ) -> dict[str, list[Step]]:
-        """The children of a version that gained most over their parents, and the latest others."""
+        """The children of a version with the largest gains over their parents, and the latest
+        others."""
         teller = Teller(graph, outcomes, self.machine.name, self.source)
         made = [c for c in graph if c.origin.prompt == version.digest and c.key in outcomes]
         gain = {c.key: _gain(c, outcomes) for c in made}
@@ -147,7 +150,7 @@ class Coach:
 
 
 def _gain(child: Candidate, outcomes: Mapping[str, Evaluated]) -> float:
-    """How much faster it is than its parent; 0 where it failed, 1 where the parent did."""
+    """The speed-up of a child over its parent; 0 if the child failed, 1 if the parent did."""
     before, after = outcomes.get(child.origin.parents[0]), outcomes[child.key]
     if not isinstance(after, Evaluation):
         return 0.0

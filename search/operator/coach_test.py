@@ -1,4 +1,4 @@
-"""The coach asks for better prompts, and takes only answers in form."""
+"""The coach asks for better prompts, and accepts only well-formed answers."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def coach(answer, asked):
 
 
 def advance(made, graph=None, outcomes=None, seed=1, refused=()):
-    """The version that came of it; None where none did."""
+    """The resulting version; None if there is none."""
     before = set(made.prompts.versions)
     take = made.begin(graph or Graph(), outcomes or {}, f"{seed}", refused)()
     assert set(made.prompts.versions) == before, "it takes effect when it is taken"
@@ -77,7 +77,7 @@ FIRST = first_regions().digest
 
 
 def children(*told, prompt=FIRST):
-    """A graph with a child of ROOT for each outcome, and all outcomes; times are in us."""
+    """A graph with a child of ROOT for each outcome, and all outcomes; times in us."""
     graph, outcomes = Graph(), {ROOT.key: Evaluation(8.0, "modelled", "emulator")}
     graph.add(ROOT)
     for number, outcome in enumerate(told):

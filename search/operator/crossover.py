@@ -1,4 +1,4 @@
-"""Crossover: a schedule with each decision from one of two parents."""
+"""Crossover: takes each decision of a schedule from one of two parents."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ir.verify import facts
 from search.core.candidate import Candidate
 from search.loop.context import Context, GaveUp
 
-Gene = tuple[str, str, int]  # verb, subject, and which of several decisions on it
+Gene = tuple[str, str, int]  # verb, subject, and the position among several such decisions
 
 
 @dataclass(frozen=True, slots=True)
 class Crossover:
     """Takes for each (verb, subject) the decision of one of two parents, or its absence.
 
-    The mixtures that do not lower, or are known, are thrown away, up to `tries` of them. Where the
-    parents have different variants, the first one's stays, and of the second are taken
-    decisions on what both have; failing that, its whole schedule as far as it lowers.
+    Combinations that do not lower or are known are dropped, up to `tries` of them. If the parents
+    have different variants, the first one's stays, and only decisions on common tensors and indices
+    are taken from the second. If that fails, its whole schedule is taken as far as it lowers.
     """
 
     name: str = "crossover"
@@ -52,9 +52,10 @@ class Crossover:
 
 
 def mix(one: Schedule, two: Schedule, taken: frozenset[Gene]) -> Schedule:
-    """The first schedule, with the decisions named in `taken` as the second has (or lacks) them.
+    """The first schedule, with the decisions in `taken` as in the second, where they may be
+    missing.
 
-    What only the second has comes after the decision that it follows there.
+    A decision of the second only follows the same decision as there.
     """
     ours, theirs = _genes(one), _genes(two)
     order = list(ours)

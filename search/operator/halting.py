@@ -1,4 +1,4 @@
-"""What an operator does where a model gives no answer."""
+"""The result of an operator whose model gives no answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from search.loop.context import GaveUp, Halted
 
 
 def gave_up(error: ModelError) -> GaveUp:
-    """Nothing this time; Halted where no later request can succeed either."""
+    """The result without a child. Raises Halted if no later request can succeed."""
     if error.lasting:
         raise Halted(error, spent=error.kind == "budget") from error
     return GaveUp(str(error), unanswered=error.transient or error.kind == "gone")

@@ -1,4 +1,4 @@
-"""Mutate: a few random single changes of a schedule, out of all that its verbs list."""
+"""Mutate: a few random changes of a schedule, among all that its verbs allow."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from search.loop.context import Context, GaveUp
 class Mutate:
     """Applies up to `most` changes, each drawn from the neighbours of the schedule so far.
 
-    Fewer changes are likelier: each further one is made with probability 1/2. A verb's subject
-    is drawn first and its value then, so that a verb with many values is not drawn more often.
-    Of `looks` children the one is kept that the forecast expects most of, give or take `doubt`.
-    Where `tries` led to nothing new, the single changes are gone through one by one.
+    Each further change has probability 1/2. A verb's subject is drawn before its value, so a verb
+    with many values is not drawn more often. Among `looks` children, the one with the best forecast
+    is kept, with a random error of up to `doubt`. If `tries` attempts give nothing new, all single
+    changes are tried.
     """
 
     name: str = "mutate"
@@ -29,12 +29,12 @@ class Mutate:
     doubt: float = 0.1
     parents: int = 1
     remote: bool = False
-    by_name: bool = False  # the budget never chooses it, only a policy that names it
-    # How much likelier than others a verb is drawn, where that is known.
+    by_name: bool = False  # only policies choose it, by name; the budget does not
+    # Factors on the probability of verbs, if known.
     prefer: tuple[tuple[str, float], ...] = ()
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
-        """A child that differs in 1 to `most` changes."""
+        """A child that differs by 1 to `most` changes."""
         start = context.parents[0].schedule
         first = self._edits(context, start)
         if not first:
@@ -72,7 +72,8 @@ class Mutate:
         return neighbours(variant, schedule, context.machine, context.sizes)
 
     def _draw(self, edits: Sequence[Edit], rng: random.Random) -> Edit:
-        """An edit: first what it decides on, then which of its values, each equally likely."""
+        """Draws an edit: first its verb and subject, then its value, each with equal
+        probability."""
         groups: dict[tuple[str, str], list[Edit]] = {}
         for edit in edits:
             groups.setdefault((edit.decision.verb, edit.decision.subject), []).append(edit)

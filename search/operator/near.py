@@ -1,10 +1,10 @@
-"""Near: a short way from the first parent in the space of its decisions, by what such ways led to so far.
+"""Near: a few small moves from the first parent, guided by the times so far.
 
-The time models tell apart what is far from good. Among schedules that are near each other their error is larger than
-the difference, so that here they only rule out what they expect to be hopeless. What counts are the times so far: a
-linear model of their logarithms in the moves from the parent (Bayesian, with a parabola for each decision that is a
-number), of which one is drawn for each child (Thompson sampling). So candidates that are evaluated at the same time
-differ, and what was not tried is tried.
+Time models distinguish schedules that are far from good. Their error is larger than the differences
+between similar schedules, so here they only exclude hopeless ones. The guide is a linear model of
+the logarithms of times in the moves from the parent (Bayesian, with a parabola for each numeric
+decision). One model is drawn for each child (Thompson sampling). So concurrent candidates differ,
+and untried moves are tried.
 """
 
 from __future__ import annotations
@@ -23,29 +23,30 @@ from search.core.evaluation import Evaluation, Failure
 from search.loop.context import Context, GaveUp, Parent
 from search.operator.space import SearchSpace, Setting, Tunable
 
-# Verbs that say how work is cut into blocks and threads. Where a kernel waits for memory these decide, often two
-# of them together: a block of half as many elements with half as many threads does the same in each of them.
+# Verbs that divide work between blocks and threads. They determine the time of memory-bound
+# kernels, often two of them together: a block with half as many elements and half as many threads
+# does the same work in each thread.
 CUTS = ("tile", "threads", "split_k", "persistent")
-LIKING = 3  # times as often as other decisions these are moved
-SETTINGS = 160  # that are drawn for one child
-HOPELESS = 1.5  # times as long as the parent, by the forecast
-FAR = 6.0  # moves, beyond which a time says little
-LOST = 0.7  # the logarithm of what a failure takes, of the parent's time
-NOISE = 0.03  # of a logarithm of times: the model's own error, too
-# Before anything is known: the spread of the effect of a move, and what a move is expected to cost
+LIKING = 3  # factor on the probability of these verbs
+SETTINGS = 160  # settings that are drawn for one child
+HOPELESS = 1.5  # factor on the parent's time by the forecast
+FAR = 6.0  # moves beyond which a time says little
+LOST = 0.7  # logarithm of the ratio that a failure counts as
+NOISE = 0.03  # of logarithms of times; includes the error of the model
+# The prior: spread of a move's effect, spread of its curvature, and expected cost of a move.
 SPREAD, BENT, COST = 0.06, 0.02, 0.015
-ELSEWHERE = 0.25  # how often a decision that is no number goes to any other value
-REACH = 4  # moves of one decision that are told apart
+ELSEWHERE = 0.25  # probability that a non-numeric decision takes any other value
+REACH = 4  # largest number of moves of one decision that are distinguished
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Moves a few decisions by a step or two in the order of their values."""
+    """Moves a few decisions by one or two values."""
 
     name: str = "near"
     parents: int = 1
     remote: bool = False
-    by_name: bool = True  # a search whose times are measured names it (`search/loop/opening.py`)
+    by_name: bool = True  # named by searches that measure times (`search/loop/opening.py`)
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child with one to four decisions moved."""
@@ -69,7 +70,7 @@ class Near:
 
 
 def _told(context: Context) -> Iterator[tuple[Schedule, float]]:
-    """The schedules of the parent's variant that were evaluated, and the logarithm of their times over the
+    """The evaluated schedules of the parent's variant, with the logarithm of their time over the
     parent's."""
     first = context.parents[0]
     own = first.outcome.us if isinstance(first.outcome, Evaluation) else None
@@ -92,7 +93,7 @@ def _told(context: Context) -> Iterator[tuple[Schedule, float]]:
 def _ranked(
     space: SearchSpace, known: Sequence[tuple[Setting, float]], rng: random.Random
 ) -> list[Setting]:
-    """Settings near the base, those first that one model of the known times, which is drawn, expects least of."""
+    """Settings near the base, in the order of the expected time by one drawn model."""
     start, every = space.setting(space.base), list(space.parameters.values())
     weights = [LIKING if p.verb in CUTS else 1 for p in every]
     drawn = []
@@ -106,8 +107,11 @@ def _ranked(
 
 
 def _moved(parameter: Tunable, number: int, rng: random.Random) -> int:
-    """Another value: of those that differ from it in one number alone one of the two next on either side, the
-    nearer ones three times as often; where there are none, any."""
+    """Another value.
+
+    Among values that differ in one number, one of the two nearest on either side; the nearest are
+    three times as likely. If there are none, any other value.
+    """
     values = parameter.values
     if parameter.ordinal:
         row = list(range(len(values)))
@@ -121,7 +125,7 @@ def _moved(parameter: Tunable, number: int, rng: random.Random) -> int:
 
 
 def _alike(one: Decision | None, other: Decision | None) -> bool:
-    """Whether two decisions differ in one number at most."""
+    """Whether two decisions differ in at most one number."""
     if one is None or other is None or one.options == other.options:
         return one == other
     pairs = zip(one.options, other.options)
@@ -133,8 +137,8 @@ def _alike(one: Decision | None, other: Decision | None) -> bool:
 
 
 def _features(every: Sequence[Tunable], start: Setting, setting: Setting) -> np.ndarray:
-    """What the model knows of a setting: of each decision that is a number how far it is moved, and its square; of
-    any other whether it has each of its values but the base's."""
+    """The features of a setting in the model: for a numeric decision its move and the square of it;
+    for any other, an indicator of each value except the base's."""
     found: list[float] = []
     for p in every:
         now, was = setting[p.name], start[p.name]
@@ -152,7 +156,7 @@ def _effects(
     known: Sequence[tuple[Setting, float]],
     rng: random.Random,
 ) -> np.ndarray:
-    """The weights of the features, drawn by what is known of them."""
+    """Draws the weights of the features from their posterior."""
     mean: list[float] = []
     spread: list[float] = []
     for p in every:

@@ -1,4 +1,4 @@
-"""Near: short ways from a parent, those first that lead to what was fast."""
+"""Near makes a few small moves from a parent; those that are expected to be fast come first."""
 
 import math
 import random
@@ -24,7 +24,8 @@ TILE = "tile(m)"
 
 
 def context(*told):
-    """A context whose parent is the first, of 10 us, with what else was told: schedules and their us."""
+    """A context whose parent is the first, with 10 us, and other outcomes: schedules and their
+    us."""
     graph, outcomes = Graph(), {FIRST.key: Evaluation(10.0, "measured", "device")}
     graph.add(FIRST)
     for schedule, us in told:
@@ -36,7 +37,7 @@ def context(*told):
 
 
 def moves(child):
-    """By decision, by how many values a child differs from the first."""
+    """By decision: how many values a child's is away from the first's."""
     start = SPACE.setting(SPACE.base)
     now = SPACE.setting(parse_schedule(child.schedule))
     return {n: now[n] - start[n] for n in now if now[n] != start[n]}
@@ -50,7 +51,7 @@ def test_a_child_is_new_and_a_few_steps_away(seed):
     found = moves(child)
     assert 1 <= len(found) <= 4
     assert all(abs(by) <= 2 for n, by in found.items() if SPACE.parameters[n].ordinal)
-    assert child == Near().propose(made, random.Random(seed))  # and the same each time
+    assert child == Near().propose(made, random.Random(seed))  # the same each time
 
 
 @pytest.mark.parametrize("way", [1, -1])
@@ -96,7 +97,7 @@ def test_a_decision_of_several_words_moves_along_its_number_for_the_most_part():
         counts[near._moved(found, at, rng)] += 1
     assert counts[at] == 0
     close = sum(counts[values.index(split("i", n))] for n in (2, 256, 1024, 2048))
-    assert 700 < close < 900  # and else anywhere
+    assert 700 < close < 900  # otherwise anywhere
     assert counts[values.index(split("i", 256))] > 2 * counts[values.index(split("i", 2))]
 
 

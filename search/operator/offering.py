@@ -1,4 +1,4 @@
-"""Offering: what the edited texts of an answer come to, as a candidate, or all that is wrong."""
+"""Offering: makes a candidate from the edited texts of an answer, or reports all their faults."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from search.prompt.brief import SCHEDULE, VARIANT
 def offered(
     context: Context, files: Mapping[str, str], operator: str, note: str
 ) -> Candidate | GaveUp:
-    """A child of the new texts of some files; any other name than SCHEDULE and VARIANT is the source's.
+    """A child with new texts of some files. A name other than SCHEDULE and VARIANT is that of the
+    source.
 
-    Refused or KernelError where a text is at fault.
+    Raises Refused or KernelError for a faulty text.
     """
     source = next((text for name, text in files.items() if name not in (SCHEDULE, VARIANT)), None)
     if source is not None:
@@ -45,7 +46,7 @@ def offered(
 def combination(
     context: Context, template: Template, values: Values, operator: str, answer: int
 ) -> Candidate | GaveUp:
-    """The child that an answer comes to with these values of its parameters."""
+    """The child of an answer for these values of its parameters."""
     trial = Trial(answer, values)
     note = f"{template.why.rstrip('.')} ({trial})" if template.why else str(trial)
     try:
@@ -58,7 +59,7 @@ def combination(
 
 
 def _require_parsed(files: Mapping[str, str]) -> None:
-    """Refused with the faults of all texts, and of every line of a schedule."""
+    """Raises Refused with the faults of all texts, including every faulty line of a schedule."""
     faults: dict[str, None] = {}
     for name, parse in ((VARIANT, parse_spec), (SCHEDULE, parse_schedule)):
         if name not in files:
@@ -74,17 +75,18 @@ def _require_parsed(files: Mapping[str, str]) -> None:
 
 
 def _single(lines: Sequence[str]) -> Iterator[list[str]]:
-    """A schedule with one of its decisions alone, each where it stands."""
+    """Yields the schedule with one decision at a time, each on its own line number."""
     for kept in range(1, len(lines)):
         yield [*lines[:1], *("" for _ in range(1, kept)), lines[kept]]
 
 
 def _require_kept(context: Context, wanted: Schedule, child: Candidate) -> None:
-    """KernelError at a decision of an answer that its child does not have, as it has no effect there.
-    A decision that the parent had already goes without a word."""
+    """Raises KernelError for a decision of an answer that has no effect and is therefore not in the
+    child. Decisions of the parent are exempt."""
     kept = {*context.parents[0].schedule.decisions, *schedule_of(child.schedule).decisions}
     lost = [decision for decision in wanted.decisions if decision not in kept]
     if lost:
         text = schedule_text(canonical(wanted))
-        lowered(child.variant, text, context.machine, context.sizes)  # says why
+        # raises with the reason, if it does not lower
+        lowered(child.variant, text, context.machine, context.sizes)
         raise KernelError(f"`{lost[0]}` would change nothing", hint=f"drop {lost[0]}")

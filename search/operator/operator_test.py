@@ -1,4 +1,4 @@
-"""Operators make children that are new, lower, and are the same for the same generator."""
+"""Operators make new children that lower, the same for the same generator."""
 
 import random
 
@@ -42,7 +42,7 @@ def test_a_child_is_new_and_lowers(name, seed):
     here = context(FIRST, PLAIN)
     child = OPERATORS[name].propose(here, random.Random(seed))
     if isinstance(child, GaveUp):
-        # There is nothing to bring over from another backend.
+        # There is no other backend to port from.
         assert name in ("crossover", "port") and child.reason
         return
     assert child.key not in here.graph
@@ -64,7 +64,7 @@ def test_a_step_is_one_change():
     after = set(parse_schedule(child.schedule).decisions)
     verbs = {(d.verb, d.subject) for d in before ^ after}
     tiled = {subject for verb, subject in verbs if verb == "tile"}
-    # Dropping a tile takes the decisions on its loop along.
+    # Dropping a tile also drops the decisions on its loop.
     assert len({s.removesuffix(".outer") for _, s in verbs} - tiled) <= 1
 
 

@@ -1,4 +1,4 @@
-"""Port: a candidate of another backend, with its schedule as far as this backend renders it."""
+"""Port: a candidate of another backend, with the decisions that this backend supports."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from search.loop.generations import PORT
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """The first parent's equations and decisions, for the backend that a child is for.
+    """The first parent's equations and decisions, for the child's backend.
 
-    A race asks for it where the best so far is another backend's.
+    A race asks for it if the best candidate is of another backend.
     """
 
     name: str = PORT
@@ -23,7 +23,7 @@ class Port:
     by_name: bool = True
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
-        """The same kernel, of which decisions that do not lower here are left out."""
+        """The same kernel, without decisions that do not lower here."""
         parent = context.parents[0]
         note = f"brought over from {parent.candidate.backend}"
         return context.offer_variant(parent.variant, self.name, note)

@@ -1,4 +1,4 @@
-"""A port is the other backend's kernel, as far as this one renders its schedule."""
+"""A port is the other backend's kernel, with the decisions that this backend supports."""
 
 import random
 from dataclasses import replace

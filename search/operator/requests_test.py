@@ -1,4 +1,4 @@
-"""A hundred requests: no two prompts are the same, and no valid answer is dropped."""
+"""A hundred requests: no two prompts are equal, and no valid answer is dropped."""
 
 import itertools
 from dataclasses import replace
@@ -20,14 +20,14 @@ WRITER = Writer("scaled_matmul", CHIP, SIZES, (SIZES,), 1.0, "Tongue", Library((
 
 
 class First:
-    """Always changes the first candidate."""
+    """Always chooses the first candidate as a parent."""
 
     def ask(self, state, count, rng):
         return [Proposal("universal", (state.roots[0],))] * count
 
 
 class Timed:
-    """Each edited source has the time that its number is given."""
+    """Each edited source has the time of its number."""
 
     contexts = {"tongue": "timed"}
     environment = {"contexts": contexts}
@@ -43,7 +43,7 @@ class Timed:
 
 
 class Numbered:
-    """Answers each request with a source of its own, or all alike."""
+    """Answers each request with a different source, or all with the same."""
 
     def __init__(self, alike=False):
         self.alike = alike
@@ -62,7 +62,7 @@ clock = Clock()
 
 
 def searched(model, evaluations, us=lambda number: 5.0):
-    """What becomes of a search whose children are all the model's."""
+    """The result of a search whose children are all by the model."""
     operator = Universal(
         ask=model,
         model=lambda rng: "tiny",
@@ -106,7 +106,7 @@ def test_the_fastest_source_is_in_the_next_prompts():
     model = Numbered()
     outcome = searched(model, 40, us=lambda number: 3.0 if number == 5 else 7.0)
     assert outcome.best.source == "fast 5\n"
-    later = model.prompts[26:]  # those before were written before its outcome was known
+    later = model.prompts[26:]  # the earlier ones were written before its outcome was known
     assert later and all("to read only):\n````tongue\nfast 5\n````" in p for p in later)
     assert all("3 us (chip, simulated), 0.333 times the 9 us of" in p for p in later)
     assert all("-slow\n+fast 5" in p for p in later)

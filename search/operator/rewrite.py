@@ -1,4 +1,4 @@
-"""Rewrite: other equations for the same spec, by one to three rewrites out of the table."""
+"""Rewrite: other equations for the same spec, by one to three rewrites of the table."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from search.core.lowered import spec_of
 from search.loop.context import Context, GaveUp
 from search.warm_start.autoscheduled import scheduled
 
-Step = tuple[Spec, str]  # equations, and which rewrites led to them
+Step = tuple[Spec, str]  # equations, and the rewrites that made them
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
     """Applies up to `most` rewrites, each drawn from those that apply to the equations so far.
 
-    Fewer are likelier: each further one is made with probability 1/2. A rewrite is drawn first and
-    its place then, so that one with many places is not drawn more often. A variant that the
-    graph has, by whatever names, is not made again. Each comes with the parent's schedule as far
-    as that lowers, and with the autoschedule. Of `looks` variants the child is kept that the
-    estimate expects most of, give or take `doubt`. Where `tries` led to nothing new, the single
-    rewrites are gone through one by one.
+    Each further rewrite has probability 1/2. A rewrite is drawn before its place, so one with many
+    places is not drawn more often. A variant that is in the graph, under any names, is not made
+    again. A variant gets the parent's schedule as far as it lowers, and the autoschedule. Among
+    `looks` variants, the child with the best estimate is kept, with a random error of up to
+    `doubt`. If `tries` attempts give nothing new, all single rewrites are tried.
     """
 
     name: str = "rewrite"
@@ -40,7 +39,7 @@ class Rewrite:
     remote: bool = False
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
-        """A child with another variant than any candidate has."""
+        """A child with a variant that no candidate has."""
         start = context.parents[0].variant
         texts = (c.variant for c in context.graph if c.backend == context.serving)
         known = {_form(text) for text in dict.fromkeys(texts)}
@@ -58,7 +57,7 @@ class Rewrite:
         looks: int,
         rng: random.Random,
     ) -> Candidate | None:
-        """The best child of the first variants that have any, by the estimate."""
+        """The child with the best estimate, among the first `looks` variants with children."""
         children: list[tuple[float, Candidate]] = []
         looked = 0
         for variant, note in steps:
@@ -76,7 +75,7 @@ class Rewrite:
         return min(children, key=lambda child: child[0])[1] if children else None
 
     def _walk(self, start: Spec, rng: random.Random) -> Step:
-        """A variant a few rewrites away; the first itself where none applies."""
+        """A variant after a few rewrites; `start` itself if none applies."""
         spec, words = start, []
         for _ in range(self.most):
             for name in rng.sample(sorted(REWRITES), len(REWRITES)):
@@ -89,7 +88,7 @@ class Rewrite:
         return spec, "; ".join(words)
 
     def _children(self, context: Context, variant: Spec, note: str) -> Iterator[Candidate]:
-        """The variant under the parent's schedule, and under its own."""
+        """The variant with the parent's schedule, and with its autoschedule."""
         kept = context.offer_variant(variant, self.name, note)
         if isinstance(kept, Candidate):
             yield kept
@@ -104,14 +103,14 @@ class Rewrite:
 
 
 def _singles(start: Spec, rng: random.Random) -> Iterator[Step]:
-    """Every variant one rewrite away, in any order of the rewrites."""
+    """All variants after one rewrite, with the rewrites in random order."""
     for name in rng.sample(sorted(REWRITES), len(REWRITES)):
         for spec in REWRITES[name](start):
             yield spec, _said(name, start, spec)
 
 
 def _said(name: str, before: Spec, after: Spec) -> str:
-    """A rewrite in words: which, and the equations that it made."""
+    """A rewrite in words: its name and the equations that it made."""
     had = set(before.equations)
     made = [e.target for e in after.equations if e not in had]
     return f"{name}({', '.join(made)})"

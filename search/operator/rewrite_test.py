@@ -1,4 +1,4 @@
-"""Rewrite makes candidates with equations that nothing in the graph has."""
+"""Rewrite makes candidates with equations that are new to the graph."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The space of a sweep: every decision that the verbs list for a schedule, and its values."""
+"""The space of a sweep: all decisions that the verbs allow for a schedule, with their values."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
 
-FIRST = "first"  # so to say a verb: which of the placed loops comes before the others
+FIRST = "first"  # a pseudo verb: the first of the placed loops
 
-Setting = Mapping[str, int]  # by parameter, the number of one of its values
+Setting = Mapping[str, int]  # the position of a value, by parameter
 
 
 @dataclass(frozen=True, slots=True)
 class Tunable:
-    """What one verb decides on one subject."""
+    """The decision of one verb on one subject."""
 
     verb: str
     subject: str
-    # None is no decision; numbers ascend.
+    # None means no decision. Numbers ascend.
     values: tuple[Decision | None, ...]
 
     @property
     def name(self) -> str:
-        """As it is written, without its options."""
+        """The decision without its options."""
         return f"{self.verb}({self.subject})"
 
     @property
     def ordinal(self) -> bool:
-        """Whether the values differ in one number, so that near ones are alike."""
+        """Whether the values differ in one number only, so that neighbours are similar."""
         made = [dict(v.options) for v in self.values if v is not None]
         differing = {
             name for one in made for name in one if any(o.get(name) != one[name] for o in made)
@@ -48,9 +48,9 @@ class Tunable:
 class SearchSpace:
     """The settings around a schedule."""
 
-    base: Schedule  # which they change
+    base: Schedule  # the schedule that settings change
     parameters: Mapping[str, Tunable] = field(default_factory=dict)  # by name
-    # By parameter: the subjects whose decisions change with it.
+    # By parameter: the subjects whose decisions change together with it.
     alike: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @staticmethod
@@ -61,12 +61,12 @@ class SearchSpace:
         sizes: Sizes,
         seen: Sequence[Schedule] = (),
     ) -> SearchSpace:
-        """What one change of `base` reaches, and all values that the schedules `seen` have."""
+        """The space of all single changes of `base`, with all values in the schedules `seen`."""
         found: dict[tuple[str, str], dict[Decision | None, None]] = {}
         alike: dict[str, tuple[str, ...]] = {}
         for edit in neighbours(spec, base, machine, sizes):
             decision = edit.decision
-            if edit.new == edit.old:  # a loop that comes first: see below
+            if edit.new == edit.old:  # a change of the first loop; see below
                 continue
             alike[f"{decision.verb}({decision.subject})"] = edit.alike
             values = found.setdefault((decision.verb, decision.subject), {})
@@ -86,14 +86,14 @@ class SearchSpace:
         return SearchSpace(base, {p.name: p for p in made}, alike)
 
     def setting(self, schedule: Schedule) -> Setting:
-        """Where a schedule lies in the space: `base`, or one of those `seen`."""
+        """The setting of a schedule, which is `base` or one of `seen`."""
         table = _table(schedule)
         return {
             p.name: p.values.index(table.get((p.verb, p.subject))) for p in self.parameters.values()
         }
 
     def schedule(self, setting: Setting) -> Schedule:
-        """`base` with what a setting says of some parameters; it may not be legal."""
+        """`base` with the values of a setting. The schedule may be illegal."""
         schedule = self.base
         for name, number in setting.items():
             parameter = self.parameters[name]
@@ -109,7 +109,7 @@ class SearchSpace:
 
 
 def _table(schedule: Schedule) -> dict[tuple[str, str], Decision]:
-    """The decisions by verb and subject, and which loop is placed first as one more."""
+    """The decisions by verb and subject, with the first placed loop as a further one."""
     found = {(d.verb, d.subject): d for d in schedule.decisions}
     for place in schedule.of("place")[:1]:
         found[FIRST, ""] = Decision(FIRST, place.subject)
@@ -117,14 +117,15 @@ def _table(schedule: Schedule) -> dict[tuple[str, str], Decision]:
 
 
 def _transposed(schedule: Schedule, loop: str) -> Schedule:
-    """The schedule with a loop placed before the others, if it has that loop."""
+    """The schedule with a loop placed first, if it places that loop."""
     front: Iterable[Decision] = [d for d in schedule.of("place") if d.subject == loop]
     rest = (d for d in schedule.decisions if d not in front)
     return canonical(Schedule(schedule.kernel, (*front, *rest)))
 
 
 def _order(verb: str, value: Decision | None) -> tuple[object, ...]:
-    """By numbers, then by words; no decision first, but last for a tile, which is then all."""
+    """A sort key: by numbers, then by text. No decision comes first; for a tile it comes last,
+    because it means the whole extent."""
     if value is None:
         return (2 if verb == "tile" else 0,)
     numbers = tuple(v for _, v in value.options if isinstance(v, int))

@@ -1,4 +1,4 @@
-"""The space of a sweep holds what is near a schedule, and all that was seen."""
+"""The space of a sweep has the neighbours of a schedule and all seen values."""
 
 import random
 

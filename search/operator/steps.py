@@ -1,8 +1,8 @@
-"""Steps: what a model may do within one exchange before it answers.
+"""Steps: actions of a model within one exchange, before its answer.
 
-It can have a draft compiled, checked or profiled, read documents, and list legal edits: by calls of
-functions where its endpoint knows them, else by an answer that begins with STEP. A draft is foreign code
-and goes to the judge like any candidate.
+It can compile, check or profile a draft, read documents, and list legal edits. It calls functions
+if its endpoint supports that; otherwise its answer begins with STEP. A draft is untrusted code and
+is evaluated like any candidate.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from search.prompt.budget import excerpt
 from search.prompt.legal import legal_edits, sizes_of
 from search.prompt.synthesis import Writer
 
-TOKENS = 200_000  # of one exchange, after which it takes no more
+TOKENS = 200_000  # of one exchange, after which no more steps are taken
 MOST = 12_000  # characters of a result
-LINES = 8  # of a source that are shown beside a fault
+LINES = 8  # source lines shown with a fault
 DRAFTS = ("compile", "check", "profile")
 INTERFACE = "interface"
 OVER = "No more steps: answer now."
@@ -32,7 +32,7 @@ _STEP = re.compile(r"\s*STEP (\w+)[ \t]*([^\n]*)\n?")
 _PLACE = re.compile(
     r"(?:^|[\s/\"'])([\w.-]+)(?::|, line )(\d+)(?::\d+)?[:,]|\bline (\d+)\b", re.MULTILINE
 )
-_HEADERS = (".h", ".hpp", ".cuh")  # files beside the source
+_HEADERS = (".h", ".hpp", ".cuh")  # files other than the source
 EDITS = "edit blocks, as in an answer"
 TOOLS = (
     Tool("compile", "Compile a draft: all that is wrong with it.", "edits", EDITS),
@@ -50,20 +50,20 @@ TOOLS = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a model wants done."""
+    """A requested action."""
 
     name: str
     argument: str
-    id: str = ""  # of the call; empty where it is written as text
+    id: str = ""  # of the call; empty if it is written as text
 
     @property
     def said(self) -> str:
-        """It as one text."""
+        """The step as one text."""
         return f"{self.name}\n{self.argument}"
 
 
 def steps_of(answer: Answer) -> tuple[Step, ...]:
-    """The steps that an answer asks for; none where it is an answer indeed."""
+    """The steps that an answer requests; empty if it is a final answer."""
     if answer.calls:
         return tuple(Step(c.name, _argument(c), c.id) for c in answer.calls)
     found = _STEP.match(answer.text)
@@ -74,7 +74,8 @@ def steps_of(answer: Answer) -> tuple[Step, ...]:
 
 
 def _argument(call: Call) -> str:
-    """The only argument of a call, whatever it is named; what is no object of JSON is taken as it is."""
+    """The first text among a call's arguments, under any name. Arguments that are not JSON are
+    taken as they are."""
     try:
         table = json.loads(call.arguments or "{}")
     except ValueError:
@@ -84,7 +85,7 @@ def _argument(call: Call) -> str:
 
 
 def guide(most: int) -> str:
-    """What a model is told of its steps."""
+    """The description of steps for a model."""
     lines = "".join(f"- `STEP {_usage(t)}`: {t.description}\n" for t in TOOLS)
     return (
         f"\n# Steps\n\nBefore you answer you may take up to {most} steps, one in each message. Call "
@@ -101,7 +102,7 @@ def _usage(tool: Tool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Workbench:
-    """Carries steps out. judge: what becomes of a draft; None where time is over."""
+    """Runs steps. judge: evaluates a draft; its result is None if time is over."""
 
     judge: Callable[[Candidate], Evaluated | None]
 
@@ -113,7 +114,7 @@ class Workbench:
         draft: Callable[[str], Candidate | GaveUp],
         source: Callable[[Candidate], str],
     ) -> str:
-        """What a model is told of a step. draft: the candidate that edits make."""
+        """The result of a step, as told to the model. draft: makes the candidate of edits."""
         if step.name in DRAFTS:
             made = draft(step.argument)
             if isinstance(made, GaveUp):
@@ -185,7 +186,7 @@ def _edits(context: Context) -> str:
 
 
 def with_lines(reason: str, source: str) -> str:
-    """A reason with the lines of the source that it names, and does not show itself."""
+    """A reason with the source lines that it names and does not show itself."""
     lines = source.split("\n")
     places = [(m[1] or "", int(m[2] or m[3])) for m in _PLACE.finditer(reason)]
     numbers = dict.fromkeys(n for file, n in places if not file.endswith(_HEADERS))

@@ -1,4 +1,4 @@
-"""Steps within an exchange: drafts go to the judge, documents are read, and all of it has an end."""
+"""Steps within an exchange: drafts are evaluated, documents are read, and there is a limit."""
 
 import json
 import random
@@ -17,7 +17,7 @@ FASTER = Evaluation(4.0, "modelled", "emulator", figures={"moved_bytes": 9.0, "l
 
 
 class Speaking(Model):
-    """Gives whole answers, of which some are calls."""
+    """Gives complete answers, some of them calls."""
 
     def __call__(self, request):
         given = self.answers[min(len(self.asked), len(self.answers) - 1)]
@@ -33,7 +33,7 @@ def calls(*named):
 
 
 class Judge:
-    """Says what becomes of drafts, and keeps them."""
+    """Gives the outcomes of drafts, and records the drafts."""
 
     def __init__(self, *outcomes):
         self.outcomes, self.drafts = list(outcomes), []
@@ -49,7 +49,7 @@ def proposed(model, judge, **more):
 
 
 def told(model):
-    """What the model was told last."""
+    """The last message to the model."""
     return model.asked[-1].messages[-1].content
 
 

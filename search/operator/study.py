@@ -1,7 +1,7 @@
-"""A study: what Optuna's samplers would try next, after trials that are told to them.
+"""A study: the next settings of Optuna's samplers after some trials.
 
-The only module that knows Optuna. Nothing is kept between calls: a study is made of the trials
-anew each time, so that the same trials and seed give the same settings.
+Only this module uses Optuna. No state is kept between calls: each call makes a new study from the
+trials, so the same trials and seed give the same settings.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from typing import Any
 from ir.errors import KernelError
 
 TPE, CMA = "tpe", "cma"
-_UNUSED = "scipy.stats"  # of a sampler of `cmaes` that we do not use; it has a replacement
+_UNUSED = "scipy.stats"  # imported by an unused sampler of `cmaes`, which has a fallback
 PACKAGES = ("optuna", "cmaes")
 STARTUP = 10
-_FEWEST = 10  # trials of a warm start, which takes the best tenth
+_FEWEST = 10  # trials of a warm start, which uses the best tenth
 
 
 @dataclass(frozen=True, slots=True)
 class StudyParameter:
-    """A parameter: the numbers from 0 below `count`."""
+    """A parameter with the values 0 to `count` - 1."""
 
     count: int
-    ordinal: bool  # near ones are alike
+    ordinal: bool  # whether neighbours are similar
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A setting that was evaluated."""
+    """An evaluated setting."""
 
     setting: Mapping[str, int]
-    # Less is better; None: it failed.
+    # Lower is better; None: it failed.
     value: float | None
 
 
@@ -52,11 +52,11 @@ def asked(
     seed: int,
     startup: int = STARTUP,
 ) -> Iterator[Mapping[str, int]]:
-    """Settings to try, without end; `tpe` over all axes, `cma` over those that are ordinal.
+    """Yields settings to try, without end: `tpe` over all axes, `cma` over the ordinal ones.
 
-    trials: settings of (at least) the axes, in the order they were told.  start: where `cma`
-    begins before a trial was good.  startup: trials before which `tpe` draws at random.  KernelError
-    where Optuna is not installed.
+    trials: settings of at least these axes, in the order of their outcomes. start: where `cma`
+    begins before any trial succeeded. startup: trials before which `tpe` samples at random. Raises
+    KernelError if Optuna is not installed.
     """
     optuna = _optuna()
     if sampler == CMA:
@@ -66,7 +66,7 @@ def asked(
         return
     known = [_trial(optuna, spread, trial) for trial in trials]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what we use of it is, in part, called experimental
+        warnings.simplefilter("ignore")  # parts of its API are marked as experimental
         if sampler == CMA:
             made = _cma(optuna, known, start, spread, seed)
         else:
@@ -81,8 +81,7 @@ def asked(
 
 
 def load() -> Thread:
-    """Imports what the samplers need beside the caller, who would have to wait for seconds when it
-    first asks one."""
+    """Imports the samplers' packages in a thread, because that takes seconds on first use."""
     thread = Thread(target=_imported, name="imports", daemon=True)
     thread.start()
     return thread
@@ -90,13 +89,12 @@ def load() -> Thread:
 
 def _imported() -> None:
     for name in PACKAGES:
-        with suppress(ImportError), _Hidden(_UNUSED):  # who asks is told
+        with suppress(ImportError), _Hidden(_UNUSED):  # the first use reports a missing package
             import_module(name)
 
 
 class _Hidden:
-    """While it is entered, the imports of this thread do not find a module, unless it is imported
-    already."""
+    """A context that hides a module from this thread's imports, unless it is already imported."""
 
     def __init__(self, name: str):
         self.name, self.thread = name, get_ident()
@@ -113,7 +111,7 @@ class _Hidden:
 
 
 def lacking() -> str:
-    """The package that samplers need and this machine lacks; empty where there is none."""
+    """The package that samplers need and that is not installed; empty if none is missing."""
     return next((name for name in PACKAGES if find_spec(name) is None), "")
 
 
@@ -139,7 +137,7 @@ def _distribution(optuna: ModuleType, axis: StudyParameter, sampler: str) -> Any
 
 
 def _trial(optuna: ModuleType, spread: Mapping[str, Any], trial: Trial) -> Any:
-    """A failure is a pruned trial: worse than all that have a value."""
+    """A trial of Optuna. A failure is a pruned trial, which is worse than any with a value."""
     states = optuna.trial.TrialState
     return optuna.trial.create_trial(
         params={name: trial.setting[name] for name in spread},
@@ -156,7 +154,7 @@ def _cma(
     spread: Mapping[str, Any],
     seed: int,
 ) -> Any:
-    """CMA-ES that is warm-started from the trials (Nomura et al., AAAI 2021)."""
+    """CMA-ES with a warm start from the trials (Nomura et al., AAAI 2021)."""
     good = [t for t in known if t.state == optuna.trial.TrialState.COMPLETE]
     if good:
         repeated = good * -(-_FEWEST // len(good))

@@ -1,7 +1,7 @@
-"""Trials: which combinations of values an answer with parameters is evaluated with.
+"""Trials: the parameter combinations for which an answer is evaluated.
 
-The first that is legal comes with the answer, the others one by one as outcomes come in. Nothing is
-kept of an answer but its candidates: they say which combinations there were, and what became of them.
+The first legal combination comes with the answer, the others one by one as outcomes arrive. Of an
+answer only its candidates are kept: they have the combinations and their outcomes.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from search.operator.offering import combination
 from search.operator.study import TPE, StudyParameter, asked, lacking
 from search.operator.study import Trial as Told
 
-AHEAD = 4  # combinations of an answer that are evaluated at once: later ones know the earlier
-HOPELESS = 3  # failures, with nothing correct before, after which an answer is given up
-LOOKS = 32  # combinations that the sampler is asked for, to find one that is new
-REASONS = 6  # why combinations are not legal, that are told
+# combinations of an answer in evaluation at once, so that later ones use earlier outcomes
+AHEAD = 4
+HOPELESS = 3  # failures without a correct candidate, after which an answer is abandoned
+LOOKS = 32  # combinations that the sampler is asked for, to find a new one
+REASONS = 6  # reasons for illegal combinations that are reported
 Key = tuple[str, ...]  # values in the order of the parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Chooses combinations: all of them, the preferred first, where the limit allows; else those that
-    Optuna's TPE samples by the outcomes so far."""
+    """Chooses combinations: all of them in order of preference if the limit permits, else samples
+    of Optuna's TPE."""
 
-    limit: int = TRIALS  # of combinations that are evaluated for an answer
-    # Combinations that are no candidates, by answer: remembered, as later graphs do not change that. What
-    # is chosen does not depend on it, as a run that goes on begins without it.
+    limit: int = TRIALS  # combinations that are evaluated for an answer
+    # Combinations that give no candidate, by answer. This is only a cache: the choice does not
+    # depend on it, because a resumed run starts without it.
     _dead: dict[int, set[Key]] = field(default_factory=dict, compare=False, repr=False)
 
     def first(self, context: Context, template: Template, operator: str) -> Candidate | GaveUp:
-        """The most preferred combination that is a candidate; it carries the answer."""
+        """The most preferred combination that gives a candidate. It carries the answer."""
         reasons: dict[str, str] = {}
         for values in template.combinations():
             found = combination(context, template, values, operator, context.memory.number)
@@ -52,9 +53,10 @@ class Trials:
         return GaveUp("\n".join([f"none of {template.count} combinations is a kernel", *lines]))
 
     def next(self, context: Context, first: Candidate, seed: str) -> Candidate | GaveUp:
-        """Another combination of the answer that `first` carries, where one is due.
+        """The next combination of the answer that `first` carries, if one is due.
 
-        context: with the parents of the answer. The same graph, outcomes and seed give the same.
+        context: with the parents of the answer. The result depends only on the graph, the outcomes
+        and the seed.
         """
         trial = first.origin.trial
         assert trial is not None and trial.template is not None, "it carries an answer"
@@ -89,7 +91,7 @@ class Trials:
         return GaveUp("no combination is left")
 
     def _waits(self, context: Context, made: Sequence[Candidate]) -> str:
-        """Why no further combination is due now, or ever; empty where one is."""
+        """Why no further combination is due now or ever; empty if one is."""
         told = [context.outcomes[c.key] for c in made if c.key in context.outcomes]
         if len(made) >= self.limit:
             return "the answer has had all its trials"
@@ -111,7 +113,7 @@ def _sampled(
     limit: int,
     rng: random.Random,
 ) -> Iterator[Key]:
-    """Combinations that a sampler would try next, some of them perhaps known."""
+    """Combinations that a sampler proposes; some may be known."""
     names = template.parameters
     axes = {n: StudyParameter(len(values), _ascends(values)) for n, values in names.items()}
     told = [
@@ -133,7 +135,7 @@ def _us(context: Context, candidate: Candidate) -> float | None:
 
 
 def _ascends(values: Sequence[str]) -> bool:
-    """Whether values are numbers in order, so that neighbours are alike."""
+    """Whether values are sorted numbers, so that neighbours are similar."""
     try:
         numbers = [float(value) for value in values]
     except ValueError:

@@ -1,4 +1,4 @@
-"""An answer with parameters is evaluated at several combinations, in a run that can go on."""
+"""An answer with parameters is evaluated for several combinations, in a run that can be resumed."""
 
 import random
 from dataclasses import replace
@@ -70,8 +70,8 @@ TEMPLATE = Template(
 
 
 def told(trials, template, us, seed="0", forgets=False):
-    """All combinations in the order in which they are made, each told before the next. forgets: they
-    are chosen by a process of its own each time."""
+    """All combinations in the order in which they are made, each with an outcome before the next.
+    forgets: whether a new process chooses each of them."""
     around = replace(context(ROOT))
     child = trials.first(around, template, "universal")
     made, first = [], child
@@ -163,14 +163,14 @@ def test_a_combination_that_another_request_came_to_is_passed_over():
 
 
 class First:
-    """Always changes the first candidate."""
+    """Always chooses the first candidate as a parent."""
 
     def ask(self, state, count, rng):
         return [Proposal("universal", (state.roots[0],))] * count
 
 
 class Timed:
-    """A source's time follows from its words; every third value of `a` is wrong."""
+    """A source's time depends on its words; every third value of `a` is wrong."""
 
     contexts = {"tongue": "timed"}
     environment = {"contexts": contexts}
@@ -191,7 +191,7 @@ class Timed:
 
 
 class Stopping(Simulated):
-    """Is interrupted when so many jobs have ended."""
+    """Is interrupted after a number of jobs."""
 
     def __init__(self, clock, most):
         super().__init__(clock, 2)
@@ -213,7 +213,7 @@ def search(store, *, most=10**9, run=None, script=(), trials=6, alike=False, **c
 
     def ask(request):
         clock.now += 60.0
-        number = 0 if alike else int(text_digest(request.prompt), 16)  # no two prompts are the same
+        number = 0 if alike else int(text_digest(request.prompt), 16)  # no two prompts are equal
         asked.append(request)
         return Answer(TEXT.format(number), 9, 9, 0.0, "stop", 0.1)
 

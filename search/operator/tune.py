@@ -1,4 +1,4 @@
-"""Tune: a sweep of the first parent's decisions, by what the trials so far have shown."""
+"""Tune: a sweep over the first parent's decisions, guided by the trials so far."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from search.operator.study import TPE, StudyParameter, Trial, asked
 
 @dataclass(frozen=True, slots=True)
 class Tune:
-    """Asks a sampler for settings of what the verbs list for the first parent's schedule.
+    """Asks a sampler for settings of the decisions that the verbs allow for the first parent's
+    schedule.
 
-    Each outcome of a candidate with the parent's variant is a trial of the study. Of `looks`
-    settings that lower and are new, the one is offered that the forecast expects most of: a
-    forecast chooses among settings, but is never told to the study, whose times are obtained in
-    one way.
+    Each outcome of a candidate with the parent's variant is a trial of the study. Among `looks` new
+    settings that lower, the one with the best forecast is offered. The forecast only chooses among
+    settings. It is not a trial, because all times of a study must be of one kind.
     """
 
     name: str = "tune:tpe"
     sampler: str = TPE  # `tpe`, or `cma` over the ordinal parameters
     looks: int = 8
-    # How many parameters are swept at a time, drawn anew for each child, the others stay as the
-    # parent has them; 0: all.
+    # Number of parameters that are swept at a time, drawn for each child; the others keep the
+    # parent's values. 0: all.
     width: int = 6
-    tries: int = 48  # settings that are asked for at most, of each width
-    # Where none of them is legal, half as many parameters are swept, down to one.
+    tries: int = 48  # largest number of settings to ask for, at each width
+    # If none of them is legal, half as many parameters are swept, down to one.
     narrows: bool = False
     parents: int = 1
     remote: bool = False
-    by_name: bool = False  # no budget chooses it
+    by_name: bool = False  # only policies choose it, by name
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
-        """A child with other settings of the first parent's decisions."""
+        """A child with other values for the first parent's decisions."""
         base = context.parents[0].schedule
         trials = tuple(_told(context))
         seen = [schedule for schedule, _ in trials]
@@ -55,7 +55,8 @@ class Tune:
         return GaveUp(f"none of {self.tries * len(widths)} settings is new and legal")
 
     def _widths(self, most: int) -> Iterator[int]:
-        """How many parameters are swept, in turn, until a setting is legal. most: all there are."""
+        """The numbers of parameters to sweep, in turn, until a setting is legal. most: all
+        parameters."""
         width = min(self.width or most, most)
         yield width
         while self.narrows and width > 1:
@@ -70,7 +71,7 @@ class Tune:
         width: int,
         rng: random.Random,
     ) -> Iterator[Candidate]:
-        """Children that are new and lower, of the settings that the sampler asks for."""
+        """New children that lower, from the settings that the sampler proposes."""
         names = list(space.parameters)
         swept = rng.sample(names, width)
         axes = {
@@ -90,8 +91,11 @@ class Tune:
 
 
 def _told(context: Context) -> Iterator[tuple[Schedule, float | None]]:
-    """The schedules of the parent's variant that were evaluated, in the order of telling;
-    None for the time of one that failed. A source of its own says nothing of its schedule."""
+    """The evaluated schedules of the parent's variant, in the order of their outcomes; the time is
+    None if it failed.
+
+    Edited sources are left out, because their schedules do not describe them.
+    """
     first = context.parents[0].candidate
     for key, outcome in context.outcomes.items():
         candidate = context.graph.node(key)

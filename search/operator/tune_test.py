@@ -1,4 +1,4 @@
-"""Tuning learns from the trials, and tells nothing to its study but times of one sort."""
+"""Tuning learns from the trials, and its study has times of one kind only."""
 
 import os
 import random
@@ -84,7 +84,7 @@ def test_without_optuna_it_says_what_is_missing(monkeypatch):
 
 
 def context(*tried):
-    """The first candidate, as the parent, after these outcomes."""
+    """The first candidate as the parent, after these outcomes."""
     graph, outcomes = Graph(), {}
     for candidate, outcome in ((FIRST, time(5.0)), *tried):
         graph.add(candidate, nest_digest(candidate, CHIP, SIZES))
@@ -164,14 +164,14 @@ def test_the_plain_one_has_no_estimate_sweeps_everything_and_no_budget_chooses_i
 
 
 def test_half_a_second_of_imports_that_samplers_do_not_need_is_left_out():
-    """In a process of its own, as another test may have imported it."""
+    """In a new process, because another test may have imported it."""
     lines = (
         "import sys",
         "from search.operator import study",
         "study.load().join()",
         "assert {'optuna', 'cmaes'} <= set(sys.modules)",
         "assert 'scipy.stats' not in sys.modules",
-        "import scipy.stats",  # who needs it finds it
+        "import scipy.stats",  # other importers find it
     )
     found = os.pathsep.join(p or os.getcwd() for p in sys.path)
     environment = {**os.environ, "PYTHONPATH": found}

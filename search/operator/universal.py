@@ -1,6 +1,6 @@
-"""The universal operator: one request to a model; its context says what is asked for.
+"""The universal operator: one request to a model, whose context determines the task.
 
-It drafts, repairs, improves, combines or translates, and edits decisions, equations or source.
+It drafts, repairs, improves, combines or translates, and edits decisions, equations or sources.
 """
 
 from __future__ import annotations
@@ -29,63 +29,64 @@ from search.prompt.document import SURFACES
 from search.prompt.history import history, name_of, result
 from search.prompt.synthesis import Writer
 
-NOTHING = "(nothing)"  # in place of an answer without a word, which endpoints do not take back
-AGAIN = 40_000  # characters of a refused answer that are shown to its model again
-TOLD = 1_500  # that are kept for the coach
+NOTHING = "(nothing)"  # replaces an empty answer, which endpoints do not accept in a conversation
+AGAIN = 40_000  # characters of a rejected answer in the next request
+TOLD = 1_500  # characters of it that are kept for the coach
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What a model is told where a child is for one backend."""
+    """The prompt data for one backend."""
 
-    writer: Writer  # of prompts
-    file: str  # the name of a source
+    writer: Writer  # writes prompts
+    file: str  # file name of a source
 
 
 @dataclass(frozen=True, slots=True)
 class Universal:
-    """Asks a model for a child, and again with what was wrong, up to `tries` times."""
+    """Asks a model for a child. After a rejected answer it asks again with the reason, up to
+    `tries` times."""
 
-    ask: Callable[[Request], Answer]  # sends a request
-    model: Callable[[random.Random], str]  # draws the name of one
+    ask: Callable[[Request], Answer]  # sends a request to a model
+    model: Callable[[random.Random], str]  # draws the name of a model
     languages: Mapping[str, Language]  # by backend
-    source: Callable[[Candidate], str]  # what a candidate comes to in its backend's language
+    source: Callable[[Candidate], str]  # the source of a candidate in its backend's language
     prompts: Prompts  # the evolving regions
-    # The timeline of a candidate whose time is simulated, in lines.
+    # The timeline of a candidate with a simulated time, as lines.
     profile: Callable[[Candidate], tuple[str, ...]] = lambda candidate: ()
     name: str = "universal"
     parents: int = 1
     remote: bool = True
     tries: int = 2
     temperature: float = 0.7
-    answer_tokens: int = ANSWER_TOKENS  # what a model thinks included
-    effort: str = ""  # of thinking; empty: the endpoint's default
-    repairs: float = 0.3  # how often a failed child of the parent is repaired, where there is one
-    translations: float = 0.3  # how often another machine's elite is translated
-    # What a model may do before it answers, up to `steps` times; None: it only answers.
+    answer_tokens: int = ANSWER_TOKENS  # includes the model's reasoning
+    effort: str = ""  # reasoning effort; empty: the endpoint's default
+    repairs: float = 0.3  # probability of repairing a failed child of the parent, if there is one
+    translations: float = 0.3  # probability of translating an elite of another machine
+    # Runs the model's steps before its answer, up to `steps` of them; None: it only answers.
     workbench: Workbench | None = None
     steps: int = STEPS
-    # Stores what came of a step, and gives it again where the run is replayed or goes on.
+    # Stores the result of a step, and returns the stored one if the run is replayed or resumed.
     stepped: Callable[[Request, str, Callable[[], str]], str] = lambda request, said, work: work()
-    trials: Trials = Trials()  # of answers with parameters
-    # How often each is drawn, relative to the others.
+    trials: Trials = Trials()  # for answers with parameters
+    # Relative probability of each surface.
     surfaces: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SURFACES, 1.0))
-    # Is told of each answer that is not taken, and why.
+    # Called for each rejected answer, with the reason.
     refuse: Callable[[Request, str], None] = lambda request, reason: None
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
-        """A child as the model says, or the reason why its answers were not taken."""
+        """A child from the model's answer, or the reason why its answers were rejected."""
         pending = self.prepare(context, rng)
         return pending.answer() if isinstance(pending, Pending) else pending
 
     def prepare(self, context: Context, rng: random.Random) -> Pending | GaveUp:
-        """The request, written and not sent."""
+        """The prepared request, which is not sent."""
         language = self.languages[context.serving]
         context, brief = self._brief(context, language.file, rng)
         prompt = self.prompts.draw(context.graph, context.outcomes, rng)
         try:
             text = language.writer.write(context, brief, prompt.regions)
-        except KernelError as error:  # the text to edit alone is longer than a prompt may be
+        except KernelError as error:  # the text to edit is longer than the longest prompt
             return GaveUp(str(error))
         can_step = self.workbench is not None and self.steps > 0
         user = text.user + guide(self.steps) if can_step else text.user
@@ -112,7 +113,7 @@ class Universal:
     def _answer(
         self, context: Context, brief: Brief, language: Language, request: Request
     ) -> Candidate | GaveUp:
-        """Sends a request, and again with the reason where its answer is refused."""
+        """Sends a request, and again with the reason if its answer is rejected."""
         reason = said = ""
         for _ in range(self.tries):
             try:
@@ -135,7 +136,7 @@ class Universal:
     def _answered(
         self, context: Context, brief: Brief, language: Language, request: Request
     ) -> tuple[Answer, Request]:
-        """The first answer that is final, after the steps before it, and the request that it is to."""
+        """The first final answer, after its steps, and the request that it answers."""
         taken = tokens = 0
         while True:
             answer = self.ask(request)
@@ -165,7 +166,7 @@ class Universal:
         return self.workbench.result(step, context, language.writer, draft, self.source)
 
     def _brief(self, context: Context, file: str, rng: random.Random) -> tuple[Context, Brief]:
-        """What is asked for; a failed child takes its parent's place where it is to be repaired."""
+        """The task. To repair a failed child, that child replaces the parent."""
         parent, kind, failure, transferred = context.parents[0], "improve", None, None
         failed = _failed(context) if self.parents == 1 else []
         if self.parents > 1:
@@ -203,7 +204,8 @@ class Universal:
         )
 
     def _timeline(self, parent: Parent) -> tuple[str, ...]:
-        """What a trace of the parent shows; a trace of a time that is measured is never the same."""
+        """The timeline of the parent if its time is simulated. Measured traces vary, so they are
+        not shown."""
         outcome = parent.outcome
         if isinstance(outcome, Evaluation) and outcome.time_kind == "simulated":
             return self.profile(parent.candidate)
@@ -221,7 +223,7 @@ class Universal:
 
 
 def cut_off(tokens: int) -> str:
-    """What is wrong with an answer that reached its limit."""
+    """The fault of an answer that reached its token limit."""
     return (
         f"your answer was cut off at its limit of {tokens} tokens: think less, and answer with the "
         "changed lines alone"
@@ -229,7 +231,7 @@ def cut_off(tokens: int) -> str:
 
 
 def _failed(context: Context) -> list[Parent]:
-    """Children of the first parent that failed, and from which no child was made yet."""
+    """Failed children of the first parent that have no children yet."""
     children = context.graph.children(context.parents[0].candidate.key)
     return [
         Parent(c, context.outcomes[c.key])
@@ -239,12 +241,12 @@ def _failed(context: Context) -> list[Parent]:
 
 
 def _is_fault(outcome: Evaluated | None) -> bool:
-    """Whether there is something to repair."""
+    """Whether there is a fault to repair."""
     return isinstance(outcome, Failure) and not outcome.slow
 
 
 def _words(context: Context, brief: Brief) -> str:
-    """A request in words, for those that are written after it."""
+    """A request in words, for later requests."""
     parent = context.parents[0]
     of = f"{name_of(parent.candidate)}, {result(parent.outcome, context.machine.name)}"
     where = f"; where to look first: {brief.angle}" if brief.angle else ""
@@ -252,7 +254,7 @@ def _words(context: Context, brief: Brief) -> str:
 
 
 def _angle(context: Context, surface: str) -> str:
-    """Where to look first; nowhere where no other request in flight is for the same kernel."""
+    """Where to look first; empty if no other request in flight is for the same kernel."""
     wanted = f"the {surface} of {name_of(context.parents[0].candidate)},"
     alike = sum(wanted in words for words in context.memory.requested)
     return ANGLES[(alike - 1) % len(ANGLES)] if alike else ""

@@ -1,4 +1,4 @@
-"""The universal operator asks, reads answers strictly, and says to the model what was wrong."""
+"""The universal operator asks, reads answers strictly, and tells the model what was wrong."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Policies: who becomes a parent, and by which operator. One file each; found by name here."""
+"""Policies: they choose parents and operators. One file each; this module finds them by name."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ NAMES = tuple(sorted((*POLICIES, *VARIANTS)))
 
 
 def policy(wording: str) -> Policy:
-    """The policy of a wording: a name, or `name,parameter=value,...`; KernelError where there is
-    none of that name, or no such parameter or value."""
+    """The policy of a text: a name, or `name,parameter=value,...`. Raises KernelError for an
+    unknown name or parameter, or an invalid value."""
     name, *settings = wording.split(",")
     if name not in NAMES:
         raise KernelError(

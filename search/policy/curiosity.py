@@ -1,4 +1,4 @@
-"""Curiosity: cells whose elites lately had children that entered the archive are asked again."""
+"""Curiosity: prefers cells whose elites recently had children that entered the archive."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ START, GAIN, DECAY, LEAST = 1.0, 1.0, 0.8, 0.05
 
 
 def curiosity(state: State, found: Grid) -> dict[Cell, float]:
-    """The weight of each cell that is held, as a parent.
+    """The weight of each occupied cell as a parent.
 
-    A cell starts with 1. A child of its candidates that enters the archive adds 1, any other, and
-    one that fails, multiplies by 0.8, down to 0.05.
+    A cell starts with 1. A child that enters the archive adds 1. Any other child, and a failure,
+    multiplies by 0.8, down to 0.05.
     """
     cells = {a.key: a.cell for a in found.arrivals}
     entered = {a.key for a in found.arrivals if a.entered}

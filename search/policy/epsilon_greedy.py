@@ -1,4 +1,4 @@
-"""Epsilon-greedy: mostly from the best so far, now and then from anything that is correct."""
+"""Epsilon-greedy: mostly the best candidate, sometimes any correct one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from search.policy.ranking import ranked
 
 @dataclass(frozen=True, slots=True)
 class EpsilonGreedy:
-    """With probability 1 - epsilon a child of the fastest, else of a correct one drawn evenly."""
+    """Chooses the fastest as the parent with probability 1 - epsilon, else a random correct one."""
 
     epsilon: float = real(0.2, 0.0, 1.0)
-    # How many of the fastest have a spare proposal each, for when the best is used up.
+    # How many of the fastest get a spare proposal each, for the case that the best has no new
+    # child.
     width: int = whole(4, 1, 64)
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
-        """`count` proposals and spare ones; from the roots while nothing is correct."""
+        """`count` proposals and spare ones; from the roots if nothing is correct."""
         keys = ranked(state)
         if not keys:
             return [Proposal("", (rng.choice(state.roots),)) for _ in range(count)]

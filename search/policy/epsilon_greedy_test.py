@@ -1,4 +1,4 @@
-"""Epsilon-greedy stays with the fastest, and strays as often as it is told."""
+"""Epsilon-greedy keeps to the fastest, except for the given share."""
 
 import random
 from collections import Counter

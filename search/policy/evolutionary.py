@@ -1,4 +1,4 @@
-"""Evolutionary: parents from the archive, by tournament; the best always has children."""
+"""Evolutionary: parents from the archive by tournament; the best always has children."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from search.policy.parameters import real, whole
 
 @dataclass(frozen=True, slots=True)
 class Evolutionary:
-    """An elite of the archive wins a tournament and is changed, or crossed with another."""
+    """Changes the winner of a tournament between elites, or crosses it with another."""
 
-    # The share of proposals that are single steps from the best.
+    # The share of proposals for single steps from the best.
     elitism: float = real(0.5, 0.0, 1.0)
-    crossed: float = real(0.25, 0.0, 1.0)  # the share of the others that cross two parents
-    tournament: int = whole(3, 1, 64)  # how many elites are drawn for each
-    # The share of proposals whose operator the budget chooses; half of them where models are asked.
+    crossed: float = real(0.25, 0.0, 1.0)  # share of the others that cross two parents
+    tournament: int = whole(3, 1, 64)  # elites that are drawn for each tournament
+    # The share of proposals whose operator the budget chooses; at least half if models are asked.
     open: float = real(0.0, 0.0, 1.0)
     step: str = "step"
     change: str = "mutate"
     cross: str = "crossover"
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
-        """`count` proposals, those from the best first."""
+        """`count` proposals; those from the best come first."""
         elites = list(state.archive)
         best = state.archive.best()
         if best is None:

@@ -1,4 +1,4 @@
-"""Evolutionary draws parents from the archive, and never forgets the best."""
+"""Evolutionary draws parents from the archive, and always includes the best."""
 
 import random
 from collections import Counter
@@ -16,7 +16,7 @@ NODES = [Candidate("spec", str(n), "chip", "tongue") for n in range(6)]
 
 
 def state(count):
-    """An archive of `count` elites, the last of them the fittest."""
+    """An archive of `count` elites, of which the last is the fittest."""
     graph, archive = Graph(), Archive((6,))
     for n, c in enumerate(NODES[:count]):
         graph.add(c)

@@ -1,7 +1,8 @@
-"""Gradients over the archive's cells: which way children got fitter, entered, or found room.
+"""Gradients over the archive's cells: the direction in which children got fitter, entered the
+archive, or found empty cells.
 
-After KernelFoundry (arXiv 2603.12440): 0.4 dF + 0.4 dR + 0.2 dE, older transitions decaying by
-0.95. That a transition counts less the further away it began is ours.
+After KernelFoundry (arXiv 2603.12440): 0.4 dF + 0.4 dR + 0.2 dE, where older transitions decay by
+0.95. The decay with the distance of a transition's start is our addition.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ FITNESS, RATE, EXPLORATION, DECAY = 0.4, 0.4, 0.2, 0.95
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A child's way from its first parent's cell."""
+    """The move of a child from its first parent's cell to its own."""
 
     start: Cell
     end: Cell
     gain: float  # in fitness
-    entered: bool  # the archive
+    entered: bool  # whether the child entered the archive
 
 
 def transitions(state: State, found: Grid) -> list[Transition]:
-    """All children that are correct, of parents that are, in the order of telling."""
+    """The transitions of all correct children of correct parents, in the order of their
+    outcomes."""
     arrivals = {a.key: a for a in found.arrivals}
     made = []
     for arrival in found.arrivals:
@@ -39,11 +41,11 @@ def transitions(state: State, found: Grid) -> list[Transition]:
 
 
 def gradient(at: Cell, found: Grid, history: list[Transition]) -> tuple[float, ...]:
-    """The combined gradient at a cell, a number for each measure, each about -1 to 1.
+    """The combined gradient at a cell: a number for each measure, about -1 to 1.
 
-    dF: the mean gain of transitions along the measure, with the sign of their direction.  dR:
-    how much of those upward entered the archive, less how much of those downward.  dE: the share
-    of empty cells above, less that below.
+    dF: the mean gain of transitions along the measure, with the sign of their direction. dR: the
+    rate at which upward transitions entered the archive, minus that of downward ones. dE: the share
+    of empty cells above, minus that below.
     """
     held = {h.cell for h in found.holders}
     near = _weighted(at, history)
@@ -65,14 +67,14 @@ def _entered(near: list[tuple[float, Transition]], axis: int, way: int) -> float
 
 
 def _empty(at: Cell, axis: int, shape: tuple[int, ...], held: set[Cell], way: int) -> float:
-    """The share of empty cells on the line from a cell along a measure; 0 at the border."""
+    """The share of empty cells from a cell along a measure to the border; 0 at the border."""
     line = range(at[axis] + 1, shape[axis]) if way > 0 else range(at[axis])
     cells = [(*at[:axis], n, *at[axis + 1 :]) for n in line]
     return sum(c not in held for c in cells) / len(cells) if cells else 0.0
 
 
 def _weighted(at: Cell, history: list[Transition]) -> list[tuple[float, Transition]]:
-    """Transitions with their weights: the latest and nearest count most."""
+    """Transitions with weights; recent and near ones count most."""
     last = len(history) - 1
     return [
         (DECAY ** (last - n) / (1 + sum(abs(a - b) for a, b in zip(at, t.start, strict=True))), t)
@@ -81,7 +83,7 @@ def _weighted(at: Cell, history: list[Transition]) -> list[tuple[float, Transiti
 
 
 def _way(transition: Transition, axis: int) -> int:
-    """1 upward along a measure, -1 downward, 0 neither."""
+    """1 for upward along a measure, -1 for downward, 0 for neither."""
     moved = transition.end[axis] - transition.start[axis]
     return (moved > 0) - (moved < 0)
 

@@ -1,4 +1,5 @@
-"""Greedy: single changes of the best so far, and of the next best once those are used up."""
+"""Greedy: single changes of the best candidate, and of the next best ones when those are used
+up."""
 
 from __future__ import annotations
 
@@ -14,17 +15,17 @@ from search.policy.ranking import ranked
 
 @dataclass(frozen=True, slots=True)
 class Greedy:
-    """Climbs the steepest way it has seen: every proposal is one step from the fastest."""
+    """Proposes single steps from the fastest candidate."""
 
     step: str = "step"
-    # How many of the fastest are offered in turn, so that the search goes on when all neighbours of
-    # the best were tried.
+    # How many of the fastest get proposals, so that the search continues when all neighbours of the
+    # best were tried.
     width: int = whole(4, 1, 64)
-    # The share of proposals whose operator the budget chooses; half of them where models are asked.
+    # The share of proposals whose operator the budget chooses; at least half if models are asked.
     open: float = real(0.0, 0.0, 1.0)
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
-        """`count` steps from the fastest; behind them one from each of the next."""
+        """`count` steps from the fastest, followed by one from each of the next."""
         keys = ranked(state)
         if not keys:
             return [Proposal(self.step, (key,)) for key in state.roots]

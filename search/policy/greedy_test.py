@@ -14,7 +14,7 @@ NODES = {n: Candidate("spec", n, "chip", "tongue") for n in NAMES}
 
 
 def state(times):
-    """Candidates with these times; None: failed, left out: not known."""
+    """Candidates with these times; None: failed; left out: unknown."""
     graph = Graph()
     for c in NODES.values():
         graph.add(c)

@@ -1,4 +1,4 @@
-"""The grid of MAP-Elites: an archive of `ribs`, filled with all that was told, in that order."""
+"""The grid of MAP-Elites: an archive of `ribs`, filled with all outcomes in their order."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ PACKAGE = "ribs"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a cell."""
+    """The elite of a cell."""
 
     key: str
     cell: Cell
-    fitness: float  # 1 the fastest of all that are correct, towards 0 the slowest
+    fitness: float  # 1 for the fastest correct candidate, towards 0 for the slowest
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A correct candidate in the order of telling."""
+    """A correct candidate, in the order of outcomes."""
 
     key: str
     cell: Cell
     fitness: float
-    before: float  # how fit the cell's holder was then, 0 where it had none
-    entered: bool  # whether it became the holder
+    before: float  # fitness of the cell's elite before; 0 if it had none
+    entered: bool  # whether it became the elite
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A filled archive."""
 
-    shape: tuple[int, ...]  # bins of each measure
+    shape: tuple[int, ...]  # number of bins of each measure
     holders: tuple[Holder, ...]
     arrivals: tuple[Arrival, ...]
-    failed: frozenset[str]  # keys of what was told and is not correct
+    failed: frozenset[str]  # keys of failed candidates
 
 
 def require() -> None:
-    """KernelError where the package is not installed."""
+    """Raises KernelError if the package is not installed."""
     if find_spec(PACKAGE) is None:
         raise KernelError(
             f"package `{PACKAGE}` is not installed; it keeps the archive of this policy",
@@ -56,7 +56,7 @@ def require() -> None:
 
 
 def grid(state: State) -> Grid:
-    """The archive of a state; with the order of telling it tells the same story every time."""
+    """The archive of a state. It depends only on the state."""
     require()
     shape = tuple(len(m.labels) for m in state.measures) or (1,)
     fitness = standing(state)
@@ -80,7 +80,7 @@ def _archive(shape: tuple[int, ...]) -> Any:
 
 
 def _arrive(archive: Any, number: int, at: Cell, key: str, fitness: float) -> Arrival:
-    """Lets a candidate, by its number, compete for its cell."""
+    """Adds a candidate, by its number, to its cell if it is fitter than the elite."""
     occupied, holder = archive.retrieve_single(at)
     before = float(holder["objective"]) if occupied else 0.0
     entered = int(archive.add_single([number], fitness, at)["status"]) > 0

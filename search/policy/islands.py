@@ -1,4 +1,4 @@
-"""Islands: populations that evolve apart, and send their best on to the next now and then."""
+"""Islands: separate populations that regularly send their best to the next one."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from search.policy.ranking import ranked, starts
 
 @dataclass(frozen=True, slots=True)
 class Islands:
-    """Each child lives on the island that its origin's tag names; the roots live on all."""
+    """A child belongs to the island in its origin's tag; the roots belong to all."""
 
-    count: int = whole(4, 2, 64)  # of islands, in a ring
-    # So many generations the best of each island has a child on the next, and lives there too from
-    # then on.
+    count: int = whole(4, 2, 64)  # number of islands, in a ring
+    # Generations between migrations. Then the best of each island gets a child on the next, and
+    # belongs to that too.
     every: int = whole(3, 1, 1000)
-    # The share of the other parents that are their island's best.
+    # The share of the other parents that are the best of their island.
     elitism: float = real(0.4, 0.0, 1.0)
-    # The share of children with two parents, both from one island.
+    # The share of children with two parents, both of one island.
     crossed: float = real(0.0, 0.0, 1.0)
-    tournament: int = whole(3, 1, 64)  # how many are drawn for each parent
-    population: int = whole(12, 2, 1000)  # how many of the fastest of an island can be drawn
+    tournament: int = whole(3, 1, 64)  # candidates that are drawn for each parent
+    population: int = whole(12, 2, 1000)  # number of the fastest of an island that can be drawn
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
-        """`count` proposals, the islands taking turns."""
+        """`count` proposals; the islands take turns."""
         people, crossed = self._people(state), share(self.crossed, state)
         moving = state.generation % self.every == 0
         proposals = []
@@ -40,8 +40,8 @@ class Islands:
         return proposals
 
     def _people(self, state: State) -> list[list[str]]:
-        """The keys that live on each island, the fastest first: those born there, those with a
-        child there, and the roots."""
+        """The keys on each island, fastest first: those made there, those with a child there, and
+        the roots."""
         homes: dict[str, set[str]] = {}
         for c in state.graph:
             for key in (c.key, *c.origin.parents):
@@ -53,7 +53,7 @@ class Islands:
         ]
 
     def _parents(self, people: list[str], crossed: float, rng: random.Random) -> tuple[str, ...]:
-        """One or two of an island; none where nobody lives there."""
+        """One or two parents of an island; empty if the island is empty."""
         if not people:
             return ()
         one = people[0] if rng.random() < self.elitism else self._winner(people, rng)
@@ -63,7 +63,7 @@ class Islands:
         return (one,)
 
     def _winner(self, people: list[str], rng: random.Random) -> str:
-        """The fastest of a few that are drawn; `people` are in that order."""
+        """The fastest of a few random candidates; `people` are sorted by time."""
         return people[min(rng.randrange(len(people)) for _ in range(self.tournament))]
 
 

@@ -1,4 +1,4 @@
-"""Islands evolve apart, but for what their best send on."""
+"""Islands evolve separately, except for the migration of their best."""
 
 import random
 from collections import defaultdict
@@ -18,7 +18,7 @@ TAGS = {"a": "island 0", "b": "island 1", "c": "island 1", "d": "island 2", "e":
 
 
 def parents(policy, state, count=300):
-    """The names of parents that each island's children have."""
+    """The names of the parents of each island's children."""
     found = defaultdict(set)
     for proposal in policy.ask(state, count, random.Random(2)):
         found[proposal.tag].update(names(state, proposal.parents))

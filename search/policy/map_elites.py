@@ -1,4 +1,4 @@
-"""MAP-Elites: the elites of an archive's cells are parents, chosen in one of four ways."""
+"""MAP-Elites: parents are elites of the archive's cells, selected in one of four ways."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from search.policy.grid import Grid, Holder, grid, require
 from search.policy.parameters import real
 
 SELECTIONS = ("uniform", "fitness", "curiosity", "gradient")
-LEAST = 0.05  # weight of a cell that nothing speaks for
+LEAST = 0.05  # smallest weight of a cell
 
 
 @dataclass(frozen=True, slots=True)
 class MapElites:
     """Draws parents from the elites of the archive."""
 
-    # Which elites are drawn. `uniform`: all alike; `fitness`: the fitter the likelier; `curiosity`:
-    # those whose children lately entered the archive; `gradient`: those from which a step along a
-    # measure promises most. The hint of the proposal then names this step.
+    # The selection of elites. `uniform`: equal probability. `fitness`: in proportion to fitness.
+    # `curiosity`: those whose children recently entered the archive. `gradient`: those with the
+    # best expected step along a measure, which is then the proposal's hint.
     selection: str = "uniform"
-    crossed: float = real(0.25, 0.0, 1.0)  # the share of children with two parents
+    crossed: float = real(0.25, 0.0, 1.0)  # share of children with two parents
 
     def __post_init__(self) -> None:
         assert self.selection in SELECTIONS, f"no selection `{self.selection}`"
         require()
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
-        """`count` proposals; from the roots while nothing is correct."""
+        """`count` proposals; from the roots if nothing is correct."""
         found = grid(state)
         if not found.holders:
             return [Proposal("", (rng.choice(state.roots),)) for _ in range(count)]
@@ -51,7 +51,7 @@ class MapElites:
         return Proposal("", parents, hint=hints[one])
 
     def _weights(self, state: State, found: Grid) -> tuple[list[float], list[str]]:
-        """How likely each holder is a parent, and the words for what is made of it."""
+        """The weight of each elite as a parent, and the hints for their children."""
         silent = [""] * len(found.holders)
         if self.selection == "fitness":
             return [max(LEAST, h.fitness) for h in found.holders], silent
@@ -71,8 +71,8 @@ class MapElites:
 def _steepest(
     holder: Holder, slope: tuple[float, ...], shape: tuple[int, ...]
 ) -> tuple[float, tuple[int, int]]:
-    """What the best step to a neighbouring cell promises, and that step: (measure, +1 or -1);
-    (0, 0) where no step promises anything."""
+    """The expected gain of the best step to a neighbouring cell, and that step: (measure, +1 or
+    -1); (0, 0) if no step has a gain."""
     promises = [
         (way * slope[axis], (axis, way))
         for axis in range(len(shape))
@@ -84,7 +84,7 @@ def _steepest(
 
 
 def _words(state: State, holder: Holder, step: tuple[int, int]) -> str:
-    """A step in words; nothing where there is none."""
+    """A step in words; empty if there is none."""
     axis, way = step
     if not way or not state.measures:
         return ""

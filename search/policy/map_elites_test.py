@@ -1,4 +1,4 @@
-"""MAP-Elites draws parents among the holders of cells, each selection in its own way."""
+"""MAP-Elites draws parents among the elites of cells, by each selection."""
 
 import random
 from collections import Counter
@@ -78,7 +78,7 @@ def test_uniform_draws_each_holder_alike():
 
 
 def test_fitness_draws_the_fitter_more_often():
-    # of four that are correct b stands at 1, a at 1/2, d at 1/4
+    # of four correct ones, b has rank 1, a 1/2, d 1/4
     whole = 1 + 1 / 2 + 1 / 4
     expected = {"b": 1 / whole, "a": 1 / 2 / whole, "d": 1 / 4 / whole}
     assert shares("fitness", state()) == pytest.approx(expected, abs=0.04)
@@ -110,8 +110,9 @@ def test_a_gradient_points_where_children_got_fitter_and_entered():
         ((1, 0), (1, 3), True),
     ]
     on_chip, launches = gradient((0, 0), found, history)
-    assert on_chip > 0.3  # two of two steps upward were gains, one entered
-    assert gradient((0, 0), found, [])[0] == pytest.approx(0.2 * 2 / 3)  # only room is above
+    assert on_chip > 0.3  # both upward steps gained, one entered
+    # only the cells above are empty
+    assert gradient((0, 0), found, [])[0] == pytest.approx(0.2 * 2 / 3)
 
 
 def test_later_and_nearer_transitions_count_more():
@@ -121,7 +122,7 @@ def test_later_and_nearer_transitions_count_more():
     history = transitions(given, found)
     forward = gradient((0, 0), found, history)[0]
     backward = gradient((0, 0), found, history[::-1])[0]
-    assert forward < backward  # the one gain was the earliest
+    assert forward < backward  # the only gain was the earliest
     far = gradient((3, 3), found, history)
     assert far != gradient((0, 0), found, history)
 

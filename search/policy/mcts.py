@@ -18,36 +18,37 @@ from search.policy.ranking import ranked, standing, starts
 class _Node:
     """A candidate in the tree."""
 
-    value: float = 0.0  # its own
-    visits: int = 0  # of it and all that was made of it, as far as evaluated
-    # Of their values.
+    value: float = 0.0  # its own value
+    visits: int = 0  # evaluated candidates in its subtree, including itself
+    # The sum and the maximum of their values.
     total: float = 0.0
     best: float = 0.0
-    made: int = 0  # its children, with those of this ask
-    children: list[str] = field(default_factory=list)  # those of them that are correct
+    made: int = 0  # number of its children, including those of this call
+    children: list[str] = field(default_factory=list)  # its correct children
 
 
 @dataclass(frozen=True, slots=True)
 class Mcts:
-    """Goes down from the roots to the child of the greatest bound, until a node may have one more.
+    """Descends from the roots to the child with the largest bound, until a node may have one more
+    child.
 
-    A candidate is a child of the parent that it resembles most. Its value is how it stands among
-    all that are correct, 1 the fastest, 0 where it failed; a node's is the best or the mean of all
-    below it.
+    The tree parent of a candidate is the parent that it resembles most. The value of a candidate is
+    its rank among all correct ones: 1 for the fastest, 0 if it failed. The value of a node is the
+    best or the mean in its subtree.
     """
 
-    exploration: float = real(0.1, 0.0, 10.0)  # the c of value + c sqrt(ln N / n)
+    exploration: float = real(0.1, 0.0, 10.0)  # c in value + c sqrt(ln N / n)
     value: str = word("best", "best", "mean")
-    # A node of n visits has up to widening n^power children (progressive widening).
+    # A node with n visits has up to widening n^power children (progressive widening).
     widening: float = real(1.5, 0.1, 100.0)
     power: float = real(0.6, 0.0, 1.0)
-    width: int = whole(4, 1, 64)  # how many of the fastest stand by
-    # The share of proposals that name one of these as a second parent.
+    width: int = whole(4, 1, 64)  # number of the fastest that get spare proposals
+    # The share of proposals with one of these as a second parent.
     crossed: float = real(0.0, 0.0, 1.0)
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
-        """`count` proposals, each counted as a visit for the next, and a spare one from each of
-        the fastest."""
+        """`count` proposals, each of which counts as a visit for the next, followed by a spare one
+        from each of the fastest."""
         tree = self._tree(state)
         roots = list(starts(state))
         chosen = [self._descend(tree, roots, rng) for _ in range(count)]
@@ -85,7 +86,7 @@ class Mcts:
         return tree
 
     def _descend(self, tree: dict[str, _Node], roots: list[str], rng: random.Random) -> str:
-        """The node to make a child of; all on the way to it are visited once more."""
+        """The node that gets a child. Counts a visit for all nodes on the path."""
         visits = sum(tree[key].visits for key in roots)
         key = self._best(tree, roots, visits, rng)
         path = [key]
@@ -102,7 +103,7 @@ class Mcts:
         return self.widening * max(1, node.visits) ** self.power
 
     def _worth(self, node: _Node) -> float:
-        """A node's value, its visits in this ask counted as no news."""
+        """A node's value. Visits of this call do not change it."""
         if self.value == "best" or not node.visits:
             return node.best
         return node.total / node.visits
@@ -110,7 +111,7 @@ class Mcts:
     def _best(
         self, tree: dict[str, _Node], keys: Sequence[str], visits: int, rng: random.Random
     ) -> str:
-        """The key of the greatest bound; of equals one that is drawn."""
+        """The key with the largest bound; of equals a random one."""
         bounds = {}
         for key in keys:
             node = tree[key]

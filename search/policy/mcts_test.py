@@ -1,4 +1,4 @@
-"""MCTS weighs what a branch is worth against how little it was looked at."""
+"""MCTS balances the value of a branch against its number of visits."""
 
 import random
 from collections import Counter

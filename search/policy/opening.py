@@ -1,4 +1,4 @@
-"""Opening: a share of a policy's proposals is left to the budget, which chooses the operator."""
+"""Opening: leaves the operator of some proposals to the budget."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from search.loop.state import Proposal, State
 
-WITH_MODELS = 0.5  # of the proposals, at least, where a model may be asked
+WITH_MODELS = 0.5  # least share of the proposals if a model may be asked
 
 
 def opened(
     proposals: Sequence[Proposal], share: float, state: State, rng: random.Random
 ) -> list[Proposal]:
-    """The proposals, of which about a share (0 to 1) no longer name their operator."""
+    """The proposals; about `share` (0 to 1) of them no longer name an operator."""
     share = max(share, WITH_MODELS if state.spent else 0.0)
     if not share:
         return list(proposals)

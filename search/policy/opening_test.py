@@ -1,4 +1,4 @@
-"""A share of proposals is opened to the budget; with models asked, half of them."""
+"""A share of proposals is left to the budget; at least half if models are asked."""
 
 import random
 from dataclasses import replace

@@ -1,6 +1,6 @@
-"""Parameters: what of a policy can be set in its wording, `islands,count=4,every=3`.
+"""Parameters: the values in a policy's text, such as `islands,count=4,every=3`.
 
-A policy is a dataclass; a field made by `whole`, `real` or `word` is a parameter, any other is not.
+A policy is a dataclass. Fields made by `whole`, `real` or `word` are parameters; others are not.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ OPTION = "--policy"
 
 
 def whole(default: int, least: int, most: int) -> Any:
-    """A whole number from `least` to `most`."""
+    """A parameter: an integer from `least` to `most`."""
     return _parameter(default, f"a whole number from {least} to {most}", int, least, most)
 
 
 def real(default: float, least: float, most: float) -> Any:
-    """A number from `least` to `most`."""
+    """A parameter: a number from `least` to `most`."""
     return _parameter(default, f"a number from {least:g} to {most:g}", float, least, most)
 
 
 def word(default: str, *allowed: str) -> Any:
-    """One of some words."""
+    """A parameter: one of some words."""
 
     def read(text: str) -> str:
         if text not in allowed:
@@ -38,8 +38,8 @@ def word(default: str, *allowed: str) -> Any:
 
 
 def values(name: str, kind: type, settings: list[str]) -> dict[str, Any]:
-    """The parameters of a kind of policy that `key=value` texts set; KernelError names what is
-    wrong, and what is allowed."""
+    """The parameters of a policy class from `key=value` texts. Raises KernelError with the fault
+    and the allowed values."""
     known = {f.name: f.metadata for f in fields(kind) if "read" in f.metadata}
     found: dict[str, Any] = {}
     for setting in settings:

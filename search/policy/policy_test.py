@@ -1,4 +1,4 @@
-"""Policies are found by their wording, and keep their promise in any state."""
+"""Policies are found by their text, and keep their contract in any state."""
 
 import random
 import subprocess

@@ -1,4 +1,4 @@
-"""Random walk: pure random search, the baseline that every other policy must beat."""
+"""Random walk: pure random search, the baseline for every other policy."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from search.policy.ranking import starts
 
 @dataclass(frozen=True, slots=True)
 class RandomWalk:
-    """Goes from a root to a child of a child, each drawn without a look at any time."""
+    """Walks from a root to random descendants, without regard to times."""
 
-    # The chance to go on to one of the correct children; where the walk ends, an operator changes
-    # decisions at random, without the estimate that others choose by.
+    # The probability of continuing to a correct child. At the end of the walk, an operator changes
+    # decisions at random, without the estimate that others use.
     onward: float = real(0.75, 0.0, 1.0)
     operator: str = "walk"
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
-        """`count` ends of walks."""
+        """`count` proposals from the ends of walks."""
         return [Proposal(self.operator, (self._walk(state, rng),)) for _ in range(count)]
 
     def _walk(self, state: State, rng: random.Random) -> str:

@@ -1,4 +1,4 @@
-"""A random walk looks at no time."""
+"""A random walk ignores times."""
 
 import random
 from collections import Counter

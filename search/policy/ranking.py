@@ -1,4 +1,4 @@
-"""Ranking: the correct candidates of a state, the fastest first."""
+"""Ranking: the correct candidates of a state, fastest first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from search.loop.state import State
 
 
 def ranked(state: State) -> list[str]:
-    """Keys of what is correct, the fastest first; of equals the older first."""
+    """The keys of correct candidates, fastest first; of equals the older first."""
     found = [
         (outcome.us, number, candidate.key)
         for number, candidate in enumerate(state.graph)
@@ -17,15 +17,15 @@ def ranked(state: State) -> list[str]:
 
 
 def standing(state: State) -> dict[str, float]:
-    """How each correct candidate stands among all: 1 the fastest, towards 0 the slowest.
+    """The rank of each correct candidate: 1 for the fastest, towards 0 for the slowest.
 
-    By rank, so that it does not depend on how far times lie apart; of equals the older is ahead.
+    Ranks do not depend on the ratios of times. Of equals the older ranks higher.
     """
     keys = ranked(state)
     return {key: 1 - place / len(keys) for place, key in enumerate(keys)}
 
 
 def starts(state: State) -> tuple[str, ...]:
-    """The roots to start from: those that are known to be correct, else all."""
+    """The roots to start from: those known to be correct, else all."""
     known = tuple(key for key in state.roots if isinstance(state.outcomes.get(key), Evaluation))
     return known or state.roots

@@ -1,4 +1,4 @@
-"""Under every policy a run that was killed finds what it would have found."""
+"""Under every policy a killed run, when resumed, finds the same as an undisturbed one."""
 
 import os
 import random
@@ -32,7 +32,7 @@ KILLED_AFTER = 17
 
 @dataclass(frozen=True)
 class Change:
-    """Changes a decision at random; with two parents, one that only the second has."""
+    """Changes a random decision; with two parents, one that only the second has."""
 
     name: str
     parents: int
@@ -52,7 +52,7 @@ class Change:
 class Drawn:
     """Draws times from keys; every fifth candidate is wrong."""
 
-    most: int | None = None  # dies after so many
+    most: int | None = None  # evaluations after which it dies
     made: int = 0
     context: str = "drawn"
 
@@ -107,7 +107,7 @@ def search(name, store, evaluator, run=None):
 
 
 def result(outcome):
-    """All that must not depend on a kill; the order of answers differs between runs, too."""
+    """Everything that must not depend on a kill. The order of answers differs between runs, too."""
     return {
         "told": [(key, str(found)) for key, found in outcome.outcomes.items()],
         "origins": [(c.key, c.origin) for c in outcome.graph],
@@ -117,11 +117,11 @@ def result(outcome):
     }
 
 
-# Plain TPE has children of the root alone, of which single changes are too few; and
-# `map_elites:uniform` is `map_elites` by another name.
+# Plain TPE has children of the root only, and single changes give too few of them.
+# `map_elites:uniform` is another name of `map_elites`.
 OTHERS = [name for name in NAMES if name not in ("tpe", "map_elites:uniform")]
 
-# Whose archive is another's: the process that is killed imports it for seconds.
+# Policies whose archive is from a package: importing it takes the killed process seconds.
 VARIANTS = ("map_elites", "map_elites:fitness", "map_elites:gradient")
 
 

@@ -1,4 +1,4 @@
-"""States for tests: strategies for any state, and a state from a few lines."""
+"""States for tests: hypothesis strategies for any state, and a state from a few tuples."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def made(
     figures: Mapping[str, Mapping[str, float]] | None = None,
     generation: int = 1,
 ) -> State:
-    """A state of candidates (name, us, parents by name and a space between).
+    """A state with candidates (name, us, parents by name, separated by spaces).
 
-    us: None: failed, 0: not known yet.  A candidate's schedule is its name.
+    us: None: it failed; 0: unknown yet. A candidate's schedule is its name.
     """
     graph = Graph()
     outcomes: dict[str, Evaluated] = {}
@@ -55,12 +55,12 @@ def made(
 
 
 def names(given: State, keys: Sequence[str]) -> list[str]:
-    """The names of candidates that `made` made."""
+    """The names of candidates made by `made`."""
     return [given.graph.node(key).schedule for key in keys]
 
 
 def outcome(us: float | None, figures: Mapping[str, float]) -> Evaluated:
-    """An evaluation, or a failure where there is no time."""
+    """An evaluation; a failure if there is no time."""
     if us is None:
         return Failure("check", "wrong", "as it happens")
     return Evaluation(us, "modelled", "emulator", figures=figures)
@@ -80,7 +80,7 @@ def state(
 
 @st.composite
 def states(draw: st.DrawFn) -> State:
-    """Any state: roots, children of one or two parents, failures, and what is not known yet."""
+    """Any state: roots, children of one or two parents, failures, and unknown outcomes."""
     graph = Graph()
     outcomes: dict[str, Evaluated] = {}
     keys: list[str] = []

@@ -1,4 +1,4 @@
-"""Plain TPE: what a tuner makes of the same space; a baseline, no policy to prefer."""
+"""Plain TPE: a standard tuner in the same space, as a baseline."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from search.loop.state import Proposal, State
 
 @dataclass(frozen=True, slots=True)
 class Tpe:
-    """Every proposal is one more trial of the space around the first candidate.
+    """Proposes one more trial in the space around the first candidate each time.
 
-    No archive, no other operator, and no estimate that chooses among settings. Where no setting of all
-    parameters is legal, a trial sets half of them, or fewer.
+    It uses no archive, no other operator, and no estimate that chooses among settings. If no
+    setting of all parameters is legal, a trial sets half of them, or fewer.
     """
 
     operator: str = "tpe"
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
-        """`count` trials."""
+        """`count` proposals for trials."""
         return [Proposal(self.operator, (state.roots[0],)) for _ in range(count)]

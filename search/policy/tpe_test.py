@@ -1,4 +1,4 @@
-"""Plain TPE asks for trials around the first candidate and nothing else."""
+"""Plain TPE proposes only trials around the first candidate."""
 
 import random
 

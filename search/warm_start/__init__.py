@@ -1,1 +1,1 @@
-"""What a search starts from: autoschedules, the user's schedule, winners of other searches."""
+"""Seed candidates of a search: autoschedules, the user's schedule, results of other searches."""

@@ -1,4 +1,4 @@
-"""Adaptation: as much of a schedule as another variant, or another machine, admits."""
+"""Adaptation: the decisions of a schedule that are legal for another variant or machine."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from ir.workload import Sizes
 from search.core.lowered import fits_at, schedule_text, settled_schedule, variant_text
 from search.warm_start.autoscheduled import scheduled
 
-PASSES = 3  # over the decisions: one may need another that comes after it
+PASSES = 3  # over the decisions, because one may need a later one
 
 
 def adapted(spec: Spec, schedule: Schedule, machine: Machine, sizes: Sizes) -> Schedule:
-    """The schedule where it lowers; else what of it lowers on the machine's autoschedule.
+    """The schedule if it lowers; else the machine's autoschedule with those of its decisions that
+    lower.
 
-    Decisions are put in place of those that the autoschedule has on the same verb and subject,
-    one by one; those with which it no longer lowers are left out.
+    The decisions replace those of the autoschedule with the same verb and subject, one by one. A
+    decision with which it no longer lowers is left out.
     """
     variant = variant_text(spec)
 

@@ -1,4 +1,4 @@
-"""Adaptation keeps what lowers of a schedule, and leaves out the rest."""
+"""Adaptation keeps the decisions of a schedule that lower, and leaves out the others."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The autoschedule of a variant, found out once: operators ask for the same one again."""
+"""A cache of autoschedules, because operators ask for the same one repeatedly."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
 
-KEPT = 512  # variants; a schedule is small
+KEPT = 512  # variants; schedules are small
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What a schedule follows from."""
+    """The input of an autoschedule."""
 
     spec: Spec
-    chip: str  # the machine in words, by which it is compared
+    chip: str  # the machine as text, by which it is compared
     at: tuple[tuple[str, int], ...]
     machine: Machine = field(compare=False)
     sizes: Sizes = field(compare=False)
 
 
 def scheduled(spec: Spec, machine: Machine, sizes: Sizes) -> Schedule:
-    """As `ir.autoschedule`; KernelError where the spec cannot be lowered at all."""
+    """The same as `ir.autoschedule`, cached. Raises KernelError if the spec does not lower at
+    all."""
     found = _found(_Case(spec, repr(machine), tuple(sizes.items()), machine, sizes))
     if isinstance(found, KernelError):
         raise found

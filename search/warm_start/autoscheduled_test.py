@@ -1,4 +1,4 @@
-"""An autoschedule is found out once for each variant, machine and sizes."""
+"""An autoschedule is computed once for each variant, machine and sizes."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The first candidates: autoschedules, the plain one, the user's, and other searches' elites."""
+"""The first candidates: autoschedules, the plain one, the user's, and elites of other searches."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from search.core.settings import Settings
 from search.warm_start.adapt import adapted
 from search.warm_start.autoscheduled import scheduled
 
-FIRST = "first"  # the operators, so to say, of the candidates without parents
+FIRST = "first"  # pseudo operators of the candidates without parents
 PLAIN = "plain"
-ALTERNATIVE = "alternative"  # a seed schedule of another algorithm than the first's
+ALTERNATIVE = "alternative"  # a seed schedule with another algorithm than the first
 GIVEN = "given"
-ELSEWHERE = "elsewhere"  # an autoschedule at another shape of the workload than the first is
+ELSEWHERE = "elsewhere"  # an autoschedule for another shape of the workload
 BROUGHT = "brought"
 
 Scheduler = Callable[[Spec, Machine, Sizes], Schedule]
@@ -32,21 +32,23 @@ Scheduler = Callable[[Spec, Machine, Sizes], Schedule]
 def first_candidates(
     settings: Settings, spec: Spec, machines: Mapping[str, Machine]
 ) -> tuple[Candidate, ...]:
-    """The autoschedule, then the others that are not the same; of several backends in turn. What cannot be lowered
-    is left out; KernelError where nothing is left.
+    """The autoschedule, then all distinct other seeds; several backends alternate.
 
-    Of a workload the first is the autoschedule at the heaviest shape whose kernel fits at all;
-    those at the other shapes come last. machines: the target by backend, as that serves it.
+    Seeds that do not lower are left out; raises KernelError if none is left. For a workload, the
+    first is the autoschedule at the heaviest shape whose kernel fits; those of the other shapes
+    come last.
+
+    machines: the target as each backend describes it, by backend.
     """
     each = [_first_of(name, settings, spec, machines[name]) for name in settings.backends]
     found = tuple(c for c in chain.from_iterable(zip_longest(*each)) if c is not None)
     if not found:
-        scheduled(spec, machines[settings.backends[0]], settings.sizes)  # says why
+        scheduled(spec, machines[settings.backends[0]], settings.sizes)  # raises with the reason
     return found
 
 
 def require_lowered(spec: Spec, machine: Machine, sizes: Sizes) -> None:
-    """KernelError where neither the plain schedule nor the autoschedule lowers."""
+    """Raises KernelError if neither the plain schedule nor the autoschedule lowers."""
     try:
         lower(spec, plain(spec, machine, sizes), machine, sizes)
     except KernelError as error:
@@ -99,7 +101,7 @@ def _first_of(
 
 
 def _text(made: Scheduler, spec: Spec, machine: Machine, sizes: Sizes) -> str:
-    """A schedule's text; empty where there is none that lowers: others may."""
+    """The text of a schedule; empty if it does not lower, because others may."""
     try:
         return schedule_text(made(spec, machine, sizes))
     except KernelError:
@@ -107,7 +109,7 @@ def _text(made: Scheduler, spec: Spec, machine: Machine, sizes: Sizes) -> str:
 
 
 def _autoscheduled_at(settings: Settings, spec: Spec, machine: Machine) -> list[Sizes]:
-    """The sizes of the workload, those first whose autoschedule fits at all, then by weight."""
+    """The sizes of the workload: first those whose autoschedule fits all shapes, then by weight."""
     shapes = sorted(settings.shapes, key=lambda s: -s.weight)
     if len(shapes) == 1:
         return [settings.sizes]
@@ -124,14 +126,14 @@ def _autoscheduled_at(settings: Settings, spec: Spec, machine: Machine) -> list[
 
 
 def _brought(backend: str, settings: Settings, spec: Spec, machine: Machine) -> Iterator[Candidate]:
-    """What other searches found, as far as it lowers here; a source of its own only where it is
-    for this target and backend."""
+    """Results of other searches, as far as they lower here. An edited source is kept only for the
+    same target and backend."""
     for found in settings.transferred:
         try:
             variant = spec_of(found.variant)
             schedule = adapted(variant, schedule_of(found.schedule), machine, settings.sizes)
         except KernelError:
-            continue  # what an earlier version wrote, or another spec of the same name
+            continue  # by an earlier version, or of another spec with the same name
         if (variant.inputs, variant.outputs) != (spec.inputs, spec.outputs):
             continue
         same = (found.target, found.backend) == (settings.target, backend)

@@ -1,4 +1,4 @@
-"""First candidates: by rule, plain, given, and brought from other searches."""
+"""First candidates: autoscheduled, plain, the user's, and from other searches."""
 
 from dataclasses import replace
 
@@ -102,11 +102,11 @@ def test_each_backend_has_its_own_in_turn():
     assert [(c.backend, c.origin.operator) for c in found] == [
         (name, operator) for operator in (FIRST, PLAIN, BROUGHT) for name in ("tongue", "dialect")
     ]
-    # A source is for its own backend alone.
+    # A source is only for its own backend.
     assert [c.source for c in found if c.origin.operator == BROUGHT] == ["code", None]
-    # Each has decisions that its backend renders.
+    # Each has decisions that its backend supports.
     assert "pipeline" in found[0].schedule and "pipeline" not in found[1].schedule
-    # The plain one has none of them; it is a candidate of each all the same.
+    # The plain schedule has none of them, but each backend has it as a candidate.
     assert found[2].schedule == found[3].schedule and found[2].key != found[3].key
 
 

@@ -1,7 +1,7 @@
-"""Recall: what earlier runs in a store found for the same operation, to start a search from.
+"""Recall: finds results of earlier runs in a store for the same operation, as seeds.
 
-A kernel of a network is named after what it stores and a digest of its equations with their sizes. So
-the same operation at other sizes is another kernel: it is found by its structure.
+The name of a network's kernel has its outputs and a digest of its equations with their sizes. So
+the same operation with other sizes is another kernel, which is found by its structure.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from search.core.settings import Settings
 from search.core.stored import Keeper, StoredRun
 from search.core.transferred import Transferred
 
-RUNS = 24  # the latest of a kernel that are looked at, and of those alike
-MOST = 3  # elites that a search starts from
+RUNS = 24  # latest runs of the kernel, and of similar kernels, that are read
+MOST = 3  # largest number of elites that a search starts from
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,11 @@ def recalled(
     backends: Callable[[str], Collection[str]],
     most: int = MOST,
 ) -> tuple[Transferred, ...]:
-    """The elites of earlier runs of the kernel of the same name, the likeliest first; then those of
-    kernels with the same structure at other sizes.
+    """The elites of earlier runs of the kernel with the same name, the best match first; then those
+    of kernels with the same structure and other sizes.
 
-    Likelier is what was found for the same target, then for one that shares a backend with it,
-    then for any; among these, at sizes nearer in their logarithms; then the later run. backends:
-    of a target, by name.
+    The order is: the same target, a target that shares a backend, any target; then the smallest
+    distance of the logarithms of sizes; then the latest run. backends: of a target, by name.
     """
     found = _alike(store, settings, backends)
     for age, run in enumerate(store.runs_of(settings.kernel)[:RUNS]):
@@ -61,8 +60,8 @@ def recalled(
 def _alike(
     store: Keeper, settings: Settings, backends: Callable[[str], Collection[str]]
 ) -> list[_Found]:
-    """What was found for the kernels whose specs differ in sizes alone, by schedules for their own
-    equations, as schedules for this one's."""
+    """Results for kernels whose specs differ in sizes only, by schedules for their own equations,
+    as schedules for this spec."""
     runs = store.runs_alike(settings.kernel)[:RUNS]
     if not runs:
         return []
@@ -76,7 +75,7 @@ def _alike(
             both = unified((spec, spec_of(other)))
             schedule = replace(schedule_of(transferred.schedule), kernel=spec.name)
         except KernelError:
-            continue  # what an earlier version wrote
+            continue  # by an earlier version
         if both is None:
             continue
         moved = replace(transferred, variant=settings.spec, schedule=schedule_text(schedule))
@@ -86,7 +85,7 @@ def _alike(
 
 
 def elite(record: StoredRun) -> Transferred | None:
-    """The fastest that a run found; None where nothing was correct."""
+    """The fastest candidate of a run; None if none was correct."""
     best = None
     for generation in record.generations:
         for candidate in generation:
@@ -112,18 +111,18 @@ def elite(record: StoredRun) -> Transferred | None:
 def _machines(
     settings: Settings, found: Transferred, backends: Callable[[str], Collection[str]]
 ) -> int:
-    """0: the same target, 1: one that shares a backend, 2: any."""
+    """0: the same target; 1: a target that shares a backend; 2: any other."""
     if found.target == settings.target:
         return 0
     try:
         shared = set(backends(found.target)) & set(backends(settings.target))
-    except KernelError:  # a user's own target, of which only the file knows
+    except KernelError:  # a user's own target, which has only a file
         shared = {found.backend} & set(settings.backends)
     return 1 if shared else 2
 
 
 def _apart(sizes: Sizes, others: Sizes) -> float:
-    """How many doublings lie between two shapes, over all sizes."""
+    """The number of doublings between two shapes, over all sizes."""
     if set(sizes) != set(others):
         return math.inf
     return sum(abs(math.log2(sizes[name] / others[name])) for name in sizes)

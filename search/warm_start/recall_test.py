@@ -1,4 +1,4 @@
-"""Recall gives the elites of the nearest runs first."""
+"""Recall returns the elites of the nearest runs first."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def store(tmp_path):
 
 
 def keep(store, target="chip", schedule="s", us=(3.0, 2.0), **sizes):
-    """A run whose candidates took these times, None where one failed; the last is `schedule`."""
+    """A run whose candidates took these times, None for a failure; the last has `schedule`."""
     settings = replace(SETTINGS, target=target, sizes={**SIZES, **sizes})
     run = store.start(settings, {})
     made = [
@@ -115,10 +115,10 @@ def test_a_kernel_of_the_same_structure_is_recalled_the_nearest_sizes_first(kept
     far = found_for(store, of_network(4096, 8192, "y_00000002"))
     near = found_for(store, of_network(64, 256, "y_00000003"), schedule="tile(m, size=8)")
     for other in (
-        of_network(64, 256, "z_00000004"),  # it stores something else
+        of_network(64, 256, "z_00000004"),  # it has other outputs
         of_network(64, 256, "y_00000005", "y[m] = max(x[m, k] * w[k], k)"),
         of_network(64, 256, "y_00000006", dtype="bf16"),
-        of_network(64, 256, "y"),  # of no network
+        of_network(64, 256, "y"),  # not of a network
     ):
         found_for(store, other)
     found_for(store, of_network(64, 512, "y_00000007"), source="edited")

@@ -1,4 +1,4 @@
-"""For tests: the universal operator, asked about a small kernel, and models that answer it."""
+"""Test fixtures: the universal operator for a small kernel, and models that answer it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SOURCE = ">>>>>>> FILE kernel.tng\nfaster\n<<<<<<< END\n"
 
 
 class Model:
-    """Gives these answers in turn, and keeps what it was asked."""
+    """Gives these answers in order, and records the requests."""
 
     def __init__(self, *answers: str | ModelError):
         self.answers: Sequence[str | ModelError] = answers
