@@ -1,1 +1,1 @@
-"""What a person sees of a search while it goes, on a terminal or in a log."""
+"""The display of a running search, on a terminal or in a log."""

@@ -1,4 +1,4 @@
-"""Displays: a search as it goes, moving on a terminal or line by line in a log."""
+"""Displays of a running search: live on a terminal, or line by line in a log."""
 
 from __future__ import annotations
 
@@ -13,42 +13,41 @@ from search.core.events import Event, Improved, Started, Stopped, Told
 from search.core.workload import words
 from search.display.scoreboard import Scoreboard
 
-LONGEST = 100  # characters of a line of a log
-MOST_LINES = 5  # of a reason, whose whole text is in `--json` and in a store
+LONGEST = 100  # characters of a log line
+MOST_LINES = 5  # of a reason; the whole text is in `--json` and in a store
 
 
 class Display(Protocol):
-    """Shows one run after another; a context, so that the screen is given back."""
+    """Shows one run after another; a context that restores the screen at its end."""
 
     def __enter__(self) -> Display: ...
 
     def __exit__(self, *_: object) -> None: ...
 
     def begin(self, number: int, count: int, title: str) -> None:
-        """The run `number` (from 1) of `count` comes next."""
+        """Announces run `number` (from 1) of `count`."""
 
     def on_event(self, event: Event) -> None:
-        """Something happened in it."""
+        """Shows an event of the run."""
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Shows a permanent line."""
 
 
 def display(stream: TextIO, quiet: bool) -> Display:
-    """The display that suits a stream: lines where it is neither a terminal nor a notebook's, or
-    nobody watches."""
-    notebook = "ipykernel" in sys.modules  # redrawn below the cell, whatever the stream
+    """The display for a stream: lines if it is neither a terminal nor a notebook, or if `quiet`."""
+    notebook = "ipykernel" in sys.modules  # redrawn below the cell, for any stream
     if quiet or not (stream.isatty() or notebook):
         return Lines(stream)
     try:
         from search.display.live import Live
-    except ImportError:  # a machine with a GPU and few packages
+    except ImportError:  # a GPU machine may have few packages
         return Lines(stream)
     return Live(stream)
 
 
 class Lines:
-    """One line for what matters: starts, gains, failures, ends."""
+    """Writes one line for each start, gain, failure and end."""
 
     def __init__(self, stream: TextIO):
         self.stream = stream
@@ -61,12 +60,12 @@ class Lines:
         self.stream.flush()
 
     def begin(self, number: int, count: int, title: str) -> None:
-        """Says which run comes."""
+        """Announces a run."""
         self.board = Scoreboard()
         self.say(f"[{number}/{count}] {title}")
 
     def on_event(self, event: Event) -> None:
-        """Says what happened, if it matters and was not said in an earlier session."""
+        """Writes an event, if it is important and is not a replay of an earlier session."""
         self.board.on_event(event)
         if isinstance(event, Started):
             self.say(_started(event))
@@ -114,13 +113,13 @@ class Lines:
 
 
 def short(text: str) -> str:
-    """The headline of a text, cut to what a line of a log holds."""
+    """The headline of a text, cut to a log line."""
     line = _headline(text)
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
 
 
 def wrapped(text: str) -> str:
-    """The headline of a text, in as many lines of a log as it needs, up to MOST_LINES."""
+    """The headline of a text, wrapped to at most MOST_LINES log lines."""
     made = textwrap.wrap(
         _headline(text),
         LONGEST,
@@ -133,7 +132,7 @@ def wrapped(text: str) -> str:
 
 
 def _headline(text: str) -> str:
-    """The first line of a text, with the last where it only announces."""
+    """The first line of a text, followed by the last if the first ends with a colon."""
     lines = text.strip().splitlines() or [""]
     return f"{lines[0]} {lines[-1].strip()}" if lines[0].endswith(":") else lines[0]
 

@@ -1,4 +1,4 @@
-"""The live display: one run on a terminal, redrawn as it goes."""
+"""The live display: one run on a terminal, redrawn repeatedly."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from search.core.events import Event, Stopped
 from search.display.scoreboard import Scoreboard
 
 TRYING = 4  # candidates shown
-FRAMES = 8  # a second
+FRAMES = 8  # frames per second
 BAR = 40
 
 
 class Live:
-    """A panel: progress, times, what is tried, what failed. Ended runs leave a line above."""
+    """A panel with progress, times, candidates in evaluation, and failures. Each ended run leaves a
+    line above it."""
 
     def __init__(self, stream: TextIO):
         self.console = Console(file=stream, highlight=False)
@@ -52,13 +53,13 @@ class Live:
         self.since = time.monotonic()
 
     def on_event(self, event: Event) -> None:
-        """Takes note of an event; the next frame shows it."""
+        """Records an event for the next frame."""
         self.board.on_event(event)
         if isinstance(event, Stopped):
             self.console.print(self._ended(event))
 
     def say(self, text: str) -> None:
-        """A line above the panel."""
+        """Prints a line above the panel."""
         self.console.print(Text(text))
 
     def _ended(self, event: Stopped) -> Text:
@@ -114,7 +115,7 @@ class Live:
 
     def _trying(self) -> Table:
         trying = list(self.board.trying.items())
-        # Only the edits are cut: columns of least widths do not give room to them.
+        # Only edits are cut: with minimum widths alone the other columns would leave them no space.
         operators = [candidate.origin.operator for _, candidate in trying[:TRYING]]
         table = Table.grid(padding=(0, 2), expand=True)
         table.add_column(no_wrap=True, min_width=max((len(f"#{n}") for n, _ in trying), default=0))

@@ -1,4 +1,4 @@
-"""The scoreboard: how a run stands, kept up to date by its events, for whoever shows it."""
+"""The scoreboard: the state of a run for displays, updated by its events."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FIRST_WORDS = {
 
 
 class Scoreboard:
-    """What is known of one run.
+    """The state of one run.
 
-    trying: the candidates under evaluation, by number.  failures: by stage.  slow: of told
-    candidates, how many were too slow to be checked.  known: how many were replayed from an earlier
-    session.
+    trying: the candidates in evaluation, by number. failures: counts by stage. slow: number of
+    candidates that were too slow to be checked. known: number of outcomes that were replayed from
+    an earlier session.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Scoreboard:
         self._candidates: dict[str, Candidate] = {}
 
     def on_event(self, event: Event) -> None:
-        """Takes note of an event."""
+        """Updates the state by an event."""
         if isinstance(event, Started):
             self.started = event
         elif isinstance(event, Asked):
@@ -57,14 +57,14 @@ class Scoreboard:
             self.stopped = event
 
     def edits(self, candidate: Candidate) -> str:
-        """What a candidate tries, in one line: its difference from the parent it resembles."""
+        """The changes of a candidate in one line: its difference from the first parent."""
         parents = [self._candidates.get(key) for key in candidate.origin.parents[:1]]
         if not parents or parents[0] is None:
             return FIRST_WORDS.get(candidate.origin.operator, "the autoschedule")
         return "; ".join(difference.lines(parents[0], candidate)) or "the same kernel"
 
     def verdict(self, failure: Failure, backend: str) -> str:
-        """The stage of a failure, and by what it was judged: `check by interpreter`."""
+        """The stage of a failure, and how it was checked: `check by interpreter`."""
         said = provenance.here(self.started.environment, backend) if self.started else {}
         judge = said.get("correct_by") if failure.stage == "check" else None
         return f"{failure.stage} by {judge}" if judge else failure.stage
@@ -76,7 +76,7 @@ class Scoreboard:
 
     @property
     def kind(self) -> str:
-        """How the times were obtained; empty before there is one."""
+        """The kind of the times; empty before the first."""
         return self.best.evaluation.time_kind if self.best else ""
 
     @property
@@ -86,7 +86,7 @@ class Scoreboard:
 
     @property
     def roofline_share(self) -> float | None:
-        """How much of the machine's bound the best reaches."""
+        """The share of the roofline that the best reaches."""
         return quantity.ratio(self.started.roofline_us if self.started else None, self.best_us)
 
     def _learn(self, event: Told) -> None:

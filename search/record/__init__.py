@@ -1,1 +1,1 @@
-"""Records: what `kernels_generated/` keeps of a kernel that a search found."""
+"""Records: the files of a kernel that a search found, in `kernels_generated/`."""

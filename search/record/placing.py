@@ -1,7 +1,8 @@
-"""Files of a record put in their place, whole or not at all, whenever the process is killed.
+"""Places the files of a record atomically, even if the process is killed.
 
-All files are first written beside the place, in a dot folder. Renaming that folder to `.NAME.ready`
-decides: before it, nothing has changed; after it, whoever places or recovers next finishes the work.
+All files are first written next to the place, in a dot folder. Renaming that folder to
+`.NAME.ready` commits: before it nothing has changed; after it the next process that places or
+recovers completes the work.
 """
 
 from __future__ import annotations
@@ -18,10 +19,9 @@ NEW, OLD, BESIDE = "new", "old", "beside"
 
 
 def place(folder: Path, files: Mapping[str, str], beside: Mapping[str, str]) -> None:
-    """Makes a folder have some files and no others, and replaces files beside it; OSError where that
-    fails, and then nothing has changed.
+    """Replaces a folder by one with exactly these files, and replaces files next to it.
 
-    files, beside: texts by name.
+    Raises OSError if that fails; then nothing has changed. files, beside: texts by name.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _alone(folder.parent):
@@ -38,7 +38,7 @@ def place(folder: Path, files: Mapping[str, str], beside: Mapping[str, str]) -> 
 
 
 def recover(folder: Path) -> None:
-    """Finishes or removes what a killed process left of a folder."""
+    """Completes or removes what a killed process left for a folder."""
     if folder.parent.is_dir():
         with _alone(folder.parent):
             _recovered(folder)
@@ -55,7 +55,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _recovered(folder: Path) -> None:
-    """As `recover`, where no other process is at it."""
+    """The same as `recover`, while no other process does it."""
     if _ready(folder).exists():
         _finish(folder)
     for left in folder.parent.glob(f".{folder.name}-*"):
@@ -63,7 +63,7 @@ def _recovered(folder: Path) -> None:
 
 
 def _finish(folder: Path) -> None:
-    """Does what a ready folder says. Each step is left out where it was done before."""
+    """Completes a ready folder. Steps that are already done are skipped."""
     ready = _ready(folder)
     new, old = ready / NEW, ready / OLD
     try:
@@ -80,7 +80,7 @@ def _finish(folder: Path) -> None:
             os.rename(old, folder)
         shutil.rmtree(ready, ignore_errors=True)
         raise
-    # A name that nothing finishes, before its files go one by one.
+    # A name that no process completes, because files are removed one by one.
     done = ready.with_name(f".{folder.name}-done")
     shutil.rmtree(done, ignore_errors=True)
     os.rename(ready, done)
@@ -89,7 +89,7 @@ def _finish(folder: Path) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """A context in which no other process places anything in a folder."""
+    """A context that excludes other processes from placing anything in a folder."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

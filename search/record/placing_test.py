@@ -1,4 +1,4 @@
-"""A record is placed whole or not at all: where a step fails, and wherever the process is killed."""
+"""A record is placed atomically: if a step fails, and wherever the process is killed."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from search.record.placing import place, recover
 
 OLD = {"kernel.cc": "old", "record.toml": "old", "variant.kir": "old"}
 NEW = {"kernel.cc": "new", "record.toml": "new"}
-# Places a record, and is killed before the so-manieth step, if there are so many.
+# Places a record, and is killed before a given step, if there are that many.
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -39,7 +39,7 @@ placing.place(Path(sys.argv[1]), {"kernel.cc": "new", "record.toml": "new"}, {"s
 
 
 def there(folder):
-    """All files below the folder of a kernel, by their paths."""
+    """All files below the folder of a kernel, by path."""
     return {str(f.relative_to(folder)): f.read_text() for f in folder.rglob("*") if f.is_file()}
 
 
@@ -89,7 +89,7 @@ def test_a_step_that_fails_changes_nothing(tmp_path, monkeypatch, number):
         rename(source, target)
 
     monkeypatch.setattr(placing.os, "rename", failing)
-    if number == 3:  # the last rename only tidies up, and what it leaves is recovered
+    if number == 3:  # the last rename only cleans up, and its leftovers are removed
         with pytest.raises(OSError, match="No space left"):
             place(kernel / "chip", NEW, {"spec.kir": "new"})
         monkeypatch.undo()

@@ -1,8 +1,8 @@
-"""A program record: how a network was computed best, so that another process computes it so again.
+"""A program record: the best known way to compute a network, so that another process can repeat it.
 
-It lies beside the records of kernels, in `programs/NETWORK/TARGET.BACKEND.toml`, and names them by
+It is next to the records of kernels, in `programs/NETWORK/TARGET.BACKEND.toml`, and names these by
 their digests. NETWORK is a digest of the network before its partition: its equations with their
-shapes, what is seen under another shape, and what stays the same between calls.
+shapes, its aliases of other shapes, and the inputs that are constant between calls.
 """
 
 from __future__ import annotations
@@ -29,64 +29,63 @@ class KernelUse:
     """A kernel of a program."""
 
     name: str
-    calls: int  # of a call of the program
-    # Digests of its equations, of its schedule and of its source
+    calls: int  # launches in one call of the program
+    # Digests of its equations, its schedule and its source
     spec: str
     schedule: str
     source: str
     backend: str
-    us: float  # of one launch
-    first_us: float  # of its seed schedule
-    evaluations: int  # of the search for it; 0: it has its seed schedule
+    us: float  # time of one launch
+    first_us: float  # time with its seed schedule
+    evaluations: int  # evaluations of its search; 0: it has its seed schedule
     time_kind: str
-    correct_by: str  # how a search found it correct; empty where there was none
-    passed_over: str = (
-        ""  # the digest of a source that a search found, and that is slower in a call
-    )
+    correct_by: str  # how a search checked it; empty if there was none
+    # digest of a source that a search found but that is slower in a call
+    passed_over: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramRecord:
-    """What is known of a network on a target."""
+    """The result for a network on a target."""
 
-    name: str  # of the module, for a person
-    network: str  # digest; see the module
+    name: str  # name of the module, for a person
+    network: str  # digest; see the module docstring
     target: str
     backend: str
-    command: str  # what made it
-    device: str  # that times were measured on; empty where none was
+    command: str  # the command that made it
+    device: str  # device of measured times; empty if none was measured
     toolchain: str
-    inputs: tuple[str, ...]  # that a call is given: `NAME: DTYPE[SIZES]`
-    choices: Mapping[str, bool]  # of the partition (`ir/partition/choices.py`)
+    inputs: tuple[str, ...]  # inputs of a call: `NAME: DTYPE[SIZES]`
+    choices: Mapping[str, bool]  # choices of the partition (`ir/partition/choices.py`)
     kernels: tuple[KernelUse, ...]  # in the order of their first step
-    # Microseconds of a call. `sum_us` adds the kernels' own times. `us` and `graph_us` are those of the
-    # whole, launch by launch and as a device graph, and the first two of before the search; None where
-    # a call is not measured as a whole.
+    # Microseconds of a call. `sum_us` is the sum of the kernels' own times. `us` and `graph_us` are
+    # times of the whole call, with separate launches and as a device graph; `first_us` and
+    # `first_graph_us` are those before the search. None if a call is not measured as a whole.
     sum_us: float
     first_sum_us: float
-    time_kind: str  # of these sums
+    time_kind: str  # kind of these sums
     us: float | None = None
     graph_us: float | None = None
     first_us: float | None = None
     first_graph_us: float | None = None
-    seal: str = field(default="", compare=False)  # digest of all of the above as it was written
+    seal: str = field(default="", compare=False)  # digest of all fields above as they were written
 
     @property
     def best_us(self) -> float:
-        """Of a call as it is fastest; the sum of its kernels where it was not measured."""
+        """The fastest time of a call; the sum of its kernels if no call was measured."""
         return min((t for t in (self.us, self.graph_us) if t is not None), default=self.sum_us)
 
     @property
     def passed_over(self) -> frozenset[str]:
-        """The digests of sources that are not used, as what they stand for is faster in a call."""
+        """The digests of sources that are not used because another kernel is faster in a call."""
         return frozenset(each.passed_over for each in self.kernels if each.passed_over)
 
     def text(self) -> str:
-        """What its file holds; `read_program` gives an equal record back."""
+        """The text of its file. `read_program` returns an equal record."""
         return toml_text({"seal": self.sealed(), **self._table()})
 
     def sealed(self) -> str:
-        """The digest of everything that it claims."""
+        """The digest of all its fields."""
         return text_digest(toml_text(self._table()))
 
     def _table(self) -> dict[str, Any]:
@@ -95,27 +94,29 @@ class ProgramRecord:
         for each in table["kernels"]:
             if not each["passed_over"]:
                 del each["passed_over"]
-        # A table of its own comes last in the file.
+        # TOML requires that a sub-table comes last.
         return {k: v for k, v in table.items() if k != "choices"} | {"choices": table["choices"]}
 
 
 def network_digest(
     spec: Spec, aliases: Mapping[str, str], fixed: Collection[str], outside: Collection[str] = ()
 ) -> str:
-    """The digest of a network before its partition. fixed: inputs that stay the same between calls.
-    outside: calls that no kernel makes."""
+    """The digest of a network before its partition.
+
+    fixed: inputs that are constant between calls. outside: calls that no kernel computes.
+    """
     plain = spec_text(replace(spec, name="network", doc="network"))
     return text_digest(json.dumps([plain, sorted(aliases.items()), sorted(fixed), list(outside)]))
 
 
 def program_file(root: Path, network: str, target: str, backend: str) -> Path:
-    """Where a record lies below a folder of records."""
+    """The file of a record below a folder of records."""
     return root / FOLDER / network / f"{target}.{backend}.toml"
 
 
 def write_program(root: Path, record: ProgramRecord) -> Path:
-    """Keeps a record in place of an earlier one of the same network, whole or not at all; its file.
-    KernelError where the folder cannot be written."""
+    """Writes a record atomically in place of an earlier one of the same network. Returns its file.
+    Raises KernelError if the folder cannot be written."""
     file = program_file(root, record.network, record.target, record.backend)
     part = file.with_suffix(".part")
     try:
@@ -132,8 +133,8 @@ def write_program(root: Path, record: ProgramRecord) -> Path:
 
 
 def read_program(file: Path) -> ProgramRecord | None:
-    """The record in a file; None where there is none. KernelError where it cannot be read, or was
-    edited by hand."""
+    """The record in a file; None if there is no file. Raises KernelError if it cannot be read, or
+    was edited by hand."""
     if not file.is_file():
         return None
     try:

@@ -42,7 +42,7 @@ PASSED_OVER = (replace(KERNEL, passed_over="d"), KERNEL)
 def test_it_is_read_as_it_was_written(tmp_path, more):
     record = replace(RECORD, **more)
     assert record.passed_over == ({"d"} if more else set())
-    assert ("passed_over" in record.text()) == bool(more)  # files without it stay as they are
+    assert ("passed_over" in record.text()) == bool(more)  # files without it do not change
     file = write_program(tmp_path, record)
     assert file == program_file(tmp_path, "0123", "chip", "tongue")
     assert read_program(file) == record and [f.name for f in file.parent.iterdir()] == [file.name]

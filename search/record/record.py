@@ -1,4 +1,4 @@
-"""A record: a kernel that a search found, as it is kept under `kernels_generated/`."""
+"""A record: a kernel that a search found, as stored in `kernels_generated/`."""
 
 from __future__ import annotations
 
@@ -39,30 +39,29 @@ VARIANT = "variant.kir"
 RECORD = "record.toml"
 BUILD_TEXT = 'load("//bazel:kernel.bzl", "kernel_records")\n\nkernel_records()\n'
 MEASURED = "measured"
-UNSEALED = "none"  # of a file without a seal
+UNSEALED = "none"  # seal of a file without one
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RENEW = "python3 -m tools.renew_records rewrites records that can be read"
 
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """What the kernel was made from."""
+    """Digests of everything that the kernel was made from."""
 
     spec: str
     schedule: str
     source: str
-    templates: str  # of the backend, when the kernel was made
-    toolchain: str  # what the backend said of its own then, a name and a version
-    # Of the equations that the schedule is for, None where they are the spec's own.
+    templates: str  # templates of the backend at that time
+    toolchain: str  # the backend's toolchain at that time, a name and a version
+    # Of the equations that the schedule is for; None if they are the spec's own.
     variant: str | None = None
-    # sha256 of the code object at the shape that the kernel is tuned for, the very file that runs
-    # there; None where the backend makes none.
+    # SHA-256 of the code object that runs at the tuned shape; None if the backend makes none.
     code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """A shape at which the kernel must not be used, and why."""
+    """A shape at which the kernel must not be used, and the reason."""
 
     shape: Sizes
     why: str
@@ -70,25 +69,24 @@ class Unfit:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Everything that is known of a kernel beside its texts."""
+    """Everything about a kernel except its texts."""
 
     kernel: str
     target: str
     backend: str
-    source: str  # name of the source file
-    command: str  # what made it
+    source: str  # file name of the source
+    command: str  # the command that made it
     digests: Digests
-    # How these were obtained.
+    # How correctness and times were obtained.
     correct_by: str
     time_kind: str
-    # The one it is tuned for, where `us` is its time in microseconds, `first_us` the first
-    # schedule's, `plain_us` an untiled one's and `roofline_us` the machine's bound; None where not
-    # known.
+    # The tuned shape. At that shape `us` is the kernel's time in microseconds, `first_us` the first
+    # schedule's, `plain_us` an untiled one's and `roofline_us` the roofline; None if unknown.
     shape: Sizes
     us: float
-    checked: tuple[Sizes, ...] = ()  # shapes at which it equals the reference
-    # Those of them that stand for a tuning size, which is too dear to run here: its tiling, with
-    # several tiles in every loop and an uneven tail.
+    checked: tuple[Sizes, ...] = ()  # shapes at which it agrees with the reference
+    # Those of `checked` that replace a tuning size that is too expensive to run: the same tiling,
+    # with several tiles in every loop and an uneven tail.
     reduced: tuple[Sizes, ...] = ()
     unfit: tuple[Unfit, ...] = ()  # see `Unfit`
     first_us: float | None = None
@@ -96,29 +94,30 @@ class Record:
     roofline_us: float | None = None
     evaluations: int = 0
     seed: int = 0
-    secret: str = ""  # what inputs and shapes of its checks were drawn by; empty: by the digests
-    lineage: tuple[str, ...] = ()  # one-line differences from the first schedule to this one
-    # The source says more than the schedule, so it cannot be emitted again.
+    secret: str = ""  # seed text for the inputs and shapes of checks; empty: the digests
+    lineage: tuple[str, ...] = ()  # differences from the first schedule to this one, a line each
+    # Whether the source was edited, so that it cannot be emitted from the schedule.
     freely_edited: bool = False
-    # What the times were measured on, in the backend's words.
+    # Device and clocks of measured times, as the backend reports them.
     device: str | None = None
     clocks: str | None = None
-    single_us: float | None = None  # the mean without them
-    # The shapes it is tuned for, where there are several; `shape` is then the heaviest, and all
-    # times are weighted geometric means.
+    single_us: float | None = None  # the mean time without `specializations`
+    # The tuned shapes, if there are several. `shape` is then the heaviest, and times are weighted
+    # geometric means.
     workload: tuple[Tuned, ...] = ()
-    # Which of them is run near which shape, `within` a factor of its sizes, else this one.
+    # The choice of a kernel for a shape near a tuned one, `within` a factor of its sizes; else this
+    # kernel runs.
     guards: tuple[Guard, ...] = ()
     within: float | None = None
     # Kernels that share the shapes with this one, numbered from 1.
     specializations: tuple[Specialization, ...] = ()
-    # Operators of the kernel's module that are not kernels, as PyTorch computes them.
+    # Operators of the kernel's module that PyTorch computes.
     left_to_torch: tuple[str, ...] = ()
-    # Sums whose operands it was free to round to tf32.
+    # Sums whose operands may be rounded to tf32.
     rounded: tuple[str, ...] = ()
-    # The user narrowed the search to this backend, of several that the target has.
+    # Whether the user limited the search to this backend, of several that the target has.
     narrowed: bool = False
-    # Digest of all of the above as it was written; empty: it comes from no file.
+    # Digest of all fields above as they were written; empty: the record is not from a file.
     seal: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -139,22 +138,22 @@ class Record:
 
     @property
     def folder(self) -> str:
-        """The name of its folder, below its kernel's: a backend's own record stands beside that of
-        the race."""
+        """The name of its folder, below its kernel's. A record of a limited search is separate from
+        that of the race."""
         return f"{self.target}.{self.backend}" if self.narrowed else self.target
 
     @property
     def tuned(self) -> list[tuple[dict[str, int], float]]:
-        """The shapes that it is for, with weights."""
+        """The tuned shapes with weights."""
         found = [(dict(t.shape), t.weight) for t in self.workload]
         return found or [(dict(self.shape), 1.0)]
 
     def text(self) -> str:
-        """What `record.toml` holds; `parse_record` gives an equal record back."""
+        """The text of `record.toml`. `parse_record` returns an equal record."""
         return toml_text({"seal": self.sealed(), **self._table()})
 
     def sealed(self) -> str:
-        """The digest of everything that it claims."""
+        """The digest of all its fields."""
         return text_digest(toml_text(self._table()))
 
     def _table(self) -> dict[str, Any]:
@@ -173,8 +172,10 @@ class Record:
         return {k: v for k, v in table.items() if v or k not in several}
 
     def better_than(self, other: Record) -> bool:
-        """Whether this is the same kernel at the same shapes, and faster; KernelError where the
-        two times were obtained in different ways."""
+        """Whether this is faster than a record of the same kernel for the same shapes.
+
+        Raises KernelError if the two times are of different kinds.
+        """
         same_kind(self.time_kind, other.time_kind)
         return (
             self.tuned == other.tuned
@@ -192,9 +193,9 @@ class Stored:
     workload: str  # the spec with its shapes
     schedule: str
     source: str
-    # The equations that the schedule is for; None where they are the spec's own.
+    # The equations that the schedule is for; None if they are the spec's own.
     variant: str | None = None
-    specializations: tuple[Texts, ...] = ()  # the texts of those of the record
+    specializations: tuple[Texts, ...] = ()  # the texts of the record's specializations
 
     @property
     def kernels(self) -> tuple[Texts, ...]:
@@ -202,7 +203,7 @@ class Stored:
         return (Texts(self.schedule, self.source, self.variant), *self.specializations)
 
     def edited_by_hand(self) -> list[str]:
-        """The files that are not what the record's digests say."""
+        """The files whose texts do not match the record's digests."""
         digests = self.record.digests
         spec = parse_workload(self.workload, SPEC).spec
         found = (
@@ -218,15 +219,15 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What `write_record` did."""
+    """The result of `write_record`."""
 
-    folder: Path  # of the record
+    folder: Path  # folder of the record
     written: bool
-    why: str = ""  # for a person, where it was kept
+    why: str = ""  # why the existing record was kept, for a person
 
 
 def parse_record(text: str, where: str = "") -> Record:
-    """The record that a `record.toml` holds; KernelError names what is wrong with it."""
+    """The record of a `record.toml` text. Raises KernelError with the fault."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as e:
@@ -246,7 +247,8 @@ def parse_record(text: str, where: str = "") -> Record:
 
 
 def read_record(folder: Path) -> Stored:
-    """The record in `<root>/<kernel>/<its folder>/`; KernelError where a file is missing or wrong."""
+    """The record in `<root>/<kernel>/<its folder>/`. Raises KernelError if a file is missing or
+    invalid."""
     record = parse_record(_read(folder / RECORD), str(folder / RECORD))
     return Stored(
         record=record,
@@ -276,12 +278,12 @@ def record_folders(root: Path) -> tuple[Path, ...]:
 
 
 def write_record(root: Path, stored: Stored, replace: bool = False, tested: bool = True) -> Written:
-    """Keeps a record under a root, whole or not at all.
+    """Writes a record under a root, atomically.
 
-    A record that is there is replaced where the new one is faster at the same shape, where it
-    was measured and the old one was not, or with `replace`. tested: a build file makes a test of
-    it. KernelError where another spec of the same name has records there, or where the root cannot
-    be written; then nothing has changed.
+    An existing record is replaced if the new one is faster at the same shape, if only the new one
+    was measured, or with `replace`. tested: whether a build file makes a test of it. Raises
+    KernelError if another spec of the same name has records there, or if the root cannot be
+    written; then nothing has changed.
     """
     record = stored.record
     folder = root / record.kernel / record.folder
@@ -322,7 +324,7 @@ def _record(table: dict[str, Any]) -> Record:
 
 
 def _why_kept(new: Record, old: Record) -> str:
-    """Why a new record does not replace an old one; empty where it does."""
+    """Why a new record does not replace an old one; empty if it does."""
     if new.digests.spec != old.digests.spec:
         return "the one kept is of another spec"
     if new.time_kind != old.time_kind == MEASURED:
@@ -337,7 +339,7 @@ def _why_kept(new: Record, old: Record) -> str:
 
 
 def require_same_spec(folder: Path, workload: str) -> None:
-    """KernelError where a record's folder is beside records of another spec of its name."""
+    """Raises KernelError if records of another spec with the same name are next to a folder."""
     file = folder.parent / SPEC
     others = [f for f in folder.parent.glob(f"*/{RECORD}") if f.parent != folder]
     if not file.exists() or not others:
@@ -351,7 +353,7 @@ def require_same_spec(folder: Path, workload: str) -> None:
 
 
 def _place(folder: Path, stored: Stored, tested: bool) -> None:
-    """Writes all files of a record, and what is beside its folder."""
+    """Writes all files of a record, and the files next to its folder."""
     record = stored.record
     names = [record.source, *(s.source for s in record.specializations)]
     files = {RECORD: record.text()}
@@ -368,7 +370,7 @@ def _place(folder: Path, stored: Stored, tested: bool) -> None:
 
 
 def _means(file: Path, workload: str) -> bool:
-    """Whether a file is there and says the same workload; its layout is then its author's."""
+    """Whether an existing file has the same workload. Its layout is then kept."""
     return file.exists() and parse_workload(_read(file), str(file)) == parse_workload(workload)
 
 

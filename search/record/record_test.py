@@ -122,7 +122,7 @@ SHARED = {
 
 
 def shared(**changed):
-    """A record of two kernels."""
+    """A record with two kernels."""
     made = stored()
     record = dataclasses.replace(made.record, **{**SHARED, **changed})
     texts = Texts(OTHER, "int other;\n", "def scale...")

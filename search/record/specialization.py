@@ -1,5 +1,4 @@
-"""Specializations: the kernels that a record has beside its first, and the shapes that they
-share."""
+"""Specializations: further kernels of a record, and the shapes that the kernels share."""
 
 from __future__ import annotations
 
@@ -18,19 +17,19 @@ class Tuned:
 
     shape: Mapping[str, int]
     weight: float
-    us: float  # the time there, microseconds, of the kernel that is run there
-    kernel: int = 0  # its number, 0 for the record's first
+    us: float  # time in microseconds of the kernel that runs there
+    kernel: int = 0  # number of that kernel; 0 for the record's first
 
 
 @dataclass(frozen=True, slots=True)
 class Specialization:
-    """A kernel beside the record's first, which is the fallback."""
+    """A further kernel of a record. The record's first kernel is the fallback."""
 
-    source: str  # name of its file
-    # Of its texts, the last None where the equations are the spec's own.
+    source: str  # file name of its source
+    # Digests of its texts. `variant_digest` is None if the equations are the spec's own.
     schedule_digest: str
     source_digest: str
-    # As in `Record`.
+    # The same as in `Record`.
     freely_edited: bool = False
     lineage: tuple[str, ...] = ()
     variant_digest: str | None = None
@@ -38,32 +37,32 @@ class Specialization:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What a kernel is made of."""
+    """The texts of a kernel."""
 
     schedule: str
     source: str
-    # The equations that the schedule is for; None where they are the spec's own.
+    # The equations that the schedule is for; None if they are the spec's own.
     variant: str | None = None
 
 
 def numbered(name: str, kernel: int) -> str:
-    """The file of a kernel by its number: `kernel.txt`, `kernel_1.txt`."""
+    """The file name of a kernel by its number: `kernel.txt`, `kernel_1.txt`."""
     stem, _, ending = name.partition(".")
     return f"{stem}_{kernel}.{ending}" if kernel else name
 
 
 def tuned(tables: list[dict[str, Any]]) -> tuple[Tuned, ...]:
-    """The shapes that a record's text lists."""
+    """The shapes in a record's text."""
     return tuple(Tuned(**{**t, "shape": dict(t["shape"])}) for t in tables)
 
 
 def specializations(tables: list[dict[str, Any]]) -> tuple[Specialization, ...]:
-    """The specializations that a record's text lists."""
+    """The specializations in a record's text."""
     return tuple(Specialization(**{**t, "lineage": tuple(t.get("lineage", ()))}) for t in tables)
 
 
 def guards(tables: list[dict[str, Any]]) -> tuple[Guard, ...]:
-    """The guards that a record's text lists."""
+    """The guards in a record's text."""
     return tuple(Guard(dict(t["near"]), int(t["kernel"])) for t in tables)
 
 
@@ -73,7 +72,7 @@ def require_whole(
     shapes: tuple[Tuned, ...],
     sizes: Mapping[str, int],
 ) -> None:
-    """KernelError where a guard or a shape names a kernel or sizes that are not there."""
+    """Raises KernelError if a guard or a shape refers to a missing kernel or size."""
     for number in (*(guard.kernel for guard in listed), *(shape.kernel for shape in shapes)):
         if not 0 <= number <= len(made):
             raise KernelError(f"there is no kernel {number}", allowed=f"0 to {len(made)}")
@@ -86,15 +85,15 @@ def require_whole(
 
 
 def digest_of(text: str | None) -> str | None:
-    """The digest of a text; None where there is none."""
+    """The digest of a text; None if there is none."""
     return None if text is None else text_digest(text)
 
 
 def edited(
     made: tuple[Specialization, ...], texts: tuple[Texts, ...], schedule: str, variant: str
 ) -> list[str]:
-    """The files of specializations that are not what their digests say. schedule, variant: names of
-    the first kernel's."""
+    """The files of specializations that do not match their digests. schedule, variant: file names
+    of the first kernel."""
     found = []
     for number, (specialization, text) in enumerate(zip(made, texts, strict=True), 1):
         if text_digest(text.schedule) != specialization.schedule_digest:

@@ -1,1 +1,1 @@
-"""The report: a page that shows how a search went, and what it found."""
+"""The report: a page about a search and its results."""

@@ -1,4 +1,4 @@
-"""Collecting: what a report shows of a run, out of the run's outcome."""
+"""Collects the contents of a report from a run's outcome."""
 
 from __future__ import annotations
 
@@ -43,8 +43,11 @@ def result(
     others: tuple[Text, ...] = (),
     held_out: Sequence[HeldOut] = (),
 ) -> RunReport:
-    """The result to show. source: of the winner, as text.  facts: what only the caller knows.
-    others: texts of the kernels that share its shapes.  held_out: where these were tried."""
+    """The contents for a run.
+
+    source: of the winner, as text. facts: further facts from the caller. others: texts of the
+    kernels that share its shapes. held_out: results of these at held-out shapes.
+    """
     settings = outcome.settings
     best = outcome.evaluation
     return RunReport(
@@ -82,7 +85,7 @@ def result(
 
 
 def _prompts(versions: Sequence[PromptUse]) -> tuple[PromptRow, ...]:
-    """Versions by number, the first being the one that every search starts with."""
+    """Versions by number; the first is the one that every search starts with."""
     numbers = {version.digest: number for number, version in enumerate(versions, 1)}
     return tuple(
         PromptRow(
@@ -97,7 +100,7 @@ def _prompts(versions: Sequence[PromptUse]) -> tuple[PromptRow, ...]:
 
 
 def _backends(outcome: Outcome) -> tuple[BackendRow, ...]:
-    """What each backend came to; nothing where there is one."""
+    """The result of each backend; empty if there is only one."""
     if len(outcome.settings.backends) == 1:
         return ()
     return tuple(
@@ -133,14 +136,14 @@ def _held_out(row: HeldOut) -> HeldOutRow:
 
 
 def _title(spec: str) -> str:
-    """The first line of what a spec says of itself; its signature where it says nothing."""
+    """The first line of a spec's docstring; its signature if it has none."""
     parsed = spec_of(spec)
     doc = parsed.doc.strip()
     return doc.splitlines()[0] if doc else signature(parsed)
 
 
 def _numbers(outcome: Outcome) -> dict[str, int]:
-    """The number of each candidate: outcomes are kept in the order they were told."""
+    """The number of each candidate, in the order of outcomes."""
     return {key: number for number, key in enumerate(outcome.outcomes)}
 
 
@@ -210,7 +213,7 @@ def _texts(outcome: Outcome, source: Text | None) -> tuple[Text, ...]:
 
 
 def _equations(outcome: Outcome) -> Text | None:
-    """The equations of the winner, where they are not the spec's own."""
+    """The equations of the winner; None if they are the spec's own."""
     spec, made = outcome.settings.spec, outcome.best.variant if outcome.best else ""
     if made in ("", spec):
         return None
@@ -245,6 +248,6 @@ def _facts(outcome: Outcome, machine: Machine) -> dict[str, str]:
 
 
 def _compared_at(error: ShapeError) -> str:
-    """The sizes, and whether they stand for larger ones."""
+    """The sizes of a check, with a note if they replace larger ones."""
     stands = " (the tiling of the tuning size)" if error.reduced else ""
     return f"{quantity.shape(error.sizes)}{stands}"

@@ -1,4 +1,4 @@
-"""What a report shows of a run is what the run found, numbered in the order it was told."""
+"""A report shows what the run found, numbered in the order of outcomes."""
 
 from dataclasses import replace
 
@@ -187,7 +187,7 @@ def test_one_shape_has_no_table_of_shapes():
 
 
 def test_a_kernel_of_fixed_sizes_without_words_leaves_no_field_blank():
-    """As a module's kernels are."""
+    """as for a module's kernels"""
     spec = SPEC.replace("[M]", "[8]").replace("Double x.", "")
     found = outcome()
     errors = (ShapeError({}, 1e-7, 2e-7),)

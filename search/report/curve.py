@@ -1,4 +1,4 @@
-"""The curve of the best so far: where each mark of the drawing stands."""
+"""The curve of the best time so far: the positions of all marks in the drawing."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from search.report.page import EvaluationRow, RunReport
 from search.report.scale import Scale, scale_for, spread
 
 LABEL_GAP = 17
-SLOWEST = 2.0  # times the plain schedule's time; what is slower stands at the upper edge
+SLOWEST = 2.0  # slower times than SLOWEST times the slowest level are drawn at the upper edge
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What is drawn on."""
+    """The size and margins of a drawing."""
 
     width: int
     height: int
@@ -23,17 +23,17 @@ class Sheet:
     right: int
     top: int
     bottom: int
-    marks: int  # at most so many numbers along the evaluations
+    marks: int  # largest number of marks along the evaluations
 
 
 WIDE = Sheet(width=860, height=330, left=62, right=176, top=14, bottom=62, marks=8)
-# For a telephone: no room for labels beside the lines, which are explained below the drawing.
+# For a phone: there is no space for labels next to the lines, so a legend is below the drawing.
 NARROW = Sheet(width=360, height=300, left=52, right=10, top=14, bottom=62, marks=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A number beside an axis."""
+    """A number at an axis."""
 
     at: float
     text: str
@@ -55,14 +55,14 @@ class CurvePoint:
 
     x: float
     y: float
-    hint: str  # what is shown when one points at it
+    hint: str  # tooltip
     gain: bool = False
-    beyond: bool = False  # slower than drawn
+    beyond: bool = False  # slower than the drawn range
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A drawing. path and area: the best so far, as SVG path data."""
+    """A drawing. path, area: the best time so far, as SVG path data."""
 
     width: int
     height: int
@@ -80,7 +80,7 @@ class Curve:
 
     @property
     def beyond(self) -> bool:
-        """Whether some dot is slower than what is drawn."""
+        """Whether any dot is slower than the drawn range."""
         return any(dot.beyond for dot in self.dots)
 
 
@@ -93,7 +93,7 @@ LEVELS = (
 
 
 def curve(result: RunReport, sheet: Sheet = WIDE) -> Curve | None:
-    """The drawing for a result; None where no trial was correct."""
+    """The drawing for a result; None if no trial was correct."""
     known = [t.us for t in result.trials if t.us is not None]
     if not known:
         return None
@@ -121,7 +121,7 @@ def curve(result: RunReport, sheet: Sheet = WIDE) -> Curve | None:
 
 
 def _scale(times: list[float], levels: list[float], bottom: float, top: float) -> Scale:
-    """Holds all levels, and all times but those far slower than the slowest level."""
+    """A scale for all levels, and for all times except those far slower than the slowest level."""
     most = SLOWEST * max(levels) if levels else max(times)
     return scale_for([*levels, *(min(us, most) for us in times)], bottom, top)
 

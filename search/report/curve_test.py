@@ -1,4 +1,4 @@
-"""The curve shows each trial where it belongs, and the best so far as a falling staircase."""
+"""The curve shows each trial at its position, and the best so far as a falling staircase."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The archive as heat maps: two axes on paper, one map for each bin of what is beyond them."""
+"""The archive as heat maps: two axes for each map, and one map for each bin of the other axes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import product
 from search.core import quantity
 from search.report.page import ArchiveAxis, ArchiveCell, ArchiveMaps
 
-FAINTEST = 0.14  # a filled cell never looks like an empty one
-LEAST_SPAN = 1.5  # times that differ by less than this are not drawn as cold and hot
-DARK = 0.62  # from here on the text in a cell is light
+FAINTEST = 0.14  # so that a filled cell never looks empty
+LEAST_SPAN = 1.5  # smaller ratios of times do not get the full range of colours
+DARK = 0.62  # from this heat on the text in a cell is light
 
 
 @dataclass(frozen=True, slots=True)
 class Square:
     """One cell."""
 
-    # 0 to 1, the fastest is 1; None where it is empty.
+    # 0 to 1, where 1 is the fastest; None if it is empty.
     heat: float | None = None
     text: str = ""
     hint: str = ""
@@ -28,7 +28,7 @@ class Square:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Rows from the top, each with its label; columns with theirs."""
+    """Rows from the top and columns, each with a label."""
 
     title: str  # the bins of the axes that are not drawn
     across: ArchiveAxis
@@ -37,7 +37,7 @@ class HeatMap:
 
 
 def maps(archive: ArchiveMaps) -> tuple[HeatMap, ...]:
-    """The maps of an archive, those that hold a cell; none of them where there are no axes."""
+    """The maps of an archive that have a filled cell; empty if there are no axes."""
     if not archive.axes or not archive.cells:
         return ()
     across, *rest = archive.axes

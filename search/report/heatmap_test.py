@@ -1,4 +1,4 @@
-"""A heat map has a square for each cell, the faster the hotter."""
+"""A heat map has a square for each cell; faster cells are hotter."""
 
 from search.report.heatmap import maps
 from search.report.page import ArchiveAxis, ArchiveCell, ArchiveMaps

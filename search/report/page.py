@@ -1,4 +1,4 @@
-"""A page: all that a report shows, as plain values; nothing here knows where they come from."""
+"""A page: the contents of a report as plain values, independent of their source."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ class EvaluationRow:
 
     number: int
     operator: str
-    us: float | None  # None where it failed, at `stage` and for `reason`
+    us: float | None  # None if it failed, at `stage` and for `reason`
     stage: str = ""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LineageStep:
-    """One ancestor of the winner, or the winner."""
+    """The winner or one of its ancestors."""
 
     number: int
     operator: str
     us: float | None
-    edits: tuple[str, ...]  # what sets it apart from the step before, a line each
-    others: tuple[int, ...] = ()  # what else it was crossed with, by number
+    edits: tuple[str, ...]  # the difference from the step before, a line each
+    others: tuple[int, ...] = ()  # numbers of further parents
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The share of the time that an engine is busy in the first and in the best kernel."""
+    """The share of the time that an engine is busy, in the first and in the best kernel."""
 
     name: str
     first: float
@@ -51,7 +51,7 @@ class ArchiveAxis:
 class ArchiveCell:
     """A filled cell of an archive."""
 
-    at: tuple[int, ...]  # its bin on each axis
+    at: tuple[int, ...]  # bin on each axis
     us: float
     number: int
     winner: bool = False
@@ -59,7 +59,7 @@ class ArchiveCell:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMaps:
-    """The elites by cell; two axes are drawn, a third becomes one map each."""
+    """The elites by cell. Two axes are drawn; there is one map for each bin of a third."""
 
     axes: tuple[ArchiveAxis, ...]
     cells: tuple[ArchiveCell, ...]
@@ -71,7 +71,7 @@ class Text:
 
     name: str
     body: str
-    marked: frozenset[int] = frozenset()  # the lines (from 0) that are not in the text it came from
+    marked: frozenset[int] = frozenset()  # lines (from 0) that differ from the original text
 
     @property
     def lines(self) -> tuple[tuple[str, bool], ...]:
@@ -87,47 +87,47 @@ class ShapeRow:
     weight: float
     first_us: float | None
     single_us: float | None  # of the kernel that is best over all shapes
-    us: float | None  # of the one that is run here, `kernel` by its number
+    us: float | None  # of the kernel that runs here; `kernel` is its number
     kernel: int
     roofline_us: float
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutRow:
-    """A shape that nothing was tuned for."""
+    """A held-out shape."""
 
     shape: str
     kernel: int
     us: float | None
     single_us: float | None
-    first_us: float | None  # of the autoschedule there
-    said: str  # `correct`, or what is wrong
+    first_us: float | None  # of the autoschedule at this shape
+    said: str  # `correct`, or the fault
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorRow:
-    """What an operator's children came to."""
+    """The results of an operator's children."""
 
     name: str
     children: int
     correct: int
-    best: int  # how many were the fastest so far
-    # The best factor of a child's time under its parent's; None where nothing can be compared.
+    best: int  # number of children that were the fastest when their outcome was known
+    # The best speed-up of a child over its parent; None if no pair is comparable.
     gain: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class BackendRow:
-    """What the candidates of a backend came to, where several were raced."""
+    """The results of one backend in a race."""
 
     name: str
     evaluated: int
     correct: int
     failed: int
-    # Microseconds; None where nothing is correct.
+    # Microseconds; None if no candidate is correct.
     first_us: float | None
     best_us: float | None
-    schedule: str  # what its best has that its autoschedule has not
+    schedule: str  # decisions of its best that differ from its autoschedule
     winner: bool = False
 
 
@@ -136,18 +136,18 @@ class PromptRow:
     """A version of the prompts."""
 
     name: str
-    made: str  # how it came about
+    made: str  # how it was made
     children: int
     failed: int
-    gain: float  # as of an operator
+    gain: float  # as in `OperatorRow`
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What one run gave. us: microseconds; None where nothing of the sort was correct.
+    """The results of one run. us: microseconds; None if no such candidate was correct.
 
-    levels are `first` (the autoschedule), `plain` (the untiled schedule), `best` and
-    `roofline` (the machine's bound); of several shapes weighted geometric means.
+    The levels are `first` (the autoschedule), `plain` (the untiled schedule), `best` and
+    `roofline`. For several shapes they are weighted geometric means.
     """
 
     run: str
@@ -168,45 +168,45 @@ class RunReport:
     engines: tuple[Engine, ...]
     archive: ArchiveMaps
     texts: tuple[Text, ...]
-    facts: Mapping[str, str]  # how it was obtained, by name
-    shapes: tuple[ShapeRow, ...] = ()  # of a workload of several
-    guards: tuple[str, ...] = ()  # by which kernels share them, as lines
-    # Other shapes that these were tried at, and what they come to in words.
+    facts: Mapping[str, str]  # how results were obtained, by name
+    shapes: tuple[ShapeRow, ...] = ()  # of a workload with several shapes
+    guards: tuple[str, ...] = ()  # the choice of kernels, as lines
+    # Results at held-out shapes, and a summary.
     held_out: tuple[HeldOutRow, ...] = ()
     held_out_words: str = ""
-    backends: tuple[BackendRow, ...] = ()  # where several were raced
+    backends: tuple[BackendRow, ...] = ()  # of a race
     operators: tuple[OperatorRow, ...] = ()
-    # What was asked of models, in words; empty where none was.
+    # The use of models, in words; empty if there was none.
     models: str = ""
-    prompts: tuple[PromptRow, ...] = ()  # their versions
+    prompts: tuple[PromptRow, ...] = ()  # versions of the prompts
 
     @property
     def speedup(self) -> float | None:
-        """Of the best over the first schedule."""
+        """The speed-up of the best over the first schedule."""
         return ratio(self.first_us, self.best_us)
 
     @property
     def over_plain(self) -> float | None:
-        """Of the best over the plain schedule."""
+        """The speed-up of the best over the plain schedule."""
         return ratio(self.plain_us, self.best_us)
 
     @property
     def roofline_share(self) -> float | None:
-        """How much of the machine's bound the best reaches."""
+        """The share of the roofline that the best reaches."""
         return ratio(self.roofline_us, self.best_us)
 
     @property
     def failed(self) -> tuple[EvaluationRow, ...]:
-        """The trials that failed, in order."""
+        """The failed trials, in order."""
         return tuple(t for t in self.trials if t.us is None)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One report."""
+    """A report."""
 
     title: str
-    command: str  # what made it
+    command: str  # the command that made it
     date: str
     results: tuple[RunReport, ...]
     facts: Mapping[str, str]  # the machine and versions, by name

@@ -1,4 +1,4 @@
-"""The page as one HTML text that needs nothing else: no network, no other file."""
+"""Renders a page as one self-contained HTML text, without network access or other files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from search.report import heatmap
 from search.report.page import Engine, Page, RunReport
 
 TEMPLATES = Path(__file__).parents[2] / "templates" / "report"
-REASONS = 3  # of each stage
+REASONS = 3  # shown for each stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +24,19 @@ class Stage:
 
     name: str
     count: int
-    part: float  # of all failures
-    reasons: tuple[tuple[str, int], ...]  # the commonest, with counts
+    part: float  # share of all failures
+    reasons: tuple[tuple[str, int], ...]  # the most frequent, with counts
     others: int
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A result with its drawings; the template only formats it."""
+    """A result with its drawings. The template only formats it."""
 
     result: RunReport
     anchor: str
     curve: drawing.Curve | None
-    narrow: drawing.Curve | None  # the curve for a screen without room for the wide one
+    narrow: drawing.Curve | None  # the curve for a narrow screen
     maps: tuple[heatmap.HeatMap, ...]
     stages: tuple[Stage, ...]
     busy: tuple[Engine, ...]
@@ -69,7 +69,7 @@ def _section(result: RunReport, number: int) -> Section:
 
 
 def _gains(result: RunReport) -> tuple[float | None, ...]:
-    """Of each step of the lineage over the one before."""
+    """The speed-up of each step of the lineage over the one before."""
     times = [s.us for s in result.lineage]
     return (None, *(quantity.ratio(a, b) for a, b in zip(times, times[1:])))[: len(times)]
 
@@ -102,5 +102,5 @@ def _environment() -> Environment:
 
 @pass_environment
 def _style(environment: Environment, name: str) -> Markup:
-    """The text of a template of ours that holds no data, taken as it is."""
+    """The text of a template without data, which needs no escaping."""
     return Markup(environment.get_template(name).render())

@@ -1,4 +1,4 @@
-"""The page is well-formed, needs nothing else, and holds everything that was found."""
+"""The page is well-formed, self-contained and complete."""
 
 import html.parser
 import re
@@ -144,7 +144,8 @@ def test_a_small_screen_gets_a_curve_of_its_own_with_its_levels_in_words():
 
 
 def test_a_printed_page_breaks_within_a_result_and_shows_whole_texts():
-    """A result is longer than a sheet: one that must not be broken leaves the first sheet blank."""
+    """A result is longer than a page of paper: if it must not be broken, the first page is
+    blank."""
     (rules,) = re.findall(r"@media print \{(.*)\n\}", render(page(RESULT)), re.DOTALL)
     kept = [rule.partition("{")[0] for rule in rules.split("}") if "break-inside: avoid" in rule]
     assert kept and not any(re.search(r"\b(article|section)\b", selector) for selector in kept)

@@ -1,4 +1,4 @@
-"""A logarithmic scale: values to positions on paper, and the marks to draw along it."""
+"""A logarithmic scale: maps values to positions, and chooses marks."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 STEPS = (1, 2, 5)
-FEW = 3  # fewer marks than this, and the finer steps are drawn too
+FEW = 3  # below this number of marks, finer steps are used
 FINE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-ROOM = 1.12  # how far the scale goes beyond the values on either side
+ROOM = 1.12  # factor by which the scale exceeds the values on either side
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Maps low..high to start..end, by the logarithm."""
+    """Maps low..high to start..end logarithmically."""
 
     low: float
     high: float
@@ -27,7 +27,7 @@ class Scale:
         return self.start + (self.end - self.start) * min(1.0, max(0.0, along))
 
     def marks(self) -> tuple[float, ...]:
-        """Round values inside the scale: 1, 2, 5, 10 ..., or finer where these are few."""
+        """Round values within the scale: 1, 2, 5, 10 ..., or finer if these are few."""
         coarse = self._marks(STEPS)
         return coarse if len(coarse) >= FEW else self._marks(FINE)
 
@@ -38,13 +38,13 @@ class Scale:
 
 
 def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
-    """The scale that shows all `values` (at least one) with some room around them."""
+    """The scale that covers all `values` (at least one) with some margin."""
     known = tuple(values)
     return Scale(min(known) / ROOM, max(known) * ROOM, start, end)
 
 
 def spread(wanted: list[float], gap: float) -> list[float]:
-    """Positions near the wanted ones, in their order, at least `gap` apart."""
+    """Positions near the wanted ones, in their order and at least `gap` apart."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     placed = list(wanted)
     for _ in range(len(wanted)):

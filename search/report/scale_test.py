@@ -1,4 +1,4 @@
-"""A scale holds what it was made for, at equal steps for equal factors."""
+"""A scale covers its values, with equal steps for equal factors."""
 
 import pytest
 

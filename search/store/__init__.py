@@ -1,1 +1,1 @@
-"""Keepers of runs: a database, or memory; and what earlier runs in a store found."""
+"""Stores of runs: a database or memory."""

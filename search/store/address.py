@@ -1,6 +1,7 @@
-"""The address of a store: the path of an SQLite file or a database's URL, shown without its password.
+"""The address of a store: the path of an SQLite file or a database's URL, shown without its
+password.
 
-Needs no package, so that the command can hide passwords before it opens a store.
+It imports no package, so that the command can hide passwords before it opens a store.
 """
 
 from __future__ import annotations
@@ -19,21 +20,22 @@ _PARTS = re.compile(
     r"(?P<scheme>[^:/?#@\s]+)://(?:(?P<user>[^:/?#@]*)(?::(?P<password>[^/?#@]*))?@)?"
     r"(?P<host>[^/?#@]*)(?P<path>/[^?#@]*)?(?:\?(?P<query>[^#@]*))?"
 )
-# Of a malformed URL, all that may be a password: to the last `@`, as it may hold any character.
+# The part of a malformed URL that may be a password: up to the last `@`, because a password may
+# contain any character.
 _CREDENTIALS = re.compile(r"(://[^:/?#@]*):.*@", re.DOTALL)
 _SECRET = re.compile(r"(?<=[?&])(password|sslpassword)=([^&]*)(&|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a store lies."""
+    """The address of a store."""
 
     kind: str  # SQLITE or POSTGRESQL
-    url: str  # of a database, or the path of an SQLite file; may hold a password
+    url: str  # URL of a database, which may hold a password, or path of an SQLite file
 
     @property
     def shown(self) -> str:
-        """The address for messages, logs, reports and commands; whatever takes an address takes it."""
+        """The address for messages, logs, reports and commands. It is also a valid address."""
         return without_password(self.url)
 
     def scrubbed(self, text: str) -> str:
@@ -44,12 +46,12 @@ class Address:
 
 
 def is_url(text: str) -> bool:
-    """Whether a store is a database's URL, and not the path of a file."""
+    """Whether a store is a database's URL and not the path of a file."""
     return "://" in text
 
 
 def address_of(text: str) -> Address:
-    """The address that a user gave; KernelError where no store can be there."""
+    """The address that a user gave. Raises KernelError if it is not a valid address of a store."""
     if not is_url(text):
         return Address(SQLITE, str(Path(text).expanduser().absolute()))
     shown = without_password(text)
@@ -91,7 +93,7 @@ def address_of(text: str) -> Address:
 
 
 def without_password(text: str) -> str:
-    """A URL without its password; any other text as it is. Idempotent."""
+    """A URL without its password; any other text unchanged. Idempotent."""
     if not is_url(text):
         return text
     found = _PARTS.fullmatch(text)
@@ -104,7 +106,7 @@ def without_password(text: str) -> str:
 
 
 def word_without_password(word: str) -> str:
-    """A word of a command line, such as `--store=URL`, without the password of a URL in it."""
+    """A word of a command line, such as `--store=URL`, without the password in its URL."""
     option, equals, value = word.partition("=")
     if option.startswith("--") and equals:
         return option + equals + without_password(value)
@@ -112,7 +114,7 @@ def word_without_password(word: str) -> str:
 
 
 def _secrets(url: str) -> set[str]:
-    """All wordings of the passwords in a URL."""
+    """All spellings of the passwords in a URL."""
     found = _PARTS.fullmatch(url)
     if found is None:
         return set()

@@ -1,4 +1,4 @@
-"""Addresses say where a store is, errors say what is wrong with one, and nothing shows a password."""
+"""Addresses name the place of a store, errors name a fault, and neither shows a password."""
 
 from pathlib import Path
 from urllib.parse import quote

@@ -1,8 +1,8 @@
-"""Artefacts: large texts of a store, which lie beside the database, each under the digest of its bytes.
+"""Artefacts: large texts that are stored outside of the database, under the digest of their bytes.
 
-A row has a reference in the place of a text. Several machines may share the place: a folder, or what
-fsspec reaches. An artefact is there before the row that refers to it, whole or not at all, and its
-digest is compared when it is read.
+A row then has a reference in place of the text. Several machines may share the place: a folder, or
+any URL that fsspec supports. An artefact is written atomically before the row that refers to it.
+Its digest is verified on reading.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from typing import Any, Protocol
 from ir.errors import KernelError
 from search.store.address import is_url, without_password
 
-LEAST = 16_384  # characters of a text that lies there
+LEAST = 16_384  # smallest number of characters of an artefact
 OPTION = "--artefacts"
-FRESH = 3600.0  # seconds in which a row may come to refer to an artefact that nothing refers to
-_REFERENCE = re.compile(r"artefact sha256:([0-9a-f]{64})")  # which is no JSON
-_KEY = "artefact"  # of a reference within JSON
-_ENDING = ".part"  # of what is being written
+FRESH = 3600.0  # seconds during which a row may still come to refer to a new artefact
+_REFERENCE = re.compile(r"artefact sha256:([0-9a-f]{64})")  # not valid JSON, so it cannot be a text
+_KEY = "artefact"  # key of a reference within JSON
+_ENDING = ".part"  # suffix of a file that is being written
 
 
 class Files(Protocol):
-    """Where artefacts lie: files by their names, `ab/cdef...`."""
+    """A place for artefacts: files by name, `ab/cdef...`."""
 
-    address: str  # for a person, without a password
+    address: str  # address for a person, without a password
 
     def read(self, name: str) -> bytes | None:
-        """None where it is not there."""
+        """The contents of a file; None if it does not exist."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a file whole or not at all; one that is there becomes as if new."""
+        """Writes a file atomically. The age of an existing file starts again."""
 
     def ages(self) -> Mapping[str, float]:
-        """Seconds since each was written, by name; of what was left half-written too."""
+        """Seconds since each file was written, by name, including unfinished files."""
 
     def remove(self, name: str) -> None:
-        """Removes a file, where it is there."""
+        """Removes a file if it exists."""
 
 
 class Artefacts:
@@ -54,18 +54,18 @@ class Artefacts:
         self.files = files
 
     def kept(self, text: str) -> str:
-        """What a row has of a text: a reference where it is large."""
+        """The text for a row: a reference if the text is large."""
         return f"artefact sha256:{self._put(text)}" if len(text) >= LEAST else text
 
     def kept_source(self, table: dict[str, Any]) -> dict[str, Any]:
-        """What a row has of a candidate's table."""
+        """A candidate's table for a row, with a reference in place of a large source."""
         source = table["source"]
         if source is None or len(source) < LEAST:
             return table
         return table | {"source": {_KEY: self._put(source)}}
 
     def text(self, digest: str) -> str:
-        """An artefact; KernelError where it is missing or damaged."""
+        """The text of an artefact. Raises KernelError if it is missing or damaged."""
         data = self.files.read(_name(digest))
         if data is None:
             raise KernelError(
@@ -83,8 +83,11 @@ class Artefacts:
         return data.decode()
 
     def collect(self, needed: set[str]) -> tuple[int, int]:
-        """Removes what is not among the digests that are needed and not fresh; how many were removed,
-        and how many are left."""
+        """Removes artefacts that are neither needed nor new. Returns how many were removed and how
+        many are left.
+
+        needed: digests.
+        """
         names = {_name(digest) for digest in needed}
         ages = self.files.ages()
         gone = [name for name, age in ages.items() if name not in names and age > FRESH]
@@ -100,13 +103,13 @@ class Artefacts:
 
 
 def read_text(stored: str, artefacts: Artefacts | None) -> str:
-    """The text that a row has, or refers to."""
+    """The text of a row, or of the artefact that it refers to."""
     found = _REFERENCE.fullmatch(stored)
     return _found(found[1], artefacts) if found else stored
 
 
 def read_source(table: Mapping[str, Any], artefacts: Artefacts | None) -> dict[str, Any]:
-    """A candidate's table, of what a row has."""
+    """A candidate's table from a row, with its source."""
     source = table["source"]
     if not isinstance(source, dict):
         return dict(table)
@@ -114,7 +117,7 @@ def read_source(table: Mapping[str, Any], artefacts: Artefacts | None) -> dict[s
 
 
 def whole_row(row: Mapping[Any, Any], artefacts: Artefacts | None) -> dict[str, Any]:
-    """A row of any table with its texts in the place of references."""
+    """A row of any table, with texts in place of references."""
     found = dict(row)
     for column in ("request", "reply"):
         if column in found:
@@ -136,17 +139,17 @@ def referred(row: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def is_reference(stored: str) -> bool:
-    """Whether a row has a reference in the place of JSON."""
+    """Whether a row has a reference in place of JSON."""
     return _REFERENCE.fullmatch(stored) is not None
 
 
 def artefacts_at(address: str, name: str) -> Artefacts:
-    """Those of the store of a name; KernelError where nothing can be kept at the address."""
+    """The artefacts of a store by name. Raises KernelError if the address cannot be used."""
     return Artefacts(Remote(address, name) if is_url(address) else Folder(Path(address) / name))
 
 
 class Folder:
-    """Files in a folder, which is made when the first is written."""
+    """Files in a folder, which is created with the first file."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -200,10 +203,10 @@ class Folder:
 
 
 class Remote:
-    """Files at a URL that fsspec reaches."""
+    """Files at a URL that fsspec supports."""
 
     def __init__(self, address: str, name: str):
-        import fsspec  # optional: a folder needs the standard library alone
+        import fsspec  # optional: a folder needs only the standard library
 
         self.address = f"{without_password(address).rstrip('/')}/{name}"
         try:
@@ -218,7 +221,7 @@ class Remote:
             return self._files.cat_file(f"{self._root}/{name}")
         except FileNotFoundError:
             return None
-        except Exception as error:  # each store has its own
+        except Exception as error:  # each file system has its own exceptions
             raise self._fault("read", error) from error
 
     def write(self, name: str, data: bytes) -> None:

@@ -1,4 +1,5 @@
-"""Artefacts: large texts under their digests, whole or not at all, told where they lack or are damaged."""
+"""Artefacts: large texts under their digests, written atomically; missing or damaged ones are
+reported."""
 
 import os
 import sqlite3
@@ -50,7 +51,7 @@ def test_a_large_text_lies_there_once_and_a_small_one_in_its_row(address):
     first, second = found.kept(LARGE), found.kept(LARGE)
     assert first == second == f"artefact sha256:{digests(found)[0]}"
     assert read_text(first, found) == LARGE and read_text("[1]", found) == "[1]"
-    assert digests(artefacts_at(address, "another")) == []  # stores have folders of their own
+    assert digests(artefacts_at(address, "another")) == []  # each store has its own folder
 
 
 @given(text=st.text(), times=st.sampled_from([1, LEAST]))
@@ -108,7 +109,7 @@ def test_a_store_with_artefacts_holds_the_same_runs(tmp_path, address):
     plain, other = Store(str(tmp_path / "a.db")), Store(str(tmp_path / "b.db"), artefacts=address)
     run = filled(plain)
     assert filled(other) == run
-    again = Store(str(tmp_path / "b.db"))  # which knows where they lie
+    again = Store(str(tmp_path / "b.db"))  # which has stored their place
     for name in ("generations", "outcomes", "settings"):
         assert getattr(again.load(run), name) == getattr(plain.load(run), name)
     assert again.exchanges(run) == plain.exchanges(run) == (SAID,)
@@ -148,7 +149,7 @@ def test_what_nothing_refers_to_is_removed_once_it_is_old(tmp_path):
     assert collect(store) == (1, 2)
     assert store.load(run).generations == ((OWN, SMALL),) and store.exchanges(run) == (SAID,)
     store.resume(run)
-    with sqlite3.connect(tmp_path / "a.db") as connection:  # as another process that works on it
+    with sqlite3.connect(tmp_path / "a.db") as connection:  # as if another process worked on it
         connection.execute(
             "update claims set holder = replace(holder, 'host\": \"', 'host\": \"x')"
         )

@@ -1,4 +1,4 @@
-"""Removes the artefacts that nothing in a store refers to any more."""
+"""Removes the artefacts that no row of a store refers to."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ COLUMNS = (NODES.c.candidate, EXCHANGES.c.request, EXCHANGES.c.reply)
 
 
 def collect(store: Store) -> tuple[int, int]:
-    """How many artefacts were removed, and how many are left; KernelError where the store has none, and
-    where a process works on a run: that may be about to refer to one."""
+    """Removes unused artefacts. Returns how many were removed and how many are left.
+
+    Raises KernelError if the store has no artefacts, or if a process works on a run, because that
+    may add a reference.
+    """
     if store.artefacts is None:
         raise KernelError(
             "the store keeps all in its rows: it was never told a place for artefacts",
@@ -24,7 +27,7 @@ def collect(store: Store) -> tuple[int, int]:
         )
     needed: set[str] = set()
     with store.transaction() as connection:
-        store.database.alone(connection)  # no run is started now
+        store.database.alone(connection)  # prevents new runs
         require_idle(store, connection)
         for column in COLUMNS:
             large = sql.select(column).where(column.contains("artefact", autoescape=True))

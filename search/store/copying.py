@@ -1,9 +1,9 @@
-"""Copies a whole store to another place: a file becomes a database on a server, and back.
+"""Copies a whole store to another place: from a file to a database on a server, or back.
 
-The copy is made in one transaction, of a file beside the new one or of an empty database, so that it is
-there whole or not at all. Rows are copied as they are, with their large texts in the place of references
-to artefacts: the copy needs nothing but itself. Not copied is who works on which run, and on
-which candidate: nobody works on a copy. A store with a run that somebody works on is not copied.
+The copy is atomic: one transaction on a temporary file next to the new one, or on an empty
+database. Rows are copied unchanged, except that large texts replace references to artefacts, so the
+copy is self-contained. Claims and leases are not copied, because nobody works on a copy. A store is
+not copied while a process works on a run.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from search.store.schema import (
 )
 from search.store.store import Store
 
-# In the order in which they are copied: a row's run, or job, comes before it.
+# In the order of copying: a run or job comes before the rows that refer to it.
 TABLES = (SECRET, RUNS, NODES, EDGES, EVALUATIONS, EVENTS, EXCHANGES, JOBS, ROUNDS)
-ROWS = 1000  # that are read and written at a time
-PROGRESS = 20_000  # rows of a table, after which it is said how far it is
+ROWS = 1000  # rows that are read and written at a time
+PROGRESS = 20_000  # rows of a table between progress lines
 
 
 Lessons = Mapping[str, str]  # texts by name
@@ -58,12 +58,13 @@ def copy_store(
     say: Callable[[str], None],
     artefacts: str | None = None,
 ) -> dict[str, int]:
-    """Copies a store; the number of rows by table. KernelError where there is something at the new
-    place, and where a process works on a run.
+    """Copies a store. Returns the number of rows by table.
 
-    lessons: those of a store that is a file, which has none in it.  refuse, keep: for a new store
-    that is a file, say whether lessons can be kept, and keep them.  say: is told how far it is.
-    artefacts: where those of the store lie; None for where it has them.
+    Raises KernelError if there is something at the new place, or if a process works on a run.
+
+    lessons: those of a store in a file, which are not in the file. refuse, keep: for a new store in
+    a file: check whether lessons can be kept, and keep them. say: called with progress lines.
+    artefacts: the place of the store's artefacts; None: the stored place.
     """
     place = address_of(to)
     with ExitStack() as stack:
@@ -86,7 +87,7 @@ def copy_store(
 
 
 def _beside(new: Path, stack: ExitStack) -> Path:
-    """A folder for the time of the copy."""
+    """A temporary folder for the copy."""
     if new.exists():
         raise _taken(f"`{new}` is there already", "name a file that is not there")
     new.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +100,7 @@ def _copied(old: Store, new: Store, lessons: Lessons, say: Callable[[str], None]
         reading = stack.enter_context(old.database.snapshot())
         require_idle(old, reading)
         writing = stack.enter_context(new.transaction())
-        new.database.alone(writing)  # no run may be started there now
+        new.database.alone(writing)  # prevents new runs in the new store
         _require_empty(new, writing)
         rows = {table.name: _table(table, old, reading, writing, say) for table in TABLES}
         for table in TABLES:
@@ -114,7 +115,7 @@ def _copied(old: Store, new: Store, lessons: Lessons, say: Callable[[str], None]
 
 
 def require_idle(old: Store, reading: Connection) -> None:
-    """KernelError where a process works on a run or a job of a store."""
+    """Raises KernelError if a process works on a run or a job of a store."""
     for row in reading.execute(sql.select(CLAIMS)).all():
         held = holder_of(row.holder)
         if old.database.is_held(reading, row.run, held, time.time() - row.at):
@@ -153,7 +154,7 @@ def _table(
     writing: Connection,
     say: Callable[[str], None],
 ) -> int:
-    """Copies the rows of a table; how many."""
+    """Copies the rows of a table. Returns their number."""
     total = reading.scalar(sql.select(sql.func.count()).select_from(table))
     done = 0
     for rows in _rows(table, old, reading):
@@ -180,7 +181,7 @@ def _rows(table: sql.Table, old: Store, reading: Connection) -> Iterator[list[di
 
 
 def _number_on(writing: Connection) -> None:
-    """New rows are numbered after those that were copied."""
+    """Makes the numbers of new rows start after those of the copied ones."""
     for table in (EVENTS, EXCHANGES):
         sequence = sql.func.pg_get_serial_sequence(table.name, "id")
         last = sql.select(sql.func.max(table.c.id)).scalar_subquery()

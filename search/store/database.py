@@ -1,4 +1,4 @@
-"""A database: its transactions, and what is wrong with it in words."""
+"""A database: its transactions, and its errors as readable messages."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from search.store.address import ALLOWED, POSTGRESQL, Address, is_url
 from search.store.holder import Holder, here
 
 if TYPE_CHECKING:
-    from search.store.leases import StoredLeases  # which is for PostgreSQL alone
+    from search.store.leases import StoredLeases  # only for PostgreSQL
 
-BUSY_SECONDS = 30.0  # how long to wait for another writer
+BUSY_SECONDS = 30.0  # seconds to wait for another writer
 
 T = TypeVar("T")
 
 
 class Database:
-    """An SQLite file: one writer at a time, each transaction whole or not at all."""
+    """An SQLite file with one writer at a time. Each transaction is atomic."""
 
-    is_shared = False  # by several machines
-    remedy = "`evolve --salvage=NEW.db` copies what can be read"  # where rows are damaged
+    is_shared = False  # whether several machines use it
+    remedy = "`evolve --salvage=NEW.db` copies what can be read"  # for damaged rows
 
     def __init__(self, address: Address):
         self.address = address
         self.engine = self._engine()
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """What `work` reads, all of one moment."""
+        """Runs `work` on a consistent snapshot. Returns its result."""
         with self.transaction() as connection:
             return work(connection)
 
     def write(self, work: Callable[[Connection, bool], T]) -> T:
-        """Runs `work` in a transaction. It is told whether an earlier attempt may have taken effect:
-        never here."""
+        """Runs `work` in a transaction. Its second argument is whether an earlier attempt may have
+        taken effect; always False here."""
         with self.transaction() as connection:
             return work(connection, False)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A transaction that is tried once; KernelError where the database cannot be used."""
+        """A transaction without repetition. Raises KernelError if the database cannot be used."""
         try:
             with self.engine.begin() as connection:
                 yield connection
@@ -55,15 +55,18 @@ class Database:
             raise self.fault(error) from error
 
     def snapshot(self) -> AbstractContextManager[Connection]:
-        """As `transaction`, to read what is there at one moment."""
+        """The same as `transaction`, for a consistent read."""
         return self.transaction()
 
     def alone(self, connection: Connection) -> None:
-        """Keeps other writers out to the end of the transaction, as here each transaction does."""
+        """Locks out other writers until the end of the transaction. Here every transaction does."""
 
     def hold(self, connection: Connection, run: str, held: Holder | None, idle: float) -> bool:
-        """Whether this process may work on a run from now on. connection: of `write`.  held: who
-        worked on it last; None for nobody.  idle: seconds since that one's last write."""
+        """Whether this process may work on a run from now on.
+
+        connection: of `write`. held: the last process that worked on it; None: none. idle: seconds
+        since its last write.
+        """
         return held is None or held == here() or held.has_ended(idle)
 
     def is_held(self, connection: Connection, run: str, held: Holder, idle: float) -> bool:
@@ -71,20 +74,20 @@ class Database:
         return not held.has_ended(idle)
 
     def let_go(self, run: str) -> None:
-        """This process works on a run no longer, as its row says already."""
+        """Ends this process's work on a run, after its row was removed."""
 
     def leases(self) -> StoredLeases | None:
-        """Which candidates this process evaluates; None where no other machine shares the store."""
+        """The leases on candidates; None if no other machine shares the store."""
         return None
 
     def fault(self, error: SQLAlchemyError) -> KernelError:
-        """What a database's fault is for a user."""
+        """A database error as a message for a user."""
         cause = getattr(error, "orig", None) or error
         damaged = isinstance(cause, sqlite3.DatabaseError) and "malformed" in str(cause)
         return self.refusal(f"the store cannot be used: {cause}", self.remedy * damaged)
 
     def refusal(self, what: str, hint: str = "") -> KernelError:
-        """A fault of the store, without the password of its address."""
+        """An error of the store, without the password of its address."""
         return KernelError(
             " ".join(self.address.scrubbed(what).split()),
             where=self.address.shown,
@@ -93,7 +96,7 @@ class Database:
         )
 
     def close(self) -> None:
-        """Lets go of the database."""
+        """Closes all connections."""
         self.engine.dispose()
 
     def _engine(self) -> Engine:
@@ -116,7 +119,7 @@ class Database:
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
-    """Write-ahead log, and transactions that begin when we say so and not when the driver does."""
+    """Sets up a write-ahead log, and transactions that begin explicitly and not by the driver."""
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
@@ -127,7 +130,8 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 
 def database_at(address: Address, say: Callable[[str], None]) -> Database:
-    """The database at an address, not opened yet. say: is told of a server that is lost and found."""
+    """The database at an address, which is not opened yet. say: called when a server is lost or
+    found again."""
     if address.kind == POSTGRESQL:
         from search.store.postgres import Postgres  # PostgreSQL is optional
 

@@ -1,4 +1,4 @@
-"""A keeper that forgets: runs and jobs are held in memory, and gone with the process."""
+"""A store in memory: its runs and jobs end with the process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Run:
 
 
 class Forgetful:
-    """Keeps runs for as long as the process lives; see `stored.Keeper`. Nothing can go on later."""
+    """Keeps runs in memory; see `stored.Keeper`. They cannot be resumed by another process."""
 
     url = ""
     leases = None
@@ -43,7 +43,7 @@ class Forgetful:
         self._exchanges: dict[str, dict[tuple[str, int], StoredExchange]] = {}
 
     def start(self, chosen: Settings, environment: Mapping[str, Any]) -> str:
-        """A new run; its name."""
+        """Adds a new run and returns its name."""
         stem = f"{chosen.kernel}-{chosen.target}"
         self._counts[stem] += 1
         run = f"{stem}-{self._counts[stem]}"
@@ -54,22 +54,22 @@ class Forgetful:
     def asked(
         self, run: str, generation: int, candidates: Sequence[Candidate], seconds: float
     ) -> None:
-        """Keeps a generation in place of an earlier one of its number."""
+        """Keeps a generation. Replaces a generation of the same number."""
         self._runs[run].generations[generation] = tuple(candidates)
 
     def evaluated(
         self, run: str, key: str, context: str, outcome: Evaluated, seconds: float
     ) -> None:
-        """Keeps what became of a candidate."""
+        """Keeps the outcome of a candidate."""
         self._outcomes[key, context] = outcome
         self._runs[run].outcomes[key] = outcome
 
     def log(self, run: str, event: StoredEvent) -> None:
-        """Keeps a line of a run's log."""
+        """Keeps an entry of a run's log."""
         self._runs[run].events.append(event)
 
     def cached(self, key: str, context: str) -> Evaluated | None:
-        """What became of a candidate in the same context; the latest."""
+        """The latest outcome of a candidate in the same context."""
         return self._outcomes.get((key, context))
 
     def exchanged(self, run: str, exchange: StoredExchange) -> None:
@@ -87,27 +87,27 @@ class Forgetful:
         return self._secret
 
     def lessons(self) -> dict[str, str]:
-        """None is kept."""
+        """Empty, because no lesson is kept."""
         return {}
 
     def learned(self, name: str, text: str) -> None:
-        """Nothing of it is kept."""
+        """Does nothing, because no lesson is kept."""
 
     def runs_of(self, kernel: str) -> tuple[str, ...]:
-        """The runs of a kernel, the latest first."""
+        """The runs of a kernel, latest first."""
         return tuple(r for r in self._started if self._runs[r].settings.kernel == kernel)
 
     def runs_alike(self, kernel: str) -> tuple[str, ...]:
-        """The runs of other kernels of networks that store the same, the latest first."""
+        """The runs of other networks' kernels with the same output names, latest first."""
         stem, names = stem_of(kernel), {r: self._runs[r].settings.kernel for r in self._started}
         return tuple(r for r, n in names.items() if stem and n != kernel and stem_of(n) == stem)
 
     def started(self) -> dict[str, float]:
-        """When each run of this process was started, by its name; the latest first."""
+        """The start time of each run of this process by name, latest first."""
         return dict(self._started)
 
     def load(self, run: str) -> StoredRun:
-        """A run of this process; KernelError for another."""
+        """A run of this process. Raises KernelError for any other."""
         if run not in self._runs:
             raise KernelError(
                 f"run `{run}` is not kept", where="--no-store", hint="leave --no-store out"
@@ -126,11 +126,11 @@ class Forgetful:
     resume = load
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing, because there is nothing to close."""
 
 
 class ForgetfulJobs:
-    """Keeps jobs for as long as the process lives; see `stored_job.JobKeeper`."""
+    """Keeps jobs in memory; see `stored_job.JobKeeper`."""
 
     def __init__(self, store: Forgetful) -> None:
         self._store = store
@@ -138,19 +138,20 @@ class ForgetfulJobs:
         self._rounds: dict[str, dict[int, StoredRound]] = {}
 
     def add(self, stem: str, text: str) -> str:
-        """A new job; its name."""
+        """Adds a new job and returns its name."""
         job = f"{stem}-{len(self._jobs) + 1}"
         self._jobs[job], self._rounds[job] = (text, time.time()), {}
         return job
 
     def load(self, job: str) -> StoredJob:
-        """A job of this process; KernelError for another."""
+        """A job of this process. Raises KernelError for any other."""
         if job not in self._jobs:
             raise KernelError(
                 f"job `{job}` is not kept", where="--no-store", hint="leave --no-store out"
             )
         rounds = self._rounds[job]
-        # A run says of which round it was begun, which only then has its name.
+        # A run's settings name the round in which it began. The round gets the run's name only
+        # then.
         begun = {self._store.load(run).settings.job: run for run in self._store.started()}
         found = (
             replace(r, run=r.run or begun.get(f"{job}/{n}", "")) for n, r in sorted(rounds.items())
@@ -160,12 +161,12 @@ class ForgetfulJobs:
     resume = load
 
     def begin(self, job: str, begun: StoredRound) -> None:
-        """A round is about to begin."""
+        """Keeps a round before it begins."""
         self._rounds[job][begun.number] = begun
 
     def end(self, job: str, number: int, ended: str, over: bool) -> None:
-        """A round has ended."""
+        """Keeps the end of a round."""
         self._rounds[job][number] = replace(self._rounds[job][number], ended=ended, over=over)
 
     def let_go(self, job: str) -> None:
-        """There is nothing to let go of."""
+        """Does nothing, because no other process can work on the job."""

@@ -1,4 +1,4 @@
-"""What forgets knows runs, outcomes and jobs as long as it lives, and no other process's."""
+"""A store in memory knows only this process's runs, outcomes and jobs."""
 
 import pytest
 

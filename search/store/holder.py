@@ -1,4 +1,5 @@
-"""Who works on a run: a process, told from one that has ended and from one elsewhere."""
+"""The process that works on a run: recognises it, whether it has ended, and whether it is on
+another host."""
 
 from __future__ import annotations
 
@@ -9,30 +10,31 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-ABANDONED_SECONDS = 3600.0  # without a write, after which a process elsewhere counts as ended
+# seconds without a write, after which a process elsewhere counts as ended
+ABANDONED_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process. Parts are empty where the system does not say them."""
+    """A process. Parts are empty if the system does not report them."""
 
     host: str
-    boot: str  # identifies the time since the host was started
-    space: str  # of process numbers, which containers have of their own
+    boot: str  # id of the host's current boot
+    space: str  # process namespace, because containers have their own
     process: int
-    began: str  # when, since the host was started: numbers are used again
+    began: str  # start time since boot, because process ids are reused
 
     @property
     def text(self) -> str:
-        """As a store has it; `holder_of` reads it."""
+        """The holder as a text for the store, which `holder_of` reads."""
         return json.dumps(asdict(self))
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}"
 
     def has_ended(self, idle_seconds: float) -> bool:
-        """Whether it works no longer. idle_seconds: since its last write, which decides where it
-        cannot be looked up from here."""
+        """Whether it has ended. idle_seconds: since its last write; used if its state is not
+        visible from here."""
         own = here()
         if self.host == own.host and self.boot != own.boot:
             return True
@@ -42,7 +44,7 @@ class Holder:
 
 
 def holder_of(text: str) -> Holder:
-    """The holder that `Holder.text` wrote."""
+    """The holder of a text by `Holder.text`."""
     return Holder(**json.loads(text))
 
 
@@ -62,12 +64,12 @@ def _of(process: int) -> Holder:
 
 
 def _began(process: int) -> str | None:
-    """When a process began; None where it does not run."""
+    """The start time of a process; None if it does not run."""
     try:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    state, *rest = text.rpartition(")")[2].split()  # the name before it may hold anything
+    state, *rest = text.rpartition(")")[2].split()  # the name before `)` may contain any character
     return None if state in "ZX" else rest[18]
 
 

@@ -1,4 +1,5 @@
-"""A holder is told from a process that has ended, from another with its number, and from one elsewhere."""
+"""A holder is distinguished from an ended process, from another with its id, and from one on
+another host."""
 
 import subprocess
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Jobs in a store: what they are of, their rounds, and which process works on one."""
+"""Jobs in a store: their data, their rounds, and the process that works on each."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from search.store.store import Store
 
 
 class StoredJobs:
-    """The jobs of a store. Each method is one transaction, which is tried again where the connection to a
-    server is lost; each may take effect twice without harm."""
+    """The jobs of a store. Each method is one transaction, which is repeated if the connection to a
+    server is lost. All are idempotent."""
 
     def __init__(self, store: Store):
         self._store = store
         self._database = store.database
 
     def add(self, stem: str, text: str) -> str:
-        """A new job that this process works on; its name."""
+        """Adds a new job, which this process works on, and returns its name."""
         now = time.time()
 
         def work(connection: Connection, again: bool) -> str:
@@ -46,12 +46,12 @@ class StoredJobs:
         return self._database.write(work)
 
     def names(self) -> tuple[str, ...]:
-        """Of all jobs, the latest first."""
+        """The names of all jobs, latest first."""
         query = sql.select(JOBS.c.id).order_by(JOBS.c.started.desc())
         return tuple(self._database.read(lambda connection: connection.scalars(query).all()))
 
     def load(self, job: str) -> StoredJob:
-        """A job; KernelError where there is none of that name."""
+        """A job. Raises KernelError if there is none of that name."""
         of_job = sql.select(ROUNDS).where(ROUNDS.c.job == job).order_by(ROUNDS.c.number)
 
         def work(connection: Connection) -> StoredJob | None:
@@ -75,8 +75,8 @@ class StoredJobs:
         return found
 
     def resume(self, job: str) -> StoredJob:
-        """A job that this process goes on with; KernelError as for `load`, and where another process
-        works on it."""
+        """A job that this process continues. Raises KernelError as `load` does, or if another
+        process works on it."""
 
         def work(connection: Connection, again: bool) -> None:
             if connection.scalar(sql.select(JOBS.c.id).where(JOBS.c.id == job)) is not None:
@@ -86,7 +86,7 @@ class StoredJobs:
         return self.load(job)
 
     def begin(self, job: str, begun: StoredRound) -> None:
-        """A round is about to begin."""
+        """Stores a round before it begins."""
         row = dict(job=job, number=begun.number, search=begun.search, run=begun.run or None)
         row |= dict(evaluations=begun.evaluations, ended="", over=False)
         same = (ROUNDS.c.job == job) & (ROUNDS.c.number == begun.number)
@@ -99,7 +99,7 @@ class StoredJobs:
         self._database.write(work)
 
     def end(self, job: str, number: int, ended: str, over: bool) -> None:
-        """A round has ended."""
+        """Stores the end of a round."""
         same = (ROUNDS.c.job == job) & (ROUNDS.c.number == number)
 
         def work(connection: Connection, again: bool) -> None:
@@ -109,7 +109,7 @@ class StoredJobs:
         self._database.write(work)
 
     def let_go(self, job: str) -> None:
-        """This process works on the job no longer."""
+        """Ends this process's work on the job."""
         ours = (JOB_CLAIMS.c.job == job) & (JOB_CLAIMS.c.holder == here().text)
         self._database.write(
             lambda connection, again: connection.execute(JOB_CLAIMS.delete().where(ours))
@@ -117,7 +117,7 @@ class StoredJobs:
         self._database.let_go(lock(job))
 
     def _claim(self, connection: Connection, job: str, now: float) -> None:
-        """Notes that this process works on a job; KernelError where another one does."""
+        """Records that this process works on a job. Raises KernelError if another one does."""
         row = connection.execute(sql.select(JOB_CLAIMS).where(JOB_CLAIMS.c.job == job)).first()
         held = None if row is None else holder_of(row.holder)
         idle = 0.0 if row is None else time.time() - row.at
@@ -131,7 +131,8 @@ class StoredJobs:
         connection.execute(JOB_CLAIMS.insert().values(job=job, holder=here().text, at=now))
 
     def _renew(self, connection: Connection, job: str) -> None:
-        """Notes that this process still works on a job; KernelError where another one has taken it."""
+        """Renews this process's claim on a job. Raises KernelError if another process has taken
+        it."""
         ours = (JOB_CLAIMS.c.job == job) & (JOB_CLAIMS.c.holder == here().text)
         if not connection.execute(JOB_CLAIMS.update().where(ours).values(at=time.time())).rowcount:
             raise KernelError(
@@ -141,5 +142,5 @@ class StoredJobs:
 
 
 def lock(job: str) -> str:
-    """What a database locks for a job; no run has this name."""
+    """The name of a job's lock in a database; no run has this name."""
     return f"job {job}"

@@ -1,4 +1,5 @@
-"""Jobs in a store: named apart from runs, worked on by one process, their rounds as they were left."""
+"""Jobs in a store: names differ from those of runs, one process works on each, and rounds are
+kept."""
 
 import json
 from dataclasses import replace
@@ -69,7 +70,7 @@ def test_one_process_works_on_a_job(store, jobs):
         jobs.resume(job)
     with pytest.raises(KernelError, match="is not this process's any more"):
         jobs.begin(job, StoredRound(0, 0, 8))
-    _held_by(store, job, replace(here(), began="0"))  # a process that was killed
+    _held_by(store, job, replace(here(), began="0"))  # a killed process
     assert jobs.resume(job).job == job
     jobs.let_go(job)
     with store.transaction() as connection:

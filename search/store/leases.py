@@ -1,7 +1,8 @@
-"""Leases: which candidates this process evaluates, for others that share the store and want the same.
+"""Leases: which candidates this process evaluates, for processes that share the store.
 
-A lease is a row that counts until a time of the server's clock, and a thread moves that time on. The
-rows of a process that was killed are free soon; after a restart of the server, holders have as long again.
+A lease is a row that is valid until a time of the server's clock; a thread extends it. Rows of a
+killed process expire soon. After a restart of the server, each lease is valid for the full duration
+again.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from ir.errors import KernelError
 from search.store.database import Database
 from search.store.schema import LEASES
 
-LEASE_SECONDS = 30.0  # for which a row counts though nothing is heard of its holder
-BEAT_SECONDS = 5.0  # between moves of that time
+LEASE_SECONDS = 30.0  # seconds that a row is valid without an extension
+BEAT_SECONDS = 5.0  # seconds between extensions
 
-Work = tuple[str, str]  # context, key of a candidate
+Work = tuple[str, str]  # (context, key) of a candidate
 
 _NOW = sql.literal_column("extract(epoch from clock_timestamp())", sql.Float)
 _STARTED = sql.literal_column("extract(epoch from pg_postmaster_start_time())", sql.Float)
@@ -32,7 +33,7 @@ _IS_FREE = (LEASES.c.holder == "") | (
 
 
 class StoredLeases:
-    """The leases of one store that is open, on a PostgreSQL server."""
+    """The leases of one open store on a PostgreSQL server."""
 
     def __init__(self, database: Database):
         self._database = database
@@ -43,8 +44,8 @@ class StoredLeases:
         self._beating: threading.Thread | None = None
 
     def claim(self, wanted: Sequence[Work]) -> frozenset[Work]:
-        """Those that are this process's to evaluate from now on; others evaluate the rest, or have
-        done so by now."""
+        """Leases candidates for this process. Returns those that it got; others are leased by other
+        processes or already done."""
         if not wanted:
             return frozenset()
         rows = [dict(context=c, key=k, holder="", until=0.0) for c, k in sorted(set(wanted))]
@@ -68,13 +69,13 @@ class StoredLeases:
         return found
 
     def free(self, wanted: Sequence[Work]) -> frozenset[Work]:
-        """Those that nobody evaluates now."""
+        """Those that no process evaluates now."""
         taken = sql.select(LEASES.c.context, LEASES.c.key).where(_are(wanted) & ~_IS_FREE)
         rows = self._database.read(lambda connection: connection.execute(taken).all())
         return frozenset(wanted) - {tuple(row) for row in rows}
 
     def release(self, done: Collection[Work]) -> None:
-        """Gives leases back that came to nothing."""
+        """Releases candidates that got no outcome."""
         left = self._mine & set(done)
         if left:
             mine = _are(left) & (LEASES.c.holder == self._holder)
@@ -82,14 +83,14 @@ class StoredLeases:
             self.forget(left)
 
     def end(self, connection: Connection, done: Work) -> None:
-        """Ends a lease in the transaction that stores what became of its candidate. To be told to
-        `forget` it when that has taken effect."""
+        """Ends a lease in the transaction that stores the outcome. Call `forget` after that has
+        taken effect."""
         if done in self._mine:
             mine = _are([done]) & (LEASES.c.holder == self._holder)
             connection.execute(LEASES.delete().where(mine))
 
     def close(self) -> None:
-        """Gives all back, as far as the server is there: else it does so itself in time."""
+        """Releases all leases if the server can be reached; otherwise they expire."""
         self._closed.set()
         if self._beating is not None:
             self._beating.join()
@@ -99,12 +100,12 @@ class StoredLeases:
         self._mine.clear()
 
     def forget(self, done: Iterable[Work]) -> None:
-        """These leases have ended."""
+        """Marks leases as ended."""
         with self._guard:
             self._mine -= set(done)
 
     def _beat(self) -> None:
-        """Starts the thread that moves the time on."""
+        """Starts the thread that extends leases."""
         with self._guard:
             if self._beating is None and self._mine:
                 self._beating = threading.Thread(target=self._beats, name="leases", daemon=True)
@@ -113,7 +114,7 @@ class StoredLeases:
     def _beats(self) -> None:
         later = LEASES.update().where(LEASES.c.holder == self._holder)
         while not self._closed.wait(BEAT_SECONDS):
-            # Without the server nothing can be moved, and nothing be claimed by others.
+            # Without the server no lease can be extended, and no other process can claim one.
             with suppress(KernelError), self._database.transaction() as connection:
                 connection.execute(later.values(until=_NOW + LEASE_SECONDS))
 

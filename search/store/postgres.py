@@ -1,7 +1,8 @@
-"""PostgreSQL: transactions that are tried again where the server is lost, and locks that end with it.
+"""PostgreSQL: transactions that are repeated if the server is lost, and locks that end with the
+connection.
 
-What writes runs has one connection, which holds an advisory lock for each run that this process works
-on. The locks end with the connection, so a process that was killed gives its runs free at once.
+All writes to runs use one connection, which holds an advisory lock for each run that this process
+works on. The locks end with the connection, so the runs of a killed process are free at once.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from search.store.database import Database
 from search.store.holder import Holder
 from search.store.leases import StoredLeases
 
-TRY_SECONDS = 120.0  # how long a server that is lost is tried again
-FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between tries, which double
-SILENT_SECONDS = 1.0  # of which nothing is said
+TRY_SECONDS = 120.0  # seconds of attempts after a server is lost
+FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between attempts; the wait doubles
+SILENT_SECONDS = 1.0  # seconds before a message
 DRIVER = "postgresql+psycopg"
 CONNECT = {
     "connect_timeout": 10,
     "application_name": "speciate",
-    # A peer that is gone without a word is noticed within a minute.
+    # A lost peer is noticed within a minute.
     "keepalives_idle": 20,
     "keepalives_interval": 10,
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }
-CONNECTIONS = 32  # at most, of one process
-# By SQLSTATE: connections, resources that are short for now, a server that stops or starts, one that was
-# made a stand-by, transactions that met others.
+CONNECTIONS = 32  # largest number of connections of one process
+# By SQLSTATE: connections, temporary lack of resources, a server that stops or starts, a server
+# that became a standby, conflicts between transactions.
 PASSING_CLASSES = ("08", "53")
 PASSING = ("57P01", "57P02", "57P03", "25006", "40001", "40P01")
 
@@ -46,11 +47,11 @@ T = TypeVar("T")
 
 
 class _StillThere(SQLAlchemyError):
-    """The server still has a connection that is lost here."""
+    """The server still holds a connection that this process has lost."""
 
 
 class Postgres(Database):
-    """A PostgreSQL database, which several processes and machines share."""
+    """A PostgreSQL database, shared by several processes and machines."""
 
     is_shared = True
     remedy = "restore the database from a backup"
@@ -59,14 +60,14 @@ class Postgres(Database):
         self._say = say
         self._mutex = threading.RLock()
         self._writer: Connection | None = None
-        self._backend: tuple[Any, ...] = ()  # of the server, that serves the writer
+        self._backend: tuple[Any, ...] = ()  # the server's process for the writer
         self._held: set[str] = set()  # runs that this process works on
         self._draws = random.Random()
         super().__init__(address)
         self._snapshots = self.engine.execution_options(isolation_level="REPEATABLE READ")
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """What `work` reads, all of one moment; tried again as for `write`."""
+        """Runs `work` on a consistent snapshot, with repetition as in `write`."""
 
         def attempt(_: bool) -> T:
             with self._snapshots.begin() as connection:
@@ -75,10 +76,11 @@ class Postgres(Database):
         return self._tried(attempt)
 
     def write(self, work: Callable[[Connection, bool], T]) -> T:
-        """Runs `work` in a transaction of the connection that holds the locks of runs.
+        """Runs `work` in a transaction on the connection that holds the locks of runs.
 
-        A transaction that is lost with its connection is tried again for `TRY_SECONDS`. Whether its
-        commit took effect is not known then, which `work` is told, and has to find out.
+        A transaction that is lost with its connection is repeated for `TRY_SECONDS`. It is then
+        unknown whether the commit took effect; the second argument of `work` is True, and `work`
+        must find out.
         """
 
         def attempt(again: bool) -> T:
@@ -96,7 +98,7 @@ class Postgres(Database):
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """A transaction that reads what is there at one moment; tried once."""
+        """A consistent read transaction, without repetition."""
         try:
             with self._snapshots.begin() as connection:
                 yield connection
@@ -104,11 +106,12 @@ class Postgres(Database):
             raise self.fault(error) from error
 
     def alone(self, connection: Connection) -> None:
-        """Keeps others out, who call this too, to the end of the transaction."""
+        """Locks out other callers of this method until the end of the transaction."""
         connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_key("store"))))
 
     def hold(self, connection: Connection, run: str, held: Holder | None, idle: float) -> bool:
-        """Locks a run for this process, as long as its connection lives; False where another has it."""
+        """Locks a run for this process as long as its connection lives. Returns False if another
+        process has the lock."""
         if run not in self._held and connection.scalar(
             sql.select(sql.func.pg_try_advisory_lock(_key(f"run {run}")))
         ):
@@ -116,7 +119,7 @@ class Postgres(Database):
         return run in self._held
 
     def is_held(self, connection: Connection, run: str, held: Holder, idle: float) -> bool:
-        """Whether a process works on a run, on another connection than this one."""
+        """Whether a process works on a run, on another connection."""
         lock = sql.func.pg_try_advisory_xact_lock_shared(_key(f"run {run}"))
         return not connection.scalar(sql.select(lock))
 
@@ -128,11 +131,11 @@ class Postgres(Database):
             self.write(lambda connection, again: connection.execute(unlock))
 
     def leases(self) -> StoredLeases:
-        """Which candidates this process evaluates."""
+        """The leases on candidates."""
         return StoredLeases(self)
 
     def fault(self, error: SQLAlchemyError) -> KernelError:
-        """What a server's fault is for a user."""
+        """A server error as a message for a user."""
         cause = getattr(error, "orig", None) or error
         hint = ""
         if _is_of_connection(error):
@@ -142,15 +145,18 @@ class Postgres(Database):
         return self.refusal(f"the store cannot be used: {cause}", hint)
 
     def close(self) -> None:
-        """Lets go of the server, and so of all locks."""
+        """Closes all connections, which releases all locks."""
         with self._mutex:
             self._drop()
             self._held.clear()
             super().close()
 
     def _tried(self, attempt: Callable[[bool], T]) -> T:
-        """What an attempt gives, which is told whether it is a later one; KernelError where the server
-        is not there again in time."""
+        """Runs an attempt, and repeats it after a temporary error. Raises KernelError if the server
+        does not come back in time.
+
+        attempt: its argument is whether it is a repetition.
+        """
         wait, began, said = FIRST_WAIT, 0.0, False
         while True:
             try:
@@ -180,7 +186,7 @@ class Postgres(Database):
         )
 
     def _connected(self) -> Connection:
-        """The connection that writes, with the locks of all runs that this process works on."""
+        """The writing connection, with the locks of all runs that this process works on."""
         if self._writer is not None and self._writer.invalidated:  # by an interrupt
             self._drop()
         if self._writer is None:
@@ -200,8 +206,8 @@ class Postgres(Database):
                 lock = sql.func.pg_try_advisory_lock(_key(f"run {run}"))
                 if connection.scalar(sql.select(lock)):
                     continue
-                # Another process has it, as the run's row says; or the server has not noticed yet
-                # that this process's last connection is lost.
+                # Another process has the lock, as the run's row says; or the server has not noticed
+                # yet that this process's last connection is lost.
                 last = dict(zip(("pid", "start"), self._backend, strict=True))
                 if connection.execute(_END, last).first() is not None:
                     raise _StillThere(f"the last connection still holds run `{run}`")
@@ -238,13 +244,14 @@ _END = sql.text(
 
 
 def _key(of: str) -> sql.ColumnElement[int]:
-    """The number of an advisory lock. Locks are of a database, which may have a store in each schema."""
+    """The number of an advisory lock. Locks belong to a database, which may have a store in each
+    schema."""
     name = sql.func.concat("speciate ", sql.func.current_schema(), " ", of)
     return sql.func.hashtextextended(name, 0)
 
 
 def _is_passing(error: SQLAlchemyError) -> bool:
-    """Whether a transaction may succeed when it is tried again."""
+    """Whether a transaction may succeed if it is repeated."""
     if isinstance(error, _StillThere):
         return True
     state = getattr(getattr(error, "orig", None), "sqlstate", None)
@@ -254,7 +261,7 @@ def _is_passing(error: SQLAlchemyError) -> bool:
 
 
 def _is_of_connection(error: SQLAlchemyError) -> bool:
-    """Whether it is the client that says so, of its connection."""
+    """Whether an error is the client's and about its connection."""
     if not isinstance(error, DBAPIError) or getattr(error.orig, "sqlstate", None) is not None:
         return False
     return error.connection_invalidated or isinstance(error, OperationalError)

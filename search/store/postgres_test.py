@@ -1,4 +1,4 @@
-"""What holds of PostgreSQL without a server: its driver is optional, and transactions are tried again."""
+"""PostgreSQL without a server: the driver is optional, and transactions are repeated."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Rows: what a store's tables hold of candidates and events, as plain data."""
+"""Rows of a store's tables for candidates and events, as plain data."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ Row = dict[str, Any]
 def node_row(
     run: str, generation: int, rank: int, asked: Candidate, artefacts: Artefacts | None = None
 ) -> Row:
-    """A candidate, as the `rank`-th of a generation. artefacts: where a large source goes."""
+    """The row of a candidate, the `rank`-th of a generation. artefacts: the place for a large
+    source."""
     table = asked.table()
     text = json.dumps(table if artefacts is None else artefacts.kept_source(table))
     return dict(run=run, key=asked.key, generation=generation, rank=rank, candidate=text)
 
 
 def edge_rows(run: str, asked: Candidate) -> list[Row]:
-    """A candidate's edges, one to each parent in order."""
+    """The rows of a candidate's edges, one for each parent in order."""
     how = dict(operator=asked.origin.operator, note=_text(asked.origin.note))
     return [
         dict(run=run, child=asked.key, rank=at, parent=parent, **how)
@@ -33,19 +34,20 @@ def edge_rows(run: str, asked: Candidate) -> list[Row]:
 
 
 def event_row(run: str, event: StoredEvent) -> Row:
-    """A line of a run's log."""
+    """The row of a log entry."""
     return dict(run=run, **asdict(event) | {"detail": _text(event.detail)})
 
 
 def _text(given: str) -> str:
-    """A text that every database takes; that of a model may hold anything. JSON is one already."""
+    """The text without NUL, which not every database accepts and a model's text may contain. JSON
+    has none."""
     return given.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def generations(
     rows: Iterable[tuple[int, str]], artefacts: Artefacts | None = None
 ) -> tuple[tuple[Candidate, ...], ...]:
-    """The candidates of each generation, of (generation, candidate) in order."""
+    """The candidates of each generation, from sorted pairs (generation, candidate)."""
     found: list[list[Candidate]] = []
     for generation, text in rows:
         while len(found) <= generation:

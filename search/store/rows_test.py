@@ -1,4 +1,4 @@
-"""Rows say all of a candidate, and generations come back from them."""
+"""Rows keep all data of a candidate, and give the generations back."""
 
 from search.core.candidate import Candidate, Origin
 from search.core.stored import StoredEvent

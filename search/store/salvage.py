@@ -1,7 +1,7 @@
-"""Salvage: what can still be read of a damaged store, copied to a new one.
+"""Salvage: copies the readable part of a damaged store to a new one.
 
-The damaged file is not written. Its tables are read from both ends, so one damaged page loses only
-what is on it. A row counts as readable where a search could use it.
+The damaged file is not written. Tables are read from both ends, so a damaged page loses only its
+own rows. A row counts as readable if a search could use it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from search.store.schema import (
 from search.store.store import DAMAGE, Store
 
 Row = dict[str, Any]
-Reads = Callable[[Row], object]  # raises one of DAMAGE where a row's texts are damaged
+Reads = Callable[[Row], object]  # raises an exception of DAMAGE if a row's texts are damaged
 
 
 def _run(row: Row) -> object:
@@ -51,7 +51,7 @@ def _exchange(row: Row) -> object:
     return is_reference(row["request"]) or json.loads(row["request"]), row["seconds"] + 0.0
 
 
-# The tables in the order in which they are copied: a row's run comes before it.
+# In the order of copying: a run comes before the rows that refer to it.
 TABLES: tuple[tuple[sql.Table, Reads], ...] = (
     (SECRET, lambda row: row["text"] + ""),
     (ARTEFACTS, lambda row: row["name"] + row["address"]),
@@ -68,21 +68,21 @@ TABLES: tuple[tuple[sql.Table, Reads], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Salvaged:
-    """What a salvage found."""
+    """The result of a salvage."""
 
-    saved: Mapping[str, int]  # rows by table
-    lost: Mapping[str, int]  # rows by table that were read and are damaged, or whose run is
-    unread: tuple[str, ...]  # tables of which pages cannot be read; what they held is not known
+    saved: Mapping[str, int]  # number of copied rows by table
+    lost: Mapping[str, int]  # number of rows by table that are damaged, or whose run is
+    unread: tuple[str, ...]  # tables with unreadable pages, whose contents are unknown
     why: tuple[str, ...] = ()  # the first damage of each table
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of all tables."""
         return tuple(table.name for table, _ in TABLES)
 
 
 def salvage(damaged: Path, new: Path) -> Salvaged:
-    """Copies a store; KernelError where there is nothing to read, or something at `new`."""
+    """Copies a store. Raises KernelError if there is nothing to read, or if `new` exists."""
     if new.exists():
         raise KernelError(
             f"`{new}` is there already", where="--salvage", hint="name a file that is not there"
@@ -106,7 +106,8 @@ def salvage(damaged: Path, new: Path) -> Salvaged:
 
 
 def _set_aside(damaged: Path, folder: Path) -> Path:
-    """A copy of a database with what its log holds: to read a log, SQLite writes beside it."""
+    """A copy of a database with its log, because SQLite writes files next to a database when it
+    reads the log."""
     for ending in ("", "-wal"):
         beside = damaged.with_name(damaged.name + ending)
         if beside.is_file():
@@ -143,7 +144,7 @@ def _copied(old: Path, part: Path, where: str) -> Salvaged:
 
 
 def _require_readable(old: Path, where: str) -> None:
-    """KernelError for a store whose texts no version reads any more."""
+    """Raises KernelError for a store in a format that is no longer supported."""
     engine = sql.create_engine(sql.URL.create("sqlite", database=str(old)))
     try:
         with engine.begin() as connection:
@@ -158,10 +159,10 @@ def _require_readable(old: Path, where: str) -> None:
 
 
 def _rows(source: sqlite3.Connection, table: str, unread: list[str]) -> Iterator[Row]:
-    """The rows of a table, those that can be read. unread: gets the table where others cannot."""
+    """The readable rows of a table. unread: gets the table's name if other rows are unreadable."""
     known = "SELECT 1 FROM sqlite_master WHERE name = ?"
     if source.execute(known, (table,)).fetchone() is None:
-        return  # of an earlier version
+        return  # a store of an earlier version
     last = 0
     for order in ("ASC", "DESC"):
         try:

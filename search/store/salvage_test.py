@@ -1,4 +1,4 @@
-"""What can be read of a damaged store is copied, and the store itself stays as it is."""
+"""The readable part of a damaged store is copied, and the damaged store does not change."""
 
 import sqlite3
 from dataclasses import replace
@@ -20,7 +20,7 @@ GOOD = Evaluation(2.0, "simulated", "simulator")
 
 @pytest.fixture
 def runs(tmp_path):
-    """A store with three runs of forty candidates, and its file."""
+    """The file of a store with three runs of forty candidates."""
     store = Store(str(tmp_path / "old.db"))
     for _ in range(3):
         run = store.start(SETTINGS, {"context": "abc"})
@@ -63,7 +63,7 @@ def test_damaged_rows_are_left_out_and_counted(runs, tmp_path):
 
 
 def _page_of(file, text):
-    """Where a page begins that has a text."""
+    """The offset of the page that has a text."""
     data = file.read_bytes()
     size = int.from_bytes(data[16:18], "big")
     return data.index(text) // size * size, size

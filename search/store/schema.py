@@ -1,7 +1,7 @@
-"""The schema of a store: its tables, its revision, and how an older store is brought up to date.
+"""The schema of a store: its tables, its revision, and the migration of older stores.
 
 Each change of a table is a file in `migrations/versions/`, which Alembic applies. A new store gets
-today's tables at once, so Alembic is only needed for an older one.
+the current tables at once, so only older stores need Alembic.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from sqlalchemy.engine import Connection
 from ir.errors import KernelError
 
 HEAD = "0005"  # the latest of migrations/versions
-BASE = "0001"  # that of stores which say a format and no revision
-FORMAT = 2  # what such stores say; in those of format 1, texts have verbs under retired words
+BASE = "0001"  # the revision of stores that have a format number and no revision
+FORMAT = 2  # their format number; in format 1, texts have verbs with retired names
 
 META = sql.MetaData()
 RUNS = sql.Table(
@@ -78,9 +78,10 @@ EXCHANGES = sql.Table(
     sql.Column("seconds", sql.Float, nullable=False),
     sql.UniqueConstraint("run", "digest", "rank"),
 )
-# The store's own random text, of which the inputs of checks are drawn.
+# The store's random text, from which the inputs of checks are drawn.
 SECRET = sql.Table("secret", META, sql.Column("text", sql.String, primary_key=True))
-# Which process works on a run, and when it last wrote. A run that has stopped has no row.
+# The process that works on a run, and the time of its last write. A run that has stopped has no
+# row.
 CLAIMS = sql.Table(
     "claims",
     META,
@@ -88,8 +89,8 @@ CLAIMS = sql.Table(
     sql.Column("holder", sql.Text, nullable=False),
     sql.Column("at", sql.Float, nullable=False),
 )
-# Candidates that are being evaluated in a store that several machines share: by which holder, and until
-# when the row counts though nothing is heard of it, in the server's seconds since 1970.
+# Candidates that are being evaluated, in a store that several machines share: the holder, and the
+# time until which the row is valid without an extension, in the server's seconds since 1970.
 LEASES = sql.Table(
     "leases",
     META,
@@ -98,7 +99,8 @@ LEASES = sql.Table(
     sql.Column("holder", sql.String, nullable=False),
     sql.Column("until", sql.Float, nullable=False),
 )
-# Lessons of runs, as the texts of skill files. Those of a store in a file lie in a folder beside it.
+# Lessons of runs, as the texts of skill files. Those of a store in a file are in a folder next to
+# it.
 LESSONS = sql.Table(
     "lessons",
     META,
@@ -113,7 +115,7 @@ JOBS = sql.Table(
     sql.Column("text", sql.Text, nullable=False),
     sql.Column("started", sql.Float, nullable=False),
 )
-# Which process works on a job, as for runs.
+# The process that works on a job, as for runs.
 JOB_CLAIMS = sql.Table(
     "job_claims",
     META,
@@ -121,8 +123,8 @@ JOB_CLAIMS = sql.Table(
     sql.Column("holder", sql.Text, nullable=False),
     sql.Column("at", sql.Float, nullable=False),
 )
-# Rounds of a job: how many evaluations its search had in all when the round was to end, and why it
-# ended; empty while it goes on. The run is unknown until the search has started.
+# Rounds of a job: the total evaluations of the search at the end of the round, and why the round
+# ended; empty while it runs. The run is unknown until the search has started.
 ROUNDS = sql.Table(
     "rounds",
     META,
@@ -134,7 +136,7 @@ ROUNDS = sql.Table(
     sql.Column("ended", sql.Text, nullable=False),
     sql.Column("over", sql.Boolean, nullable=False),
 )
-# Where large texts lie instead of in rows: the address, and the name of this store's own folder there.
+# The place of large texts outside of rows: its address, and the name of this store's folder there.
 ARTEFACTS = sql.Table(
     "artefacts",
     META,
@@ -146,8 +148,11 @@ ARTEFACTS = sql.Table(
 def prepare(
     connection: Connection, where: str, alone: Callable[[Connection], None] = lambda c: None
 ) -> None:
-    """Brings a database to the latest revision, in the transaction of the connection; KernelError
-    where that cannot be. alone: keeps others from doing the same."""
+    """Migrates a database to the latest revision, in the connection's transaction. Raises
+    KernelError if that is impossible.
+
+    alone: prevents other processes from doing the same.
+    """
     if revision(connection, where) == HEAD:
         return
     alone(connection)
@@ -169,8 +174,8 @@ def prepare(
 
 
 def revision(connection: Connection, where: str) -> str | None:
-    """The revision of a database, None where it has no tables of a store; KernelError where there
-    are runs of a format before all revisions."""
+    """The revision of a database; None if it has no tables of a store. Raises KernelError if its
+    runs are in an older format than the first revision."""
     tables = sql.inspect(connection).get_table_names()
     if "alembic_version" in tables:
         return connection.scalar(sql.text("SELECT version_num FROM alembic_version"))
@@ -180,7 +185,7 @@ def revision(connection: Connection, where: str) -> str | None:
     if "format" in tables:
         number = connection.scalar(sql.text("SELECT number FROM format"))
     elif connection.scalar(sql.select(RUNS.c.id).limit(1)) is None:
-        number = FORMAT  # without runs there are no texts
+        number = FORMAT  # a store without runs has no old texts
     if number != FORMAT:
         raise KernelError(
             f"the store has runs of format {number or 1}, which are not read any more",
@@ -207,7 +212,7 @@ def _migrate(connection: Connection, where: str) -> None:
 
 
 def _stamp(connection: Connection, number: str) -> None:
-    """Notes a revision as Alembic does."""
+    """Records a revision as Alembic does."""
     connection.execute(
         sql.text(
             "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "

@@ -1,4 +1,4 @@
-"""An older store is brought up to date with its runs; a newer one is refused and left as it is."""
+"""An older store is migrated with its runs; a newer one is refused and not changed."""
 
 import sqlite3
 
@@ -21,7 +21,7 @@ OLD_RUN = ("softmax-chip-1", "softmax", "chip", SETTINGS.to_json(), "{}", 1.0)
 
 @pytest.fixture
 def old(tmp_path):
-    """A database with the tables of the first revision, and none that says so."""
+    """A database with the tables of the first revision, but no revision number."""
     file = tmp_path / "old.db"
     engine = sql.create_engine(f"sqlite:///{file}")
     with engine.begin() as connection:

@@ -1,4 +1,5 @@
-"""The store: every run, node, edge, evaluation, exchange and event, written before it is used."""
+"""The store: all runs, nodes, edges, evaluations, exchanges and events, written before they are
+used."""
 
 from __future__ import annotations
 
@@ -40,15 +41,15 @@ from search.store.schema import (
     prepare,
 )
 
-DAMAGE = (ValueError, KeyError, TypeError, AttributeError)  # what reading a damaged text raises
-APART = 1e-6  # seconds between two writes of a process, at least
+DAMAGE = (ValueError, KeyError, TypeError, AttributeError)  # exceptions that damaged texts raise
+APART = 1e-6  # least seconds between two writes of a process
 
 
 class Store:
     """Runs in a database; see `stored.Keeper`. Each method is one transaction.
 
-    Where the connection to a server is lost, a transaction is tried again. What it writes is written
-    once: the row of a run's claim, which each write of a run renews, has the time of the last one.
+    If the connection to a server is lost, the transaction is repeated, but takes effect once: every
+    write of a run renews the run's claim with the time of the write.
     """
 
     def __init__(
@@ -57,17 +58,18 @@ class Store:
         say: Callable[[str], None] = lambda text: None,
         artefacts: str | None = None,
     ):
-        """url: of a database, or the path of an SQLite file, which is made where missing.  say: is
-        told of a server that is lost and found again.  artefacts: where large texts lie from now on,
-        a folder or URL; None for where the store has them, which is in its rows unless it was told."""
+        """Opens a store.
+
+        url: of a database, or the path of an SQLite file, which is created if missing. say: called
+        when a server is lost or found again. artefacts: the place of large texts from now on, a
+        folder or URL; None: the stored place, by default the rows themselves.
+        """
         address = address_of(url)
         self.url = address.shown
         self.database = database_at(address, say)
         self.leases = self.database.leases()
         self._last_write = 0.0
-        self._writing = (
-            threading.Lock()
-        )  # a run's writes are one after another, each with all its tries
+        self._writing = threading.Lock()  # writes of a run are sequential, including repetitions
         try:
             with self.transaction() as connection:
                 prepare(connection, self.url, self.database.alone)
@@ -77,7 +79,7 @@ class Store:
             raise
 
     def start(self, chosen: Settings, environment: Mapping[str, Any]) -> str:
-        """A new run; its name."""
+        """Adds a new run and returns its name."""
         stem, now = f"{chosen.kernel}-{chosen.target}-", self._now()
 
         def work(connection: Connection, again: bool) -> str:
@@ -87,7 +89,7 @@ class Store:
                 return str(known)
             self.database.alone(connection)
             taken: set[str] = set()
-            for table in (RUNS, JOBS):  # a name is of one of them
+            for table in (RUNS, JOBS):  # a name belongs to one of them
                 alike = table.c.id.startswith(stem, autoescape=True)
                 taken |= set(connection.scalars(sql.select(table.c.id).where(alike)))
             number = next(n for n in range(1, len(taken) + 2) if f"{stem}{n}" not in taken)
@@ -113,7 +115,7 @@ class Store:
     def asked(
         self, run: str, generation: int, candidates: Sequence[Candidate], seconds: float
     ) -> None:
-        """A generation is about to be evaluated. One that was asked before is replaced."""
+        """Stores a generation before it is evaluated. Replaces a generation of the same number."""
         nodes = [
             node_row(run, generation, rank, c, self.artefacts) for rank, c in enumerate(candidates)
         ]
@@ -142,7 +144,8 @@ class Store:
     def evaluated(
         self, run: str, key: str, context: str, outcome: Evaluated, seconds: float
     ) -> None:
-        """What became of a candidate. context: digest of all that the outcome depends on."""
+        """Stores the outcome of a candidate. context: digest of everything that the outcome depends
+        on."""
         row = dict(run=run, key=key, context=context, outcome=to_json(outcome), at=time.time())
 
         def work(connection: Connection) -> None:
@@ -156,7 +159,7 @@ class Store:
             self.leases.forget([(context, key)])
 
     def log(self, run: str, event: StoredEvent) -> None:
-        """Adds a line to a run's log. After `stopped`, another process may go on with the run."""
+        """Adds an entry to a run's log. After `stopped`, another process may continue the run."""
         if event.kind != "stopped":
             return self._write_run(run, lambda connection: _log(connection, run, event))
 
@@ -172,8 +175,8 @@ class Store:
         return self.database.let_go(run)
 
     def cached(self, key: str, context: str) -> Evaluated | None:
-        """What became of a candidate in any run, in the same context; the latest. One whose row is
-        damaged is not known."""
+        """The latest outcome of a candidate in the same context, in any run. None if there is none,
+        or if its row is damaged."""
         here = (EVALUATIONS.c.key == key) & (EVALUATIONS.c.context == context)
         query = sql.select(EVALUATIONS.c.outcome).where(here).order_by(EVALUATIONS.c.at.desc())
         text = self.database.read(lambda connection: connection.scalars(query.limit(1)).first())
@@ -183,7 +186,7 @@ class Store:
             return None
 
     def exchanged(self, run: str, exchange: StoredExchange) -> None:
-        """Keeps an exchange with a model; one of the same digest and rank is replaced."""
+        """Stores an exchange with a model. Replaces one with the same digest and rank."""
         same = (EXCHANGES.c.digest == exchange.digest) & (EXCHANGES.c.rank == exchange.rank)
         row = asdict(exchange)
         if self.artefacts is not None:
@@ -207,7 +210,7 @@ class Store:
         return tuple(StoredExchange(**row) for row in whole)
 
     def secret(self) -> str:
-        """The store's own random text, made when it is first asked for."""
+        """The store's random text, created on first use."""
 
         def work(connection: Connection, again: bool) -> str:
             self.database.alone(connection)
@@ -220,24 +223,23 @@ class Store:
         return self.database.write(work)
 
     def runs(self) -> tuple[str, ...]:
-        """The names of all runs, the latest first."""
+        """The names of all runs, latest first."""
         return tuple(self.started())
 
     def started(self) -> dict[str, float]:
-        """When each run was started, in seconds since 1970, by its name; the latest first."""
+        """The start time of each run in seconds since 1970, by name, latest first."""
         query = sql.select(RUNS.c.id, RUNS.c.started).order_by(RUNS.c.started.desc())
         rows = self.database.read(lambda connection: connection.execute(query).all())
         return {row.id: row.started for row in rows}
 
     def runs_of(self, kernel: str) -> tuple[str, ...]:
-        """The names of the runs of a kernel, the latest first."""
+        """The names of the runs of a kernel, latest first."""
         query = sql.select(RUNS.c.id).where(RUNS.c.kernel == kernel)
         query = query.order_by(RUNS.c.started.desc())
         return tuple(self.database.read(lambda connection: connection.scalars(query).all()))
 
     def runs_alike(self, kernel: str) -> tuple[str, ...]:
-        """The names of the runs of other kernels of networks that store tensors of the same names, the
-        latest first."""
+        """The names of runs of other networks' kernels with the same output names, latest first."""
         if not (stem := stem_of(kernel)):
             return ()
         query = sql.select(RUNS.c.id, RUNS.c.kernel).where(
@@ -248,7 +250,7 @@ class Store:
         return tuple(row.id for row in rows if stem_of(row.kernel) == stem)
 
     def load(self, run: str) -> StoredRun:
-        """A run; KernelError where there is none of that name, or its rows are damaged."""
+        """A run. Raises KernelError if there is none of that name, or if its rows are damaged."""
 
         def work(connection: Connection) -> StoredRun | None:
             row = connection.execute(sql.select(RUNS).where(RUNS.c.id == run)).first()
@@ -260,8 +262,8 @@ class Store:
         return found
 
     def resume(self, run: str) -> StoredRun:
-        """A run that this process goes on with; KernelError as for `load`, and where another process
-        works on it."""
+        """A run that this process continues. Raises KernelError as `load` does, or if another
+        process works on it."""
         now = self._now()
 
         def work(connection: Connection, again: bool) -> bool:
@@ -281,7 +283,7 @@ class Store:
         return {row.name: row.text for row in rows}
 
     def learned(self, name: str, text: str) -> None:
-        """Keeps a lesson in place of an earlier one of the same name."""
+        """Stores a lesson. Replaces one of the same name."""
 
         def work(connection: Connection, again: bool) -> None:
             connection.execute(LESSONS.delete().where(LESSONS.c.name == name))
@@ -290,27 +292,27 @@ class Store:
         self.database.write(work)
 
     def close(self) -> None:
-        """Lets go of the database."""
+        """Releases leases and closes the database."""
         if self.leases is not None:
             self.leases.close()
         self.database.close()
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        """A transaction that is tried once; KernelError where the database cannot be used."""
+        """A transaction without repetition. Raises KernelError if the database cannot be used."""
         return self.database.transaction()
 
     def _now(self) -> float:
-        """The time of a write, in seconds since 1970; no other of this store has it."""
+        """The time of a write in seconds since 1970; unique in this store."""
         self._last_write = max(time.time(), self._last_write + APART)
         return self._last_write
 
     def _write_run(self, run: str, work: Callable[[Connection], None]) -> None:
-        """Runs `work` once in a transaction, as long as this process works on the run."""
+        """Runs `work` once in a transaction, if this process works on the run."""
 
         def attempt(connection: Connection, again: bool) -> None:
             mine = (CLAIMS.c.run == run) & (CLAIMS.c.holder == here().text)
             if again and connection.scalar(sql.select(CLAIMS.c.at).where(mine)) == now:
-                return  # it was the answer that was lost
+                return  # only the answer of the first attempt was lost
             self._renew(connection, run, now)
             work(connection)
 
@@ -345,13 +347,13 @@ class Store:
         return generations((tuple(row) for row in connection.execute(query)), self.artefacts)
 
     def _artefacts(self, connection: Connection, given: str | None) -> Artefacts | None:
-        """Where large texts lie, which is noted where it is said."""
+        """The artefacts of the store. Stores their place if one is given."""
         row = connection.execute(sql.select(ARTEFACTS)).first()
         if given is None:
             return None if row is None else artefacts_at(row.address, row.name)
         shown = without_password(given)
         if row is None:
-            self.database.alone(connection)  # another process may be told the same
+            self.database.alone(connection)  # another process may do the same
             row = connection.execute(sql.select(ARTEFACTS)).first()
         if row is None:
             name = secrets.token_hex(8)
@@ -372,7 +374,7 @@ class Store:
         )
 
     def _claim(self, connection: Connection, run: str, now: float) -> None:
-        """Notes that this process works on a run; KernelError where another one does."""
+        """Records that this process works on a run. Raises KernelError if another one does."""
         row = connection.execute(sql.select(CLAIMS).where(CLAIMS.c.run == run)).first()
         held = None if row is None else holder_of(row.holder)
         idle = 0.0 if row is None else time.time() - row.at
@@ -386,7 +388,7 @@ class Store:
         connection.execute(CLAIMS.insert().values(run=run, holder=here().text, at=now))
 
     def _renew(self, connection: Connection, run: str, now: float) -> None:
-        """Notes that this process still works on a run; KernelError where another one has taken it
+        """Renews this process's claim on a run. Raises KernelError if another process has taken it
         over."""
         own = (CLAIMS.c.run == run) & (CLAIMS.c.holder == here().text)
         if not connection.execute(CLAIMS.update().where(own).values(at=now)).rowcount:
@@ -398,7 +400,7 @@ class Store:
 
 
 def _begun(connection: Connection, place: str, run: str) -> None:
-    """Notes the run of a search of a job. place: as of `Settings.job`."""
+    """Records the run of a job's search. place: as in `Settings.job`."""
     job, _, number = place.rpartition("/")
     of_round = (ROUNDS.c.job == job) & (ROUNDS.c.number == int(number)) & ROUNDS.c.run.is_(None)
     connection.execute(ROUNDS.update().where(of_round).values(run=run))
@@ -409,7 +411,7 @@ def _log(connection: Connection, run: str, event: StoredEvent) -> None:
 
 
 def _of_run(run: str, error: KernelError) -> KernelError:
-    """A fault of an artefact, as one of the run that needs it."""
+    """An error of an artefact, as an error of the run that needs it."""
     what = f"run `{run}` cannot be read: {error.what}"
     return KernelError(what, where=error.where, allowed=error.allowed, hint=error.hint)
 

@@ -21,7 +21,7 @@ BATCH = 8
 
 @pytest.fixture(scope="module")
 def server():
-    with running() as found:  # which waits until a transaction is on the disk
+    with running() as found:  # waits until each transaction is on disk
         yield found
 
 
@@ -35,7 +35,8 @@ def store(request, tmp_path):
 
 
 def test_a_generation_is_stored(benchmark, store):
-    """Eight candidates are asked, evaluated and told; as a shared store wants it, leased too."""
+    """Eight candidates are asked, evaluated and reported; in a shared store they are also
+    leased."""
     run, numbers = store.start(SETTINGS, {}), count()
 
     def generation():

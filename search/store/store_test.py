@@ -1,4 +1,4 @@
-"""The store keeps every event of every run, and says so when it cannot."""
+"""The store keeps every event of every run, and reports when it cannot."""
 
 import os
 import sqlite3

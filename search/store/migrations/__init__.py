@@ -1,1 +1,1 @@
-"""Changes of a store's tables, one file each in `versions/`; Alembic applies them."""
+"""Changes of a store's tables, one file each in `versions/`, which Alembic applies."""

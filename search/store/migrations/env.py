@@ -1,7 +1,7 @@
-"""What Alembic runs for each command: the migrations, on the connection that it is given."""
+"""The script that Alembic runs for each command: applies the migrations on the given connection."""
 
 from alembic import context
 
-# The transaction is the caller's: a store is migrated whole or not at all.
+# The caller owns the transaction, so a migration is atomic.
 context.configure(connection=context.config.attributes["connection"], transactional_ddl=False)
 context.run_migrations()

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 
 def config(connection: Connection | None = None) -> Config:
-    """Alembic's configuration for this folder; no file of the user's is read."""
+    """Alembic's configuration for this folder. It reads no file of the user."""
     made = Config()
     made.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     made.attributes["connection"] = connection
@@ -18,5 +18,5 @@ def config(connection: Connection | None = None) -> Config:
 
 
 def upgrade(connection: Connection) -> None:
-    """Brings a database to the latest revision, in the transaction of the connection."""
+    """Migrates a database to the latest revision, in the connection's transaction."""
     command.upgrade(config(connection), "head")

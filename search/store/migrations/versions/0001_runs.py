@@ -8,7 +8,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Makes the tables."""
+    """Creates the tables."""
     op.create_table("format", sql.Column("number", sql.Integer, primary_key=True))
     op.create_table(
         "runs",

@@ -1,4 +1,5 @@
-"""Which process works on a run, and the secret of checks. The revision replaces the number of a format."""
+"""The process that works on each run, and the secret of checks. A revision replaces the format
+number."""
 
 import sqlalchemy as sql
 from alembic import op
@@ -8,7 +9,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Makes both tables; drops that of the format, which old stores may lack."""
+    """Creates both tables; drops the table of the format, which old stores may lack."""
     op.create_table(
         "claims",
         sql.Column("run", sql.String, sql.ForeignKey("runs.id"), primary_key=True),

@@ -1,4 +1,4 @@
-"""Which candidates are being evaluated in a shared store, and lessons of a store that is in no file."""
+"""Leases on candidates of a shared store, and lessons of a store that is not a file."""
 
 import sqlalchemy as sql
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Makes both tables."""
+    """Creates both tables."""
     op.create_table(
         "leases",
         sql.Column("context", sql.String, primary_key=True),

@@ -1,4 +1,4 @@
-"""Jobs, which are searches with one budget, their rounds, and who works on them."""
+"""Jobs (searches with one budget), their rounds, and the process that works on each."""
 
 import sqlalchemy as sql
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Makes the tables."""
+    """Creates the tables."""
     op.create_table(
         "jobs",
         sql.Column("id", sql.String, primary_key=True),

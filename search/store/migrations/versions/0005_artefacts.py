@@ -1,4 +1,4 @@
-"""Where large texts of a store lie."""
+"""The place of a store's large texts."""
 
 import sqlalchemy as sql
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Makes the table."""
+    """Creates the table."""
     op.create_table(
         "artefacts",
         sql.Column("name", sql.String, primary_key=True),
