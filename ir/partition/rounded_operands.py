@@ -10,23 +10,32 @@ after:  y[b, o, i, j] = relu(a[b, o, i, j])
 The kernel that computes `y` stores the rounded copy as well, or only the copy if nothing else reads
 `y`. The copy of a fixed filter is a constant. A schedule can make such copies only by separate
 launches, at each call.
+
+A 1x1 convolution reads what a depthwise one computes as it is: the taps of a depthwise convolution
+move along the rows of an image, where adjacent threads read adjacent pixels. On an H200 one of 64
+channels of 512 x 512 pixels (16 images) took 615 us with channels first, and 1151 to 2207 us with
+channels last in eleven schedules. The 1x1 convolution after it took 836 us with channels first and
+851 to 949 us with rounded channels last.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from math import prod
 
 from ir.contraction import contraction, indices, product
 from ir.partition.channels_last import convolution_parts
 from ir.partition.flat_pixels import FlatPixels
 from ir.partition.views import fresh
 from ir.sizes import value as number
-from ir.spec import Cast, Equation, Index, Number, Read, Spec
+from ir.spec import Cast, Equation, Index, Number, Read, Reduce, Scan, Spec
 from ir.verify import Facts, facts
 
 NARROW = "tf32"  # dtype that operands are rounded to
 FEW = 16  # least number of channels that fills the K dimension of a matmul without filter taps
+VECTOR = 4  # elements of f32 in 16 bytes
 
 
 def with_rounded_operands(
@@ -47,7 +56,9 @@ def with_rounded_operands(
     # A copy of an input would be a kernel of its own; whether that pays is up to a schedule.
     given = {t.name for t in spec.inputs} - set(fixed)
     for e in spec.equations:
-        orders = _orders(e, known) if e.target in rounded else {}
+        orders = (
+            _orders(e, known) if e.target in rounded and not _is_separable(e, spec, known) else {}
+        )
         reads: dict[Read, Read] = {}
         if flat := _flat(e, orders, given, known):
             name, pixels = fresh("operand", taken), fresh("operand_pixels", taken)
@@ -98,6 +109,43 @@ def _orders(e: Equation, known: Facts) -> dict[Read, tuple[int, ...]]:
         x: (*(d for d in range(len(x.at)) if d != last), last),
         w: (*beside, w.at.index(Index(channel))),
     }
+
+
+def _is_separable(e: Equation, spec: Spec, known: Facts) -> bool:
+    """Whether an equation is a 1x1 convolution of what a depthwise one computes, of planes that are
+    multiples of 16 bytes, as boxes of them must be."""
+    parts = without_taps(e)
+    if parts is None:
+        return False
+    image, _, _ = parts
+    plane = prod(number(n, {}) for n in known.tensors[image.tensor].shape[2:])
+    return plane % VECTOR == 0 and _is_depthwise(image.tensor, spec)
+
+
+def _is_depthwise(tensor: str, spec: Spec) -> bool:
+    """Whether a depthwise convolution computes a tensor, with only pointwise equations after it, and nothing else reads
+    any of it."""
+    equations = {e.target: e for e in spec.equations}
+    readers = Counter(t for e in spec.equations for t in set(e.sources()))
+    kept = {t.name for t in spec.outputs}
+    while readers[tensor] == 1 and tensor not in kept and tensor in equations:
+        e = equations[tensor]
+        if isinstance(e.value, Reduce):
+            return _multiplies_windows(e)
+        own = {r.tensor for r in e.reads() if r.at == e.at and r.tensor in equations}
+        if e.accumulate or isinstance(e.value, Scan) or len(own) != 1:
+            return False
+        (tensor,) = own
+    return False
+
+
+def _multiplies_windows(e: Equation) -> bool:
+    """Whether a sum multiplies windows along the rows of each channel by a filter."""
+    images = [r for r in e.reads() if len(r.at) == len(e.at) and r.at[:2] == e.at[:2]]
+    if len(images) != 1 or len(e.reads()) != 2 or contraction(e) is None:
+        return False
+    last = set(indices(images[0].at[-1]))
+    return bool(last & set(e.reduced)) and last > set(indices(e.at[-1]))
 
 
 def _flat(

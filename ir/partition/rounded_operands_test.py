@@ -109,3 +109,48 @@ def test_a_convolution_of_groups_stays_as_it_is():
     line = "z[b, q, i] = sum(pad(y[b, q // 16 * 16 + d, i + s - 1], 0.0) * v[q, d, s], d, s)"
     spec = net(FIRST, "y[b, o, i] = maximum(a[b, o, i], 0.0)", line)
     assert rounded(spec) == spec
+
+
+DEPTHWISE = "a[b, c, i] = sum(pad(x[b, c, i + r - 1], 0.0) * f[c, r], r)"
+ABOVE = "y[b, c, i] = maximum(a[b, c, i], 0.0)"
+SCALED = "y[b, c, i] = a[b, c, i] * s[b, c]"
+
+
+def separable(*lines, width=8, returned="z"):
+    read = [
+        f"{name}: f32[{shape}]"
+        for name, shape in (("f", "16, 3"), ("p", "16, 16, 1"), ("v", "16, 16, 3"))
+        if any(f"{name}[" in line for line in lines)
+    ]
+    results = ", ".join(f"f32[2, 16, {width}]" for _ in returned.split(", "))
+    head = ", ".join((f"x: f32[2, 16, {width}]", *read))
+    body = "".join(f"    {line}\n" for line in (*lines, f"return {returned}"))
+    return parse_spec(f'def net({head}) -> ({results}):\n    """Net."""\n{body}')
+
+
+@pytest.mark.parametrize("between", [(), (ABOVE,)], ids=["alone", "with an epilogue"])
+def test_a_1x1_convolution_reads_a_depthwise_one_as_it_is(between):
+    line = PIXELS if between else PIXELS.replace("y[", "a[")
+    spec = separable(DEPTHWISE, *between, line)
+    assert with_rounded_operands(spec, {"f", "p"}, ALL) == (spec, {})
+
+
+@pytest.mark.parametrize(
+    ("lines", "more"),
+    [
+        ((DEPTHWISE, ABOVE, SECOND), {}),  # taps would read it again
+        ((DEPTHWISE, ABOVE, PIXELS), {"width": 6}),  # planes of 24 bytes
+        ((DEPTHWISE, ABOVE, PIXELS), {"returned": "z, y"}),
+        (
+            (DEPTHWISE, "s[b, c] = sum(a[b, c, i], i)", SCALED, PIXELS),
+            {},
+        ),  # another kernel scales it
+        (("a[b, c, i] = max(pad(x[b, c, i + r - 1], 0.0), r=3)", ABOVE, PIXELS), {}),
+        (("a[b, c, i] = sum(x[b, c, r] * x[b, c, i], r)", ABOVE, PIXELS), {}),
+    ],
+    ids=["taps", "unaligned", "returned", "scaled", "pooling", "no window"],
+)
+def test_what_else_leads_to_a_1x1_convolution_is_rounded(lines, more):
+    spec = separable(*lines, **more)
+    made = with_rounded_operands(spec, {"f", "p", "v"}, ALL)[0]
+    assert {"operand", "operand_2"} <= set(written(made))
