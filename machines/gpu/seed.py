@@ -38,6 +38,7 @@ from ir.spec import DTYPES, Number, Spec
 from ir.variant.expansion import reverse_scans
 from ir.variant.masks import masked_at
 from machines.gpu.boxes import in_steps_of_one, share_inside
+from machines.gpu.depthwise_seeds import depthwise_seeds
 from machines.gpu.index_roles import extents, last_stored, roles
 from machines.gpu.phase_seeds import phase_seeds
 from machines.gpu.pixel_seeds import pixel_seeds
@@ -165,11 +166,12 @@ class _Search:
         return self._with_other_tiles(self._with_usual_share(alike[0].schedule))
 
     def _with_other_tiles(self, schedule: Schedule) -> Schedule:
-        """The schedule with other tiles of pixels or phases, where the better cost prefers those."""
+        """The schedule with other tiles of pixels, phases or windows, where the better cost prefers those."""
         if self.cost is None:
             return schedule
         own = self.spec, self.machine, self.bound, schedule
-        tried = ((1.0, schedule), *pixel_seeds(*own), *phase_seeds(*own))
+        others = (*pixel_seeds(*own), *phase_seeds(*own), *depthwise_seeds(*own))
+        tried = ((1.0, schedule), *others)
         # A schedule that does not lower has infinite cost.
         return min(tried, key=lambda one: one[0] * self._costs(one[1], inf))[1]
 
