@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from frontends.aten.random import native_dropout
 from frontends.aten.table import rule
 from frontends.builder import Builder, Meta, Value, computed
-from frontends.expressions import call, cast, minus, plus, times, where
-from ir.errors import KernelError
+from frontends.expressions import call, cast, minus, plus, quotient, times, where
 from ir.spec import Expr, Index, Number
 
 States = tuple[Value, ...]  # of all steps [T, B, H]
@@ -18,7 +17,8 @@ States = tuple[Value, ...]  # of all steps [T, B, H]
 @dataclass(frozen=True, slots=True)
 class _Net:
     """How layers are stacked, and the parameters of each: input weight [G * H, I], state weight
-    [G * H, H], both biases [G * H] where there are some, projection [P, H] where there is one."""
+    [G * H, P], both biases [G * H] where there are some, projection [P, H] where there is one. P is
+    H where there is none."""
 
     params: Sequence[Value]
     has_biases: bool
@@ -30,17 +30,12 @@ class _Net:
     def directions(self) -> int:
         return 2 if self.bidirectional else 1
 
-    def of(self, n: int) -> tuple[Value, Value, Value | None, Value | None]:
-        """The parameters of the n-th direction of all layers."""
+    def of(self, n: int) -> tuple[Value | None, ...]:
+        """The parameters of the n-th direction of all layers, None for biases that are not there; the
+        projection last, where there is one."""
         each = len(self.params) // (self.num_layers * self.directions)
-        if each != (4 if self.has_biases else 2):
-            raise KernelError(
-                f"a recurrent layer has {each} parameters",
-                allowed="weights of the input and of the state, and both biases",
-                hint="states that are projected (proj_size) have no equations",
-            )
-        wi, wh, *biases = self.params[n * each : (n + 1) * each]
-        return wi, wh, *(biases or (None, None))
+        params = tuple(self.params[n * each : (n + 1) * each])
+        return params if self.has_biases else (*params[:2], None, None, *params[2:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +55,10 @@ class _Steps:
     def declared(self, name: str) -> Value:
         return self.b.declare(self.meta, name)
 
-    def state(self, name: str) -> Value:
-        """A state that products take."""
-        return self.b.declare(Meta(self.shown, self.meta.shape), name)
+    def state(self, name: str, like: Value | None = None) -> Value:
+        """A state that products take. like: what its last dimension is as wide as, if not as the meta."""
+        width = like.shape[-1] if like else self.meta.shape[2]
+        return self.b.declare(Meta(self.shown, (*self.meta.shape[:2], width)), name)
 
     def before(self, state: Value, start: Value, n: int) -> Callable[[Expr, Expr, Expr], Expr]:
         """A state one step before, by positions, in its dtype; start[n] before the first."""
@@ -89,15 +85,16 @@ class _Steps:
 
     def products(self, state: Value, weight: Value, gates: int) -> list[Value]:
         """`sum(state[t, r, k] * weight[gate * H + j, k], k)`, a tensor for each gate."""
-        size = self.meta.shape[2]
+        size = quotient(weight.shape[0], Number(gates))
+        meta = Meta(self.meta.dtype, (*self.meta.shape[:2], size))
 
         def made(gate: int) -> Value:
-            found = self.declared("hidden")
+            found = self.b.declare(meta, "hidden")
 
             def body(t: Expr, r: Expr, j: Expr, k: Expr) -> Expr:
                 return state.wide(t, r, k) * weight.wide(_row(gate, size, j), k)
 
-            self.settle(found, body, (size,))
+            self.settle(found, body, state.shape[2:])
             return found
 
         return [made(gate) for gate in range(gates)]
@@ -147,10 +144,11 @@ def _gate(function: str, added: Value, hidden: Value, gate: int, size: Expr) -> 
 
 
 def _lstm(s: _Steps, n: int, x: Sequence[Value], params: Sequence, start: States) -> States:
-    wi, wh, *biases = params
+    """With a projection, the state that products take is a product of the cell's output."""
+    wi, wh, *biases, projection = params if len(params) == 5 else (*params, None)
     size = s.meta.shape[2]
     added = _inputs(s.b, s.meta.dtype, x, wi, biases)
-    h, c, before = s.state("h"), s.declared("c"), s.state("before")
+    h, c, before = s.state("h", start[0]), s.declared("c"), s.state("before", start[0])
     s.settle(before, s.before(h, start[0], n))
     hidden = s.products(before, wh, 4)
     gates = []
@@ -161,7 +159,10 @@ def _lstm(s: _Steps, n: int, x: Sequence[Value], params: Sequence, start: States
     old = s.declared("old")
     s.settle(old, s.before(c, start[1], n))
     s.settle(c, lambda *at: kept.at(*at) * old.at(*at) + put.at(*at) * new.at(*at))
-    s.settle_state(h, lambda *at: shown.at(*at) * call("tanh", c.at(*at)))
+    wide = s.state("wide") if projection else h
+    s.settle_state(wide, lambda *at: shown.at(*at) * call("tanh", c.at(*at)))
+    if projection:
+        s.settle_state(h, s.products(wide, projection, 1)[0].at)
     return h, c
 
 
@@ -222,7 +223,7 @@ def _run(
     dtype = computed(input.dtype)
     if batch_first:
         input = _transposed(b, input)
-    meta = Meta(dtype, (*input.shape[:2], start[0].shape[2]))
+    meta = Meta(dtype, (*input.shape[:2], start[-1].shape[2]))
     below: tuple[Value, ...] = (input,)
     ends = []
     for layer in range(net.num_layers):

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontends.aten.against import agree, results
-from ir.errors import KernelError
 
 ATEN = torch.ops.aten
 NETS = {
@@ -76,8 +75,14 @@ def test_dropout_is_of_what_goes_from_layer_to_layer_in_training(kind):
     np.testing.assert_allclose(ends[1:], last, rtol=1e-9)
 
 
-def test_projected_states_are_refused():
-    _, x, hx, params = arguments("lstm", 2, 1, 3, 4, 1, True, False, False, proj_size=2)
-    with pytest.raises(KernelError, match="a recurrent layer has 5 parameters"):
-        how = (True, 1, 0.0, False, False, False)
-        agree(ATEN.lstm.input, x, [hx[0][..., :2], hx[1]], params, *how)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("layers", "both"), [(1, False), (2, True)])
+def test_projected_states(layers, both, bias):
+    module, x, (hidden, cell), params = arguments(
+        "lstm", 3, 2, 3, 5, layers, bias, both, True, proj_size=2
+    )
+    hx = [hidden[..., :2].contiguous(), cell]
+    how = (bias, layers, 0.0, False, both, True)
+    agree(ATEN.lstm.input, x, hx, params, *how)
+    theirs, _ = module(x, tuple(hx))
+    torch.testing.assert_close(ATEN.lstm.input(x, hx, params, *how)[0], theirs)
