@@ -14,8 +14,10 @@ from ir.errors import KernelError
 
 
 def operator_name(operator: OpOverload) -> str:
-    """`add.Tensor`; `relu` where the overload is the default one."""
+    """`add.Tensor`; `relu` where the overload is the default one; `project::product` of another
+    namespace."""
     name, _, overload = str(operator).removeprefix("aten.").rpartition(".")
+    name = name if operator.namespace == "aten" else operator._schema.name
     return name if overload == "default" else f"{name}.{overload}"
 
 
@@ -42,7 +44,7 @@ def apply(
     for ignored in ("layout", "device", "pin_memory", "memory_format", "dtype", "generator", "out"):
         bound.pop(ignored, None)
     require_sized(builder, operator, bound)
-    builder.stem = operator_name(operator).partition(".")[0].strip("_").lower()
+    builder.stem = operator._schema.name.rpartition("::")[2].strip("_").lower()
     made = rule(builder, out[0] if len(out) == 1 else out, **bound)
     results = made if isinstance(made, tuple) else (made,)
     if len(results) != len(out):

@@ -26,7 +26,8 @@ _RULES: dict[str, Rule] = {}
 
 def rule(*operators: str) -> Callable[[Rule], Rule]:
     """Registers a function as the rule of operators, named with or without an overload: `add` is
-    for all overloads that are not named themselves, `add.Scalar` for one."""
+    for all overloads that are not named themselves, `add.Scalar` for one. An operator of another
+    library has its namespace before it, `project::product`; the library need not be there."""
 
     def registered(function: Rule) -> Rule:
         for name in operators:

@@ -15,7 +15,8 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Node
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
-from frontends.aten.apply import apply, require_sized
+from frontends.aten.apply import apply, operator_name, require_sized
+from frontends.aten.table import find
 from frontends.builder import Builder, Meta, Value
 from frontends.dtypes import name_of
 from frontends.pytorch.complex_pairs import REAL, Complex, Outs, apply_complex, is_complex
@@ -187,7 +188,7 @@ class _Walk:
         args, kwargs = self._resolved(args), self._resolved(kwargs)
         if stem(target) in self.allow_torch:
             return self._external(target, args, kwargs, val)
-        if target.namespace != "aten":
+        if target.namespace != "aten" and not find(operator_name(target)):
             raise KernelError(
                 f"the operator `{target}` is not of ATen and has no equations",
                 hint=f"--allow-torch {stem(target)}",
