@@ -165,5 +165,5 @@ def _constant(expr: Expr, dtype: str) -> object:
         if isinstance(expr, Number) and "inf" not in text:
             return Constant(number(float(expr.value)), single=True)
         return Converted("f32", Constant(text))
-    plain = isinstance(expr, Number) and dtype == "i32"
+    plain = isinstance(expr, Number) and dtype in ("b8", "i32")
     return Constant(text) if plain else Converted(dtype, Constant(text))

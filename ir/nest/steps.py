@@ -265,7 +265,9 @@ def counts(expr: Expr) -> bool:
 
 
 def constant_dtype(expr: Expr) -> str:
-    """The dtype of a scalar as an operand: i32 or i64 if it is an integer, else f32."""
+    """The dtype of a scalar as an operand: b8, i32 or i64 if it is a truth value or an integer, else f32."""
+    if isinstance(expr, Number) and isinstance(expr.value, bool):
+        return "b8"
     if not (scalar(expr) and whole(expr)):
         return "f32"
     nodes = tuple(expr.walk())

@@ -231,12 +231,13 @@ def _of_dtype(dtype: str) -> Case:
     value = "x[m]" if dtype in FLOATS else "f32(x[m])"
     wide = "f64" if dtype == "f64" else "f32"
     kept = "~x[m]" if dtype == "b8" else "x[m] + x[m]"
+    more = {"chosen": "~where(w[m] > 0.0, True, False)"} if dtype == "b8" else {}
     cast = "w[m] > 0.0" if dtype == "b8" else f"{dtype}(w[m] * 3.0)"
     return Case(
         f"dtype {dtype}",
         kernel(
             f"x: {dtype}[M], w: f32[M]",
-            equations({"same": kept, "to": cast}, dtype, "m", "M")
+            equations({"same": kept, "to": cast, **more}, dtype, "m", "M")
             | equations({"wide": f"{wide}({value}) * 0.5"}, wide, "m", "M"),
             ({"M": 67}, {"M": 1}),
         ),
