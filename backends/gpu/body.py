@@ -15,6 +15,7 @@ from backends.gpu.factors import exact_differences, factors
 from backends.gpu.flat_sums import FlatSum, with_flat_sums
 from backends.gpu.flatten import from_end, origins, steps
 from backends.gpu.interior import interior
+from backends.gpu.joined import Joined, joined
 from backends.gpu.masks import Masks
 from backends.gpu.peel import peeled, without
 from backends.gpu.places import Places
@@ -25,7 +26,7 @@ from backends.gpu.tile import Assign, Name
 from backends.gpu.transposed import transposed_products
 from backends.gpu.unrolled import is_unrolled
 from backends.gpu.uses import hands_on, idle, late_loads, transposed
-from backends.gpu.values import ZERO, typed
+from backends.gpu.values import ZERO, bits, typed
 from ir.functions import IDENTITY_ELEMENTS
 from ir.nest.nest import (
     Bound,
@@ -292,7 +293,7 @@ class BodyBuilder:
         source, axes, _ = self.tile(s.source)
         table = self.values[s.borders.value].tensor
         constant = Name("steps", table)
-        self.steps[constant] = _bits(s.count)
+        self.steps[constant] = bits(s.count)
         found = to.Ranked(source, Name("pointer", table), s.count, constant)
         self._assign(s.value, permuted(found, axes, self.axes_of(s.value)))
 
@@ -398,15 +399,26 @@ class BodyBuilder:
         return name, axes
 
     def _store(self, s: Store) -> None:
-        axes = self.axes_of(s.value)
+        axes, region, value = self.axes_of(s.value), s.region, Name("value", s.value)
         once = tuple(to.Check(Name("origin", i), equal=ZERO) for i in s.once)
-        place = self.places.place(s.tensor, s.region, axes, padded=False, extra=once)
-        made = to.Store(place, Name("value", s.value), s.reduction, s.cache, s.epilogue)
+        shape = self.places.parameters[s.tensor].shape
+        if self.rules.joins_axes and (one := joined(s, axes, self.blocks, shape)):
+            value = to.Reshaped(permuted(value, axes, one.axes), self._join(one))
+            axes, region, shape = one.into, one.region, one.shape
+        place = self.places.place(s.tensor, region, axes, padded=False, extra=once, shape=shape)
+        made = to.Store(place, value, s.reduction, s.cache, s.epilogue)
         if s.bulk:
             descriptor, box = self._described(s, axes)
             self._bulk(descriptor, to.BoxStore(box, made.value), made)
         else:
             self._put(made)
+
+    def _join(self, one: Joined) -> tuple[Expr, ...]:
+        """Computes the positions of a joined axis; returns the shape of what is stored."""
+        self.blocks.blocks[one.block.index] = one.block
+        for made in one.positions:
+            self._put(made)
+        return self.blocks.shape(one.into)
 
     def _described(self, s: Load | Store, axes: tuple[str, ...]) -> tuple[to.Descriptor, to.Box]:
         dtype = self.values[s.value].dtype
@@ -474,14 +486,6 @@ def _reduced(
 def _gives_nan(reduction: str, dtype: str) -> bool:
     """Whether NaN propagation of a reduction needs extra care; other reductions propagate NaN anyway."""
     return reduction in ("max", "min") and dtype in FLOATS
-
-
-def _bits(count: Expr) -> Expr:
-    """The number of bits of a number of entries."""
-    match count:
-        case Number(int() as known):
-            return Number(known.bit_length())
-    return to.Bits(count)
 
 
 def _plain(expr: Expr) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from backends.backend import BackendError
 from backends.gpu.blocks import Blocks
 from backends.gpu.tile import Box, Describable, Descriptor, Name
@@ -9,6 +11,9 @@ from backends.gpu.values import ZERO, product, scaled, times, total
 from ir.nest.bulk import box_dimensions
 from ir.nest.nest import Load, Slice, Store
 from ir.spec import DTYPES, Expr, Index, Number
+
+_Groups = tuple[tuple[int, ...], ...]  # the dimensions of a region that each dimension of a box has
+_Along = tuple[str, int]  # an index, empty for a single position, and its stride
 
 
 def describe(
@@ -18,14 +23,17 @@ def describe(
     kernel. Raises BackendError where the region is no box."""
     rules = blocks.rules
     region = s.region
-    groups: tuple[tuple[int, ...], ...] = tuple((n,) for n in range(len(region)))
+    groups: _Groups = tuple((n,) for n in range(len(region)))
     if 0 < rules.box_dimensions < len(groups):
         groups = box_dimensions(blocks.launch, region)
-    # Dimensions that are merged into one have one element each.
-    along = [_along(s, region[g[-1]], blocks, g is groups[-1]) for g in groups]
-    found = [blocks[i] if i else None for i, _ in along]
+    # Dimensions that are merged into one have one element each, or the box covers all but the first.
+    every = [[_along(s, region[n], blocks, g is groups[-1]) for n in g] for g in groups]
+    if rules.box_rows and isinstance(s, Load):
+        groups, every = _merged_rows(groups, every, region, shape, blocks)
+    along = [_first(each) for each in every]
+    found = [[blocks[i] for i, _ in each if i] for each in every]
     steps = tuple(step for _, step in along)
-    launched = tuple(b.launched if b else Number(1) for b in found)
+    launched = tuple(_extent([b.launched for b in each]) for each in found)
     narrow = tuple(w for w in launched if not isinstance(w, Number))
     row = shape[-1] if len(shape) > 1 else None
     name = Name("descriptor", s.value)
@@ -43,10 +51,58 @@ def describe(
         name,
         axes=tuple(i for i, _ in along),
         at=tuple(_position(group, region, shape, blocks) for group in groups),
-        shape=tuple(b.wide if b else Number(1) for b in found),
+        shape=tuple(_extent([b.wide for b in each]) for each in found),
         held=held,
     )
     return descriptor, box
+
+
+def _merged_rows(
+    groups: _Groups,
+    every: list[list[_Along]],
+    region: tuple[Slice, ...],
+    shape: tuple[Expr, ...],
+    blocks: Blocks,
+) -> tuple[_Groups, list[list[_Along]]]:
+    """Merges each dimension that a box covers into the one before, except for the last one."""
+    made: list[tuple[int, ...]] = []
+    along: list[list[_Along]] = []
+    for n, (group, each) in enumerate(zip(groups, every, strict=True)):
+        covered = len(group) == 1 and _covered(region[group[0]], shape[group[0]], blocks)
+        last = n == len(groups) - 1
+        if made and covered and not last and _runs(along[-1], each, blocks):
+            made[-1], along[-1] = (*made[-1], *group), [*along[-1], *each]
+        else:
+            made.append(group)
+            along.append(each)
+    return tuple(made), along
+
+
+def _covered(one: Slice, size: Expr, blocks: Blocks) -> bool:
+    """Whether a box has all elements along a dimension, and no others."""
+    if len(one.terms) != 1 or one.terms[0][1] != 1 or one.offset != ZERO or one.rows is not None:
+        return False
+    block = blocks[one.terms[0][0]]
+    return not block.scalar and not block.tile and not block.checks and block.wide == size
+
+
+def _runs(before: list[_Along], each: list[_Along], blocks: Blocks) -> bool:
+    """Whether the elements of both are contiguous, and no more than a dimension may have."""
+    widths = [blocks[i].width for i, _ in (*before, *each) if i]
+    steps = {step for _, step in (*before, *each)}
+    named = all(i for i, _ in before)
+    return named and steps == {1} and all(widths) and prod(widths) <= blocks.rules.box_most
+
+
+def _extent(widths: list[Expr]) -> Expr:
+    """The number of elements along merged dimensions."""
+    known = [w.value for w in widths if isinstance(w, Number)]
+    return Number(prod(known)) if len(known) == len(widths) else product(widths)
+
+
+def _first(each: list[_Along]) -> _Along:
+    """The index and the stride of merged dimensions."""
+    return next((one for one in each if one[0]), each[-1])
 
 
 def _position(
@@ -60,7 +116,7 @@ def _position(
     return made
 
 
-def _along(s: Load | Store, one: Slice, blocks: Blocks, last: bool) -> tuple[str, int]:
+def _along(s: Load | Store, one: Slice, blocks: Blocks, last: bool) -> _Along:
     """The index along a dimension of a box, empty for a single position, and its stride. Other
     indices only move the start of the box."""
     most, steps = blocks.rules.box_most, 1 if last else blocks.rules.box_steps

@@ -149,3 +149,22 @@ def test_how_many_dimensions_are_too_many_the_machine_says():
     assert RULES.box_dimensions == 0
     ((_, (made,)),) = tile_program(nest, WITH_THREADS, RULES).groups
     assert [len(d.box) for d in made.descriptors] == [3]
+
+
+FILTER = spec_of(
+    "y[m, o, g] = sum(x[m, k] * w[o, g, k], k)",
+    inputs="x: f32[64, 64], w: f32[64, 4, 64]",
+    result="f32[64, 64, 4]",
+)
+
+
+@pytest.mark.parametrize(("most", "rows"), [(256, ["32", "16"]), (16, ["8", "4", "16"])])
+def test_rows_that_a_box_covers_are_one_dimension_up_to_its_limit(most, rows):
+    """The matrix unit then reads the box in place."""
+    lines = ("tile(m, size=16)", "tile(o, size=8)", "tile(k, size=16)")
+    made = lowered(FILTER, *lines, sizes={}, machine=WITH_THREADS).launches[0]
+    (load,) = [s for s in made.statements() if isinstance(s, Load) and s.tensor == "w"]
+    descriptor, box = described(made, load, replace(RULES, box_rows=True, box_most=most))
+    assert texts(descriptor.box) == texts(box.shape) == rows
+    assert texts(box.at)[0] == ("(o_at * 4)" if len(rows) == 2 else "o_at")
+    assert texts(described(made, load)[0].box) == ["8", "4", "16"]

@@ -41,12 +41,14 @@ class Places:
         over: tuple[str, ...],
         padded: bool,
         extra: tuple[Expr, ...] = (),
+        shape: tuple[Expr, ...] = (),
     ) -> Place:
         """The elements of a region, broadcast over axes.
 
-        padded: positions may be outside of the tensor. extra: additional conditions.
+        padded: positions may be outside of the tensor. extra: additional conditions. shape: of the
+        tensor, where the region has other dimensions.
         """
-        shape = self.parameters[tensor].shape
+        shape = shape or self.parameters[tensor].shape
         scalars, blocks, checks = [], [], list(extra)
         indices: dict[str, None] = {}
         for dim, one in enumerate(region):

@@ -26,6 +26,9 @@ class Rules:
     flat_sums: bool = False  # whether sums of matmuls are matrices in their loops
     box_dimensions: int = 0  # most dimensions of a box, as the machine says; 0: any number
     box_steps: int = 1  # largest stride of a box along a dimension
+    # Whether the matrix unit reads a box in place only if its rows are one dimension, so that
+    # neighbouring dimensions are merged where the box covers the inner ones.
+    box_rows: bool = False
     # Accumulator dtypes of matmuls.
     sums: frozenset[str] = frozenset({"f32"})
     shares: bool = False  # whether thread blocks can exchange partial sums (stream-K)
@@ -34,6 +37,8 @@ class Rules:
     # Whether the compiler holds the address of each element where a matmul result is stored along
     # several indices of M or N, such as pixels of several rows, with bounds checks.
     holds_addresses: bool = False
+    # Whether contiguous axes of a tile are stored as one (`backends/gpu/joined.py`).
+    joins_axes: bool = False
     clusters: bool = False  # whether thread blocks of a cluster access each other's shared memory
     # Whether 4-byte operands B go through registers where K is not last in memory; operand A is in
     # registers anyway. Applies to machines whose matrix unit reads shared memory.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+from backends.gpu.tile import Bits
 from ir.spec import INTEGERS, Apply, Expr, Index, Number
 
 ZERO = Number(0)
@@ -33,8 +34,8 @@ def typed(value: float | int, dtype: str) -> Number:
         return Number(bool(value))
     if dtype in INTEGERS:
         if value in (float("inf"), -float("inf")):
-            bits = 63 if dtype == "i64" else 31
-            return Number((1 << bits) - 1 if value > 0 else -(1 << bits))
+            most = 63 if dtype == "i64" else 31
+            return Number((1 << most) - 1 if value > 0 else -(1 << most))
         return Number(int(value))
     return Number(float(value))
 
@@ -82,3 +83,11 @@ def _first_negative(expr: Expr) -> bool:
 def adds(expr: Expr) -> bool:
     """Whether an expression contains a sum or a difference."""
     return any(isinstance(n, Apply) and n.function in ("add", "sub") for n in expr.walk())
+
+
+def bits(count: Expr) -> Expr:
+    """The number of bits of a number of entries."""
+    match count:
+        case Number(int() as known):
+            return Number(known.bit_length())
+    return Bits(count)

@@ -54,7 +54,17 @@ def eight(x: f8e4m3[M, K], w: f8e4m3[N, K]) -> bf16[M, N]:
 tune(M=512, K=1024, N=512)
 check(M=65, K=144, N=67)
 '''
-OTHERS = {"causal": CAUSAL, "product": PRODUCT, "eight": EIGHT}
+INTERLEAVED = '''
+def interleaved(x: tf32[B, 3, Q, 32], w: tf32[2, 2, 32, 2, 2, 32], p: f32[32]) -> f32[B, 32, 2, 2, 20, 2]:
+    """Convolve with the filters of all phases of a transposed convolution, and store them in place."""
+    c[b, o, i, g, j, h] = sum(f32(x[b, i + r, j + s, k]) * f32(w[r, s, o, g, h, k]), k, r, s)
+    y[b, o, i, g, j, h] = c[b, o, i, g, j, h] + p[o]
+    return y
+
+tune(B=64, Q=24)
+check(B=3, Q=21)
+'''
+OTHERS = {"causal": CAUSAL, "product": PRODUCT, "eight": EIGHT, "interleaved": INTERLEAVED}
 
 
 @dataclass(frozen=True)
@@ -192,6 +202,28 @@ CASES = {
         pipeline(w, stages=3)
         copy(x, by=bulk)
         copy(w, by=bulk)
+        """,
+        ("h200",),
+    ),
+    "interleaved": Case(
+        "interleaved",
+        """
+        tile(b, size=4)
+        tile(i, size=1)
+        tile(j, size=16)
+        tile(r, size=1)
+        tile(s, size=1)
+        place(b.outer, level=grid)
+        place(i.outer, level=grid)
+        place(j.outer, level=grid)
+        place(r.outer, level=loop)
+        place(s.outer, level=loop)
+        compute(c, unit=matrix)
+        pipeline(x, stages=3)
+        pipeline(w, stages=3)
+        copy(x, by=bulk)
+        copy(w, by=bulk)
+        threads(y, count=256)
         """,
         ("h200",),
     ),

@@ -20,4 +20,6 @@ RULES = Rules(
     flat_sums=True,
     k_last=True,
     interiors=True,
+    box_rows=True,
+    joins_axes=True,
 )

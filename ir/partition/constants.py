@@ -19,8 +19,9 @@ from ir.intervals import ranged
 from ir.partition.channels_last import with_channels_last
 from ir.partition.empty import is_empty
 from ir.partition.phase_taps import with_taps_of_phases
+from ir.partition.phases_in_place import with_phases_in_place
 from ir.partition.repeated import once
-from ir.partition.rounded_operands import with_rounded_operands
+from ir.partition.rounded_operands import NARROW, with_rounded_operands
 from ir.partition.shared_inputs import with_shared_inputs
 from ir.partition.views import through_views
 from ir.partition.wide_channels import with_wide_channels
@@ -73,6 +74,7 @@ def divided(
     if channels_last:
         flat = with_channels_last(flat, aliases, filters)
     if rounded:
+        flat, aliases = with_phases_in_place(flat, aliases, filters, rounded, NARROW)
         flat, shown = with_rounded_operands(flat, fixed, rounded)
         flat, aliases = with_taps_of_phases(flat), {**aliases, **shown}
     changing = _reading(flat, given)

@@ -43,6 +43,10 @@ SHARED = 0.85
 # channels of a tap. On an H200 five convolutions of VGG took 1.00, 0.98, 0.94, 0.89 and 0.96 times
 # as long with it; the model estimated 1.06, 1.04, 1.02, 1.09 and 1.00.
 NEAR = 0.9
+# Factor on the estimate of a tile with all phases of a transposed convolution's pixels, which
+# stores contiguous elements, against the other tiles. Those took 2.5 to 3 times as long on an H200
+# where they store each second element; the model estimates them up to 1.2 times as fast.
+WHOLE_PERIODS = 0.5
 
 
 def pixel_seeds(
@@ -56,6 +60,8 @@ def pixel_seeds(
     if {d.verb for d in first.decisions} - KNOWN or len(first.of("threads")) != 1:
         return
     made = _Pixels(one, first, extents(spec, sizes))
+    if made.interleaved and "bulk" in machine.rendered_engines:
+        yield WHOLE_PERIODS, made.periods()
     if made.flat:
         yield NEAR, made.near()
     if not made.plain:
@@ -88,6 +94,21 @@ class _Pixels:
         return filled and self.lengths[self.one.channels[0]] % STEP == 0
 
     @property
+    def interleaved(self) -> bool:
+        """Whether it stores the phases of a transposed convolution in place
+        (`ir/partition/phases_in_place.py`), of channels that fill tiles."""
+        counts = [len(x) for x in (self.images, self.pixels, self.one.channels)]
+        if len(self.filters) < 2 or counts != [1, 2, 1] or self.one.e.indices[-1] in self.pixels:
+            return False
+        channels, phases = self.lengths[self.filters[0]], self._phases
+        fills = SIDE % phases == 0 and channels % (SIDE // phases) == 0
+        return fills and self.lengths[self.one.channels[0]] % STEP == 0
+
+    @property
+    def _phases(self) -> int:
+        return prod(self.lengths[i] for i in self.filters[1:])
+
+    @property
     def flat(self) -> bool:
         """Whether its pixels are one index, and both filter taps and channels are tiled loops."""
         counts = [len(x) for x in (self.filters, self.images, self.pixels, self.one.channels)]
@@ -103,11 +124,18 @@ class _Pixels:
 
     def boxes(self) -> Schedule:
         """The schedule with the boxes of pixels that waste the least."""
+        return self._boxes(NARROWEST, SIDE)
+
+    def periods(self) -> Schedule:
+        """The schedule with such boxes and all phases of their pixels."""
+        return self._boxes(2 * NARROWEST, SIDE // self._phases)
+
+    def _boxes(self, narrowest: int, filters: int) -> Schedule:
         rows = (*self.images, *self.pixels)
         powers = [2**n for n in range(SIDE.bit_length())]
-        shapes = [s for s in product(powers, repeat=3) if prod(s) == SIDE and s[-1] >= NARROWEST]
+        shapes = [s for s in product(powers, repeat=3) if prod(s) == SIDE and s[-1] >= narrowest]
         box = min(shapes, key=lambda s: (self._covered(rows, s), -s[-1]))
-        tiles = {**dict(zip(rows, box, strict=True)), self.filters[0]: SIDE}
+        tiles = {**dict(zip(rows, box, strict=True)), self.filters[0]: filters}
         moved = [copy(t.tensor, "bulk") for t in (self.one.x, self.one.w)]
         return self._made((), tiles, SIDE * SIDE // PER_THREAD, moved)
 

@@ -138,3 +138,21 @@ def test_all_taps_of_a_few_channels_follow_one_another():
 def test_nothing_moves_where_all_channels_are_one_step():
     grid = ("tile(t, size=64)", "tile(o, size=64)", "place(t.outer, level=grid)")
     assert found(ONE_INDEX, *grid, "place(o.outer, level=grid)") == []
+
+
+PERIODS = spec_of(
+    "y[b, o, p, g, q, h] = sum(x[b, p + i, q + j, c] * w[i, j, o, g, h, c], c, i, j)",
+    inputs="x: tf32[2, 9, 33, 32], w: tf32[2, 2, 32, 2, 2, 32]",
+    result="f32[2, 32, 8, 2, 32, 2]",
+)
+
+
+def test_phases_that_are_stored_in_place_are_all_in_a_tile():
+    first = decisions(PERIODS, "tile(o, size=16)", "tile(q, size=16)", *PRODUCT)
+    ((_, schedule),) = pixel_seeds(PERIODS, WITH_INSTRUCTIONS, {}, first)
+    tiles = {d.subject: d.number("size") for d in schedule.of("tile")}
+    assert {i: n for i, n in tiles.items() if n > 1} == {"p": 4} and not {"g", "h"} & {*tiles}
+    inputs = random_inputs(PERIODS, {}, np.random.default_rng(1))
+    nest = lowered(PERIODS, *map(str, schedule.decisions), sizes={}, machine=WITH_INSTRUCTIONS)
+    got = interpret(nest, inputs, {}, rounded=False)["y"]
+    np.testing.assert_allclose(got, evaluate(PERIODS, inputs, {})["y"], rtol=1e-5, atol=1e-5)
