@@ -45,6 +45,7 @@ from machines.gpu.pixel_seeds import pixel_seeds
 from machines.gpu.plans import Plan, narrow_plans, short_plan, stepwise_plan, wide_plans
 from machines.gpu.prefetched import deepest, prefetched
 from machines.gpu.quick_cost import LaunchWork, few_threads, usual_threads, work
+from machines.gpu.split_seeds import split_seeds
 from machines.gpu.tile_choices import LONGEST, UNALIGNED, VECTOR, tile_choices
 
 MOST_TRIED = 96  # combinations that are all tried; of more, a hill climb finds the best
@@ -166,12 +167,12 @@ class _Search:
         return self._with_other_tiles(self._with_usual_share(alike[0].schedule))
 
     def _with_other_tiles(self, schedule: Schedule) -> Schedule:
-        """The schedule with other tiles of pixels, phases or windows, where the better cost prefers those."""
+        """The schedule with tiles that others were measured slower than, where the better cost prefers those."""
         if self.cost is None:
             return schedule
         own = self.spec, self.machine, self.bound, schedule
-        others = (*pixel_seeds(*own), *phase_seeds(*own), *depthwise_seeds(*own))
-        tried = ((1.0, schedule), *others)
+        made = (pixel_seeds, phase_seeds, depthwise_seeds, split_seeds)
+        tried = ((1.0, schedule), *(one for seeds in made for one in seeds(*own)))
         # A schedule that does not lower has infinite cost.
         return min(tried, key=lambda one: one[0] * self._costs(one[1], inf))[1]
 
