@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,3 +138,27 @@ def test_a_pooling_whose_windows_lie_apart_in_memory_stays_with_its_epilogue():
     )
     spec = spec_of("x: f32[2, 9, 8, 5]", "f32[2, 5, 4, 4]", *last)
     assert len(agree(spec, {}).steps) == 1
+
+
+SPACED = "t[b, c, i]: [2, 5, 15] = where(i % 2 == 0, x[b, c, i // 2], 0)"
+REPEATED = "t[b, c, i]: [2, 5, 16] = relu(x[b, c, i // 2])"
+
+
+@pytest.mark.parametrize(
+    ("line", "last", "kernels"),
+    [
+        (SPACED, "y[b, i, c] = t[b, c, i] * 2.0", 2),
+        (SPACED, "y[b, c, i] = t[b, c, i] * 2.0", 1),
+        (REPEATED, "y[b, i, c] = t[b, c, i] * 2.0", 1),
+    ],
+    ids=["spaced", "in its order", "repeated"],
+)
+def test_zeros_between_elements_and_what_reorders_these_are_apart(line, last, kernels):
+    size = 15 if line == SPACED else 16
+    result = f"f32[2, {size}, 5]" if last.startswith("y[b, i") else f"f32[2, 5, {size}]"
+    spec, usual = spec_of("x: f32[2, 5, 8]", result, line, last), Choices(asked=False)
+    apart = agree(spec, {}, choices=usual)
+    assert len(apart.steps) == kernels
+    if kernels == 2:
+        (name,) = usual.made
+        assert len(agree(spec, {}, choices=flipped(usual.made, name)).steps) == 1
