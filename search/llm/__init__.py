@@ -1,1 +1,1 @@
-"""Language models: asking an endpoint, counting what it costs, storing and replaying it."""
+"""Language models: requests to an endpoint, their cost, their storage and their replay."""

@@ -1,4 +1,4 @@
-"""A breaker: an endpoint that refuses for good, or fails again and again, is left alone."""
+"""A circuit breaker: stops requests to an endpoint that refuses permanently or fails repeatedly."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from dataclasses import dataclass
 from search.llm.client import Client
 from search.llm.exchange import Answer, ModelError, Request
 
-FOR_GOOD = ("key", "quota", "protocol")  # whatever is asked; `model` is for one model
+FOR_GOOD = ("key", "quota", "protocol")  # for all requests; `model` is permanent for one model
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerLimits:
-    """When a client stops asking an endpoint for a while. Times are in seconds."""
+    """When a client pauses its requests to an endpoint. Times are in seconds."""
 
-    in_a_row: int = 3  # failures after which it rests
-    rest: float = 300.0  # the longest rest
-    # The first rest; each further one is twice as long. None: all are `rest`.
+    in_a_row: int = 3  # consecutive failures before a pause
+    rest: float = 300.0  # longest pause
+    # First pause; each further one is twice as long. None: all are `rest`.
     first: float | None = None
-    span: float = 0.0  # over which the failures must come, so that a restarting server is awaited
-    patience: float = 30.0  # it rests at once where the endpoint asks for a longer wait
+    span: float = 0.0  # least time span of the failures, so that a restarting server is awaited
+    patience: float = 30.0  # it pauses at once if the endpoint asks for a longer wait
 
 
 class Breaker:
-    """A client that asks no more where that is of no use; see `client.Client`.
+    """A client that makes no useless requests; see `client.Client`.
 
-    After a refusal for good the same error is raised again. After so many failures in a row
-    nothing is asked for a while, and then once; never before the endpoint's own `Retry-After`.
+    After a permanent refusal it raises the same error again. After a number of consecutive failures
+    it pauses, and then tries one request; never before the endpoint's own `Retry-After`.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Breaker:
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
     ):
-        """rng: shortens each rest by up to a quarter; None: none is."""
+        """rng: shortens each pause by up to a quarter; None: not shortened."""
         self._client = client
         self._tolerance = tolerance
         self._clock = clock
@@ -48,20 +48,21 @@ class Breaker:
         self._lock = threading.Lock()
         self._refused: dict[str, ModelError] = {}
         self._failures = 0
-        self._since = 0.0  # when the first of them was asked
-        self._last: ModelError | None = None  # None while nothing keeps requests back
+        self._since = 0.0  # start of the first failed request
+        self._last: ModelError | None = None  # None while requests are allowed
         self._rests = 0
-        self._trying = False  # after a rest, one request is in flight
+        self._trying = False  # whether one request is in flight after a pause
         self._closed_until = 0.0
 
     @property
     def left(self) -> float:
-        """Seconds in which nothing is asked."""
+        """Seconds left of the pause."""
         with self._lock:
             return max(0.0, self._closed_until - self._clock()) if self._last else 0.0
 
     def complete(self, request: Request) -> Answer:
-        """The client's answer; ModelError at once where it is of no use to ask."""
+        """The client's answer. Raises ModelError at once during a pause or after a permanent
+        refusal."""
         with self._lock:
             self._refuse(request)
             began = self._clock()
@@ -114,7 +115,7 @@ class Breaker:
         self._last, self._trying = error, False
 
     def _rest(self) -> float:
-        """The seconds of a rest: growing, and by chance a little shorter."""
+        """The seconds of a pause: doubling, and randomly a little shorter."""
         limit = self._tolerance
         first = limit.rest if limit.first is None else limit.first
         whole = min(limit.rest, first * 2**self._rests)

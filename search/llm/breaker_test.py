@@ -1,4 +1,4 @@
-"""Nothing is asked where that is of no use, and not for longer than that."""
+"""No request is made while it is useless, and not longer."""
 
 import random
 
@@ -17,7 +17,7 @@ def broken(*replies):
 
 
 def kinds(breaker, count, asked=None):
-    """What comes of some requests."""
+    """The results of some requests."""
     found = []
     for _ in range(count):
         try:
@@ -164,6 +164,6 @@ def test_through_minutes_of_limits_others_go_on_and_the_first_answer_is_not_miss
             answered.append(asking.complete(request()))
         except ModelError as error:
             assert error.kind in ("limit", "gone")
-        time.now += 5.0  # what other operators make is evaluated
+        time.now += 5.0  # meanwhile other operators' candidates are evaluated
     assert len([at for at in asked if at < 300.0]) < 20
     assert sum(time.slept) < 60.0 and time.now < 600.0

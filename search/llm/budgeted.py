@@ -1,4 +1,4 @@
-"""A budget: an exchange that would pass it is not sent, and each that was sent is counted."""
+"""A budget: a request that would exceed it is not sent, and each sent request is counted."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from search.llm.ledger import Ledger
 
 
 class Budgeted:
-    """A client within the budget of a ledger; see `client.Client`."""
+    """A client with the budget of a ledger; see `client.Client`."""
 
     def __init__(self, client: Client, ledger: Ledger):
         self._client = client
         self._ledger = ledger
 
     def complete(self, request: Request) -> Answer:
-        """The client's answer, with its cost; ModelError where the budget does not allow it."""
+        """The client's answer with its cost. Raises ModelError if the budget does not allow the
+        request."""
         reserve = self._ledger.reserve(request)
         try:
             return self._ledger.settle(reserve, self._client.complete(reserve.request))

@@ -1,4 +1,4 @@
-"""No exchange passes the budget, and each that was sent is counted."""
+"""No exchange exceeds the budget, and each sent request is counted."""
 
 import threading
 
@@ -12,7 +12,8 @@ from search.llm.tokens import request_tokens
 
 
 class Greedy:
-    """A client whose prompts take all that was estimated, and whose answers all that they may."""
+    """A client whose prompts take the estimated tokens, and whose answers take all that they
+    may."""
 
     def __init__(self):
         self.lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""A client: who is asked, whether a model, a store of answers, or one of these with conditions."""
+"""The interface of clients: a model, a store of answers, or a wrapper of either."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from search.llm.exchange import ModelError as ModelError
 
 
 class Client(Protocol):
-    """Answers requests, from any number of threads."""
+    """Answers requests. It is thread-safe."""
 
     def complete(self, request: Request) -> Answer:
-        """The model's answer; ModelError where there is none."""
+        """The model's answer. Raises ModelError if there is none."""

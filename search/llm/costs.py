@@ -1,4 +1,4 @@
-"""Costs: what models ask for their tokens, as far as the user says it."""
+"""Costs: the prices of models' tokens, as given by the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ir.errors import KernelError
 
 MILLION = 1_000_000
-PLACES = 9  # of a cost, so that sums are the same in any order
+PLACES = 9  # decimals of a cost, so that sums do not depend on their order
 OPTION = "--price"
 ALLOWED = "MODEL=IN/OUT, in any currency per million tokens, or a file of prices"
 EXAMPLE = f"for example {OPTION}=NAME=0.5/1.5; a file holds [NAME], in = 0.5 and out = 1.5"
@@ -20,13 +20,13 @@ EXAMPLE = f"for example {OPTION}=NAME=0.5/1.5; a file holds [NAME], in = 0.5 and
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a million tokens cost, in and out."""
+    """The price of a million input and a million output tokens."""
 
     tokens_in: float
     tokens_out: float
 
     def of(self, tokens_in: int, tokens_out: int) -> float:
-        """What so many tokens cost."""
+        """The cost of some tokens."""
         return round((tokens_in * self.tokens_in + tokens_out * self.tokens_out) / MILLION, PLACES)
 
 
@@ -34,8 +34,10 @@ Prices = Mapping[str, Price]
 
 
 def prices(words: Sequence[str]) -> dict[str, Price]:
-    """The prices that a user gives, each as MODEL=IN/OUT or as the path of a file; later ones
-    count. KernelError where one is not well-formed."""
+    """The user's prices, each as MODEL=IN/OUT or as the path of a file; later ones override.
+
+    Raises KernelError for a malformed price.
+    """
     found: dict[str, Price] = {}
     for word in words:
         if "=" not in word:

@@ -1,4 +1,4 @@
-"""Prices are what the user says, and nothing else."""
+"""Prices are exactly those that the user gives."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An endpoint: where models are asked, with which key, and how long that may take."""
+"""An endpoint: the address for requests to models, its key, and time limits."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from ir.errors import KernelError
 
 BASE_URL = "OPENAI_BASE_URL"
 KEY = "OPENAI_API_KEY"
-SILENCE = 600.0  # a model may think for minutes before it says a word
+SILENCE = 600.0  # seconds; a model may reason for minutes before its first word
 DEADLINE = 1800.0
 DEFAULT_URL = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Any that speaks the OpenAI chat completions protocol."""
+    """An endpoint with the OpenAI chat completions protocol."""
 
     base_url: str
     key: str = field(repr=False)
-    silence: float = SILENCE  # the longest wait for the next piece of an answer, in seconds
-    deadline: float = DEADLINE  # for all of it
-    stream: bool = True  # take answers piece by piece
+    silence: float = SILENCE  # longest wait for the next part of an answer, in seconds
+    deadline: float = DEADLINE  # longest time for the whole answer, in seconds
+    stream: bool = True  # whether answers are streamed
 
     @property
     def shown(self) -> str:
-        """The address without what may be secret in it."""
+        """The address without parts that may be secret."""
         parts = urlsplit(self.base_url)
         return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
     def scrubbed(self, text: str) -> str:
-        """A text without the key, whoever put it there."""
+        """A text without the endpoint's secrets."""
         secrets = [self.key, urlsplit(self.base_url).password or ""]
         for secret in (s for s in secrets if s):
             text = text.replace(secret, "***")
@@ -41,7 +41,10 @@ class Endpoint:
 
 
 def endpoint(variables: Mapping[str, str]) -> Endpoint | None:
-    """The endpoint that the environment names; None where there is no key."""
+    """The endpoint in the environment variables; None if there is no key.
+
+    Raises KernelError for a malformed key or address.
+    """
     key = variables.get(KEY, "").strip()
     if not key:
         return None

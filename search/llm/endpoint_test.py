@@ -1,4 +1,4 @@
-"""The endpoint is read from the environment, and keeps its secrets."""
+"""The endpoint is read from the environment, and does not reveal its secrets."""
 
 import pytest
 

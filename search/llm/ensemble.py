@@ -1,4 +1,4 @@
-"""An ensemble: several models, of which each request is sent to one, drawn by weight."""
+"""An ensemble of models: each request goes to one of them, drawn by weight."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ OPTION = "--model"
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """Models that requests are distributed over at random."""
+    """Models with the weights of their requests."""
 
-    models: tuple[str, ...]  # names as the endpoint knows them
-    weights: tuple[float, ...]  # of each model, positive
+    models: tuple[str, ...]  # as the endpoint names them
+    weights: tuple[float, ...]  # positive, one for each model
 
     def __post_init__(self) -> None:
         if not self.models or len(self.models) != len(self.weights):
             raise ValueError(f"each model has a weight: {self.models}, {self.weights}")
 
     def draw(self, rng: random.Random) -> str:
-        """A model's name."""
+        """Draws the name of a model."""
         return rng.choices(self.models, self.weights)[0]
 
 
 def ensemble(words: Sequence[str]) -> Ensemble:
-    """The models that a user names: `a`, `a:2,b:1`, or several such words.
+    """The models of the user's options: `a`, `a:2,b:1`, or several such texts.
 
-    What follows the last colon is a weight where it is a number, else part of the name.
-    KernelError where a word is not well-formed, or a model is named twice.
+    A number after the last colon is a weight; other text is part of the name. Raises KernelError
+    for a malformed text, or for a model that is named twice.
     """
     found: dict[str, float] = {}
     for part in (p.strip() for word in words for p in word.split(",")):

@@ -1,4 +1,4 @@
-"""An exchange with a model: what is asked, and what comes back; plain data both ways."""
+"""An exchange with a model: the request and the reply, as plain data."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ ROLES = ("system", "user", "assistant", "tool")
 FINISHES = ("stop", "length", "refusal")
 USAGES = ("reported", "estimated")
 
-# What can go wrong: whether another attempt may help, whether no later exchange can succeed.
+# The kinds of errors: (whether another attempt may help, whether no later exchange can succeed).
 KINDS = {
-    "key": (False, True),  # the endpoint does not know the key, or does not let it in
-    "quota": (False, True),  # the account has nothing left
+    "key": (False, True),  # the endpoint refuses the key
+    "quota": (False, True),  # the account is empty
     "model": (False, True),  # there is no model of this name
-    "protocol": (False, True),  # what answers is no such endpoint
-    "gone": (False, False),  # not sent: it is left alone for a while, or the time is over
-    "closed": (False, True),  # it was broken off here
-    "budget": (False, True),  # the exchange would pass the user's budget; it was not sent
-    "request": (False, False),  # the endpoint will not have this one, as where it is too long
+    "protocol": (False, True),  # the address is not such an endpoint
+    "gone": (False, False),  # not sent: requests are paused, or the search's time is over
+    "closed": (False, True),  # cancelled by this process
+    "budget": (False, True),  # not sent: the exchange would exceed the user's budget
+    # the endpoint refuses this request, for example because it is too long
+    "request": (False, False),
     "limit": (True, False),  # too many requests
-    "server": (True, False),  # the endpoint has a fault
+    "server": (True, False),  # a fault of the endpoint
     "connection": (True, False),  # the endpoint was not reached
     "timeout": (True, False),  # it took too long
-    "cut": (True, False),  # the answer broke off, or cannot be read
+    "cut": (True, False),  # the answer broke off, or cannot be parsed
 }
 
-FAILED = {  # the same, as a summary counts them
+FAILED = {  # texts for a summary, by kind
     "key": "the key was refused",
     "quota": "the account was empty",
     "model": "no such model",
@@ -55,27 +56,27 @@ class Tool:
 
     name: str
     description: str
-    argument: str = ""  # the name of its only argument, a text; empty for none
+    argument: str = ""  # name of its only argument, a text; empty if it has none
     meaning: str = ""  # of the argument
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A model's call of a function."""
+    """A function call by a model."""
 
-    id: str  # by which its result is told apart
+    id: str  # identifies the result
     name: str
-    arguments: str  # as the model wrote them: mostly an object of JSON
+    arguments: str  # as the model wrote them, normally a JSON object
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """A message of a conversation."""
 
-    role: str  # system, user, assistant, or tool for the result of a call
+    role: str  # system, user, assistant, or tool (the result of a call)
     content: str
-    calls: tuple[Call, ...] = ()  # of an assistant
-    call: str = ""  # the id of the call that this is the result of
+    calls: tuple[Call, ...] = ()  # calls by an assistant
+    call: str = ""  # for a result: the id of its call
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -84,17 +85,18 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a model is asked, and how."""
+    """A request to a model, with its parameters."""
 
     model: str
     messages: tuple[Message, ...]
     temperature: float = 1.0
-    max_tokens: int = 4096  # the longest answer
-    # Part of what tells two requests apart, so that each proposal draws one from its generator;
-    # endpoints that know seeds are given it.
+    max_tokens: int = 4096  # longest answer
+    # Requests with different seeds are different; each proposal draws one from its generator. It is
+    # also sent to endpoints that support seeds.
     seed: int | None = None
-    effort: str = ""  # of a model that thinks, as the endpoint calls it; empty: its own default
-    tools: tuple[Tool, ...] = ()  # that the model may call, where its endpoint knows such calls
+    effort: str = ""  # reasoning effort in the endpoint's words; empty: the endpoint's default
+    # functions that the model may call, if its endpoint supports calls
+    tools: tuple[Tool, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.messages:
@@ -106,7 +108,7 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """A short name, equal for equal requests."""
+        """A short digest, equal for equal requests."""
         return text_digest(self.to_json())
 
     @property
@@ -115,7 +117,7 @@ class Request:
         return "\n".join(f"[{m.role}]\n{m.content}" for m in self.messages)
 
     def to_json(self) -> str:
-        """One line of JSON; `request_of` reads it."""
+        """The request as one line of JSON, which `request_of` reads."""
         table = _present(asdict(self), "effort", "tools")
         table["messages"] = [_present(m, "calls", "call") for m in table["messages"]]
         return json.dumps(table, sort_keys=True)
@@ -123,19 +125,19 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said, and what that took."""
+    """A model's answer, with its cost."""
 
     text: str
-    # Those paid for the exchange, attempts that failed included; as the endpoint says, or
-    # `estimated` from above where it does not.
+    # Paid tokens, including those of failed attempts. Reported by the endpoint, or else an upper
+    # estimate.
     tokens_in: int
     tokens_out: int
-    # In the currency of the prices; None where they are not known.
+    # In the currency of the prices; None if unknown.
     cost: float | None
-    finish: str  # stop, length (it reached max_tokens) or refusal (`text` then says why)
+    finish: str  # stop, length (at max_tokens) or refusal (`text` is then the reason)
     seconds: float
     usage: str = "reported"
-    calls: tuple[Call, ...] = ()  # of functions, instead of an answer or beside it
+    calls: tuple[Call, ...] = ()  # calls of functions, in place of a text or in addition
 
     def __post_init__(self) -> None:
         if self.finish not in FINISHES or self.usage not in USAGES:
@@ -143,9 +145,9 @@ class Answer:
 
 
 class ModelError(KernelError):
-    """An exchange that gave no answer.
+    """An exchange without an answer.
 
-    kind: one of KINDS.  tokens_in, tokens_out, cost: paid for it all the same.  retry_after:
+    kind: one of KINDS. tokens_in, tokens_out, cost: paid in spite of the failure. retry_after:
     seconds that the endpoint asks to wait.
     """
 
@@ -178,16 +180,16 @@ class ModelError(KernelError):
 
     @property
     def lasting(self) -> bool:
-        """Whether no later exchange can succeed (with this model, where it is unknown)."""
+        """Whether no later exchange can succeed; with kind `model`, for this model only."""
         return KINDS[self.kind][1]
 
     def costing(self, tokens_in: int, tokens_out: int, cost: float | None) -> ModelError:
-        """The same, having taken so much."""
+        """The same error with this cost."""
         table = {**self.table(), "tokens_in": tokens_in, "tokens_out": tokens_out, "cost": cost}
         return ModelError(**table, retry_after=self.retry_after)
 
     def passing(self) -> ModelError:
-        """The same of an endpoint that has answered before: a fault that may pass."""
+        """The same error as a temporary fault, of an endpoint that has answered before."""
         return ModelError(**{**self.table(), "kind": "server"}, retry_after=self.retry_after)
 
     def table(self) -> dict[str, Any]:
@@ -204,7 +206,7 @@ def after(reply: Answer, failed: Sequence[ModelError]) -> Answer: ...
 @overload
 def after(reply: ModelError, failed: Sequence[ModelError]) -> ModelError: ...
 def after(reply: Reply, failed: Sequence[ModelError]) -> Reply:
-    """A reply that was paid for with failed attempts too."""
+    """A reply with the cost of earlier failed attempts added."""
     if not failed:
         return reply
     every = (reply, *failed)
@@ -219,7 +221,7 @@ def after(reply: Reply, failed: Sequence[ModelError]) -> Reply:
 
 
 def request_of(text: str) -> Request:
-    """The request that `Request.to_json` wrote."""
+    """The request of a text by `Request.to_json`."""
     table = json.loads(text)
     messages = tuple(Message(**_with_calls(m)) for m in table.pop("messages"))
     tools = tuple(Tool(**t) for t in table.pop("tools", ()))
@@ -227,7 +229,8 @@ def request_of(text: str) -> Request:
 
 
 def _present(table: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Without those of some entries that are empty: older runs have none of them."""
+    """The table without those of some entries that are empty, because older runs do not have
+    them."""
     return {name: value for name, value in table.items() if value or name not in names}
 
 
@@ -236,7 +239,7 @@ def _with_calls(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reply_json(reply: Reply, refused: str = "") -> str:
-    """One line of JSON; `reply_of` reads it. refused: why an answer was not taken."""
+    """A reply as one line of JSON, which `reply_of` reads. refused: why an answer was rejected."""
     if isinstance(reply, Answer):
         why = {"refused": refused} if refused else {}
         return json.dumps({"answer": _present(asdict(reply), "calls"), **why}, sort_keys=True)
@@ -244,7 +247,8 @@ def reply_json(reply: Reply, refused: str = "") -> str:
 
 
 def reply_of(text: str) -> Reply:
-    """What `reply_json` wrote; ValueError, KeyError or TypeError where it is something else."""
+    """The reply in a text of `reply_json`. Raises ValueError, KeyError or TypeError for any other
+    text."""
     found = json.loads(text)
     if not isinstance(found, Mapping) or len({*found} - {"refused"}) != 1:
         raise ValueError(f"neither an answer nor an error: {text[:80]!r}")
@@ -254,12 +258,13 @@ def reply_of(text: str) -> Reply:
 
 
 def refusal_of(text: str) -> str:
-    """Why an answer was not taken, of what `reply_json` wrote; empty where it was."""
+    """Why an answer was rejected, in a text of `reply_json`; empty if it was accepted."""
     return str(json.loads(text).get("refused", ""))
 
 
 def step_json(said: str) -> str:
-    """The request of a stored step, which is no request to a model; `is_step` tells it apart."""
+    """The request text of a stored step. It is not a request to a model; `is_step` recognises
+    it."""
     return json.dumps({"step": said})
 
 

@@ -1,4 +1,4 @@
-"""Exchanges are plain data both ways, and what they took adds up."""
+"""Exchanges are plain data, and their costs add up."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_a_digest_tells_requests_apart():
 
 
 def test_a_digest_stays_what_it_is():
-    """Stored runs are replayed by it."""
+    """Stored runs are replayed by the digest."""
     assert request().digest == "2f2f5c85eda0074c"
 
 

@@ -1,4 +1,4 @@
-"""Faults: what the `openai` package raises, told as a ModelError without secrets."""
+"""Faults: converts exceptions of the `openai` package to ModelError, without secrets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from search.llm.endpoint import BASE_URL, KEY, Endpoint
 from search.llm.exchange import ModelError
 from search.llm.reading import AnswerReading
 
-QUOTED = 300  # characters of an endpoint's own words
+QUOTED = 300  # characters of the endpoint's message that are quoted
 STATUS = {
     401: "key",
     402: "quota",
@@ -37,9 +37,9 @@ HINTS = {
 def fault(
     error: Exception, openai: ModuleType, endpoint: Endpoint, reading: AnswerReading
 ) -> ModelError:
-    """What went wrong, with the tokens that the endpoint says were paid for it all the same.
+    """The error, with the tokens that the endpoint reports as paid.
 
-    Where it says nothing none are counted: a budget is not used up by an outage.
+    If it reports none, none are counted, so that an outage does not use up the budget.
     """
     found = error if isinstance(error, ModelError) else _told(error, openai, endpoint)
     paid = reading.reported
@@ -49,7 +49,7 @@ def fault(
 def _told(error: Exception, openai: ModuleType, endpoint: Endpoint) -> ModelError:
     kind, what = _kind(error, openai)
     if kind == "key":
-        what += f": it does not take the key in {KEY}"  # Its own words may show a part of it.
+        what += f": it does not take the key in {KEY}"  # Its message may contain a part of the key.
     elif words := _words(error, endpoint):
         what += f": {words}"
     return ModelError(
@@ -62,7 +62,7 @@ def _told(error: Exception, openai: ModuleType, endpoint: Endpoint) -> ModelErro
 
 
 def _kind(error: Exception, openai: ModuleType) -> tuple[str, str]:
-    """The kind of an error, and the beginning of a sentence."""
+    """The kind of an error, and the start of its message."""
     if isinstance(error, openai.APIStatusError):
         status = error.status_code
         kind = STATUS.get(status, "server" if status >= 500 else "request")
@@ -80,12 +80,12 @@ def _kind(error: Exception, openai: ModuleType) -> tuple[str, str]:
 
 
 def _is_timeout(error: Exception) -> bool:
-    """Whether a stream fell silent: the package passes on what its own package for HTTP raises."""
+    """Whether a stream timed out: the package does not wrap the exceptions of its HTTP package."""
     return any(each.__name__ == "TimeoutException" for each in type(error).__mro__)
 
 
 def _words(error: Exception, endpoint: Endpoint) -> str:
-    """What the endpoint says of it, on one line, without secrets."""
+    """The endpoint's own message, on one line and without secrets."""
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, dict) else body
     if not isinstance(said, str):
@@ -97,7 +97,7 @@ def _words(error: Exception, endpoint: Endpoint) -> str:
 
 
 def _retry_after(error: Any) -> float | None:
-    """Seconds that an endpoint asks to wait; None where it does not say."""
+    """Seconds that an endpoint asks to wait; None if it does not say."""
     response = getattr(error, "response", None)
     if response is None:
         return None

@@ -1,4 +1,4 @@
-"""The ledger: what models were paid, what is set aside for exchanges in flight, what is left."""
+"""The ledger: what models have cost, what is reserved for requests in flight, and what is left."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from search.llm.costs import EXAMPLE, MILLION, PLACES, Price, Prices
 from search.llm.exchange import Answer, ModelError, Reply, Request
 from search.llm.tokens import request_tokens
 
-LEAST_ANSWER = 256  # tokens that must be left for an answer, unless fewer are asked for
+LEAST_ANSWER = 256  # tokens that must be left for an answer, unless the request asks for fewer
 Paid = TypeVar("Paid", Answer, ModelError)
 
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What a model was paid."""
+    """The cost of a model so far."""
 
     model: str
     tokens_in: int = 0
     tokens_out: int = 0
-    # Of the currency, each 10^-9 of it; None where its price is not known.
+    # In 10^-9 of the currency; None if the price is unknown.
     units: int | None = 0
-    estimated: bool = False  # some tokens were not counted by the endpoint
+    estimated: bool = False  # whether some tokens are estimates
 
     @property
     def tokens(self) -> int:
-        """In and out."""
+        """Input and output tokens."""
         return self.tokens_in + self.tokens_out
 
     @property
     def cost(self) -> float | None:
-        """In the currency of the prices; None where these are not known."""
+        """In the currency of the prices; None if unknown."""
         return None if self.units is None else self.units / 10**PLACES
 
     def plus(self, reply: Reply) -> Bill:
-        """With an exchange more."""
+        """The bill with one more exchange."""
         units = None
         if self.units is not None and reply.cost is not None:
             units = self.units + round(reply.cost * 10**PLACES)
@@ -57,7 +57,7 @@ class Bill:
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """What is set aside for an exchange: an upper estimate of its tokens, and their cost."""
+    """A reservation for a request: an upper estimate of its tokens, and their cost."""
 
     request: Request
     estimate: int
@@ -66,10 +66,10 @@ class Reserve:
 
 
 class Ledger:
-    """Counts tokens and money by model, against a budget; used from many threads.
+    """Counts tokens and money by model, against a budget. It is thread-safe.
 
-    max_tokens: in and out together.  max_cost: in the currency of the prices, which must then be
-    known for each model that is asked.
+    max_tokens: input and output together. max_cost: in the currency of the prices; requires a price
+    for each model in use.
     """
 
     def __init__(
@@ -88,31 +88,31 @@ class Ledger:
 
     @property
     def tokens(self) -> int:
-        """All tokens so far, of all models."""
+        """All tokens so far, over all models."""
         return sum(b.tokens for b in self.bills())
 
     @property
     def cost(self) -> float | None:
-        """What has been paid so far; None where a model's price is not known."""
+        """The cost so far; None if a model's price is unknown."""
         units = [b.units for b in self.bills()]
         return None if None in units else sum(u for u in units if u) / 10**PLACES
 
     def bills(self) -> tuple[Bill, ...]:
-        """What each model was paid, by name."""
+        """The bills of the models, by name."""
         with self._changed:
             return tuple(self._bills[name] for name in sorted(self._bills))
 
     def require_prices(self, models: Iterable[str], where: str = "--max-cost") -> None:
-        """KernelError where there is a budget of money and a price is not known."""
+        """Raises KernelError if there is a budget of money and a model's price is unknown."""
         unknown = [m for m in models if m not in self._prices]
         if self.max_cost is not None and unknown:
             raise KernelError(f"what `{unknown[0]}` costs is not known", where=where, hint=EXAMPLE)
 
     def reserve(self, request: Request) -> Reserve:
-        """Sets aside what an exchange may take, its answer cut down to what is left.
+        """Reserves the cost of a request, and reduces its answer to what is left.
 
-        Waits for exchanges in flight where these may leave more. ModelError where what is left
-        does not allow an answer.
+        Waits for requests in flight if these may leave more. Raises ModelError if the rest of the
+        budget does not allow an answer.
         """
         with self._changed:
             factor = self._factors.get(request.model, 1.0)
@@ -131,7 +131,7 @@ class Ledger:
             return self._open[-1]
 
     def settle(self, reserve: Reserve, reply: Paid) -> Paid:
-        """Closes a reserve with what came of it; the reply, with its cost."""
+        """Replaces a reservation by the actual cost. Returns the reply with its cost."""
         model = reserve.request.model
         with self._changed:
             if isinstance(reply, Answer):
@@ -145,13 +145,13 @@ class Ledger:
         return told
 
     def release(self, reserve: Reserve) -> None:
-        """Closes a reserve of which nothing came that is counted."""
+        """Removes a reservation without a cost."""
         with self._changed:
             self._open = [r for r in self._open if r is not reserve]
             self._changed.notify_all()
 
     def add(self, model: str, reply: Reply) -> None:
-        """Counts an exchange, whether it was sent now or earlier."""
+        """Counts an exchange of this session or of an earlier one."""
         with self._changed:
             self._bills[model] = self._bills.get(model, Bill(model)).plus(reply)
 
@@ -166,7 +166,7 @@ class Ledger:
         return self._prices.get(model, Price(0.0, 0.0))
 
     def _room(self, request: Request, estimate: int) -> int:
-        """The longest answer that the budget allows now; negative where it allows no request."""
+        """The longest answer that the budget allows now; negative if it allows no request."""
         room = request.max_tokens
         price = self._price(request.model)
         if self.max_tokens is not None:

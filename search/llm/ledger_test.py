@@ -1,4 +1,4 @@
-"""The ledger counts what was paid, and sets aside what may be."""
+"""The ledger counts costs, and reserves them for requests in flight."""
 
 import threading
 

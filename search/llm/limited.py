@@ -1,4 +1,4 @@
-"""Limits: how many requests are in flight at once, and how much is asked in a minute."""
+"""Rate limits: the requests in flight, and the requests and tokens in a minute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MINUTE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class EndpointLimits:
-    """The limits of an endpoint."""
+    """The rate limits of an endpoint."""
 
     at_once: int = 4  # concurrent requests
     # In any minute; None: no limit.
@@ -33,8 +33,8 @@ class EndpointLimits:
 class Limited:
     """A client that waits until its limits allow a request; see `client.Client`.
 
-    A request counts with the longest answer that it allows, as endpoints count. One that alone
-    is over the limit of tokens goes when nothing else was asked for a minute.
+    A request counts with its longest possible answer, as endpoints do. A request above the limit of
+    tokens is sent when there was no other for a minute.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Limited:
         self._sent: deque[tuple[float, int]] = deque()
 
     def complete(self, request: Request) -> Answer:
-        """The client's answer, after as long a wait as it needs."""
+        """The client's answer, after the necessary wait."""
         with self._free:
-            # One waits at a time and the others for it, so that none is overtaken for ever.
+            # Only one request waits for the limits at a time, so that none is overtaken forever.
             with self._turn:
                 self._wait(request_tokens(request) + request.max_tokens)
             return self._client.complete(request)

@@ -1,4 +1,4 @@
-"""Limits hold: so many at once, so many requests and tokens in any minute."""
+"""Limits hold for requests in flight, and for requests and tokens in any minute."""
 
 import threading
 
@@ -9,7 +9,7 @@ from search.llm.testing import Saying, Time, answer, fault, request
 from search.llm.tokens import request_tokens
 
 EACH = request_tokens(request()) + request().max_tokens
-GUARD = 1800.0  # seconds: only what hangs waits so long
+GUARD = 1800.0  # seconds; only a hang takes so long
 
 
 def limited(limits, client=None, time=None):
@@ -61,7 +61,7 @@ def test_a_request_that_failed_counts_and_makes_room_for_the_next():
 
 
 class Meeting:
-    """A client that says how many are in it, and lets them out in pairs."""
+    """A client that counts the threads in it, and releases them in pairs."""
 
     def __init__(self):
         self.door = threading.Barrier(2)

@@ -1,4 +1,4 @@
-"""The models of a search: who is drawn, who answers, and what that has cost."""
+"""The models of a search: the choice of a model, the requests, and their cost."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ OUTAGE = BreakerLimits(in_a_row=3, first=15.0, span=10.0)
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """A client (see `client.Client`) with all that belongs to it."""
+    """A client (see `client.Client`) with its ledger and its recording."""
 
-    ensemble: Ensemble  # draws the model that a request names
-    ledger: Ledger  # tokens and money so far
+    ensemble: Ensemble  # draws the model of a request
+    ledger: Ledger  # tokens and cost so far
     recording: Recording
-    breaking: Callable[[], None]  # breaks off what is in flight
-    # Lets time pass until an endpoint may be asked again.
+    breaking: Callable[[], None]  # cancels requests in flight
+    # Waits until an endpoint may be asked again.
     waiting: Callable[[], None] = lambda: None
     time_left: TimeLeft = field(default_factory=TimeLeft)  # for answers
 
     def begin(self, run: str) -> None:
-        """Exchanges from now on belong to this run; call it before the first."""
+        """Assigns later exchanges to this run. Call it before the first request."""
         self.recording.begin(run)
 
     def complete(self, request: Request) -> Answer:
-        """The answer of the model that the request names; ModelError where there is none."""
+        """The answer of the request's model. Raises ModelError if there is none."""
         return self.recording.complete(request)
 
     def refuse(self, request: Request, reason: str) -> None:
-        """Notes that the last answer to a request was not taken, and why."""
+        """Records that the last answer to a request was rejected, and why."""
         self.recording.refuse(request, reason)
 
     def replies(self) -> tuple[Reply, ...]:
-        """All that came back in this run, also in an earlier session."""
+        """All replies of this run, including earlier sessions."""
         return self.recording.replies()
 
     def wait(self) -> None:
-        """Lets time pass until an endpoint that is left alone may be asked again."""
+        """Waits until a paused endpoint may be asked again."""
         self.waiting()
 
     def close(self) -> None:
-        """Breaks off what is in flight, and lets go of connections."""
+        """Cancels requests in flight, and closes connections."""
         self.breaking()
 
 
@@ -73,10 +73,11 @@ def asked(
     tolerance: BreakerLimits = OUTAGE,
     say: Callable[[str], None] = lambda text: None,
 ) -> Models:
-    """Models at an endpoint. rng: for the waits between attempts.  say: is told of these.
+    """Models at an endpoint.
 
-    KernelError where the `openai` package is not installed, or the ledger's budget of money
-    does not know a model's price.
+    rng: for the waits between attempts. say: called with a line about each wait. Raises KernelError
+    if the `openai` package is not installed, or if there is a budget of money and a model's price
+    is unknown.
     """
     ledger.require_prices(ensemble.models)
     time_left, closed = TimeLeft(), threading.Event()
@@ -107,10 +108,10 @@ def asked(
 def replayed(
     run: str, stored: Keeper, ensemble: Ensemble, ledger: Ledger, keeper: Keeper
 ) -> Models:
-    """Models that answer as they did in a stored run.
+    """Models that answer as in a stored run.
 
-    stored: keeps that run.  keeper: keeps the one that is made now.  ledger: counts what the
-    stored run paid; it refuses nothing, as the run's own refusals are stored.
+    stored: the store of that run. keeper: the store of the new run. ledger: counts the stored run's
+    cost; it refuses nothing, because the run's refusals are stored.
     """
     replay = Replay(run, stored.exchanges(run), ledger)
     return Models(ensemble, ledger, Recording(replay, keeper, ledger), lambda: None)

@@ -1,4 +1,4 @@
-"""All of it together, over loopback: limits, patience, a budget, a store, and a replay."""
+"""All parts together, over loopback: limits, patience, a budget, a store, and a replay."""
 
 import random
 import threading
@@ -25,7 +25,7 @@ from testing.model_server.server import ModelServer
 KEY = "sk-0123456789-abcdef"
 SETTINGS = Settings("rows", "def rows", "chip", ("tongue",), {"M": 8})
 SOON = Patience(attempts=3, first=0.01, most=0.02)
-GUARD = 1800.0  # seconds: only what hangs waits so long
+GUARD = 1800.0  # seconds; only a hang takes so long
 PRICES = {"m": Price(1.0, 2.0)}
 
 
@@ -38,7 +38,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def made(monkeypatch):
-    """Makes models for a server, in a run; they are closed in the end."""
+    """Makes models for a server in a run, and closes them at the end."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     closing = []
 
@@ -57,7 +57,7 @@ def made(monkeypatch):
 
 
 def talk(models, requests):
-    """What each request came to, as text."""
+    """The result of each request, as text."""
     found = []
     for each in requests:
         try:
@@ -153,7 +153,7 @@ def test_no_more_than_so_many_are_asked_at_once(store, made):
 
 
 def test_the_key_is_nowhere_but_in_the_request(store, made, caplog, capsys, tmp_path):
-    """Not in the store, a log, an error or on the screen, whatever the endpoint repeats."""
+    """Not in the store, a log, an error or on the screen, even if the endpoint repeats it."""
     told = []
     repeats = [
         Scripted("a", f"Your key is {KEY}."),

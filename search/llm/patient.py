@@ -1,4 +1,4 @@
-"""Patience: attempts that may succeed later are made again, after a while."""
+"""Patience: repeats requests after temporary faults."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from search.llm.exchange import Answer, ModelError, Request, after
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often and when a failed request is sent again. Waits are in seconds and double."""
+    """The repetition of failed requests. Waits are in seconds and double."""
 
-    attempts: int = 5  # at most
+    attempts: int = 5  # largest number of attempts
     first: float = 1.0  # wait before the second attempt
     most: float = 60.0  # longest wait before any attempt
-    longest: float = 30.0  # where an endpoint asks for a longer wait, it is not asked again
+    longest: float = 30.0  # if an endpoint asks for a longer wait, the request is not repeated
 
 
 class Patient:
-    """A client that asks again after faults that pass; see `client.Client`.
+    """A client that repeats requests after temporary faults; see `client.Client`.
 
-    Waits are drawn between half and all of an exponentially growing time, and are never shorter
-    than the endpoint asks; after a limit was met, all threads wait. What failed attempts took is
-    part of the answer's tokens and cost.
+    Waits are random between half and all of an exponentially growing time, and never shorter than
+    the endpoint asks. After a rate limit all threads wait. The tokens and cost of failed attempts
+    are part of the reply.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class Patient:
         self._quiet_until = 0.0
 
     def complete(self, request: Request) -> Answer:
-        """The client's answer; ModelError where it has none after all attempts."""
+        """The client's answer. Raises ModelError if all attempts failed."""
         failed: list[ModelError] = []
         while True:
             self._wait_for_quiet()
             try:
                 return after(self._client.complete(request), failed)
             except ModelError as error:
-                if failed and error.kind == "gone":  # what it went for says more
+                if failed and error.kind == "gone":  # the earlier error says more
                     raise _all_of(failed) from None
                 failed.append(error)
             self._wait_or_raise(failed)
@@ -89,7 +89,7 @@ class Patient:
 
 
 def _all_of(failed: list[ModelError]) -> ModelError:
-    """The last error, with what all attempts took."""
+    """The last error, with the cost of all attempts."""
     last = after(failed[-1], failed[:-1])
     if len(failed) > 1:
         last.what += f" ({len(failed)} attempts)"

@@ -1,4 +1,4 @@
-"""Faults that pass are waited for; others are told at once."""
+"""Requests are repeated after temporary faults; other faults are reported at once."""
 
 import random
 

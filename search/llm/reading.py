@@ -1,4 +1,4 @@
-"""A reading: an answer as it comes in, piece by piece, and what is known of it if it breaks off."""
+"""A reading: an answer that arrives piece by piece, and its partial contents if it breaks off."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from search.llm.exchange import Answer, Call, ModelError, Request
 from search.llm.tokens import most_tokens, request_tokens
 
 REFUSED = ("content_filter", "refusal")
-DONE = b"\ndata:[DONE]"  # the last line of a stream; some servers say no other end
-TAIL = 64  # bytes in which it is looked for
+DONE = b"\ndata:[DONE]"  # the last line of a stream; some servers send no other end
+TAIL = 64  # bytes of the stream that are searched for it
 MOST_BYTES = 1 << 26
 
 
 class AnswerReading:
     """One answer. began: whether the endpoint has accepted the request.
 
-    deadline: seconds for all of it; None for the endpoint's.
+    deadline: seconds for the whole answer; None: the endpoint's.
     """
 
     def __init__(
@@ -39,25 +39,28 @@ class AnswerReading:
         self._since = clock()
         self._text: list[str] = []
         self._refusal: list[str] = []
-        self._calls: dict[int, list[str]] = {}  # by number: id, name, arguments
+        self._calls: dict[int, list[str]] = {}  # by index: id, name, arguments
         self._ended = ""
         self._pieces = 0
         self._usage: tuple[int, int] | None = None
 
     def begin(self, streams: bool = False, events: bool = False) -> None:
-        """The endpoint has accepted the request. streams: what comes is `watched`; events: and
-        said to be a stream of events."""
+        """Records that the endpoint has accepted the request.
+
+        streams: whether the data goes through `watched`. events: whether it is declared as a stream
+        of events.
+        """
         self.began = True
         self._streams, self._events = streams, events
 
     @property
     def complete(self) -> bool:
-        """Whether all of the answer is there, whatever becomes of the connection."""
+        """Whether the answer is complete, even if the connection breaks."""
         return bool(self._ended) or (self._pieces > 0 and DONE in self._tail.replace(b" ", b""))
 
     def watched(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """What comes in. A stream that only keeps the connection open ends at the deadline too;
-        one that never ends at so many bytes."""
+        """Passes the data on. A stream that only keeps the connection open also ends at the
+        deadline; an endless one ends at MOST_BYTES."""
         for chunk in chunks:
             self._bytes += len(chunk)
             self._tail = (self._tail + chunk)[-TAIL:]
@@ -67,11 +70,11 @@ class AnswerReading:
                 raise self._error("cut", f"has more than {MOST_BYTES} bytes")
 
     def take(self, piece: Any) -> None:
-        """Adds a chunk, or a whole completion; ModelError when the deadline has passed."""
+        """Adds a chunk, or a whole completion. Raises ModelError after the deadline."""
         choices = getattr(piece, "choices", None)
         self._pieces += choices is not None
         for choice in choices or ():
-            if getattr(choice, "index", 0):  # one answer was asked for
+            if getattr(choice, "index", 0):  # only one answer was requested
                 continue
             said = getattr(choice, "delta", None) or getattr(choice, "message", None)
             self._text.append(getattr(said, "content", None) or "")
@@ -84,7 +87,7 @@ class AnswerReading:
         self._require_time()
 
     def _take_call(self, number: int, call: Any) -> None:
-        """A call of a function, or a piece of one; in a stream it says its number."""
+        """Adds a function call or a part of one. In a stream it has an index."""
         at = getattr(call, "index", None)
         found = self._calls.setdefault(number if at is None else at, ["", "", ""])
         function = getattr(call, "function", None)
@@ -93,7 +96,7 @@ class AnswerReading:
             found[place] += piece if isinstance(piece, str) else ""
 
     def finish(self) -> None:
-        """Nothing more comes; ModelError where that cannot be all."""
+        """Checks the end of the data. Raises ModelError if the answer is incomplete."""
         if self.complete:
             return
         if not self._pieces and self._streams and (self._events or not self._bytes):
@@ -123,12 +126,12 @@ class AnswerReading:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """Seconds since the start."""
         return self._clock() - self._since
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """Tokens in and out so far: as the endpoint says, else estimated from above."""
+        """Input and output tokens so far: reported by the endpoint, else an upper estimate."""
         if self._usage is not None:
             return self._usage
         said = self._said("text") + self._said("refusal")
@@ -137,11 +140,11 @@ class AnswerReading:
 
     @property
     def reported(self) -> tuple[int, int]:
-        """Tokens in and out as the endpoint says; none where it does not."""
+        """Input and output tokens reported by the endpoint; zeros if it reports none."""
         return self._usage or (0, 0)
 
     def answer(self) -> Answer:
-        """All of it, at a cost that is not known here."""
+        """The whole answer; its cost is not known here."""
         refused = self._said("refusal")
         tokens_in, tokens_out = self.tokens
         finish = "length" if self._ended == "length" else "stop"
@@ -163,13 +166,13 @@ class AnswerReading:
                 yield Call(*(self._endpoint.scrubbed(text) for text in said))
 
     def _said(self, what: str) -> str:
-        """What came so far. Halves of a character are joined; one that is alone is no text."""
+        """The text so far. Surrogate pairs are joined; a lone surrogate is replaced."""
         said = "".join(self._refusal if what == "refusal" else self._text)
         return said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _counted(usage: Any) -> tuple[int, int] | None:
-    """Tokens in and out as an endpoint counts them; None where what it says is no count."""
+    """The input and output tokens in an endpoint's usage; None if they are invalid."""
     found = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
     tokens_in, tokens_out = found
     if not (isinstance(tokens_in, int) and isinstance(tokens_out, int)):

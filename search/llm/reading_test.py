@@ -1,4 +1,4 @@
-"""An answer that is all there is taken, however late the rest of its stream comes or breaks off."""
+"""A complete answer is accepted, even if the rest of its stream is late or breaks off."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""A recording: each exchange is stored before it is acted on, and found again by a resumed run."""
+"""A recording: stores each exchange before it is used, and returns stored ones in a resumed run."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from search.llm.replay import Replay
 
 
 class Recording:
-    """A client whose exchanges are kept; see `client.Client`.
+    """A client that stores its exchanges; see `client.Client`.
 
-    Requests are told apart by their digests, equal ones by how many were before (the rank): equal
-    requests from several threads at once are not, so give each a seed of its own. A run that goes
-    on is given the answers that it had, and asks again where it had errors.
+    A request is identified by its digest and its rank among equal requests. The rank is not defined
+    for concurrent equal requests, so each needs its own seed. A resumed run gets its stored
+    answers, and asks again where it had errors.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Recording:
         self._steps: dict[tuple[str, int], str] = {}
 
     def begin(self, run: str) -> None:
-        """Exchanges from now on belong to a run, whose earlier ones are counted in the ledger."""
+        """Assigns later exchanges to a run. The ledger counts the run's earlier ones."""
         with self._lock:
             self._run = run
             self._asked.clear()
@@ -76,7 +76,7 @@ class Recording:
                 self._ledger.add(request_of(stored.request).model, reply)
 
     def complete(self, request: Request) -> Answer:
-        """The client's answer, or the one that the run already had."""
+        """The client's answer, or the stored one."""
         assert self._run, "exchanges belong to a run: call begin first"
         digest = request.digest
         with self._lock:
@@ -90,7 +90,7 @@ class Recording:
 
     @contextmanager
     def metered(self) -> Iterator[Meter]:
-        """Counts what the exchanges of this thread take, as they are stored."""
+        """Measures the cost of this thread's exchanges, as stored."""
         self._metering.meter = meter = Meter()
         try:
             yield meter
@@ -98,7 +98,8 @@ class Recording:
             self._metering.meter = None
 
     def _count(self, reply: Reply) -> None:
-        """The time of an answer alone counts: it is stored, and so the same in a replay."""
+        """Adds a reply to the meter. Time counts for answers only: it is stored, so it is the same
+        in a replay."""
         meter: Meter | None = getattr(self._metering, "meter", None)
         if meter is not None:
             tokens = reply.tokens_in + reply.tokens_out
@@ -106,7 +107,7 @@ class Recording:
             meter.spent = meter.spent.plus(Spent(tokens, reply.cost, seconds))
 
     def refuse(self, request: Request, reason: str) -> None:
-        """Notes that the last answer to a request was not taken, and why; it is stored with it."""
+        """Records and stores that the last answer to a request was rejected, and why."""
         digest = request.digest
         with self._lock:
             place = digest, self._asked[digest] - 1
@@ -117,8 +118,11 @@ class Recording:
                 self._keeper.exchanged(self._run, refused)
 
     def stepped(self, request: Request, said: str, work: Callable[[], str]) -> str:
-        """What came of a step that a model took within an exchange: as it is stored, else by `work`,
-        and stored before it is told. said: what the model wanted; request: that it answered."""
+        """The result of a model's step within an exchange: the stored one, or that of `work`, which
+        is stored.
+
+        said: the step. request: the request that the model answered with it.
+        """
         digest = text_digest(f"{request.digest} {said}")
         with self._lock:
             rank = self._asked[digest]
@@ -136,16 +140,16 @@ class Recording:
         return result
 
     def steps(self) -> int:
-        """How many steps models took within the run's exchanges."""
+        """The number of steps in the run's exchanges."""
         return sum(is_step(stored.request) for stored in self._keeper.exchanges(self._run))
 
     def refused(self) -> int:
-        """How many of the run's answers were not taken."""
+        """The number of rejected answers of the run."""
         with self._lock:
             return sum(bool(refusal_of(kept.reply)) for kept in self._kept.values())
 
     def replies(self) -> tuple[Reply, ...]:
-        """All that the run's exchanges came to, in the order in which they ended."""
+        """All replies of the run, in the order in which they ended."""
         stored = (e for e in self._keeper.exchanges(self._run) if not is_step(e.request))
         return tuple(reply_of(exchange.reply) for exchange in stored)
 

@@ -1,4 +1,4 @@
-"""Each exchange is stored before it is acted on, and a resumed run is given what it had."""
+"""Each exchange is stored before it is used, and a resumed run gets its stored answers."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """A remote model: one attempt at an exchange, over the OpenAI chat completions protocol.
 
-The only module that knows the `openai` package.
+Only this module uses the `openai` package.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from search.llm.reading import AnswerReading
 from search.llm.time_left import TimeLeft
 
 CONNECT_SECONDS = 15.0
-# What some models will not have in a request, and what they take instead (None: nothing).
+# Parameters that some models do not accept, with their replacements (None: left out).
 UNSUPPORTED = {
     "max_tokens": "max_completion_tokens",
     "temperature": None,
@@ -32,7 +32,7 @@ UNSUPPORTED = {
 
 
 class Remote:
-    """Asks an endpoint once for each request; see `client.Client`."""
+    """Sends each request once to an endpoint; see `client.Client`."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Remote:
         clock: Callable[[], float] = time.monotonic,
         time_left: TimeLeft | None = None,
     ):
-        """time_left: for all that is asked; None for no limit."""
+        """time_left: for all requests; None: no limit."""
         self.endpoint = endpoint
         self._time_left = time_left or TimeLeft(clock)
         self._answered = False
@@ -56,7 +56,7 @@ class Remote:
         )
 
     def complete(self, request: Request) -> Answer:
-        """The model's answer; ModelError where there is none."""
+        """The model's answer. Raises ModelError if there is none."""
         while True:
             reading, error = self._attempt(request)
             if error is None or (reading.complete and not self._closed):
@@ -66,12 +66,12 @@ class Remote:
                 error = ModelError("closed", "it was broken off", where=self.endpoint.shown)
             if not self._leave_out(request.model, error):
                 break
-        # Raised here, as what the package raised may hold what must not be shown.
+        # Raised outside of the except block, because the package's exception may hold secrets.
         found = fault(error, self._openai, self.endpoint, reading)
         raise found.passing() if found.kind == "protocol" and self._answered else found
 
     def close(self) -> None:
-        """Breaks off what is in flight."""
+        """Cancels requests in flight."""
         self._closed = True
         self._client.close()
 
@@ -82,7 +82,7 @@ class Remote:
             for piece in self._pieces(request, reading):
                 reading.take(piece)
             reading.finish()
-        except Exception as error:  # A model's answer can be anything.
+        except Exception as error:  # a model's answer may be anything
             expected = self._openai.OpenAIError, ModelError, OSError
             if not (reading.began or self._closed or isinstance(error, expected)):
                 raise
@@ -90,7 +90,7 @@ class Remote:
         return reading, None
 
     def _pieces(self, request: Request, reading: AnswerReading) -> Iterator[Any]:
-        """The pieces of an answer; one that holds all of it where nothing is streamed."""
+        """The pieces of an answer; without streaming, one complete piece."""
         silence = self._time_left.of(self.endpoint.silence)
         timeout = self._openai.Timeout(silence, connect=min(silence, CONNECT_SECONDS))
         answer = self._client.chat.completions.create(**self._words(request), timeout=timeout)
@@ -110,7 +110,7 @@ class Remote:
                 yield from answer
 
     def _whole(self, found: Any) -> Any:
-        """A completion that came in one piece; ModelError where it is an error instead."""
+        """A completion that arrived as a whole. Raises ModelError if it is an error."""
         if isinstance(found, dict) and found.get("error") and not found.get("choices"):
             said = self.endpoint.scrubbed(json.dumps(found["error"]))
             what = f"the endpoint answers with an error: {said[:QUOTED]}"
@@ -133,7 +133,7 @@ class Remote:
         if self.endpoint.stream:
             words |= {"stream": True, "stream_options": {"include_usage": True}}
         left_out = self._left_out.get(request.model, frozenset())
-        if "tools" in left_out:  # nor does the model take what came of calls
+        if "tools" in left_out:  # the model does not accept results of calls either
             words["messages"] = [_plain(m) for m in request.messages]
         for name in left_out:
             value = words.pop(name, None)
@@ -142,7 +142,8 @@ class Remote:
         return words
 
     def _leave_out(self, model: str, error: Exception) -> bool:
-        """Whether the error says that the model does not take a word, to be left out from now."""
+        """Whether the error says that the model does not accept a parameter, which is then left
+        out."""
         if not isinstance(error, self._openai.BadRequestError):
             return False
         said = f"{error.message} '{error.param}'".replace("`", "'").replace('"', "'")
@@ -155,7 +156,7 @@ class Remote:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """A message as the protocol has it."""
+    """A message in the protocol's form."""
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call, "content": message.content}
     table: dict[str, Any] = {"role": message.role, "content": message.content}
@@ -168,14 +169,14 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _plain(message: Message) -> dict[str, Any]:
-    """The same for a model that knows no calls."""
+    """A message for a model without function calls."""
     called = "".join(f"\n{c.name} {c.arguments}" for c in message.calls)
     role = "user" if message.role == "tool" else message.role
     return {"role": role, "content": (message.content + called).strip() or "(nothing)"}
 
 
 def _function(tool: Tool) -> dict[str, Any]:
-    """A function as the protocol has it."""
+    """A function in the protocol's form."""
     argument = {tool.argument: {"type": "string", "description": tool.meaning}}
     properties = argument if tool.argument else {}
     parameters = {"type": "object", "properties": properties, "required": list(properties)}
@@ -184,7 +185,8 @@ def _function(tool: Tool) -> dict[str, Any]:
 
 
 def _package() -> ModuleType:
-    """The `openai` package, which takes long to import; KernelError where it is not installed."""
+    """The `openai` package, imported late because that is slow. Raises KernelError if it is not
+    installed."""
     try:
         import openai
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The real client over loopback: each kind of answer, streamed and not."""
+"""The real client over loopback: each kind of answer, with and without streaming."""
 
 import json
 import logging
@@ -18,13 +18,13 @@ from testing.model_server.scripted import Scripted
 from testing.model_server.server import ModelServer
 
 KEY = "sk-0123456789-abcdef"
-GUARD = 1800.0  # seconds: only what hangs waits so long
+GUARD = 1800.0  # seconds; only a hang takes so long
 both = pytest.mark.parametrize("stream", [True, False])
 
 
 @pytest.fixture
 def open_remote(monkeypatch):
-    """Makes a client for a server; it is closed in the end."""
+    """Makes a client for a server, and closes it at the end."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     made = []
 
@@ -55,7 +55,7 @@ def test_an_answer_comes_with_its_tokens(stream, open_remote):
 
 @both
 def test_half_a_character_is_no_text(stream, open_remote):
-    text = "a \ud800 and " + "." * 3 + "\U0001f600" * 9 + " \udc00"  # characters of two halves too
+    text = "a \ud800 and " + "." * 3 + "\U0001f600" * 9 + " \udc00"  # includes surrogate pairs
     with ModelServer([Scripted("a", text)]) as server:
         answer = open_remote(server, stream=stream).complete(request())
     assert answer.text == "a \ufffd and " + "." * 3 + "\U0001f600" * 9 + " \ufffd"

@@ -1,4 +1,4 @@
-"""A replay: the answers of a stored run, given again to the same requests; nothing is asked."""
+"""A replay: returns the answers of a stored run to the same requests, without sending any."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from search.core.stored import StoredExchange
 from search.llm.exchange import Answer, ModelError, Request, is_step, reply_of, request_of
 from search.llm.ledger import Ledger
 
-SHOWN = 80  # characters of a line
+SHOWN = 80  # characters of a line in an error
 
 
 class Replay:
-    """A client that answers as the models did; see `client.Client`.
+    """A client with the answers of a stored run; see `client.Client`.
 
-    Errors are raised again as they were. A request that the run never made is a KernelError, and
-    no ModelError: what follows would be another run.
+    Errors are raised again. A request that the run never made raises a KernelError and not a
+    ModelError, because the replay would become another run.
     """
 
     def __init__(self, run: str, exchanges: Sequence[StoredExchange], ledger: Ledger):
-        """run: the name of the run that the exchanges are of."""
+        """run: the name of the run of these exchanges."""
         self._run = run
         steps = [e for e in exchanges if is_step(e.request)]
         self._steps = {(e.digest, e.rank): e for e in steps}
@@ -34,7 +34,7 @@ class Replay:
         self._asked: Counter[str] = Counter()
 
     def complete(self, request: Request) -> Answer:
-        """What was answered to this request the last time."""
+        """The stored answer to this request."""
         digest = request.digest
         with self._lock:
             rank = self._asked[digest]
@@ -49,14 +49,14 @@ class Replay:
         return reply
 
     def step(self, digest: str, rank: int) -> str:
-        """What came of a step within an exchange."""
+        """The stored result of a step."""
         stored = self._steps.get((digest, rank))
         if stored is None:
             raise self._error(f"step {digest} within an exchange is not stored")
         return str(json.loads(stored.reply)["result"])
 
     def left(self) -> tuple[StoredExchange, ...]:
-        """The exchanges that were not asked for again so far."""
+        """The exchanges that were not requested again so far."""
         with self._lock:
             asked = dict(self._asked)
         return tuple(e for e in self._stored.values() if e.rank >= asked.get(e.digest, 0))
@@ -81,7 +81,7 @@ class Replay:
 
 
 def difference(now: Request, then: Request) -> str:
-    """Where a request first differs from a stored one, in words."""
+    """The first difference between a request and a stored one, in words."""
     for name in ("model", "temperature", "max_tokens", "effort"):
         new, old = getattr(now, name), getattr(then, name)
         if new != old:

@@ -1,4 +1,4 @@
-"""A replay gives the stored answers to the same requests, and says where they differ."""
+"""A replay gives the stored answers to the same requests, and reports differences."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ PROMPT = "Make it faster.\nIt is bound by memory.\nAnswer with an edit."
 
 
 def replay(requests, replies, ledger=None):
-    """What answers again as `replies` did."""
+    """A replay of the exchanges that gave `replies`."""
     keeper = Forgetful()
     client = Recording(Saying(*replies), keeper, Ledger())
     client.begin(RUN)

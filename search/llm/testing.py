@@ -1,4 +1,4 @@
-"""Samples for tests: clients that need no network, and time that passes when told to."""
+"""Test fixtures: clients without a network, and a clock that only sleeping moves."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def request(text: str = "Make it faster.", **changes: object) -> Request:
 
 
 def answer(text: str = "Done.", tokens_in: int = 10, tokens_out: int = 5) -> Answer:
-    """An answer as a remote model gives it: at a cost that is not known."""
+    """An answer as from a remote model, with unknown cost."""
     return Answer(text, tokens_in, tokens_out, None, "stop", 0.5)
 
 
 class Saying:
-    """A client that gives replies in order, the last one for ever; it notes what it is asked."""
+    """A client that gives replies in order and repeats the last; it records the requests."""
 
     def __init__(self, *replies: Reply):
         self._replies = list(replies)
@@ -44,15 +44,15 @@ class Time:
         self.slept: list[float] = []
 
     def clock(self) -> float:
-        """Seconds."""
+        """The time in seconds."""
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        """Passes."""
+        """Moves the clock."""
         self.slept.append(seconds)
         self.now += seconds
 
 
 def fault(kind: str = "server", **changes: object) -> ModelError:
-    """An error as a remote model raises it."""
+    """An error as from a remote model."""
     return ModelError(kind, f"a fault of kind {kind}", **changes)  # type: ignore[arg-type]

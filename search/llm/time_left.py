@@ -1,4 +1,4 @@
-"""The time that is left for models: a search has an end, and nothing is waited for beyond it."""
+"""The time limit for models: no request waits beyond the end of the search."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ OVER = "the time of the search is over"
 
 
 class TimeLeft:
-    """How long may still be waited; as long as it takes where nobody says."""
+    """The time that is left for waits; unlimited by default."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
         self._end: float | None = None
 
     def set(self, seconds: float | None) -> None:
-        """From now on."""
+        """Sets the time from now until the end; None: no limit."""
         self._end = None if seconds is None else self._clock() + seconds
 
     def of(self, seconds: float) -> float:
-        """So many seconds, or those that are left; ModelError where none are."""
+        """`seconds`, or the time that is left if that is less. Raises ModelError if none is
+        left."""
         if self._end is None:
             return seconds
         left = self._end - self._clock()

@@ -1,4 +1,4 @@
-"""Tokens are estimated from above."""
+"""Token estimates are upper estimates."""
 
 from search.llm.exchange import Message, Request
 from search.llm.tokens import PER_MESSAGE, most_tokens, request_tokens

@@ -1,1 +1,1 @@
-"""A network as a whole: timed end to end, and recorded so that another process finds it again."""
+"""A network as a whole: measured end to end, and recorded so that another process can repeat it."""

@@ -1,8 +1,9 @@
-"""The process in which `timed.py` has networks built, and the one that times them.
+"""The child processes of `timed.py`: one builds networks, the other times them.
 
-The first builds, which many forks do at a time, and so opens no device. It keeps what it has built, as the same
-kernels are asked for again with others beside them. The second is forked of it, opens the device, and takes
-one network after another. It ends after a fault, after kernels that somebody else wrote, and with the first.
+The first builds in many forked children, so it must not open a device. It keeps its builds, because
+the same kernels are requested again in other combinations. The second is forked from it, opens the
+device, and times one network after another. It ends after a fault, after kernels by others, and
+with the first.
 """
 
 from __future__ import annotations
@@ -34,13 +35,16 @@ from search.whole.timed import KernelTexts, TimedNetwork
 
 _SET_PDEATHSIG = 1
 Texts = tuple[str, KernelTexts]  # with the name of the target
-BuiltKernels = Mapping[Texts, Built | str]  # or why one was not built
-Told = dict[str, Any] | str  # the times of a network, or why there are none
+BuiltKernels = Mapping[Texts, Built | str]  # a text is the reason why it was not built
+Told = dict[str, Any] | str  # the times of a network, or the reason why there are none
 
 
 def main(socket: int) -> None:
-    """The process. First it is told what will probably be timed; then each list of networks is answered by
-    what became of each, and by the seconds that building and timing took. It ends when the other end does."""
+    """Runs the process until the other end closes the socket.
+
+    It first receives the backend that will probably be timed. It answers each list of networks with
+    the times of each, and the seconds for building and timing.
+    """
     connection = Connection(socket)
     machine, name = connection.recv()
     served = Served(backend_for(machine, name), machine)
@@ -70,7 +74,7 @@ def main(socket: int) -> None:
 
 
 class _Timer:
-    """The process that times networks. over: nothing more may be asked of it."""
+    """The process that times networks. over: whether it must not be used again."""
 
     def __init__(self, served: Served) -> None:
         if isinstance(served.backend, Warms):
@@ -84,7 +88,7 @@ class _Timer:
         there.close()
 
     def told(self, network: TimedNetwork, built: BuiltKernels) -> Told:
-        """What becomes of a network. built: its kernels."""
+        """The times of a network, or the reason why there are none. built: its kernels."""
         self.over = any(texts.edited for texts in network.kernels.values())
         try:
             self._connection.send((network, dict(built)))
@@ -96,7 +100,7 @@ class _Timer:
         return found
 
     def end(self) -> None:
-        """Ends it at once."""
+        """Kills the process."""
         self._connection.close()
         with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
@@ -104,13 +108,13 @@ class _Timer:
 
 
 def _serve(connection: Connection, parent: int, served: Served) -> NoReturn:
-    """The side of the process that times."""
+    """The timing process."""
     try:
         ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)
         if isinstance(served.backend, Opens):
-            with suppress(Exception):  # who is timed there says why it fails
+            with suppress(Exception):  # the first timed network reports the reason
                 served.backend.open(served.machine)
         while True:
             network, built = connection.recv()
@@ -125,8 +129,11 @@ def _serve(connection: Connection, parent: int, served: Served) -> NoReturn:
 def build(
     networks: Sequence[TimedNetwork], folder: Path, found: MutableMapping[Texts, Built | str]
 ) -> None:
-    """Adds all kernels of the networks to what was found before, each built once below a folder, before a
-    device is opened; or why one was not built."""
+    """Builds all kernels of the networks that `found` lacks, below a folder, without opening a
+    device.
+
+    Adds each build, or the reason why it failed, to `found`.
+    """
     wanted = {key: (n, spec) for n in networks for key, spec in _keys(n).items()}
 
     def one(key: Texts) -> Built | str:
@@ -137,7 +144,7 @@ def build(
         by = network.served(spec)
         try:
             return by.backend.build(texts.source, network.nest(spec), by.machine, place)
-        except Exception as error:  # a source is code of others
+        except Exception as error:  # a source may be untrusted code
             return _why(error)
 
     missing = [key for key in wanted if key not in found]
@@ -151,7 +158,7 @@ def build(
 
 
 def _keys(network: TimedNetwork) -> dict[Texts, Spec]:
-    """By what a build is of, the kernels of a network."""
+    """A network's kernels by the key of their builds."""
     named = {}
     for spec in _specs(network):
         texts = network.kernels[spec.name]
@@ -160,10 +167,10 @@ def _keys(network: TimedNetwork) -> dict[Texts, Spec]:
 
 
 def _found(network: TimedNetwork, built: BuiltKernels) -> Told:
-    """The times of a network, or why there are none."""
+    """The times of a network, or the reason why there are none."""
     try:
         times = whole_times(linked(_compiled(network, built)), network.each)
-    except Exception as error:  # a source is code of others
+    except Exception as error:  # a source may be untrusted code
         return _why(error)
     return asdict(times) if times else "no time is measured here"
 
@@ -181,7 +188,7 @@ def _specs(network: TimedNetwork) -> list[Spec]:
 
 
 def _compiled(network: TimedNetwork, built: BuiltKernels) -> Compiled:
-    """A network of kernels that are built."""
+    """A network with built kernels."""
     kernels = {}
     for key, spec in _keys(network).items():
         made, by = built[key], network.served(spec)

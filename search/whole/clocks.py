@@ -1,7 +1,7 @@
-"""Times of a network as a whole: a call end to end, as a device graph, and each of its kernels in it.
+"""Times of a whole network: a call, the same as a device graph, and each kernel in it.
 
-Inputs are drawn by dtype: no candidate is judged by them, and no time of a kernel that they decide
-is a kernel's own. Where nothing is measured here there are no such times.
+Inputs are drawn by dtype only: correctness is not checked here, and no kernel's own time depends on
+its inputs' values. There are no such times if this machine measures none.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ from ir.spec import FLOATS, Spec
 from search.evaluator.turns import machine_turns
 from search.whole.times import MEASURED, WholeTimes
 
-SEED = 5  # of the drawn inputs
-WHOLE_SECONDS, KERNEL_SECONDS = 0.1, 0.03  # of measured calls, about
-HOST_RUNS = (5, 200)  # least and most calls by the host's clock
+SEED = 5  # seed of the inputs
+WHOLE_SECONDS, KERNEL_SECONDS = 0.1, 0.03  # approximate seconds of measured calls
+HOST_RUNS = (5, 200)  # least and largest number of calls with the host's clock
 WARM_UP = 2
 
 Call = Callable[[], Any]
 
 
 def whole_times(linked: Linked, kernels: bool = True) -> WholeTimes | None:
-    """The times of a linked network on this machine; None where its times are not measured here, and
-    where it pauses for calls that no kernel makes. kernels: whether each is timed, too.
+    """The times of a linked network on this machine.
 
-    Raises BackendError where the clocks disagree, as `backends/gpu/device/timing.py` has it.
+    None if times are not measured here, or if the network pauses for calls that no kernel computes.
+    kernels: whether each kernel is timed too. Raises BackendError if the clocks disagree; see
+    `backends/gpu/device/timing.py`.
     """
     said = linked.backend.available(linked.machine)
     if said["time_kind"] != MEASURED or linked.network.pauses:
@@ -63,13 +64,13 @@ def whole_times(linked: Linked, kernels: bool = True) -> WholeTimes | None:
 
 
 def let_go() -> None:
-    """Gives back the memory of the device that is no longer used: others need it meanwhile."""
+    """Releases unused device memory for other processes."""
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
 
 
 def launches(program: Program) -> dict[Spec, Call]:
-    """By kernel, its first launch in a program whose tensors are all bound."""
+    """The first launch of each kernel in a program whose tensors are all bound."""
     found: dict[Spec, Call] = {}
     for step, call in zip(program.network.steps, program.calls, strict=True):
         if step.spec not in found and isinstance(call, Launch):
@@ -78,7 +79,7 @@ def launches(program: Program) -> dict[Spec, Call]:
 
 
 def drawn(linked: Linked) -> dict[str, torch.Tensor]:
-    """Tensors for all inputs of a network, those that constants fill among them."""
+    """Tensors for all inputs of a network, including those that constants fill."""
     generator = np.random.default_rng(SEED)
     found: dict[str, torch.Tensor] = {}
     before = linked.constants
@@ -97,7 +98,7 @@ def _tensor(
 ) -> torch.Tensor:
     dtype = TORCH[buffer.dtype]
     if buffer.dtype in FLOATS:
-        # Neither zero nor negative, so that nothing becomes infinite or no number
+        # Positive values, so that no result is infinite or NaN
         return torch.empty(buffer.shape, device=place).uniform_(0.5, 1.5).to(dtype)
     if dtype == torch.bool:
         return torch.ones(buffer.shape, dtype=dtype, device=place)
@@ -116,7 +117,7 @@ def _tensor(
 
 
 class _OnDevice:
-    """Times as those of candidates are measured: cold, between events of the device."""
+    """Times with the method for candidates: cold caches, and device events."""
 
     def __init__(self) -> None:
         self.device = CudaDevice()
@@ -126,7 +127,7 @@ class _OnDevice:
 
 
 def _on_host(call: Call, seconds: float) -> float:
-    """The median by the host's clock."""
+    """The median in microseconds by the host's clock."""
     for _ in range(WARM_UP):
         call()
     found: list[float] = []

@@ -1,7 +1,8 @@
-"""The plan of a search for a call: its ways, their kernels before the search, and what each may save.
+"""The plan of a search for a call: its ways, their kernels before the search, and the possible gain
+of each.
 
-What is measured as a whole comes first where a device is: a call of each way with its seed
-schedules, and each kernel in it. Elsewhere times are estimates.
+If there is a device, whole calls are measured: each way with its seed schedules, and each kernel in
+it. Otherwise times are estimates.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from search.whole.times import MEASURED, WholeTimes
 from search.whole.ways import NEAR, Networks, Way, another, other_ways, way
 
 LEAST_WEIGHT, MOST_WEIGHT = 0.05, 0.5  # of kernels that only other ways have
-GAIN = 0.99  # of the time of a call, that another way takes at most to be better
-MOST_TRIED = 8  # kernels that were found, without each of which a call is timed
+GAIN = 0.99  # a better way takes at most this share of the time of a call
+MOST_TRIED = 8  # found kernels for which a call without each is timed
 
 Say = Callable[[str], None]
 
@@ -33,38 +34,33 @@ class KernelSeed:
 
     spec: Spec
     calls: int  # steps of a call that run it
-    weight: (
-        float  # what a gain of it counts; less than 1 where the way that is best so far lacks it
-    )
-    us: float  # of its seed schedule
-    timed: bool  # that was measured in a call, and is no estimate
+    weight: float  # factor on its gain; less than 1 if the best way so far lacks it
+    us: float  # time of its seed schedule in microseconds
+    timed: bool  # whether the time was measured in a call, and not estimated
     texts: KernelTexts
-    served: tuple[Served, ...]  # the backends that race for it, that of its seed schedule first
-    rounded: tuple[str, ...]  # its sums whose operands may be rounded
+    served: tuple[Served, ...]  # the backends in its race; that of its seed schedule is the first
+    rounded: tuple[str, ...]  # sums whose operands may be rounded
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """How a call is fastest after a search."""
+    """The fastest call after a search."""
 
     way: Way
-    times: WholeTimes | None  # measured; None where nothing is
-    passed_over: frozenset[
-        str
-    ]  # kernels that were found, and are slower in the call than their seeds
+    times: WholeTimes | None  # measured; None if nothing is measured
+    passed_over: frozenset[str]  # found kernels that are slower in the call than their seeds
 
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """A call on a target."""
+    """The plan for a call on a target."""
 
-    served: tuple[
-        Served, ...
-    ]  # the backends that race; the kernels before a search are the first's
+    # The backends in the race. The first one makes the kernels before a search.
+    served: tuple[Served, ...]
     kernels: Kernels
-    ways: tuple[Way, ...]  # the best so far first
-    times: Mapping[str, float]  # of kernels with seed schedules, by name
-    # Measured calls with seed schedules, of ways by their number; none where nothing is measured
+    ways: tuple[Way, ...]  # the best so far is the first
+    times: Mapping[str, float]  # times of kernels with seed schedules, by name
+    # Measured calls with seed schedules, by the number of the way; empty if nothing is measured
     measured: Mapping[int, WholeTimes]
 
     @staticmethod
@@ -75,8 +71,11 @@ class CallPlan:
         others: Sequence[Served] = (),
         least: int = 0,
     ) -> CallPlan:
-        """The ways of a call. rounded, others, least: see `Kernels`; a kernel that another backend makes is
-        searched for in its language. KernelError where its kernels cannot be lowered."""
+        """The ways of a call.
+
+        rounded, others, least: see `Kernels`. A kernel of another backend is searched in that
+        backend's language. Raises KernelError if kernels do not lower.
+        """
         begin(served[0])
         with phase("ways"):
             return CallPlan._of(networks, served, rounded, others, least)
@@ -99,8 +98,11 @@ class CallPlan:
         return CallPlan(tuple(served), kernels, ways, times, {})
 
     def timed(self, networks: Networks, say: Say = lambda text: None) -> CallPlan:
-        """The same with measured times, the fastest way first; itself where nothing is measured here. What
-        cannot be timed is said, and left out: estimates decide, where that is the usual way."""
+        """The plan with measured times, fastest way first; unchanged if nothing is measured here.
+
+        Ways that cannot be timed are reported and left out. If the usual way cannot be timed,
+        estimates decide.
+        """
         whole = self._whole([(w, {}) for w in self.ways], say, BEFORE)
         if (first := whole[0]) is None:
             return self
@@ -114,7 +116,8 @@ class CallPlan:
                 (joined,) = self._whole([(joint, {})], say, BEFORE)
                 found += [(joint, joined)] if joined is not None else []
         times = dict(self.times)
-        for _, each in reversed(found):  # the usual way's last, which most ways share
+        # the usual way comes last, because its times take precedence
+        for _, each in reversed(found):
             times |= each.kernels
         found.sort(key=lambda each: each[1].best_us)
         best = found[0][0]
@@ -129,8 +132,11 @@ class CallPlan:
         when: str,
         each: bool = True,
     ) -> list[WholeTimes | None]:
-        """The measured times of ways, each with kernels in place of those with seed schedules; None where
-        nothing is measured here, or it cannot be, which is said. when: see `times_of`.  each: whether each kernel is timed."""
+        """The measured times of ways, each with some kernels in place of seeds; None if nothing is
+        measured here, or if timing fails, which is reported.
+
+        when: see `times_of`. each: whether each kernel is timed too.
+        """
         if not self.measures:
             return [None] * len(calls)
         times = times_of([self.network(one, found, each) for one, found in calls], when)
@@ -140,14 +146,14 @@ class CallPlan:
 
     @property
     def measures(self) -> bool:
-        """Whether calls are measured here as a whole."""
+        """Whether whole calls are measured here."""
         return _measures(self.served[0]) and not self.ways[0].call.pauses
 
     def network(
         self, one: Way, found: Mapping[str, KernelTexts], each: bool = True
     ) -> TimedNetwork:
-        """A way of given kernels. found: kernels in place of those with seed schedules.  each: whether
-        each is timed."""
+        """A way with given kernels. found: kernels in place of those with seed schedules. each:
+        whether each kernel is timed too."""
         before = one.before.kernels() if one.before else ()
         specs = dict.fromkeys((*one.call.kernels(), *before))
         texts = {s.name: found.get(s.name) or self.texts(s) for s in specs}
@@ -155,18 +161,18 @@ class CallPlan:
         return TimedNetwork(one.call, one.before, machines, texts, each)
 
     def texts(self, spec: Spec) -> KernelTexts:
-        """A kernel with its seed schedule."""
+        """The texts of a kernel with its seed schedule."""
         nest, source = self.kernels.emit(spec)
         by = self.kernels.served[spec].name
         return KernelTexts(by, variant_text(nest.spec), schedule_text(nest.schedule), source)
 
     def _racing(self, spec: Spec) -> tuple[Served, ...]:
-        """The backends that race for a kernel, that of its seed schedule first."""
+        """The backends in the race for a kernel; that of its seed schedule is the first."""
         by = self.kernels.served[spec]
         return self.served if by.name == self.served[0].name else (by,)
 
     def seeds(self) -> list[KernelSeed]:
-        """All kernels that a search is for, those of the best way first."""
+        """All kernels that a search optimises; those of the best way come first."""
         best, found = self.ways[0], {}
         for number, one in enumerate(self.ways):
             weight = 1.0
@@ -188,7 +194,7 @@ class CallPlan:
         return list(found.values())
 
     def only(self, ways: Sequence[Way]) -> CallPlan:
-        """The same of some of its ways."""
+        """The plan with some of its ways."""
         kept = [n for n, one in enumerate(self.ways) if one in ways]
         measured = {n: self.measured[was] for n, was in enumerate(kept) if was in self.measured}
         return replace(self, ways=tuple(self.ways[n] for n in kept), measured=measured)
@@ -199,22 +205,23 @@ class CallPlan:
         us: Mapping[str, float],
         say: Say = lambda text: None,
     ) -> Chosen:
-        """The way that a call is fastest with the kernels that were found, and which of these it has. Where they are
-        measured, a call is none slower than with seed schedules alone.
+        """The fastest way with the kernels that a search found, and which of them to use.
 
-        us: of these kernels, by name; of one that is not among them, the time of its seed schedule.
+        If calls are measured, the result is never slower than with seed schedules only. us: times
+        of the found kernels by name; others have the times of their seed schedules.
         """
         times = {**self.times, **us}
         usual, *more = self.ways
         able = [usual, *(w for w in more if w.us(times) < GAIN * usual.us(times))]
         if self.measured and len(able) == 1 and not self._other(usual, found):
-            return Chosen(usual, self.measured.get(0), frozenset())  # all of it is known
+            # everything is measured already
+            return Chosen(usual, self.measured.get(0), frozenset())
         *measured, seeds = self._whole([*((w, found) for w in able), (usual, {})], say, AFTER)
         if not any(measured):
             best = min(able, key=lambda w: w.us(times))
             if seeds is None:
                 return Chosen(best, None, frozenset())
-            # Some of what was found cannot be run in a call.
+            # Some of the found kernels cannot run in a call.
             runs = self._without_each(best, found, say)
             slower, whole = min(
                 runs, key=lambda each: each[1].best_us, default=(frozenset(), seeds)
@@ -230,7 +237,7 @@ class CallPlan:
         return chosen
 
     def _other(self, one: Way, found: Mapping[str, KernelTexts]) -> list[str]:
-        """The kernels of a way that were found and are others than its seeds, those first that take most."""
+        """The found kernels of a way that differ from its seeds, those with the most time first."""
         calls, specs = one.calls, one.call.kernels()
         mine = [
             s for s in specs if s.name in found and found[s.name].source != self.texts(s).source
@@ -241,9 +248,12 @@ class CallPlan:
     def _without_slower(
         self, best: Way, whole: WholeTimes, found: Mapping[str, KernelTexts], say: Say
     ) -> Chosen:
-        """A way without the kernels that make its call slower than their seeds do, if that is faster. A search times
-        a kernel alone, with nothing of its data in the caches, and not what it leaves there for the next one.
-        whole: with all that was found."""
+        """The way without the kernels that make its call slower than their seeds do, if that is
+        faster.
+
+        A search times a kernel alone with cold caches, and not its effect on the caches of the next
+        kernel. whole: the times with all found kernels.
+        """
         faster = [
             one
             for one in self._without_each(best, found, say)
@@ -261,7 +271,8 @@ class CallPlan:
     def _without_each(
         self, one: Way, found: Mapping[str, KernelTexts], say: Say
     ) -> list[tuple[frozenset[str], WholeTimes]]:
-        """The times of a way with all that was found but one kernel, each with that kernel; those that run."""
+        """The times of a way with all but one of the found kernels, for each of them; only those
+        that run."""
         mine = self._other(one, found)[:MOST_TRIED]
         if not mine:
             return []
@@ -271,7 +282,8 @@ class CallPlan:
 
 
 def begin(served: Served) -> None:
-    """Has the process that times calls begin, where they are measured here: it takes seconds."""
+    """Starts the process that times calls, if they are measured here, because that takes
+    seconds."""
     if _measures(served):
         prestart(served)
 
@@ -282,5 +294,5 @@ def _measures(served: Served) -> bool:
 
 
 def networks_of(call: Network, before: Network | None = None) -> Networks:
-    """The only way of a network that is partitioned already."""
+    """The single way of a network that is already partitioned."""
     return lambda kernels, choices: (call, before)

@@ -1,4 +1,4 @@
-"""A plan: measured calls decide which way is best, and what each kernel may save."""
+"""A plan: measured calls decide which way is the best, and what each kernel may save."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from search.whole.times import WholeTimes
 
 @pytest.fixture
 def plan(monkeypatch):
-    """A call with two ways on a target whose calls are measured, it is said."""
+    """A call with two ways on a target that claims to measure calls."""
     machine = target("null")
     backend = backend_for(machine)
     monkeypatch.setattr(CallPlan, "measures", property(lambda _: True))
@@ -25,7 +25,8 @@ def plan(monkeypatch):
 
 
 def measured(monkeypatch, times):
-    """Has calls of so many steps take so many us; a text is why they cannot be timed."""
+    """Makes calls with a number of steps take some us; a text is the reason why they cannot be
+    timed."""
     asked = []
 
     def times_of(networks, when=""):
@@ -78,7 +79,7 @@ def test_what_cannot_be_timed_is_said_and_left_out(plan, monkeypatch, times):
     said = []
     found = plan.timed(of_spec, said.append)
     assert said == ["a call cannot be timed: no"]
-    if times[1] == "no":  # the usual way's: estimates decide
+    if times[1] == "no":  # the usual way has no time, so estimates decide
         assert found == plan and not found.seeds()[0].timed
     else:
         assert len(found.ways) == 1 and found.measured[0].best_us == 9.0
@@ -93,17 +94,18 @@ def test_the_best_way_with_the_kernels_that_were_found_is_kept(plan, monkeypatch
     best = found.chosen(texts, us)
     assert len(best.way.call.steps) == 2 and best.times.best_us == 3.0
     assert [len(network.call.steps) for network in asked] == [1, 2, 1]  # the last with seeds
-    asked = measured(monkeypatch, {1: 10.0, 2: 11.0})  # the sum had said so, the whole does not
+    asked = measured(monkeypatch, {1: 10.0, 2: 11.0})  # the sum is better, but not the whole
     assert found.chosen(texts, us).way == found.ways[0]
     asked = measured(monkeypatch, {1: 11.0, 2: 11.0})
     best = found.chosen(texts, dict.fromkeys(found.ways[1].calls, 6.0 / GAIN))
-    # Nothing but seeds, in the usual way alone: that is known
+    # Only seeds, in the usual way: that is known
     assert best.way == found.ways[0] and best.times.best_us == 10.0 and not asked
 
 
 @pytest.fixture
 def ready(plan, monkeypatch):
-    """A plan whose first way has two kernels, which take 5 us each with their seeds, and what was found of them."""
+    """A plan whose first way has two kernels with 5 us each for their seeds, and the found
+    kernels."""
     measured(monkeypatch, {1: 11.0, 2: 10.0})
     made = plan.timed(of_spec)
     names = [spec.name for spec in made.ways[0].call.kernels()]
@@ -112,7 +114,7 @@ def ready(plan, monkeypatch):
 
 
 def called(monkeypatch, names, times):
-    """Has a call of which some kernels, by number, are those that were found, take so many us."""
+    """Sets the us of a call by the numbers of its found kernels."""
     asked = []
 
     def times_of(networks, when):
@@ -137,12 +139,15 @@ NEITHER = BOTH - BOTH
     [
         ({BOTH: 8.0, FIRST: 9.0, SECOND: 9.0, NEITHER: 10.0}, NEITHER),
         ({BOTH: 10.0, FIRST: 11.0, SECOND: 9.0, NEITHER: 10.0}, FIRST),
-        ({BOTH: 12.0, FIRST: 11.0, SECOND: 11.0, NEITHER: 10.0}, BOTH),  # nothing found is better
-        ({BOTH: 10.0, FIRST: 8.0, SECOND: 9.0, NEITHER: 12.0}, SECOND),  # one alone is the fastest
-        ({BOTH: 10.5, FIRST: 11.0, SECOND: 11.0, NEITHER: 10.4}, BOTH),  # by less than a hundredth
-        # It does not even run
+        # without found kernels it is faster
+        ({BOTH: 12.0, FIRST: 11.0, SECOND: 11.0, NEITHER: 10.0}, BOTH),
+        # with only one it is the fastest
+        ({BOTH: 10.0, FIRST: 8.0, SECOND: 9.0, NEITHER: 12.0}, SECOND),
+        # a difference of less than one percent
+        ({BOTH: 10.5, FIRST: 11.0, SECOND: 11.0, NEITHER: 10.4}, BOTH),
+        # It does not run at all
         ({BOTH: "no", FIRST: "no", SECOND: "no", NEITHER: 10.0}, BOTH),
-        ({BOTH: "no", FIRST: "no", SECOND: 9.0, NEITHER: 10.0}, FIRST),  # one of them does
+        ({BOTH: "no", FIRST: "no", SECOND: 9.0, NEITHER: 10.0}, FIRST),  # with one of them it runs
         ({BOTH: "no", FIRST: 11.0, SECOND: "no", NEITHER: 10.0}, BOTH),
         ({BOTH: 9.0, FIRST: "no", SECOND: 9.5, NEITHER: "no"}, NEITHER),
     ],

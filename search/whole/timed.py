@@ -1,8 +1,8 @@
-"""Networks of given kernels, built and timed as a whole, in a process of their own: kernels may be
-code of others, and a device that was opened here could not be used by what is forked.
+"""Networks of given kernels, built and timed as a whole in separate processes.
 
-It takes seconds to import PyTorch, to open a device and to build. So within `kept` one process is asked for all
-that a search wants to know, and begins before that (`prestart`).
+Kernels may be untrusted code, and forked children could not use a device that is open here.
+Importing PyTorch, opening a device and building take seconds. So within `kept` one process serves
+all requests of a search, and starts before the first (`prestart`).
 """
 
 from __future__ import annotations
@@ -31,50 +31,52 @@ from search.core.phases import phase, went_to
 from search.evaluator.local import module_path
 from search.whole.times import WholeTimes
 
-BEFORE, AFTER = "before", "after"  # a search
-SECONDS = 900.0  # that building and timing networks may take
-# A program of its own: `multiprocessing` would run the caller's main file again.
+BEFORE, AFTER = "before", "after"  # phases of a search
+SECONDS = 900.0  # seconds that building and timing networks may take
+# A separate program, because `multiprocessing` would run the caller's main file again.
 _BOOT = (
     "import sys; sys.path[:] = sys.argv[2:]; "
     f"from {__package__}.child import main; main(int(sys.argv[1]))"
 )
-WORDS = "words.txt"  # in its folder, what it prints
+WORDS = "words.txt"  # file in its folder with its output
 
 
 @dataclass(frozen=True, slots=True)
 class KernelTexts:
-    """A kernel of a network."""
+    """The texts of a kernel of a network."""
 
     backend: str  # its name
-    variant: str  # the equations that the schedule is for
+    variant: str  # equations that the schedule is for
     schedule: str
     source: str
-    edited: bool = False  # somebody else wrote the source
+    edited: bool = False  # whether the source is by others
 
 
 @dataclass(frozen=True, slots=True)
 class TimedNetwork:
-    """What runs apart."""
+    """A network to build and time."""
 
     call: Network
-    before: Network | None  # computes constants; None where there are none
-    machines: Mapping[str, Machine]  # the target by backend, the program's own first
-    kernels: Mapping[str, KernelTexts]  # by the name of a kernel, those of `before` among them
-    each: bool = True  # whether each kernel is timed, too
+    before: Network | None  # computes constants; None if there are none
+    machines: Mapping[str, Machine]  # the target by backend; the program's own is the first
+    kernels: Mapping[str, KernelTexts]  # by kernel name, including those of `before`
+    each: bool = True  # whether each kernel is timed too
 
     def served(self, spec: Spec) -> Served:
         """The backend of a kernel."""
         return _served(self, spec.name)
 
     def nest(self, spec: Spec) -> LoopNest:
-        """That of a kernel; KernelError where its schedule does not lower."""
+        """The nest of a kernel. Raises KernelError if its schedule does not lower."""
         texts = self.kernels[spec.name]
         return lowered(texts.variant, texts.schedule, self.machines[texts.backend], {})
 
 
 class _Process:
-    """A process that builds networks and has them timed. It ends when this one does. served: what will
-    probably be timed, whose device it opens at once."""
+    """A process that builds networks and times them. It ends with this process.
+
+    served: the backend that will probably be timed, whose device it opens at once.
+    """
 
     def __init__(self, served: Served) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="whole-")
@@ -91,11 +93,11 @@ class _Process:
                 start_new_session=True,
             )
         self._connection = Connection(here.detach())
-        with suppress(OSError):  # it has ended already, as will be seen when it is asked
+        with suppress(OSError):  # if it has ended already, the first request shows that
             self._connection.send((served.machine, served.name))
 
     def end(self) -> None:
-        """Ends it, and what it started."""
+        """Kills it with its children."""
         self._connection.close()
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -105,7 +107,10 @@ class _Process:
     def times_of(
         self, networks: Sequence[TimedNetwork]
     ) -> tuple[list[WholeTimes | str], dict[str, float]]:
-        """As below, and the seconds that building and timing took. ProcessLookupError where it has ended, or had to be ended; the message says why."""
+        """The same as the function `times_of`, with the seconds for building and timing.
+
+        Raises ProcessLookupError with the reason if the process ended or timed out.
+        """
         try:
             self._connection.send(list(networks))
             if not self._connection.poll(SECONDS):
@@ -123,7 +128,8 @@ _KEPT: ContextVar[list[_Process] | None] = ContextVar("kept", default=None)  # a
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Within it one process is asked for all times; it ends with this. Within another one that one's is."""
+    """A context in which one process serves all requests for times; it ends with the context. An
+    inner context uses the outer one's."""
     if _KEPT.get() is not None:
         yield
         return
@@ -138,15 +144,17 @@ def kept() -> Iterator[None]:
 
 
 def prestart(served: Served) -> None:
-    """Has a process begin that `times_of` will use, where one is kept. served: what will be timed."""
+    """Starts the process for `times_of`, if one is kept. served: the backend that will be timed."""
     mine = _KEPT.get()
     if mine is not None and not mine:
         mine.append(_Process(served))
 
 
 def times_of(networks: Sequence[TimedNetwork], when: str = BEFORE) -> list[WholeTimes | str]:
-    """How long calls of some networks take (`whole_times`), or why that cannot be had. They are built
-    and run in a process of its own. when: of a search, as its phases are called."""
+    """The times of calls of some networks (`whole_times`), or the reasons why there are none.
+
+    They are built and run in a separate process. when: BEFORE or AFTER, for the names of phases.
+    """
     if not networks:
         return []
     with kept(), phase(f"{when}: wait for what times calls"):

@@ -1,4 +1,4 @@
-"""Networks are built and timed in a process of their own, whose faults are told."""
+"""Networks are built and timed in separate processes, whose faults are reported."""
 
 import os
 import signal
@@ -56,7 +56,7 @@ def test_a_process_that_is_kept_times_all_that_is_asked_and_builds_once(plan):
         found, fault = times_of([network, wrong])
         folder = Path(process._folder.name)
         builds = {file: file.stat().st_mtime_ns for file in folder.glob("*/*")}
-        with timed.kept():  # within another one
+        with timed.kept():  # within an outer context
             (again,) = times_of([network], timed.AFTER)
         assert timed._KEPT.get() == [process] and builds
         assert {file: file.stat().st_mtime_ns for file in folder.glob("*/*")} == builds
@@ -81,9 +81,9 @@ def test_a_process_that_has_ended_is_told_of_and_the_next_call_has_another(plan)
 
 
 def timers(folder, said):
-    """In a process of its own, as what is forked after PyTorch's threads have worked may wait for these for ever:
-    what timers say of a network, a lost build, one that somebody else wrote, and after their end; and whether they are
-    over then."""
+    """Runs in a new process, because a fork after PyTorch has used threads may wait for these
+    forever: results of timers for a network, for a lost build, for a kernel by others, and after
+    their end; and whether they are over then."""
     machine = target("cpu")
     served = Served(backend_for(machine), machine)
     plan = CallPlan.of(of_spec, [served])

@@ -12,11 +12,12 @@ from ir.errors import KernelError
 from ir.network import Network
 from ir.partition.choices import Choices, flipped
 
-MOST = 6  # that are tried beside the usual one
-LEAST_SHARE = 0.02  # of the time of a call that a choice is about
-NEAR = 1.5  # of the time of what it takes the place of: another way takes no more
+MOST = 6  # ways that are tried besides the usual one
+LEAST_SHARE = 0.02  # least share of the time of a call that a choice concerns
+NEAR = 1.5  # largest ratio of times between another way's kernels and those that they replace
 
-# The network of a call and what is computed before calls, as choices go; they are noted in `Choices`
+# Makes the network of a call and the network before calls, by some choices, which it records in
+# `Choices`
 Networks = Callable[[Kernels, Choices], tuple[Network, Network | None]]
 
 
@@ -24,30 +25,30 @@ Networks = Callable[[Kernels, Choices], tuple[Network, Network | None]]
 class Way:
     """A partition of a call."""
 
-    choices: Mapping[str, bool]  # that came up, as they went
+    choices: Mapping[str, bool]  # the choices that came up, and their results
     call: Network
-    before: Network | None  # computes constants; None where there are none
+    before: Network | None  # computes constants; None if there are none
 
     @property
     def calls(self) -> Counter[str]:
-        """How often a call runs each kernel, by name."""
+        """The number of runs of each kernel in a call, by name."""
         return Counter(step.spec.name for step in self.call.steps)
 
     def us(self, times: Mapping[str, float]) -> float:
-        """Microseconds of a call: the sum over its steps. times: of kernels, by name."""
+        """The microseconds of a call: the sum over its steps. times: of kernels, by name."""
         return sum(count * times[name] for name, count in self.calls.items())
 
     def closeness(self, other: Way, times: Mapping[str, float]) -> float:
-        """The time of what this way has in place of parts of another, over that of these; infinite where
-        they take next to nothing of the other's call."""
+        """The time of this way's different kernels, over that of the other's; infinite if those
+        take almost no part of the other's call."""
         mine, theirs = self.calls - other.calls, other.calls - self.calls
         new, old = (sum(n * times[name] for name, n in part.items()) for part in (mine, theirs))
         return new / old if old >= LEAST_SHARE * other.us(times) > 0.0 else float("inf")
 
 
 def way(networks: Networks, kernels: Kernels, choices: Choices | None = None) -> Way:
-    """The way that choices give; KernelError where a kernel cannot be lowered, BackendError where it cannot be
-    emitted."""
+    """The way that choices give. Raises KernelError if a kernel does not lower, BackendError if it
+    cannot be emitted."""
     made = choices or Choices()
     call, before = networks(kernels, made)
     for spec in (*call.kernels(), *(before.kernels() if before else ())):
@@ -56,7 +57,7 @@ def way(networks: Networks, kernels: Kernels, choices: Choices | None = None) ->
 
 
 def another(networks: Networks, kernels: Kernels, choices: Choices) -> Way | None:
-    """The way that choices give; None where the target cannot run it so."""
+    """The way that choices give; None if the target cannot run it."""
     try:
         return way(networks, kernels, choices)
     except (KernelError, BackendError):
@@ -64,8 +65,8 @@ def another(networks: Networks, kernels: Kernels, choices: Choices) -> Way | Non
 
 
 def other_ways(usual: Way, networks: Networks, kernels: Kernels) -> list[Way]:
-    """The ways that differ from a usual one in one choice and are near it by the estimate, the nearest
-    first."""
+    """The ways that differ from the usual one in one choice and have similar estimated times, the
+    fastest ratio first."""
     times = {s.name: kernels.expected_us(s) for s in usual.call.kernels()}
     found: dict[Network, tuple[float, Way]] = {}
     for name in usual.choices:

@@ -1,4 +1,4 @@
-"""The ways of a call: the usual one, and those that differ in one choice and are near it."""
+"""The ways of a call: the usual one, and those that differ in one choice and have similar times."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_closeness_is_of_what_differs_alone_and_tiny_parts_are_no_matter(kernels
     times = {one: 10.0, first: 9.0, second: 3.0}
     assert other.closeness(usual, times) == pytest.approx(1.2)
     assert other.closeness(usual, {**times, one: 0.0}) == float("inf")
-    assert usual.closeness(usual, times) == float("inf")  # nothing differs
+    assert usual.closeness(usual, times) == float("inf")  # they do not differ
 
 
 def test_what_is_far_from_the_usual_way_is_left_out(kernels, monkeypatch):

@@ -1,1 +1,1 @@
-"""For tests: a call whose partition can go two ways."""
+"""Test fixtures: a call whose partition has two alternatives."""

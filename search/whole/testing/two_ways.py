@@ -1,4 +1,4 @@
-"""A matmul with an epilogue, which are one kernel or two."""
+"""A matmul with an epilogue, as one kernel or two."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ SPEC = parse_spec(
 
 
 def of_spec(kernels: Kernels, choices: Choices) -> tuple[Network, Network | None]:
-    """Its network, and what is computed before calls: nothing."""
+    """Its network; nothing is computed before calls."""
     return networks(SPEC, {}, {}, kernels, choices=choices)
