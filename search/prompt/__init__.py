@@ -1,1 +1,1 @@
-"""What a model is told: the knowledge base, what of it is retrieved, lessons, and the budget."""
+"""The contents of prompts: the knowledge base, retrieval, lessons, and the budget of tokens."""

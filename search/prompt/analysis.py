@@ -1,6 +1,8 @@
-"""The analysis: what an evaluation's figures say about a kernel, in words, and the figures themselves.
+"""The analysis: describes in words what an evaluation's figures say about a kernel, and lists the
+figures.
 
-Of an edited source only what was observed counts: a nest says what it was edited from.
+For an edited source only measured figures count, because the nest describes the source before the
+edit.
 """
 
 from __future__ import annotations
@@ -12,21 +14,21 @@ from dataclasses import dataclass
 from ir.machine import Machine
 from search.core.evaluation import Evaluation
 
-NEAR = 0.9  # of the bound: from here on little can be gained
-BUSY = 0.7  # of the time: an engine at work so much bounds the kernel
-IDLE = 0.5  # of the time: where none is at work so much, waiting bounds it
-WAITS = 0.4  # of an engine's time: worth a word
-TWICE = 1.25  # bytes moved over the least: worth a word
-LOST = 0.05  # of the processors' time in a last wave that is not full: worth a word
+NEAR = 0.9  # share of the roofline from which on little can be gained
+BUSY = 0.7  # busy share of the time from which on an engine bounds the kernel
+IDLE = 0.5  # if no engine is busy for this share of the time, waiting bounds the kernel
+WAITS = 0.4  # stalled share of an engine's time that is mentioned
+TWICE = 1.25  # ratio of moved to compulsory bytes that is mentioned
+LOST = 0.05  # share of the processors' time lost in a partial last wave that is mentioned
 STALL = "_stall"
-MOST_MIX = 6  # classes of instructions that are told
-# Bytes that were observed, by what they were moved through.
+MOST_MIX = 6  # classes of instructions in the mix
+# Measured bytes, by the memory that moved them.
 OBSERVED = {"memory_bytes": "global memory", "cache_bytes": "the cache", "mesh_bytes": "the mesh"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """An evaluation with what it is compared with."""
+    """An evaluation with its context."""
 
     us: float
     kind: str
@@ -34,15 +36,15 @@ class _Case:
     engines: Mapping[str, float]
     roofline_us: float  # no kernel on the machine can be faster
     machine: Machine
-    edited: bool  # its source is its own
+    edited: bool  # whether the source is the candidate's own
 
     @property
     def share(self) -> float:
-        """Of the bound that is reached."""
+        """The share of the roofline that is reached."""
         return self.roofline_us / self.us
 
     def traffic(self, name: str) -> float:
-        """Bytes of a figure over the compulsory ones; 0 where either is not known."""
+        """The ratio of a figure in bytes to the compulsory traffic; 0 if either is unknown."""
         least = self.figures.get("least_bytes", 0.0)
         return self.figures.get(name, 0.0) / least if least else 0.0
 
@@ -50,10 +52,10 @@ class _Case:
 def diagnosis(
     evaluation: Evaluation, roofline_us: float, machine: Machine, edited: bool = False
 ) -> tuple[str, ...]:
-    """Sentences about a correct candidate, the most important first.
+    """Sentences about a correct candidate, most important first.
 
-    roofline_us: no kernel on the machine can be faster.  edited: whether the source is the
-    candidate's own.
+    roofline_us: least possible time on the machine. edited: whether the source is the candidate's
+    own.
     """
     case = _Case(
         evaluation.us,
@@ -69,7 +71,7 @@ def diagnosis(
 
 
 def raw(evaluation: Evaluation, edited: bool = False) -> tuple[str, ...]:
-    """The figures, a line for each sort of them: busy and stall of each engine, bytes, the rest."""
+    """The figures, a line for each kind: busy and stall of each engine, bytes, the rest."""
     figures = evaluation.figures
     stalls = {n.removesuffix(STALL): v for n, v in figures.items() if n.endswith(STALL)}
     names = sorted({*evaluation.engines, *stalls})
@@ -131,7 +133,7 @@ def _engines(case: _Case) -> Iterator[str]:
 
 
 def _is_memory(case: _Case, most: float) -> bool:
-    """Whether the busiest engine moves bytes."""
+    """Whether the busiest engine is memory."""
     return case.figures.get("busy_memory", 0.0) >= min(most, 1.0) - 1e-9
 
 
@@ -206,7 +208,7 @@ def _space(case: _Case) -> Iterator[str]:
 
 
 def _instructions(case: _Case) -> Iterator[str]:
-    """The instruction mix of each launch, of its loops where it has any."""
+    """The instruction mix of each launch; of its loops if it has any."""
     launches = dict.fromkeys(n.partition(".")[0] for n in case.figures if ".mix." in n)
     for launch in launches:
         mixes = [

@@ -1,17 +1,18 @@
 """A model's answer: edits of files as SEARCH/REPLACE blocks or whole files, parsed strictly.
 
-An answer holds any number of blocks of two kinds, each between lines of their own:
+An answer has any number of blocks of two kinds. Each marker has its own line:
 
     <<<<<<< SEARCH schedule.sched          >>>>>>> FILE schedule.sched
-    lines as they stand                    the whole new text
+    lines of the file, unchanged           the whole new text
     =======                                <<<<<<< END
-    lines to take their place
+    lines that replace them
     >>>>>>> REPLACE
 
-A SEARCH block without a name is of the file that the line before it names, or of the only file that
-has its lines. Its lines may be indented otherwise, all by as much. A line outside blocks that begins
-with PARAMETER names a parameter (`parameters.py`); the others are the model's reasoning. A line that looks like a marker but is not where one belongs refuses the whole
-answer: nothing is guessed. Code fences round the text of a block are no part of it; a whole file
+A SEARCH block without a name refers to the file that the line before it names, or to the only file
+that has its lines. Its lines may have another indentation if all are shifted equally. A line
+outside of blocks that begins with PARAMETER declares a parameter (`parameters.py`); other such lines
+are the model's reasoning. A misplaced line that looks like a marker makes the whole answer invalid,
+because nothing is guessed. Code fences around the text of a block do not belong to it. A whole file
 may have lines of `=======`.
 """
 
@@ -29,31 +30,31 @@ _SEARCH = re.compile(r"<<<<<<< SEARCH(?: (\S+))?")
 _FILE = re.compile(r">>>>>>> FILE (\S+)")
 _MIDDLE, _REPLACE, _END = "=======", ">>>>>>> REPLACE", "<<<<<<< END"
 _LOOKS_LIKE = re.compile(r"(<{7}|={7}|>{7})( |$)")
-_AROUND_NAMES = "`*#:\"' "  # what models put around the name of a file
-_NO_TEXT = re.compile(r"[\0\ud800-\udfff]")  # what neither a file nor a store can hold
-MOST = 400_000  # characters of an answer; a kernel has some thousands
-MARKDOWN = ".md"  # the ending of files in which a fence may be part of the text
-WHY = 200  # characters of a reason that are kept
+_AROUND_NAMES = "`*#:\"' "  # characters that models put around a file name
+_NO_TEXT = re.compile(r"[\0\ud800-\udfff]")  # not allowed in files or stores
+MOST = 400_000  # characters of an answer; a kernel has a few thousand
+MARKDOWN = ".md"  # suffix of files in which a fence may be part of the text
+WHY = 200  # characters of a reason
 FORMAT = (
     "one `<<<<<<< SEARCH NAME ... ======= ... >>>>>>> REPLACE` block for each change, or a whole "
     "file as `>>>>>>> FILE NAME ... <<<<<<< END`"
 )
 
 
-_Line = tuple[int, str]  # outside blocks, by number
+_Line = tuple[int, str]  # a line outside of blocks, with its number
 
 
 class Refused(Exception):
-    """An answer that cannot be taken; the message goes back to the model."""
+    """A rejected answer. The message is sent back to the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
     """The edits of an answer."""
 
-    files: Mapping[str, str]  # new texts of the files that changed
-    why: str  # the first line outside all blocks, shortened
-    # By name, the values that `$NAME` in the new texts may have; empty: they are as they are.
+    files: Mapping[str, str]  # new texts of the changed files
+    why: str  # first line outside of all blocks, shortened
+    # The possible values of `$NAME` in the new texts, by name; empty: there are no parameters.
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -61,17 +62,18 @@ class Edited:
 class _Block:
     """One replacement in a file."""
 
-    file: str  # empty where it has no name
-    old: str | None  # None: `new` is the whole file
+    file: str  # empty if the block names no file
+    old: str | None  # None if `new` is the whole file
     new: str
     line: int
 
 
 def edited(answer: str, files: Mapping[str, str]) -> Edited:
-    """What an answer makes of the files; Refused where it is not well-formed or changes nothing.
+    """The files after an answer's edits. Raises Refused if the answer is malformed or changes
+    nothing.
 
-    files: by name, those that may be edited. Blocks are applied in order, each to what those
-    before it left.
+    files: the editable files by name. Blocks are applied in order, each to the result of the
+    previous ones.
     """
     if len(answer) > MOST:
         raise Refused(f"the answer has {len(answer)} characters; {MOST} are read at most")
@@ -85,7 +87,7 @@ def edited(answer: str, files: Mapping[str, str]) -> Edited:
         blocks += 1
         try:
             _apply(block, now, said)
-        except Refused as fault:  # the others may have faults too
+        except Refused as fault:  # other blocks may have faults too
             faults.append(str(fault))
     changed = {name: text for name, text in now.items() if text != files[name]}
     named = parameters(said, faults)
@@ -103,7 +105,7 @@ def edited(answer: str, files: Mapping[str, str]) -> Edited:
 
 
 def _apply(block: _Block, now: dict[str, str], said: list[_Line]) -> None:
-    """Carries a block out; Refused where it does not fit."""
+    """Applies a block. Raises Refused if it does not match."""
     if not block.file:
         block = replace(block, file=_file_of(block, now, said))
     if block.file not in now:
@@ -137,8 +139,10 @@ def _blocks(lines: list[str], said: list[_Line]) -> Iterator[_Block]:
 
 
 def _file_of(block: _Block, files: Mapping[str, str], said: list[_Line]) -> str:
-    """The file of a block without a name. said: the lines before the block; one that names a file
-    is taken out."""
+    """The file of a block without a name.
+
+    said: the lines before the block; a line that names a file is removed.
+    """
     for number in reversed(range(len(said))):
         line = said[number][1]
         if not line.strip() or is_fence(line):
@@ -158,7 +162,7 @@ def _file_of(block: _Block, files: Mapping[str, str], said: list[_Line]) -> str:
 
 
 def _until(lines: list[str], start: int, marker: str) -> tuple[str, int]:
-    """The text up to a marker, and the marker's place."""
+    """The text up to a marker, and the marker's position."""
     for at in range(start, len(lines)):
         line = lines[at].rstrip()
         if line == marker:
@@ -169,7 +173,7 @@ def _until(lines: list[str], start: int, marker: str) -> tuple[str, int]:
 
 
 def _whole(before: str, block: _Block) -> str:
-    """A whole file, without the fences that may be round it."""
+    """The text of a whole file, without fences around it."""
     lines, markdown = _lines(block.new), block.file.endswith(MARKDOWN)
     if not opens(lines) or (markdown and opens(_lines(before))):
         return block.new
@@ -201,7 +205,7 @@ def _replaced(text: str, block: _Block) -> str:
 
 
 def _bare(block: _Block) -> _Block | None:
-    """The block without the fences round its two texts, or round both; None where it has none."""
+    """The block without fences around each of its texts, or around both; None if it has none."""
     assert block.old is not None, "a whole file replaces nothing"
     old, new = _lines(block.old), _lines(block.new)
     bare_old, bare_new = unfenced(old), unfenced(new)
@@ -213,8 +217,8 @@ def _bare(block: _Block) -> _Block | None:
 
 
 def _indented(block: _Block, lines: list[str]) -> _Block | None:
-    """The block with its texts moved to where its lines stand with another indentation; None where they
-    stand nowhere, in several places, or are not all moved by as much."""
+    """The block moved to the indentation of the lines that it matches. None if they match nowhere
+    or in several places, or if the shifts differ."""
     wanted = _wanted(block)
     found = _places([line.lstrip() for line in lines], [line.lstrip() for line in wanted])
     if len(found) != 1:
@@ -242,13 +246,14 @@ def _wanted(block: _Block) -> list[str]:
 
 
 def _places(lines: list[str], wanted: list[str]) -> list[int]:
-    """Where some lines stand among others."""
+    """The positions of a sequence of lines in others."""
     last = len(lines) - len(wanted)
     return [n for n in range(last + 1) if lines[n : n + len(wanted)] == wanted]
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text. A form feed and the like are part of a line, unlike in `splitlines`."""
+    """The lines of a text. Unlike `splitlines`, it keeps form feeds and similar characters within a
+    line."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
 

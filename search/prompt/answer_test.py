@@ -1,4 +1,4 @@
-"""Answers are taken as they are meant, or refused with what is wrong."""
+"""Answers are read as intended, or refused with the fault."""
 
 import pytest
 from hypothesis import given
@@ -218,7 +218,7 @@ def test_lines_may_be_indented_otherwise_all_by_as_much():
         assert edited(block("a.py", old, new), TWO).files == want
     with pytest.raises(Refused, match="stand 0 times"):
         edited(block("a.py", "x = 1\n  return x", "x = 2"), TWO)
-    with pytest.raises(Refused, match="stand 0 times"):  # the new text has no room to move left
+    with pytest.raises(Refused, match="stand 0 times"):  # the new text cannot be moved to the left
         edited(block("a.py", "        x = 1", "x = 2"), TWO)
     twice = {"a.py": "if a:\n    x = 1\nif b:\n    x = 1\n"}
     with pytest.raises(Refused, match="stand 0 times"):

@@ -1,4 +1,4 @@
-"""The archive of prompts: the versions of the regions, and what their children came to."""
+"""The archive of prompts: the versions of the regions, and the results of their children."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from search.core.evaluation import Evaluated, Evaluation
 from search.core.graph import Graph
 from search.prompt.regions import Regions, first_regions
 
-ENOUGH = 3  # children, after which a version has shown what it can do
-WANDER = 0.25  # how often any version is drawn, whatever it has shown
+ENOUGH = 3  # children after which a version is judged
+WANDER = 0.25  # probability of drawing any version, regardless of results
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,36 +25,37 @@ class Version:
 
     @property
     def digest(self) -> str:
-        """What candidates that were made under it carry."""
+        """The digest of the regions, which the version's candidates carry."""
         return self.regions.digest
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the children of a version came to."""
+    """The results of a version's children."""
 
     children: int
     failed: int
-    gain: float  # the best factor of a child's time under its parent's, at least 1
+    gain: float  # best speed-up of a child over its parent, at least 1
 
 
 @dataclass(slots=True)
 class Prompts:
-    """All versions, in the order they were made."""
+    """All versions, in the order in which they were made."""
 
     versions: dict[str, Version] = field(
         default_factory=lambda: {first_regions().digest: Version(first_regions())}
     )
 
     def add(self, version: Version) -> bool:
-        """Adds a version; False where its texts are there already."""
+        """Adds a version. Returns False if its texts are known."""
         if version.digest in self.versions:
             return False
         self.versions[version.digest] = version
         return True
 
     def draw(self, graph: Graph, outcomes: Mapping[str, Evaluated], rng: random.Random) -> Version:
-        """The one that has shown least, while one has shown too little; else mostly the fittest."""
+        """Draws a version: the one with the fewest children until all have ENOUGH, then mostly the
+        fittest."""
         every = list(self.versions.values())
         seen = {v.digest: shown(v, graph, outcomes) for v in every}
         young = [v for v in every if seen[v.digest].children < ENOUGH]
@@ -66,7 +67,7 @@ class Prompts:
 
 
 def shown(version: Version, graph: Graph, outcomes: Mapping[str, Evaluated]) -> Shown:
-    """The fitness of a version is the best gain of its children over their parents."""
+    """The results of a version. Its fitness is the best gain of its children over their parents."""
     children = [c for c in graph if c.origin.prompt == version.digest and c.key in outcomes]
     gains, failed = [0.0], 0
     for child in children:

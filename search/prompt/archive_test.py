@@ -1,4 +1,4 @@
-"""The archive of prompts draws what has shown too little, then mostly the fittest."""
+"""The archive of prompts draws versions with few children, then mostly the fittest."""
 
 import random
 

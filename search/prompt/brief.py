@@ -1,4 +1,4 @@
-"""A brief: what a model is asked to do with which texts."""
+"""A brief: the task of a model and its texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from search.prompt.document import SURFACES
 from search.prompt.history import History
 
 KINDS = ("draft", "repair", "improve", "combine", "translate")
-# Where one of several requests for the same kernel looks first, so that each has an idea of its own.
+# What to consider first, so that several requests for the same kernel give different ideas.
 ANGLES = (
     "the critical path: what runs before the first result, and after the last byte",
     "bytes: what is moved twice, or in a wider format than it needs",
@@ -24,20 +24,20 @@ SCHEDULE, VARIANT = "schedule.sched", "variant.kir"
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """One request."""
+    """The task of one request."""
 
     # One of KINDS, SURFACES.
     kind: str
     surface: str
     history: History
-    files: Mapping[str, str]  # by name, those that may be edited
-    shown: Mapping[str, str] = field(default_factory=dict)  # those to read only
-    hint: str = ""  # the policy's words
-    failure: Failure | None = None  # of what is to be repaired
-    transferred: Transferred | None = None  # what is to be translated
-    timeline: tuple[str, ...] = ()  # of the parent, in lines
-    angle: str = ""  # where to look first
-    other: str = ""  # the source of what is to be combined with it
+    files: Mapping[str, str]  # editable files by name
+    shown: Mapping[str, str] = field(default_factory=dict)  # read-only files by name
+    hint: str = ""  # words of the policy
+    failure: Failure | None = None  # the failure to repair
+    transferred: Transferred | None = None  # the kernel to translate
+    timeline: tuple[str, ...] = ()  # timeline of the parent, as lines
+    angle: str = ""  # what to consider first
+    other: str = ""  # source of the kernel to combine with
 
     def __post_init__(self) -> None:
         for word, known in ((self.kind, KINDS), (self.surface, SURFACES)):

@@ -1,4 +1,4 @@
-"""The budget of a prompt: how many tokens a text has at most, and what fits."""
+"""The token budget of a prompt: estimates of tokens, and the selection of sections."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import TypeVar
 
 from ir.errors import KernelError
 
-CHARACTERS = 3.5  # of a token, at least, in code and English: an estimate on the safe side
-LEAST = 40  # tokens below which a section is dropped rather than cut
-QUOTED = 6_000  # characters of a reason, or of an answer that is shown again
+CHARACTERS = 3.5  # least characters of a token in code and English: a conservative estimate
+LEAST = 40  # a section with fewer tokens is dropped and not cut
+QUOTED = 6_000  # characters of a quoted reason or answer
 _GAP = "\n\n"
 Name = TypeVar("Name", bound=Hashable)
 
 
 def prompt_tokens(window: int) -> int:
-    """Of a prompt at most: the other half of a context window is for the answer, and for what follows
-    where that is refused."""
+    """The largest number of tokens of a prompt. The other half of the context window is for the
+    answer and for further rounds."""
     return window // 2
 
 
 def knowledge_tokens(window: int) -> int:
-    """Of a prompt's documents at most."""
+    """The largest number of tokens of a prompt's documents."""
     return window // 8
 
 
 def tokens(text: str) -> int:
-    """An estimate of a text's tokens from its characters, rather too many than too few.
+    """A conservative estimate of a text's tokens from its characters.
 
-    No tokenizer is asked: models differ, and most take about four characters for a token.
+    It uses no tokenizer: models differ, and most take about four characters for a token.
     """
     return math.ceil(len(text) / CHARACTERS)
 
@@ -41,37 +41,37 @@ class Section:
 
     name: str
     text: str
-    priority: float = 0.0  # what is higher is kept first
+    priority: float = 0.0  # higher values are kept first
     required: bool = False  # never cut and never dropped
-    # May lose lines from its end; else it is there whole or not at all.
+    # Whether lines at its end may be cut; otherwise it is kept whole or dropped.
     cuttable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Sections that fit a budget, in the order they were given."""
+    """Sections that fit a budget, in their given order."""
 
     sections: tuple[Section, ...]
-    # Names.
+    # Names of sections.
     dropped: tuple[str, ...]
     cut: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """The sections below one another."""
+        """The text of all sections."""
         return _GAP.join(s.text for s in self.sections)
 
     @property
     def tokens(self) -> int:
-        """Of the whole text."""
+        """The tokens of the whole text."""
         return tokens(self.text)
 
 
 def fit(sections: Sequence[Section], budget: int) -> Fitted:
-    """The sections that fit into a number of tokens, those of higher priority first.
+    """The sections that fit a number of tokens; higher priorities come first.
 
-    Of equal priority, the earlier comes first. KernelError where the required ones alone are too
-    many.
+    Of equal priorities the earlier comes first. Raises KernelError if the required sections alone
+    exceed the budget.
     """
     required = sum(_cost(s.text) for s in sections if s.required)
     if required > budget:
@@ -104,7 +104,7 @@ def fit(sections: Sequence[Section], budget: int) -> Fitted:
 
 
 def excerpt(text: str, most: int = QUOTED) -> str:
-    """A text, its middle left out where it has more than so many characters."""
+    """A text of at most `most` characters, without its middle if it is longer."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -112,7 +112,7 @@ def excerpt(text: str, most: int = QUOTED) -> str:
 
 
 def shortened(texts: Mapping[Name, str], room: int) -> dict[Name, str]:
-    """Texts by name, the longest cut at a line until all of them fit into a number of tokens."""
+    """Texts by name; the longest are cut at lines until all fit a number of tokens."""
     found = dict(texts)
     for taken, name in enumerate(sorted(texts, key=lambda n: len(texts[n]))):
         share = max(0, room) // (len(texts) - taken)
@@ -128,8 +128,8 @@ def _cost(text: str) -> int:
 
 
 def _shortened(text: str, most: int) -> str:
-    """As many first lines as fit, and a line that says how many were left out; empty where that
-    is not worth it."""
+    """As many first lines as fit, and a line with the number of omitted lines; empty if that is too
+    short to be useful."""
     lines = text.splitlines()
     for count in range(len(lines) - 1, 0, -1):
         short = "\n".join((*lines[:count], f"[... {len(lines) - count} lines left out]"))

@@ -1,4 +1,4 @@
-"""What fits a budget, whatever the sections are."""
+"""The sections that fit a budget, for any sections."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ BUDGET = st.integers(0, 400)
 
 
 def fitted(sections, budget):
-    """What fits; None where the required ones do not."""
+    """The fitted sections; None if the required ones exceed the budget."""
     try:
         return fit(sections, budget)
     except KernelError:

@@ -36,30 +36,30 @@ SURFACES = ("schedule", "equations", "source")
 _LISTS = ("machines", "operations", "about", "surfaces", "leads", "tags", "sources")
 _KNOWN = ("kind", *_LISTS, "provenance", "verbs")
 _PROVENANCE = ("run", "kernel", "target", "backend", "date", "evaluations", "time_kind")
-_COUNTS = ("tries", "faster", "failed", "speedup")  # of a verb, in a skill
+_COUNTS = ("tries", "faster", "failed", "speedup")  # counts of a verb in a skill
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 _FORM = "`<!-- document`, lines of TOML, `-->`, an empty line, `# Title`, an empty line, text"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text of the knowledge base; checked when made, KernelError names what is wrong."""
+    """A text of the knowledge base. Raises KernelError with the fault when it is made from invalid
+    values."""
 
-    name: str  # of its file, without ending
+    name: str  # file name without suffix
     kind: str
     title: str
     body: str
     sources: tuple[str, ...]  # files of this repository, or titles of public documents
     tags: tuple[str, ...] = ()
-    # Words that a machine must have one of (see `retrieval.machine_words`); empty: it holds for
-    # all.
+    # Words of which a machine must have one (see `retrieval.machine_words`); empty: any machine.
     machines: tuple[str, ...] = ()
-    operations: tuple[str, ...] = ()  # kinds of operations it is about (`operations.OPERATIONS`)
-    # Of these, what it is for: a kernel without any of them does not get it. Empty: for all kernels.
+    operations: tuple[str, ...] = ()  # kinds of operations in it (`operations.OPERATIONS`)
+    # The kinds that it is for: kernels without any of them do not get it. Empty: for all kernels.
     about: tuple[str, ...] = ()
-    surfaces: tuple[str, ...] = SURFACES  # of an edit that it helps
-    leads: tuple[str, ...] = ()  # of these, those of which every edit needs it
-    # Of a skill only, how it was had and what each verb did (see `lesson`).
+    surfaces: tuple[str, ...] = SURFACES  # surfaces of edits that it helps with
+    leads: tuple[str, ...] = ()  # surfaces of which every edit needs it
+    # For a skill only: its origin, and the counts of each verb (see `lesson`).
     provenance: Mapping[str, Any] = field(default_factory=dict)
     verbs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
@@ -105,7 +105,7 @@ class Document:
 
     @property
     def entry(self) -> str:
-        """The document's line in an index: name, kind, title, tags and first sentence."""
+        """The document's line in an index: name, kind, tags, title and first sentence."""
         words = ", ".join((*self.operations, *self.tags))
         return f"{self.name} ({self.kind}; {words}): {self.title}. {self.summary}"
 
@@ -116,7 +116,7 @@ class Document:
 
     @property
     def file_text(self) -> str:
-        """The whole file; `document` gives an equal value back."""
+        """The whole file. `document` gives an equal value back."""
         header: dict[str, Any] = {"kind": self.kind}
         lists = {name: getattr(self, name) for name in _LISTS}
         lists |= {"surfaces": ()} if self.surfaces == SURFACES else {}
@@ -127,7 +127,7 @@ class Document:
 
 
 def document(name: str, text: str, where: str = "") -> Document:
-    """The document that a file's text says; KernelError, within `where`, for any fault of it."""
+    """The document in a file's text. Raises KernelError, within `where`, for any fault."""
     try:
         return _document(name, text)
     except KernelError as error:
@@ -177,7 +177,7 @@ def _words(value: Any) -> bool:
 
 
 def _numbers(value: Any) -> bool:
-    """Whether a value is the table of a verb."""
+    """Whether a value is a valid table of a verb."""
     if not isinstance(value, Mapping) or set(value) != set(_COUNTS):
         return False
     return all(isinstance(v, int | float) and v >= 0 for v in value.values())

@@ -1,4 +1,4 @@
-"""A document is read strictly, and what it prints is read as the same."""
+"""A document is read strictly, and its text is read back as an equal value."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Code fences: lines of ``` that models put round a text, and that are no part of it."""
+"""Code fences: lines of ``` that models put around a text, and that do not belong to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MARKDOWN = ("markdown", "md")
 
 
 def is_fence(line: str) -> bool:
-    """Whether a line opens or closes a block of code."""
+    """Whether a line opens or closes a code block."""
     return _FENCE.fullmatch(line.rstrip()) is not None
 
 
@@ -20,11 +20,11 @@ def opens(lines: Sequence[str]) -> bool:
 
 
 def unfenced(lines: Sequence[str], markdown: bool = False) -> list[str]:
-    """The lines without fences round all of them; as they are where there are none.
+    """The lines without fences around all of them; unchanged if there are none.
 
-    Fences further inside stay, as of an example in a docstring.  markdown: the text may begin and
-    end with blocks of code of its own, so that its fences must be those of one block, or say that
-    they are round Markdown.
+    Inner fences stay, for example in a docstring. markdown: the text itself may begin and end with
+    code blocks, so the fences are removed only if they belong to one block or are marked as
+    Markdown.
     """
     filled = [n for n, line in enumerate(lines) if line.strip()]
     if len(filled) < 2:
@@ -41,7 +41,7 @@ def unfenced(lines: Sequence[str], markdown: bool = False) -> list[str]:
 
 
 def unfenced_halves(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Two texts without one pair of fences round both of them; as they are where there is none."""
+    """Two texts without one pair of fences around both; unchanged if there is none."""
     both = unfenced([*old, *new])
     first = next((n for n, line in enumerate(old) if line.strip()), 0)
     if len(both) == len(old) + len(new) or opens(new):

@@ -1,7 +1,7 @@
-"""The history: what a search knows when a model is asked, as data for a prompt.
+"""The history: what a search knows when it asks a model, as data for a prompt.
 
-Candidates are told by what sets them apart: decisions line by line, sources and equations as
-diffs. Each has its time, with the machine that it is of.
+Candidates are described by their differences: decisions line by line, sources and equations as
+diffs. Each has its time with the name of the machine.
 """
 
 from __future__ import annotations
@@ -19,53 +19,55 @@ from search.core.graph import Graph
 from search.core.lowered import schedule_of
 from search.loop.context import Context, Refused
 
-STEPS = 8  # of a line of candidates that are told
-RANKED = 4  # of the fastest after the best
-REFUSED = 6  # reasons why nothing came of requests, the latest
-VALUES = 6  # other combinations of an answer with parameters that are told
+STEPS = 8  # steps of a lineage
+RANKED = 4  # of the fastest, after the best
+REFUSED = 6  # latest reasons for requests without a result
+VALUES = 6  # other combinations of an answer with parameters
 DIFF = 60  # lines of a diff
-NAME = 8  # characters of a candidate's key that name it in a prompt
-Source = Callable[[Candidate], str]  # what a candidate comes to in its backend's language
+NAME = 8  # characters of a key that name a candidate in a prompt
+Source = Callable[[Candidate], str]  # the source of a candidate in its backend's language
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A candidate by what sets it apart from another."""
+    """A candidate, described by its difference from another."""
 
     name: str
-    words: tuple[str, ...]  # a line for each decision, and the reason that a model gave
+    words: tuple[str, ...]  # a line for each decision, and the model's reason
     result: str
-    diff: str = ""  # of sources or equations that no decision explains
+    diff: str = ""  # of sources or equations, if decisions do not explain them
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a search knows."""
+    """The state of a search for a prompt."""
 
     evaluated: int = 0
-    failed: int = 0  # of these
-    number: int = 0  # of the request
-    best: Step | None = None  # what sets it apart from the kernel at hand
+    failed: int = 0  # failed among these
+    number: int = 0  # number of the request
+    best: Step | None = None  # the best, described by its difference from the current kernel
     best_is_parent: bool = False
-    texts: Mapping[str, str] = field(default_factory=dict)  # of the best, by file
-    ranked: tuple[Step, ...] = ()  # the next fastest, against the best
-    lineage: tuple[Step, ...] = ()  # the line of the kernel at hand, each against the one before
-    siblings: tuple[Step, ...] = ()  # correct children of the kernel at hand
-    wrong: tuple[Step, ...] = ()  # those that failed
+    texts: Mapping[str, str] = field(default_factory=dict)  # texts of the best by file
+    ranked: tuple[Step, ...] = ()  # the next fastest, each compared with the best
+    # lineage of the current kernel, each step compared with the one before
+    lineage: tuple[Step, ...] = ()
+    siblings: tuple[Step, ...] = ()  # correct children of the current kernel
+    wrong: tuple[Step, ...] = ()  # its failed children
     elsewhere: tuple[str, ...] = ()  # results of other searches for the kernel
-    requested: tuple[str, ...] = ()  # in flight
+    requested: tuple[str, ...] = ()  # requests in flight
     refused: tuple[Refused, ...] = ()
 
 
 def name_of(candidate: Candidate) -> str:
-    """How a prompt calls a candidate."""
+    """The name of a candidate in a prompt."""
     return candidate.key[:NAME]
 
 
 def history(context: Context, files: Mapping[str, str], source: Source) -> History:
-    """What is known in a context.
+    """The history in a context.
 
-    files: of the first parent by name, the source last. source: gives that of a candidate.
+    files: of the first parent by name; the source is the last. source: gives the source of a
+    candidate.
     """
     parent = context.parents[0].candidate
     told = [(c, o) for c in context.graph if (o := context.outcomes.get(c.key)) is not None]
@@ -77,12 +79,12 @@ def history(context: Context, files: Mapping[str, str], source: Source) -> Histo
     line_of = [c for c in context.graph.lineage(parent.key) if c.backend == parent.backend]
     line_of = line_of[-STEPS - 1 :]
     children = [c for c in context.graph.children(parent.key) if c.key in context.outcomes]
-    # Those of one answer are told together, with the fastest of them.
+    # Combinations of one answer are shown together, with the fastest of them.
     children = one_of_each(sorted(children, key=lambda c: place.get(c.key, len(place))), children)
     by_result = {k: [c for c in children if teller.is_right(c) == k] for k in (True, False)}
     is_parent = best is not None and best.key == parent.key
     ranked = fastest[1 : RANKED + 1]
-    if is_parent:  # they are told by what sets them apart from it already
+    if is_parent:  # children are already described by their difference from it
         by_result[True] = [c for c in by_result[True] if c not in ranked]
     return History(
         evaluated=len(told),
@@ -106,8 +108,10 @@ def history(context: Context, files: Mapping[str, str], source: Source) -> Histo
 def one_of_each(
     candidates: Sequence[Candidate], order: Sequence[Candidate] | None = None
 ) -> list[Candidate]:
-    """Of the combinations of an answer with parameters the first alone. order: of what is given; None
-    for as they are."""
+    """The candidates with only the first combination of each answer with parameters.
+
+    order: the order of the result; None: that of `candidates`.
+    """
     kept: dict[object, Candidate] = {}
     for c in candidates:
         kept.setdefault(c.origin.trial.answer if c.origin.trial else c.key, c)
@@ -116,7 +120,7 @@ def one_of_each(
 
 
 def _by_reason(refused: Sequence[Refused]) -> tuple[Refused, ...]:
-    """The latest request for each reason, with how many others had it."""
+    """The latest request for each reason, with the number of others with that reason."""
     found: dict[str, list[str]] = {}
     for one in refused:
         found[one.reason] = [*found.pop(one.reason, ()), one.asked]
@@ -127,14 +131,15 @@ def _by_reason(refused: Sequence[Refused]) -> tuple[Refused, ...]:
 
 
 def _texts(best: Candidate, files: Mapping[str, str], source: Source) -> dict[str, str]:
-    """The texts of the best that differ from those at hand."""
+    """The texts of the best that differ from the current kernel's."""
     names = list(files)
     found = dict(zip(names, (best.variant, best.schedule, source(best)), strict=True))
     return {name: text for name, text in found.items() if text != files[name]}
 
 
 class Teller:
-    """Tells candidates by what sets them apart. machine: its name.  source: gives a candidate's."""
+    """Describes candidates by their differences. machine: its name. source: gives a candidate's
+    source."""
 
     def __init__(
         self, graph: Graph, outcomes: Mapping[str, Evaluated], machine: str, source: Source
@@ -149,7 +154,7 @@ class Teller:
         return isinstance(self.outcomes.get(candidate.key), Evaluation)
 
     def step(self, before: Candidate, after: Candidate) -> Step:
-        """What sets a candidate apart from another, and what became of it."""
+        """A candidate described by its difference from another, with its outcome."""
         words = [line(e) for e in _edits(before, after)]
         if after.origin.note:
             words.append(f"{after.origin.operator}: {after.origin.note.rstrip('.')}")
@@ -162,7 +167,7 @@ class Teller:
         return Step(name_of(after), tuple(words), result, "\n".join(self._diff(before, after)))
 
     def _others(self, after: Candidate) -> Iterator[str]:
-        """What the other combinations of an answer with parameters came to, the fastest first."""
+        """The outcomes of the other combinations of an answer with parameters, fastest first."""
         trial = after.origin.trial
         if trial is None:
             return
@@ -189,8 +194,8 @@ class Teller:
         return found
 
     def _diff(self, before: Candidate, after: Candidate) -> Iterator[str]:
-        """A diff of the equations, where they differ, and of an edited source: to the other where that
-        was edited from the same, else to what it was edited from."""
+        """A diff of the equations if they differ, and of an edited source: against the other
+        candidate if both have the same variant and schedule, else against its emitted source."""
         if before.variant != after.variant:
             yield from diff(before.variant, after.variant)
         if after.source is not None and before.source != after.source:
@@ -204,7 +209,7 @@ def _edits(before: Candidate, after: Candidate) -> Sequence:
 
 
 def diff(before: str, after: str) -> list[str]:
-    """A unified diff without its head, cut where it is long."""
+    """A unified diff without its header, cut if it is long."""
     found = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm=""))
     found = found[2:]
     left = len(found) - DIFF
@@ -212,7 +217,7 @@ def diff(before: str, after: str) -> list[str]:
 
 
 def result(outcome: Evaluated | None, machine: str) -> str:
-    """What became of a candidate, in words."""
+    """The outcome of a candidate in words."""
     if outcome is None:
         return "not known yet"
     if isinstance(outcome, Failure) and outcome.slow:

@@ -1,4 +1,4 @@
-"""The knowledge base: documents in folders, and an index of them."""
+"""The knowledge base: documents in folders, with an index."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from backends import manifest
 from ir.errors import KernelError
 from search.prompt.document import Document, document
 
-SHARED = Path(__file__).parents[1] / "knowledge"  # what holds for all targets
+SHARED = Path(__file__).parents[1] / "knowledge"  # documents for all targets
 _BACKENDS = Path(manifest.__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Documents, each name once, in alphabetical order within a folder."""
+    """Documents with unique names, in alphabetical order within a folder."""
 
     documents: tuple[Document, ...]
 
@@ -28,7 +28,7 @@ class Library:
         return len(self.documents)
 
     def named(self, name: str) -> Document:
-        """The document of a name; KernelError where there is none."""
+        """The document with a name. Raises KernelError if there is none."""
         for d in self.documents:
             if d.name == name:
                 return d
@@ -42,20 +42,20 @@ class Library:
         return "".join(f"- {d.entry}\n" for d in self.documents)
 
     def with_documents(self, more: Iterable[Document]) -> Library:
-        """The same and some more; of two that have one name, the later."""
+        """The library with further documents. A later document replaces one with the same name."""
         found = {d.name: d for d in (*self.documents, *more)}
         return Library(tuple(found.values()))
 
 
 def notes(backend: str) -> Path:
-    """The folder where a backend keeps its notes; it need not be there."""
+    """The folder of a backend's notes, which need not exist."""
     return _BACKENDS / backend / "notes"
 
 
 def library(folders: Sequence[Path]) -> Library:
     """The documents of some folders, in order.
 
-    Raises KernelError for a file that is no document, and for a name that occurs twice.
+    Raises KernelError for an invalid document, and for a duplicate name.
     """
     found: dict[str, Document] = {}
     for folder in folders:
@@ -71,12 +71,12 @@ def library(folders: Sequence[Path]) -> Library:
 
 
 def library_of(backend: str) -> Library:
-    """What holds for all targets, and what a backend says of its own."""
+    """The documents for all targets, and a backend's own."""
     return library((SHARED, notes(backend)))
 
 
 def documents(folder: Path) -> Iterator[Document]:
-    """The documents of a folder, by name; none where there is no such folder."""
+    """The documents of a folder, by name; none if there is no such folder."""
     for file in sorted(folder.glob("*.md")):
         try:
             text = file.read_text(encoding="utf-8")

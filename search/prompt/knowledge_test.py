@@ -1,4 +1,4 @@
-"""A library is what its folders hold."""
+"""A library has the documents of its folders."""
 
 import pytest
 

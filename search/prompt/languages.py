@@ -1,4 +1,4 @@
-"""The languages of specs and schedules, as a prompt describes them, from the tables that define them."""
+"""The languages of specs and schedules as text for prompts, from the tables that define them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from search.prompt.render import rendered
 
 
 def values(verbs: Sequence[Verb], machine: Machine) -> dict[str, str]:
-    """What stands for the kinds of subjects and values that some verbs have, in words."""
+    """The words for the kinds of subjects and values of some verbs."""
     narrow = (NARROW, TRIPLE) if machine.has_matrix(NARROW) else ()
     every = {
         "dtype": ", ".join(("f32", "that of an input", *narrow)),
@@ -43,7 +43,7 @@ def values(verbs: Sequence[Verb], machine: Machine) -> dict[str, str]:
 
 @cache
 def grammar() -> str:
-    """The language of equations, with the functions that it has."""
+    """The language of equations with its functions."""
     operators = dict.fromkeys(f.operator for f in POINTWISE.values() if f.operator)
     called = [name for name, f in POINTWISE.items() if not f.operator]
     return rendered(

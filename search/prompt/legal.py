@@ -1,4 +1,4 @@
-"""Legal edits: every single change that a schedule admits as it is, with its values."""
+"""Legal edits: all single changes of a schedule that are legal, with their values."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
 
-MOST_REASONS = 6  # why edits are refused
+MOST_REASONS = 6  # reasons for illegal edits
 
 
 @dataclass(frozen=True, slots=True)
 class LegalEdits:
     """The single changes of one schedule."""
 
-    lines: tuple[str, ...]  # one for each decision, with the values that it may take
-    refused: tuple[str, ...]  # changes that are not legal here, each reason once
+    lines: tuple[str, ...]  # one for each decision, with its possible values
+    refused: tuple[str, ...]  # illegal changes, each reason once
 
 
 def legal_edits(
     spec: Spec, schedule: Schedule, machine: Machine, every: Sequence[Sizes]
 ) -> LegalEdits:
-    """The edits after which a schedule lowers at all of some sizes, at least one."""
+    """The edits after which a schedule lowers at all of some sizes. every: at least one."""
     changes: dict[tuple[str, str], list[str]] = {}
     refused: dict[tuple[str, str], str] = {}
     for edit in neighbours(spec, schedule, machine, every[0]):
@@ -48,7 +48,7 @@ def legal_edits(
 
 
 def _change(edit: Edit) -> str:
-    """One change of a decision, of which the line names verb and subject."""
+    """A change of a decision. Its line names the verb and the subject."""
     if edit.new is None:
         return "drop it"
     if edit.old == edit.new:
@@ -69,7 +69,7 @@ def _line(now: Decision | None, key: tuple[str, str], changes: Sequence[str]) ->
 
 
 def _joined(changes: Sequence[str]) -> list[str]:
-    """Values of one option together: `size=8, 16, 32`."""
+    """Joins values of the same option: `size=8, 16, 32`."""
     values: dict[str, list[str]] = {}
     others: list[str] = []
     for change in dict.fromkeys(changes):
@@ -82,5 +82,5 @@ def _joined(changes: Sequence[str]) -> list[str]:
 
 
 def sizes_of(sizes: Sizes, workload: Sequence[Mapping[str, int]]) -> tuple[Sizes, ...]:
-    """All shapes that a kernel must fit at."""
+    """All shapes that a kernel must fit."""
     return (sizes, *(shape for shape in workload if dict(shape) != dict(sizes)))

@@ -1,4 +1,4 @@
-"""Legal edits are told with their values, and each of them lowers."""
+"""Legal edits are listed with their values, and each of them lowers."""
 
 import pytest
 

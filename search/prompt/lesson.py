@@ -1,7 +1,7 @@
-"""A lesson: what a finished run teaches, distilled from its graph and outcomes without a model.
+"""A lesson: the results of a finished run, distilled from its graph and outcomes without a model.
 
-Each child is compared with the parent that it resembles most. An edit is counted for each decision
-that differs between the two; a child of several edits shares its gain among them.
+Each child is compared with the parent that it resembles most. Each differing decision counts as one
+edit. A child with several edits divides its gain among them.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from search.core.outcome import Outcome
 from search.prompt.document import Document
 from search.prompt.operations import operations
 
-GLANCED = "measured"  # the kind of time of a candidate that is too slow to be checked
-FASTER = 1.01  # of the parent's speed: less is no gain
-EQUATIONS, SOURCE = "equations", "source"  # edits that no verb makes
-MOST_REASONS = 8  # of a document
-MOST_PAID, MOST_COST = 6, 4  # single edits that a document tells, by gain and by loss
+GLANCED = "measured"  # kind of the time of candidates that are too slow to be checked
+FASTER = 1.01  # least speed-up over the parent that counts as a gain
+EQUATIONS, SOURCE = "equations", "source"  # edits without a verb
+MOST_REASONS = 8  # reasons in a document
+MOST_PAID, MOST_COST = 6, 4  # single edits in a document, by gain and by loss
 _LONGEST = 160  # characters of a reason
 
 
 @dataclass(slots=True)
 class Tally:
-    """What came of the edits of one verb."""
+    """The results of the edits of one verb."""
 
-    tries: int = 0  # edits that were evaluated
-    faster: float = 0.0  # those whose child was faster than its parent
-    failed: int = 0  # whose child failed while its parent had not
+    tries: int = 0  # evaluated edits
+    faster: float = 0.0  # edits whose child was faster than its parent
+    failed: int = 0  # edits whose child failed although its parent did not
     timed: float = 0.0
-    # Sum of the logarithms of the speed-ups over the parents, of `timed` edits.
+    # Sum of the logarithms of the speed-ups over the parents, for the `timed` edits.
     log_gain: float = 0.0
 
     @property
     def speedup(self) -> float:
-        """Geometric mean over the parents; 1 where nothing was timed."""
+        """Geometric mean of the speed-ups over the parents; 1 without times."""
         return math.exp(self.log_gain / self.timed) if self.timed else 1.0
 
     @property
     def table(self) -> Mapping[str, float]:
-        """For a document's header."""
+        """The counts for a document's header."""
         return {
             "tries": self.tries,
             "faster": round(self.faster, 3),
@@ -59,18 +59,19 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What a run teaches."""
+    """The results of a run for one backend."""
 
     outcome: Outcome  # the run
-    result: BackendResult  # of the backend that it is about
+    result: BackendResult  # the result of the backend
     date: str
-    operations: tuple[str, ...]  # of its spec
+    operations: tuple[str, ...]  # kinds of operations in its spec
     tallies: Mapping[str, Tally] = field(default_factory=dict)  # by verb, in alphabetical order
-    # Why edits failed, by (verb, reason), with how often.
+    # Reasons of failed edits, as (verb, reason) with counts.
     reasons: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    # Edits that alone told a child from its parent, with the speed-up, the best first.
+    # Edits that are the only difference between a child and its parent, with the speed-up, best
+    # first.
     single: Mapping[str, float] = field(default_factory=dict)
-    winner: tuple[str, ...] = ()  # the best's difference to the first
+    winner: tuple[str, ...] = ()  # difference of the best from the first
 
     @property
     def document(self) -> Document:
@@ -105,7 +106,7 @@ class Lesson:
 
 
 def distil(outcome: Outcome, backend: str, date: str) -> Lesson:
-    """What a run teaches of one of its backends. date: as `2026-01-31`, of the run's end."""
+    """The lesson of a run for one of its backends. date: of the run's end, such as `2026-01-31`."""
     tallies: dict[str, Tally] = {}
     reasons: Counter[tuple[str, str]] = Counter()
     single: dict[str, float] = {}
@@ -134,7 +135,7 @@ def distil(outcome: Outcome, backend: str, date: str) -> Lesson:
 
 
 def _pairs(outcome: Outcome, backend: str) -> Iterator[tuple[Candidate, Candidate]]:
-    """Parents and children of a backend of which it is known what became, on one target."""
+    """Parents and children of a backend with known outcomes, on one target."""
     for child in outcome.graph:
         if not child.origin.parents or child.key not in outcome.outcomes:
             continue
@@ -145,7 +146,7 @@ def _pairs(outcome: Outcome, backend: str) -> Iterator[tuple[Candidate, Candidat
 
 
 def _verbs(parent: Candidate, child: Candidate) -> Iterator[str]:
-    """A verb for each edit that sets a child apart from its parent."""
+    """The verb of each edit between a parent and its child."""
     if parent.variant != child.variant:
         yield EQUATIONS
     if parent.source != child.source:
@@ -159,7 +160,7 @@ def _verbs(parent: Candidate, child: Candidate) -> Iterator[str]:
 
 
 def _comparable(before: Evaluation, after: Evaluation | Failure) -> bool:
-    """Whether two times were had in one way; one of a glance is measured."""
+    """Whether two times are of the same kind. Times of glances are measured."""
     kind = after.time_kind if isinstance(after, Evaluation) else GLANCED
     return kind == before.time_kind
 
@@ -175,7 +176,7 @@ def _count(tally: Tally, before: Evaluation, after: Evaluation | Failure, among:
 
 
 def _short(line: str) -> str:
-    """A line as one that can stand in a list."""
+    """A line, shortened for a list."""
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 

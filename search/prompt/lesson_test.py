@@ -1,4 +1,4 @@
-"""What is distilled from a small made-up run, and what a later run has of it."""
+"""The lesson of a small artificial run, and its use in a later run."""
 
 import math
 from dataclasses import replace
@@ -26,7 +26,7 @@ FIRST = "tile(m, size=4)\n"
 
 
 def made(graph, outcomes, decisions, us, parent=None, **changes):
-    """A candidate added to a run; `us` is a time, or a failure."""
+    """Adds a candidate to a run; `us` is a time or a failure."""
     origin = Origin("mutate", (parent.key,)) if parent else Origin("first")
     c = Candidate(TEXT, f"schedule(softmax)\n{decisions}", "small", "tongue", origin=origin)
     c = replace(c, **changes)
@@ -36,7 +36,8 @@ def made(graph, outcomes, decisions, us, parent=None, **changes):
 
 
 def run(*children, name="run-1", target="small"):
-    """An outcome whose first takes 100 us; children: (decisions, us or failure, changes)."""
+    """An outcome whose first candidate takes 100 us; children: (decisions, us or failure,
+    changes)."""
     graph, outcomes = Graph(), {}
     first = made(graph, outcomes, FIRST, 100.0)
     for decisions, us, *changes in children:
@@ -77,7 +78,7 @@ def test_the_mean_gain_of_a_verb_is_over_its_edits_and_an_edit_shares_its_childs
     tallies = distil(RUN, "tongue", "2026-01-31").tallies
     assert list(tallies) == ["pipeline", "tile"]
     stage, tile = tallies["pipeline"], tallies["tile"]
-    # Gains of 2 and 1/2, and half of the gain of 4 that two edits made.
+    # Gains of 2 and 1/2, and half of the gain of 4 by two edits.
     assert (stage.tries, stage.timed, stage.faster, stage.failed) == (3, 2.5, 1.5, 0)
     assert stage.speedup == pytest.approx(math.exp(math.log(2) / 2.5))
     assert (tile.tries, tile.timed, tile.faster, tile.failed) == (2, 0.5, 0.5, 1)
@@ -215,7 +216,7 @@ def test_lessons_lie_beside_a_store_in_a_file():
 
 
 class _Store:
-    """Keeps lessons in memory."""
+    """Stores lessons in memory."""
 
     url = "postgresql://host/name"
 

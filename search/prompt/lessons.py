@@ -1,6 +1,7 @@
-"""Lessons of earlier runs: skill files, which later runs retrieve and count on.
+"""Lessons of earlier runs: skill files that later runs retrieve, and whose counts they use.
 
-They lie in a folder beside a store that is a file, and in the store itself where that is a server's.
+If the store is a file, lessons are in a folder next to it; if it is on a server, they are in the
+store.
 """
 
 from __future__ import annotations
@@ -17,28 +18,28 @@ from search.prompt.knowledge import documents
 from search.prompt.lesson import Lesson
 
 FOLDER = "lessons"
-OTHER_TARGET = 0.5  # what a lesson counts where the target is another one of the same backend
-PRIOR = 8.0  # tries of a verb that nothing is known of, at the rate of all verbs together
-MOST = 4.0  # of a weight; the least is one over it
+OTHER_TARGET = 0.5  # weight of a lesson for another target of the same backend
+PRIOR = 8.0  # assumed tries of each verb, at the mean rate of all verbs
+MOST = 4.0  # largest factor; the smallest is its inverse
 
 
 class Shelf(Protocol):
-    """Where lessons are kept."""
+    """A place for lessons."""
 
     @property
     def place(self) -> str:
-        """For messages."""
+        """The place, for messages."""
 
     def add(self, lesson: Document) -> None:
-        """Keeps a lesson in place of one of the same name; KernelError where it cannot."""
+        """Stores a lesson. Replaces one of the same name. Raises KernelError if that fails."""
 
     def documents(self) -> Iterable[Document]:
-        """All that are kept, by name; KernelError for what is no document."""
+        """All lessons by name. Raises KernelError for an invalid document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Skill files in a folder, which need not be there yet."""
+    """Skill files in a folder, which need not exist yet."""
 
     path: Path
 
@@ -61,12 +62,12 @@ class Folder:
             ) from None
 
     def documents(self) -> Iterable[Document]:
-        """What the files hold."""
+        """The documents in the files."""
         return documents(self.path)
 
 
 class LessonStore(Protocol):
-    """A store that keeps lessons."""
+    """A store with lessons."""
 
     url: str  # for messages
 
@@ -74,7 +75,7 @@ class LessonStore(Protocol):
         """The texts of lessons by name."""
 
     def learned(self, name: str, text: str) -> None:
-        """Keeps a lesson in place of an earlier one of the same name."""
+        """Stores a lesson. Replaces one of the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,25 +94,25 @@ class InStore:
         self.store.learned(lesson.name, lesson.file_text)
 
     def documents(self) -> Iterable[Document]:
-        """What the rows hold."""
+        """The documents in the rows."""
         for name, text in self.store.lessons().items():
             yield document(name, text, f"{self.place}, lesson {name}")
 
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """The lessons on a shelf."""
+    """The lessons of a shelf."""
 
     shelf: Shelf
 
     def add(self, lesson: Lesson) -> None:
-        """Keeps a lesson, in place of an earlier one of the same run."""
+        """Stores a lesson. Replaces an earlier one of the same run."""
         self.shelf.add(lesson.document)
 
     def documents(self, machine: Machine) -> tuple[Document, ...]:
-        """The lessons of a machine's backends, by name; those of the machine itself first.
+        """The lessons of a machine's backends by name; those of the machine itself come first.
 
-        KernelError where something else lies there.
+        Raises KernelError if the place has other documents.
         """
         all_here = tuple(map(self._lesson, self.shelf.documents()))
         found = [d for d in all_here if d.provenance["backend"] in machine.backends]
@@ -128,12 +129,11 @@ class Lessons:
         return d
 
     def preferences(self, machine: Machine, kinds: Collection[str]) -> Mapping[str, float]:
-        """How much more often than others a verb's edits made a candidate faster.
+        """The relative rate at which a verb's edits made a candidate faster.
 
-        kinds: of the spec's operations; a lesson counts by the share of kinds that it has in
-        common, and half as much where it is of another target of the backend. 1: as often as
-        edits do on the whole; between 1 / `MOST` and `MOST`. Verbs that no lesson tried are
-        missing; with no lessons, all are.
+        1 is the mean rate; values are between 1 / `MOST` and `MOST`. Verbs without tries are
+        missing. kinds: of the spec's operations. A lesson's weight is the share of common kinds,
+        and half of that for another target of the backend.
         """
         tries: dict[str, float] = {}
         faster: dict[str, float] = {}
@@ -151,7 +151,7 @@ class Lessons:
 
 
 def beside(file: str) -> Path:
-    """The folder of the lessons of a store, given the path or the URL of its file."""
+    """The folder of the lessons of a store, from the path or URL of its file."""
     return Path(file.removeprefix("sqlite:///")).parent / FOLDER
 
 
@@ -160,6 +160,6 @@ def _rate(faster: float, tries: float, usual: float) -> float:
 
 
 def _likeness(d: Document, kinds: Collection[str]) -> float:
-    """The share of operations that two kernels have in common (Jaccard's)."""
+    """The share of operations that two kernels have in common (Jaccard index)."""
     either = set(d.operations) | set(kinds)
     return len(set(d.operations) & set(kinds)) / len(either) if either else 1.0

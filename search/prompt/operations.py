@@ -1,4 +1,4 @@
-"""Operations: the kinds of work that a spec asks for, in words that documents are tagged with."""
+"""Operations: the kinds of work in a spec, as tags of documents."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from ir.recurrence import recurrences
 from ir.spec import Apply, Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
 
 OPERATIONS = (
-    "product",  # a sum of products that a matrix unit takes
-    "batched",  # of those, one that has indices of both operands and the result
-    "chain",  # a product of what another product gave
+    "product",  # a contraction for a matrix unit
+    "batched",  # a contraction with an index of both operands and the result
+    "chain",  # a contraction of another contraction's result
     "reduction",  # any other reduction
-    "softmax",  # exponentials less a maximum
-    "norm",  # a root of a sum
+    "softmax",  # exponentials minus a maximum
+    "norm",  # square root of a sum
     "scan",
-    "window",  # positions of two indices, or read through a pad
+    "window",  # positions with two indices, or a read through a pad
     "gather",
     "scatter",
     "jagged",
-    "search",  # in sorted borders
-    "mask",  # a choice by the values of indices
+    "search",  # a search in sorted borders
+    "mask",  # a selection by index values
     "recurrence",
     "random",
-    "special",  # functions of a table or a series
-    "pointwise",  # nothing but arithmetic at each place
+    "special",  # functions computed by a table or a series
+    "pointwise",  # only elementwise arithmetic
 )
 
 
@@ -78,7 +78,7 @@ def _of_node(node: Expr) -> Iterator[str]:
 
 
 def _of_chains(spec: Spec) -> Iterator[str]:
-    """What several equations make together."""
+    """The kinds that several equations form together."""
     maxima = {
         e.target
         for e in spec.equations
@@ -89,7 +89,7 @@ def _of_chains(spec: Spec) -> Iterator[str]:
         for e in spec.equations
         if isinstance(e.value, Reduce) and e.value.reduction == "sum"
     }
-    made: set[str] = set()  # products, and what is computed from them
+    made: set[str] = set()  # contractions, and tensors computed from them
     for e in spec.equations:
         for node in e.value.walk():
             if not isinstance(node, Apply):
@@ -109,7 +109,7 @@ def _of_chains(spec: Spec) -> Iterator[str]:
 
 
 def _outside_reads(expr: Expr) -> Iterator[Expr]:
-    """The nodes of an expression that stand in no position of a tensor."""
+    """The nodes of an expression outside of tensor positions."""
     yield expr
     if not isinstance(expr, Read):
         for child in expr.children():

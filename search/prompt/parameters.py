@@ -19,7 +19,7 @@ from search.core.trial import USE
 MOST = 256  # combinations of an answer
 WORD = "PARAMETER"
 FORM = f"`{WORD} NAME in (VALUE, VALUE, ...)`, where a value is a number or a word"
-_DECORATION = "`*- \t"  # what models put around a line
+_DECORATION = "`*- \t"  # characters that models put around a line
 _DECLARES = re.compile(rf"{WORD}\b")
 _DECLARATION = re.compile(rf"{WORD}\s+\$?(\S+)\s+in\s+[(\[](.*)[)\]]")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -27,16 +27,16 @@ _VALUE = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?|[A-Za-z_][\w.]*")
 
 
 def declares(line: str) -> bool:
-    """Whether a line outside blocks names a parameter, well or not."""
+    """Whether a line outside of blocks declares a parameter, correctly or not."""
     return _DECLARES.match(line.strip(_DECORATION)) is not None
 
 
 def parameters(
     lines: Sequence[tuple[int, str]], faults: list[str]
 ) -> Mapping[str, tuple[str, ...]]:
-    """The values of each parameter that is named outside blocks. lines: with their numbers.
+    """The values of each parameter that is declared outside of blocks.
 
-    What is wrong is added to the faults, all of it.
+    lines: with their numbers. All faults are added to `faults`.
     """
     found: dict[str, tuple[str, ...]] = {}
     for number, line in lines:
@@ -48,7 +48,8 @@ def parameters(
             faults.append(f"line {number}: `{bare}` names no parameter; needed: {FORM}")
             continue
         name, values = declaration[1], [v.strip() for v in declaration[2].split(",")]
-        if len(values) > 1 and not values[-1]:  # as Python writes a tuple of one
+        # a trailing comma, as in a Python tuple with one element
+        if len(values) > 1 and not values[-1]:
             values.pop()
         faults += (f"line {number}: {fault}" for fault in _faults(name, values, found))
         found[name] = tuple(dict.fromkeys(values))
@@ -63,7 +64,7 @@ def parameters(
 
 
 def _faults(name: str, values: Sequence[str], known: Mapping[str, object]) -> list[str]:
-    """What is wrong with one parameter."""
+    """The faults of one parameter."""
     found = []
     if _NAME.fullmatch(name) is None:
         found.append(f"a parameter cannot be named `{name}`; allowed: letters, digits and `_`")
@@ -84,9 +85,10 @@ def _faults(name: str, values: Sequence[str], known: Mapping[str, object]) -> li
 def misused(
     named: Mapping[str, object], changed: Mapping[str, str], before: Mapping[str, str]
 ) -> list[str]:
-    """Parameters that texts have and that are not named, and those that no text has.
+    """The parameters that texts use without a declaration, and those that are declared and not
+    used.
 
-    changed, before: the new texts of files, and the old ones of all.
+    changed, before: the new texts of files, and the old texts of all files.
     """
     faults = []
     used: set[str] = set()

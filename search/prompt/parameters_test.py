@@ -1,4 +1,4 @@
-"""Parameters are read strictly, and all that is wrong with them is said at once."""
+"""Parameters are read strictly, and all faults are reported at once."""
 
 import pytest
 from hypothesis import given

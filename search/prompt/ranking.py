@@ -1,4 +1,4 @@
-"""A ranking of short texts by the words of a query: Okapi BM25.
+"""Ranks short texts by the words of a query with Okapi BM25.
 
 score = sum over the query's words of weight * idf * tf * (k1 + 1) / (tf + k1 * norm), where norm =
 1 - b + b * length / mean length and idf = ln(1 + (n - df + 0.5) / (df + 0.5)). (Robertson and
@@ -13,9 +13,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-K1 = 1.2  # how soon further occurrences of a word stop counting
-B = 0.75  # how much a text's length counts against it
-_WORD = re.compile(r"[a-z0-9]*[a-z][a-z0-9]*")  # a number alone says nothing of a subject
+K1 = 1.2  # saturation of repeated words
+B = 0.75  # influence of a text's length
+_WORD = re.compile(r"[a-z0-9]*[a-z][a-z0-9]*")  # a number alone does not identify a subject
 _LITTLE = frozenset(
     "a all an and are as at be but by can do does for from has have how if in into is it its more "
     "most no nor not of on one or other so than that the their them then there these they this "
@@ -24,7 +24,7 @@ _LITTLE = frozenset(
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text that tell something, in lower case, without the `s` of plurals."""
+    """The significant words of a text, in lower case and without the `s` of plurals."""
     return tuple(_stem(w) for w in _WORD.findall(text.lower()) if len(w) > 1 and w not in _LITTLE)
 
 
@@ -34,7 +34,7 @@ def _stem(word: str) -> str:
 
 
 class Ranking:
-    """Some texts, each as its words, to be ranked again and again."""
+    """Texts as lists of words, for repeated ranking."""
 
     def __init__(self, texts: Iterable[Sequence[str]]):
         self._counts = [Counter(text) for text in texts]
@@ -43,16 +43,16 @@ class Ranking:
         self._having = Counter(word for counts in self._counts for word in counts)
 
     def idf(self, word: str) -> float:
-        """How telling a word is: positive, and the larger the fewer texts have it."""
+        """The weight of a word: positive, and larger for words in fewer texts."""
         having = self._having[word]
         return math.log(1 + (len(self._counts) - having + 0.5) / (having + 0.5))
 
     def scores(self, query: Mapping[str, float]) -> list[float]:
-        """The score of each text for a query, word by word with a weight; 0 where none occurs."""
+        """The score of each text for a query (words with weights); 0 without common words."""
         return [sum(parts.values()) for parts in self.parts(query)]
 
     def parts(self, query: Mapping[str, float]) -> list[dict[str, float]]:
-        """The same, for each text by the words that it has of the query."""
+        """The parts of each text's score, by word."""
         return [
             {word: weight * self._part(n, word) for word, weight in query.items() if word in counts}
             for n, counts in enumerate(self._counts)

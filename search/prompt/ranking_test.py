@@ -1,4 +1,4 @@
-"""What a ranking must do, whatever the texts are."""
+"""The properties of a ranking, for any texts."""
 
 import math
 
@@ -48,7 +48,7 @@ def test_neither_the_order_of_texts_nor_of_words_counts(texts, query, random):
 @given(TEXTS, QUERY, st.data())
 def test_one_more_of_a_querys_word_in_the_place_of_another_never_lowers_a_score(texts, query, data):
     word = data.draw(WORD)
-    other = "z"  # of no query
+    other = "z"  # not in a query
     held = [[*texts[0], word, other], *texts[1:]]
     more = [[*texts[0], word, word], *texts[1:]]
     one = {word: query.get(word, 1.0)}

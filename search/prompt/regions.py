@@ -1,4 +1,4 @@
-"""The regions of a prompt that may evolve; all the rest of it is fixed."""
+"""The regions of a prompt that may evolve. All other parts are fixed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Regions:
 
     @property
     def digest(self) -> str:
-        """Of all texts."""
+        """The digest of all texts."""
         return text_digest("\0".join(self.files().values()))
 
     def files(self) -> dict[str, str]:
@@ -41,13 +41,14 @@ class Regions:
         return {f.name + ENDING: getattr(self, f.name) for f in fields(self)}
 
     def with_files(self, changed: Mapping[str, str]) -> Regions:
-        """With other texts for some files; KernelError where one is empty or too long."""
+        """The regions with new texts for some files. Raises KernelError if one is empty or too
+        long."""
         return replace(self, **{name.removesuffix(ENDING): t for name, t in changed.items()})
 
 
 @cache
 def first_regions() -> Regions:
-    """Those that every search starts with: the files of `templates/prompts/regions`."""
+    """The initial regions: the files of `templates/prompts/regions`."""
     names = (f.name for f in fields(Regions))
     texts = {n: (FOLDER / "regions" / (n + ENDING)).read_text(encoding="utf-8") for n in names}
     return Regions(**texts)

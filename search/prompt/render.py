@@ -1,4 +1,4 @@
-"""The templates of prompts. The one module of prompts that knows the template engine."""
+"""Renders the templates of prompts. Only this module uses the template engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parents[2] / "templates" / "prompts"
 
 
 def rendered(template: str, **values: object) -> str:
-    """The text of `templates/prompts/<template>.md.j2`; a name that is not given is an error."""
+    """The text of `templates/prompts/<template>.md.j2`. A missing value is an error."""
     return _environment().get_template(f"{template}.md.j2").render(**values).strip("\n") + "\n"
 
 

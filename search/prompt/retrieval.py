@@ -1,9 +1,9 @@
-"""Retrieval in two stages: the index is ranked, then documents are taken whole within a budget.
+"""Retrieval in two stages: ranks the index, then takes whole documents within a budget.
 
-The ranking is by the words of a query: kinds of operations and functions of the spec, dtypes,
-verbs of the schedule, words of a diagnosis, the machine's. A document that is about operations which a
-kernel has comes before all others, and one that is about others, or helps with another surface, not at
-all. Some documents lead: every edit of a surface needs them.
+The words of a query are: kinds of operations and functions of the spec, dtypes, verbs of the
+schedule, words of a diagnosis, and words of the machine. Documents about operations of the kernel
+come first. Documents about other operations or for another surface are left out. Some documents
+lead: every edit of a surface needs them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from search.prompt.knowledge import Library
 from search.prompt.operations import operations
 from search.prompt.ranking import Ranking, words
 
-# What a word of the query counts, by where it is from. A diagnosis says what is slow, operations
-# what there is to do; all else only tells documents apart that these leave equal.
+# The weight of a query word by its origin. The diagnosis says what is slow, and the operations what
+# is computed. The others only distinguish documents that are equal in these.
 WEIGHTS = {
     "diagnosis": 3.0,
     "operations": 2.0,
@@ -31,27 +31,27 @@ WEIGHTS = {
     "verbs": 0.25,
     "machine": 0.25,
 }
-TITLE = 2  # how often a title's words count in the index, beside the first sentence's
-WORDS = 6  # of one place that count in full; of more, each counts less
-ABOUT = 4.0  # what an operation that a document is about counts, beside how few others are
-OWN = 7  # documents about the kernel's operations that are taken at most
-OTHERS = 2  # documents that are taken beside those and the ones that every edit needs
-RELEVANT = 0.25  # of the best score of these others: what has less is not taken
-MOST_WORDS = 4  # of a reason
+TITLE = 2  # weight of a title's words in the index, relative to the first sentence
+WORDS = 6  # words of one origin with full weight; each of more words has less
+ABOUT = 4.0  # weight of an operation that a document is about, before its rarity
+OWN = 7  # largest number of documents about the kernel's operations
+OTHERS = 2  # largest number of further documents, besides leading ones
+RELEVANT = 0.25  # least share of the best score of the further documents
+MOST_WORDS = 4  # words of a reason
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is looked for: words by where they are from, and the words of the machine, one of
-    which a document's `machines` must have where it names any."""
+    """A query: words by origin, and the machine's words. A document with `machines` must name one
+    of these."""
 
     words: Mapping[str, tuple[str, ...]]
     machine: frozenset[str] = frozenset()
-    surface: str = ""  # that is edited; empty: any
+    surface: str = ""  # the edited surface; empty: any
 
     def admits(self, d: Document) -> bool:
-        """Whether a document holds for the machine, helps with the surface, and is about something that
-        the kernel does, where it says so."""
+        """Whether a document is valid for the machine, helps with the surface, and is about an
+        operation of the kernel if it names any."""
         asked = self.words.get("operations")
         return (
             (not d.machines or bool(set(d.machines) & self.machine))
@@ -65,10 +65,10 @@ class Query:
         )
 
     def weights(self, labels: Container[str]) -> dict[str, float]:
-        """Each word with what it counts: the most of the places that it is from.
+        """The weight of each word: the maximum over its origins.
 
-        labels: of the documents, titles included. A diagnosis is written in sentences, of which
-        only words that label some document are looked for.
+        labels: words of all documents' titles and tags. A diagnosis consists of sentences, so only
+        its words among these count.
         """
         found: dict[str, float] = {}
         for place, some in self.words.items():
@@ -83,17 +83,17 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A document that was chosen, its score, and why in words."""
+    """A selected document with its score and the reason in words."""
 
     document: Document
     score: float
     why: str
-    own: bool = False  # it is about an operation of the kernel
-    leads: bool = False  # every edit of the surface needs it
+    own: bool = False  # whether it is about an operation of the kernel
+    leads: bool = False  # whether every edit of the surface needs it
 
     @property
     def tokens(self) -> int:
-        """Of its text."""
+        """The tokens of its text."""
         return tokens(self.document.text)
 
 
@@ -101,17 +101,17 @@ class Taken:
 class Retrieved:
     """The documents for one prompt."""
 
-    taken: tuple[Taken, ...]  # in the order in which they were chosen
+    taken: tuple[Taken, ...]  # in the order of selection
     left: tuple[str, ...]  # names of relevant documents that did not fit
 
     @property
     def text(self) -> str:
-        """The documents below one another, as a prompt shows them."""
+        """The text of all documents for a prompt."""
         return "\n".join(t.document.text for t in self.taken)
 
     @property
     def tokens(self) -> int:
-        """Of all of them."""
+        """The tokens of all documents."""
         return sum(t.tokens for t in self.taken)
 
 
@@ -122,8 +122,7 @@ def query(
     diagnosis: str = "",
     surface: str = "",
 ) -> Query:
-    """What an edit of a candidate's surface asks of the knowledge base, with its spec, schedule and
-    diagnosis."""
+    """The query for an edit of a candidate's surface, from its spec, schedule and diagnosis."""
     nodes = [n for e in spec.equations for n in e.value.walk()]
     functions = {n.function for n in nodes if isinstance(n, Apply)}
     special = sorted(f for f in functions if POINTWISE[f].unit == "special")
@@ -139,23 +138,23 @@ def query(
 
 
 def machine_words(machine: Machine) -> frozenset[str]:
-    """What a document may call a machine: its name, the backend that serves it, words of its title
-    (where an architecture stands), and whether programs have threads."""
+    """The words for a machine in documents: its name, its backends, words of its title (for example
+    the architecture), and the word of its class."""
     title = (w.strip(",.").lower() for w in machine.title.split())
     serving = (machine.rendering.backend,) if machine.rendering.backend else machine.backends
     return frozenset({machine.name, *serving, *title, machine.model.word})
 
 
 def _telling(word: str) -> bool:
-    """Whether a machine's word is a name: of letters and digits, as architectures are."""
+    """Whether a machine's word is a name with letters and digits, such as an architecture."""
     return any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
 
 
 def retrieve(library: Library, asked: Query, budget: int) -> Retrieved:
-    """The documents that a query finds, whole, in at most `budget` tokens: those that every edit of the
-    surface needs, those about the kernel's operations, a few others that share words with the query.
+    """The whole documents for a query, in at most `budget` tokens.
 
-    The same library, query and budget give the same documents.
+    First those that every edit of the surface needs, then those about the kernel's operations, then
+    a few others with common words. The result depends only on the arguments.
     """
     ranked = rank(library, asked)
     leading = [t for t in ranked if t.leads]
@@ -179,7 +178,7 @@ class _Taking:
         self.taken: list[Taken] = []
 
     def take(self, some: Sequence[Taken], most: int) -> None:
-        """Takes at most so many of some that fit, in their order."""
+        """Takes at most `most` of some documents that fit, in their order."""
         for t in some:
             if most and _cost(t) <= self.left:
                 self.taken.append(t)
@@ -188,8 +187,8 @@ class _Taking:
 
 
 def rank(library: Library, asked: Query) -> tuple[Taken, ...]:
-    """The documents that a query admits, best first. An operation that a document is about counts by
-    how few documents are about it."""
+    """The documents that a query admits, best first. An operation that few documents are about
+    counts more."""
     held = [d for d in library if asked.admits(d)]
     ranking = Ranking(_index_words(d) for d in held)
     abouts = Ranking(d.about for d in held)

@@ -1,4 +1,4 @@
-"""The index is ranked, then documents are taken whole, kinds in turn."""
+"""The index is ranked, then whole documents are taken, kinds in turn."""
 
 from dataclasses import replace
 

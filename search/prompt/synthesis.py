@@ -1,4 +1,4 @@
-"""Prompt synthesis: all that a model is told about one brief, within a budget of tokens."""
+"""Prompt synthesis: writes the whole prompt for a brief, within a budget of tokens."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from search.prompt.regions import Regions
 from search.prompt.render import rendered
 from search.prompt.retrieval import query, retrieve
 
-FRAME = 40  # tokens that a text takes beside its own: its name and its fences
+FRAME = 40  # tokens of a text's name and fences
 PARAMETER_USES = {  # an example of each surface, for the parameter `size`
     "schedule": "tile(n, size=$size)",
     "equations": "tile(n, size=$size)",
@@ -43,7 +43,7 @@ FENCES = {SCHEDULE: "python", VARIANT: "python"}
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The two messages for a model, and what they contain."""
+    """The two messages to a model, with their contents."""
 
     system: str
     user: str
@@ -59,18 +59,18 @@ class Writer:
     kernel: str
     machine: Machine
     sizes: Sizes
-    checks: tuple[Sizes, ...]  # sizes at which results are compared
+    checks: tuple[Sizes, ...]  # sizes of checks
     roofline_us: float
-    language: str  # of the backend's sources
-    library: Library  # what is known
+    language: str  # language of the backend's sources
+    library: Library  # the knowledge base
     interface: str = ""  # what a source of the backend may use
-    trials: int = TRIALS  # combinations of an answer with parameters that are timed
-    # Of a prompt at most, of them `knowledge` for documents.
+    trials: int = TRIALS  # parameter combinations of an answer that are timed
+    # Largest number of tokens of a prompt, and of its documents.
     tokens: int = prompt_tokens(WINDOW)
     knowledge: int = knowledge_tokens(WINDOW)
 
     def write(self, context: Context, brief: Brief, regions: Regions) -> Prompt:
-        """The prompt for a brief; the same for the same arguments."""
+        """The prompt for a brief. It depends only on the arguments."""
         parent = context.parents[0]
         lines, figures = self._analysis(parent)
         found = retrieve(
@@ -108,12 +108,12 @@ class Writer:
         )
 
     def refusal(self, reason: str) -> str:
-        """What a model is told of an answer that was not taken."""
+        """The message to a model about a rejected answer."""
         return rendered("refusal", reason=excerpt(reason))
 
     def _fitting(self, brief: Brief, other: dict[str, str]) -> tuple[Brief, dict[str, str]]:
-        """The brief and the texts of the other kernel; what is to be read only is cut where it
-        does not fit beside what must be told whole."""
+        """The brief and the texts of the other kernel. Read-only texts are cut if they do not fit
+        with the required ones."""
         bare = self._kernel(replace(brief, shown={}))
         head = next(self._found(brief))
         whole = (self._task(brief), bare, head, self._constraints(), self._format(brief))
@@ -147,7 +147,7 @@ class Writer:
     def _others(
         self, context: Context, brief: Brief, combined: dict[str, str]
     ) -> Iterator[Section]:
-        """The second parent, which must be told, or what is to be translated."""
+        """The second parent, which is required, or the kernel to translate."""
         found, title = combined, ""
         if combined:
             title = f"The other kernel: {result(context.parents[1].outcome, self.machine.name)}"
@@ -159,7 +159,7 @@ class Writer:
             source = {f"kernel of {self._elsewhere(brief.transferred)}": brief.transferred.source}
             if brief.transferred.source and brief.surface == "source":
                 found = source
-            elif brief.transferred.edited:  # which says more than equations and schedule
+            elif brief.transferred.edited:  # the source differs from its equations and schedule
                 found |= source
             title = f"The kernel for {self._elsewhere(brief.transferred)}"
         if found:
@@ -173,11 +173,11 @@ class Writer:
             yield Section("other", text, 9, required=bool(combined))
 
     def _elsewhere(self, found: Transferred) -> str:
-        """Another machine, or this one in another language."""
+        """The name of another machine, or of another language for this machine."""
         return found.backend if found.target == self.machine.name else found.target
 
     def _analysis(self, parent: Parent) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What the figures of a correct parent say, and the figures."""
+        """The sentences about the figures of a correct parent, and the figures."""
         outcome, edited = parent.outcome, parent.candidate.source is not None
         if not isinstance(outcome, Evaluation):
             return (), ()
@@ -185,8 +185,8 @@ class Writer:
         return said, raw(outcome, edited)
 
     def _found(self, brief: Brief) -> Iterator[Section]:
-        """What the search knows: the best, the next fastest, the line and the children of the parent,
-        what failed, and what was asked."""
+        """The sections about the search: the best, the next fastest, the lineage and the children
+        of the parent, failures, and requests."""
         known = brief.history
         head = rendered("found", history=known, machine=self.machine)
         yield Section("found", head, required=True)
@@ -207,7 +207,7 @@ class Writer:
             yield Section("requests", rendered("requests", history=known), 7, cuttable=True)
 
     def _rules(self, context: Context, brief: Brief) -> Iterator[Section]:
-        """What an answer on a surface may say."""
+        """The rules for an answer on a surface."""
         if brief.surface == "source":
             yield from self._told("interface", 8.5, text=self.interface)
             return
@@ -236,15 +236,15 @@ class Writer:
         return Section("format", text, required=True)
 
     def _told(self, name: str, priority: float, **values: object) -> Iterator[Section]:
-        """The section of a template, where there is anything to tell."""
+        """The section of a template, if it has contents."""
         if any(values.values()):
             yield Section(name, rendered(name, **values), priority, cuttable=True)
 
 
 def _combined(context: Context, brief: Brief) -> dict[str, str]:
-    """The texts of the second parent, by name; nothing where there is none to combine with.
+    """The texts of the second parent by name; empty if there is none to combine with.
 
-    Its own source is always among them: a schedule says nothing of a source that was edited.
+    They always include its source, because a schedule does not describe an edited source.
     """
     if brief.kind != "combine" or len(context.parents) < 2:
         return {}

@@ -1,4 +1,4 @@
-"""Prompts are golden texts: one for each kind of brief. Renew them with --update-golden."""
+"""Prompts are golden texts, one for each kind of brief. Renew them with --update-golden."""
 
 from dataclasses import replace
 

@@ -1,7 +1,8 @@
-"""A timeline in words: one tile of the processor that ends last, and what runs after its last load.
+"""A timeline in words: one tile of the processor that ends last, and the commands after its last
+load.
 
-It is read from a trace in Chrome's format, as backends write it: a process is a processor, a thread an
-engine, and the name of an event begins with its command, of which `load` and `store` move tensors.
+It is read from a trace in Chrome's format by a backend: a process is a processor, a thread is an
+engine, and an event's name begins with its command. `load` and `store` move tensors.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MOST = 40  # commands of a tile, and of what follows the last load, that are told
+MOST = 40  # commands of a tile, and after the last load
 _LOAD, _STORE = "load", "store"
 
 
@@ -22,11 +23,11 @@ class Span:
     engine: str
     what: str
     start: float
-    end: float  # when its result was there
+    end: float  # when its result was available
 
 
 def timeline(trace: bytes) -> tuple[str, ...]:
-    """Lines about a trace; none where it has no loads and stores of engines."""
+    """Lines about a trace; empty if it has no loads and stores of engines."""
     by_processor = _spans(json.loads(trace)["traceEvents"])
     if not by_processor:
         return ()
@@ -40,7 +41,7 @@ def timeline(trace: bytes) -> tuple[str, ...]:
 
 
 def _spans(events: Sequence[Mapping[str, Any]]) -> dict[str, list[Span]]:
-    """The commands of each processor whose engines have names."""
+    """The commands of each processor with named engines."""
     names = {
         (e["name"], e["pid"], e.get("tid")): e["args"]["name"] for e in events if e.get("ph") == "M"
     }
@@ -79,8 +80,9 @@ def _tail(processor: str, spans: Sequence[Span], loads: Sequence[Span]) -> Itera
 
 
 def _told(spans: Sequence[Span]) -> Iterator[str]:
-    """A line for each command; runs of one engine's equal commands in one line."""
-    lines: list[tuple[Span, int, float]] = []  # the first of a run, how many, when the last ends
+    """A line for each command; consecutive equal commands of an engine share a line."""
+    # the first of a run, its length, and the end of the last
+    lines: list[tuple[Span, int, float]] = []
     for s in spans:
         if lines and (lines[-1][0].engine, lines[-1][0].what) == (s.engine, s.what):
             first, count, end = lines[-1]

@@ -1,4 +1,4 @@
-"""A timeline tells one tile, and what runs after the last load."""
+"""A timeline describes one tile, and the commands after the last load."""
 
 import json
 
