@@ -1,4 +1,4 @@
-"""The command on a cluster of the tests' own that loses what it is given: it stops, and goes on."""
+"""The command on a test cluster that loses slots: it stops, and it can be resumed."""
 
 import json
 

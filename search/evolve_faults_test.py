@@ -1,4 +1,4 @@
-"""Thirty faults of an endpoint in random order: the run ends as it was asked to, and is replayed."""
+"""Thirty faults of an endpoint in random order: the run ends normally, and can be replayed."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""A job: many searches with one budget, which share what they find, and go on after a kill."""
+"""A job: many searches with one budget, which share results and can be resumed after a kill."""
 
 import json
 import signal
@@ -38,7 +38,7 @@ def place(tmp_path):
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    """A place with a job that nobody stopped, and what it found."""
+    """A place with a job that ran without interruption, and its results."""
     place = made(tmp_path_factory.mktemp("done"))
     return place, found(place, "--job=job.toml")
 
@@ -56,7 +56,7 @@ def run(place, *words, code=0, **more):
 
 
 def found(place, *words, code=0):
-    """What a job found, without times that vary."""
+    """The results of a job, without times that vary."""
     table = json.loads(run(place, *words, *KEPT, code=code)[0])
     for each in (table["job"], *table["job"]["searches"]):
         each.pop("seconds", None)
@@ -92,7 +92,7 @@ def test_an_equal_candidate_is_evaluated_once(done):
         rows = connection.execute(query).fetchall()
     again = [row for row in rows if sum(row[:2] == each[:2] for each in rows) > 1]
     assert again, "both searches for rows start from the same schedules"
-    for key, context, outcome in again:  # which says how long it took, to the last digit
+    for key, context, outcome in again:  # its duration varies
         assert all(each[2] == outcome for each in rows if each[:2] == (key, context))
 
 
@@ -102,10 +102,10 @@ def test_a_job_that_was_killed_ends_as_if_it_had_not_been(place, done, count):
     run(place, "--job=job.toml", *KEPT, code=-signal.SIGKILL, **dies)
     (listed,) = json.loads(run(place, "--list-runs", *KEPT)[0])["jobs"]
     assert listed["job"] == "night-1" and listed["evaluations"] < 26
-    (place.work / "job.toml").unlink()  # all is stored
+    (place.work / "job.toml").unlink()  # everything is stored
     (place.work / "rows.kir").unlink()
     assert found(place, "--resume=night-1") == done[1]
-    assert found(place, "--resume=night-1") == done[1]  # where nothing is left to do
+    assert found(place, "--resume=night-1") == done[1]  # nothing is left to do
 
 
 def test_an_interrupt_says_how_to_go_on_and_a_budget_can_be_widened(place):

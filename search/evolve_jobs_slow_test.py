@@ -1,4 +1,5 @@
-"""A job of two kernels on three targets is killed, and goes on in another tree with the store copied."""
+"""A job of two kernels on three targets is killed, and continues in another tree with a copy of the
+store."""
 
 import json
 import os
@@ -33,7 +34,7 @@ def found(place, *words, **more):
 
 
 def another_image(folder):
-    """Variables of a process that takes the program from a copy of its tree at another path."""
+    """Environment of a process that runs the program from a copy of its tree at another path."""
     tree = folder / "elsewhere" / "tree"
     kept = shutil.ignore_patterns(".git", "__pycache__", "*_test.py", "kernels_generated", "docs")
     shutil.copytree(TREE, tree, ignore=kept)

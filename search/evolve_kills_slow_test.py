@@ -1,10 +1,10 @@
-"""Fifty kills at drawn moments: of the command, of workers, of compilers, of promotions."""
+"""Fifty kills at random moments: of the command, of workers, of compilers, of promotions."""
 
 import pytest
 
 from testing.cli.kills import VICTIMS, killed, whole
 
-TARGET = "npu_small"  # whose candidates are compiled
+TARGET = "npu_small"  # its candidates are compiled
 KILLS = 50
 
 

@@ -1,10 +1,11 @@
-"""A kill of the command, of a worker, of a compiler changes nothing of what is found, and leaves nothing."""
+"""A kill of the command, of a worker or of a compiler does not change the results, and leaves
+nothing behind."""
 
 import pytest
 
 from testing.cli.kills import killed, whole
 
-TARGET = "npu_small"  # whose candidates are compiled
+TARGET = "npu_small"  # its candidates are compiled
 FEW = (pytest.param("search", 1, marks=pytest.mark.slow), ("worker", 2), ("compiler", 3))
 
 

@@ -1,4 +1,5 @@
-"""Where models are of no use, or used up: the run says so, keeps what it has and ends in order."""
+"""If models are useless or their budget is used up, the run reports it, keeps its results and ends
+normally."""
 
 import json
 import re
@@ -29,7 +30,7 @@ def place(tmp_path):
 
 
 def at(server, key=KEY):
-    """Variables for a run that asks a server."""
+    """Environment of a run that asks a server."""
     return {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": key, "NO_PROXY": "127.0.0.1"}
 
 
@@ -45,7 +46,7 @@ def kept(place, found):
 
 
 def ended(place, server, *words, **more):
-    """Exit code, the run of the JSON object, the stored replies, stderr."""
+    """Exit code, the run in the JSON object, the stored replies, stderr."""
     code, out, err = place.run_here(*WORDS, "--json", *words, **at(server, **more))
     (found,) = json.loads(out)["runs"]
     assert found["best_us"] and "Traceback" not in err, "what was found is shown"

@@ -1,4 +1,4 @@
-"""What the command tells without a search: its version, the library's kernels, the store's runs."""
+"""The command without a search: its version, the library's kernels, the store's runs."""
 
 import json
 import platform

@@ -1,11 +1,11 @@
-"""Memory and lessons, through the command: what one run found and learned, another starts from."""
+"""Memory and lessons, through the command: the results of one run are seeds of another."""
 
 import pytest
 
 from search.store.store import Store
 from testing.cli.place import Place
 
-SHAPE = "--shape=M=100,K=300,N=70"  # where the first schedule is not the best
+SHAPE = "--shape=M=100,K=300,N=70"  # the first schedule is not the best there
 WORDS = ("--kernel=rows.kir", "--evaluations=12", "--store=runs.db", "--policy=evolutionary")
 
 

@@ -24,7 +24,7 @@ ANSWERS = Path(__file__).parent / "testdata" / "rows"
 GOLDEN = "search/golden"
 KEY = "sk-0123456789-abcdef"
 RUN = "rows-null-1"
-PASSING = ("wait", "fault")  # which take no tokens
+PASSING = ("wait", "fault")  # these take no tokens
 WORDS = (
     "--kernel=rows.kir",
     "--shape=M=100,K=300,N=70",
@@ -39,7 +39,7 @@ WORDS = (
 
 
 def at(server, key=KEY):
-    """Variables for a run that asks a server."""
+    """Environment of a run that asks a server."""
     return {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": key, "NO_PROXY": "127.0.0.1"}
 
 
@@ -108,7 +108,8 @@ def test_every_exchange_is_stored(whole):
 
 
 def test_no_two_prompts_are_the_same(whole):
-    """Whatever came of the ones before; those without an answer apart, which are sent again."""
+    """For any results of the others; those without an answer are separate, because they are sent
+    again."""
     sent = Counter(seen.prompt for seen in whole.seen if seen.answer not in PASSING)
     assert len(sent) >= 50 and set(sent.values()) == {1}
 
@@ -126,14 +127,14 @@ def test_what_models_took_and_what_came_of_it_is_said(whole):
 
 
 def refused(whole):
-    """Why answers were not taken, as it is stored with them."""
+    """Why answers were rejected, as stored with them."""
     store = Store(str(whole.place.work / "runs.db"))
     found = [why for each in store.exchanges(RUN) if (why := refusal_of(each.reply))]
     store.close()
     return found
 
 
-WRONG = {  # answers that can never be taken
+WRONG = {  # answers that are always invalid
     "nonsense",
     "schedule_half_a_block",
     "schedule_unknown_verb",
@@ -158,7 +159,7 @@ def test_children_of_models_are_in_the_store_with_their_reasons(whole):
     assert {c.origin.operator for c in made} == {"universal", "combine"}
     outcomes = load(whole.place, RUN).outcomes
     by_reason = {c.origin.note: c for c in made if c.key in outcomes}
-    said = {  # some of which another operator may have made before
+    said = {  # another operator may have made some of these before
         "Wider tiles read x less often.": ("schedule", "tile(n, size=32)"),
         "Load further ahead.": ("schedule", "pipeline(x, stages=3)"),
         "Rows side by side too.": ("schedule", "tile(m, size=32)"),
@@ -205,7 +206,7 @@ def test_children_after_the_coach_are_made_under_its_version(whole):
 
 
 def test_the_coachs_first_version_is_used_within_32_evaluations(whole):
-    """Whatever became of the first answers under it: most that are drawn here are refused."""
+    """For any results of its first answers, most of which are rejected here."""
     version = whole.found["models"]["prompts"][1]["digest"]
     under = {c.key for c in made_by_models(whole) if c.origin.prompt == version}
     told = 0
@@ -299,7 +300,7 @@ def test_a_run_killed_twice_goes_on_in_its_order_and_is_replayed_whole(tmp_path)
 
 @pytest.fixture(scope="module")
 def first_prompts(tmp_path_factory):
-    """Those that are written before anything but the first candidates is known."""
+    """Those that are written while only the first candidates are known."""
     place = Place(tmp_path_factory.mktemp("first"), "null")
     with ModelServer(folder=ANSWERS, otherwise="nonsense", gather=REQUESTS) as server:
         words = (*WORDS, "--operators=universal", f"--evaluations={2 + REQUESTS}", "--no-store")
@@ -337,7 +338,7 @@ def shortest(texts):
     return min(texts, key=lambda text: (len(text), text))
 
 
-LEFT_OUT = {  # what stands between two texts
+LEFT_OUT = {  # the separator of two texts
     "(documents)": ("\n# From the knowledge base\n", "\n# Constraints\n"),
     "(move)": ("Your move this time:", "\n\n`philosophy.md`"),
     "(figures)": ("# Results\n", "\n# How to answer\n"),

@@ -1,4 +1,4 @@
-"""A PyTorch module's kernels are evolved by the command, or it says in a line why not."""
+"""A PyTorch module's kernels are evolved by the command, or it reports in a line why not."""
 
 import json
 import os
@@ -64,7 +64,7 @@ for wrong in ([torch.cat([x, x]) for x in given], [x.double() for x in given]):
         raise AssertionError("it was not built for that")
 """
 NULL = "--target=null"
-IMPORTED = ("--target=h200", "--backend=triton")  # whose kernels Python imports
+IMPORTED = ("--target=h200", "--backend=triton")  # Python imports its kernels
 GOOD = "return torch.softmax(torch.relu(x + y) * self.factor, dim=1)"
 
 
@@ -121,7 +121,7 @@ def test_positions_that_one_kernel_gives_another_lie_inside_its_tensors(written,
 
 
 def test_the_winners_of_a_module_are_a_solution_file(written):
-    """It computes what the problem does; also where all candidates are known to the store."""
+    """It computes the same as the problem, even if all candidates are known to the store."""
     folder = written(text=TWICE)
     words = ("--problem=model.py", "--model-new=new.py", "--evaluations=1", "--store=s.db")
     done = evolve_here(folder, *IMPORTED, *words)

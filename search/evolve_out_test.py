@@ -1,4 +1,4 @@
-"""Winners go where the user says: to a folder, to the checkout's records, or nowhere."""
+"""Winners go to the user's destination: a folder, the checkout's records, or nowhere."""
 
 import json
 import tomllib
@@ -63,7 +63,8 @@ def test_a_folder_of_another_kernel_of_the_name_is_refused_before_a_search(place
 
 
 def test_a_checkout_takes_kernels_of_the_library_and_others_on_request_only(place):
-    """For a target that is not for tests, so that nothing else keeps a kernel from being taken."""
+    """For a target that is not for tests, so that nothing else prevents a kernel from being
+    accepted."""
     (place.work / "WORKSPACE").touch()
     tree = {"BUILD_WORKSPACE_DIRECTORY": str(place.work)}
     words = (*TARGET, "--workers=1", "--evaluations=1", "--store=runs.db")
@@ -81,7 +82,7 @@ def test_a_checkout_takes_kernels_of_the_library_and_others_on_request_only(plac
 
 
 def test_a_checkout_is_not_offered_what_it_refuses(place):
-    """A target of one's own cannot be promoted, so the last line names --out alone."""
+    """A user's own target cannot be promoted, so the last line names only --out."""
     (place.work / "WORKSPACE").touch()
     text = (TARGETS / "h200.toml").read_text().replace('name = "h200"', 'name = "own"', 1)
     (place.work / "own.toml").write_text(text)

@@ -1,4 +1,5 @@
-"""Answers with parameters through the command: every combination is judged, kept, told and replayed."""
+"""Answers with parameters through the command: every combination is evaluated, stored, reported and
+replayed."""
 
 import json
 import signal
@@ -29,10 +30,10 @@ def served():
 
 @dataclass
 class Whole:
-    """A run whose model left values to be timed. It was killed, and went on."""
+    """A run whose model left values to be timed. It was killed and resumed."""
 
     place: Place
-    before: object  # what was stored when it was killed
+    before: object  # stored when it was killed
     said: str
     seen: tuple
 
@@ -64,7 +65,7 @@ def load(place, run=RUN):
 
 
 def answers(record):
-    """The candidates of each answer with parameters, in their order."""
+    """The candidates of each answer with parameters, in order."""
     found = {}
     for c in record.graph():
         if c.origin.trial:

@@ -1,4 +1,4 @@
-"""Eight searches at once on one PostgreSQL store, whose server is killed, and a search too."""
+"""Eight concurrent searches on one PostgreSQL store, while the server and a search are killed."""
 
 import json
 import signal
@@ -26,7 +26,7 @@ WORDS = (
     "--json",
 )
 ALL = len(SEEDS) * COPIES * EVALUATIONS_EACH
-SAME = ("run", "seconds", "models")  # what two equal searches may differ in
+SAME = ("run", "seconds", "models")  # differences between two equal searches
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def _found(out):
 
 
 def _wait_for(server, store, count):
-    """Until so many evaluations are stored."""
+    """Waits until a number of evaluations is stored."""
     end = time.monotonic() + GUARD
     stored = sql.select(sql.func.count()).select_from(EVALUATIONS)
     while store.database.read(lambda connection: connection.scalar(stored)) < count:
@@ -99,7 +99,7 @@ def test_searches_share_a_store_whose_server_is_killed(server, place, tmp_path):
 
 
 def _check(url):
-    """Nothing is lost, nothing is there twice, and what is alike was evaluated once."""
+    """Nothing is lost or duplicated, and equal candidates were evaluated once."""
     rows = _rows(url, (RUNS, NODES, EDGES, EVALUATIONS, EVENTS, LEASES))
     assert len(rows["runs"]) == len(SEEDS) * COPIES and len(rows["evaluations"]) == ALL
     told = Counter((run, key) for _, run, kind, key, *_ in rows["events"] if kind == "told")
@@ -109,14 +109,14 @@ def _check(url):
     outcomes = {}
     for _, key, context, outcome, _ in rows["evaluations"]:
         if not context.endswith("/same"):
-            outcomes.setdefault((key, context), set()).add(outcome)  # the seconds that it took
+            outcomes.setdefault((key, context), set()).add(outcome)  # the duration varies
     twice = {work: found for work, found in outcomes.items() if len(found) > 1}
     assert not twice
     assert rows["leases"] == []
 
 
 def _check_copies(place, server, url):
-    """The store is moved to a file, to another database, and to a file again."""
+    """The store is copied to a file, to another database, and to a file again."""
     other = server.database()
     for source, to in ((url, "b.db"), ("b.db", other), (other, "c.db")):
         code, out, err = place.run(f"--store={source}", f"--copy-store={to}")

@@ -1,4 +1,4 @@
-"""A race of all backends that is interrupted. Runs of one backend are interrupted in `evolve_test.py`."""
+"""A race of all backends that is interrupted. `evolve_test.py` interrupts runs of one backend."""
 
 import json
 import signal
@@ -7,7 +7,7 @@ import pytest
 
 from testing.cli.place import Place
 
-# A target with several backends, of which no device is here: times are modelled, and equal each time.
+# A target with several backends and no device here: times are modelled and reproducible.
 TARGET = "h200"
 ROWS = ("--kernel=rows.kir", "--policy=evolutionary", "--seed=3")
 
@@ -18,7 +18,7 @@ def place(tmp_path):
 
 
 def results(found):
-    """What must not depend on an interrupt."""
+    """Everything that must not depend on an interrupt."""
     keys = ("evaluations", "failures", "best_us", "backend", "backends", "schedule", "operators")
     return {key: found[key] for key in keys}
 

@@ -8,7 +8,7 @@ import pytest
 from testing.cli.command import evolve_here
 from testing.cli.place import Place
 
-# A target with two backends, of which no device is here: times are modelled, and equal each time.
+# A target with two backends and no device here: times are modelled and reproducible.
 TARGET = "h200"
 ROWS = ("--kernel=rows.kir", "--policy=evolutionary", "--seed=3")
 RACED = ["triton", "cuda", "cutedsl"]
@@ -35,7 +35,7 @@ def test_a_race_has_one_budget_one_winner_and_a_row_for_each_backend(place):
     assert (folder / record["source"]).read_text() == found["source"]
     page = (place.work / "report.html").read_text()
     assert "By backend" in page and f"{found['backend']}, the winner" in page
-    # What is stored tells the same, with the table for a person.
+    # The store gives the same, with the table for a person.
     code, out, err = place.run_here(f"--show={found['run']}")
     assert code == 0, err
     assert f"rows on {TARGET}, by backend, won by {found['backend']}:" in out

@@ -30,12 +30,12 @@ SMALL = ("--shape=M=128,K=128,N=128",)
 LONG = ("--shape=M=512,K=512,N=256", "--evaluations=160")
 EVERY = 20.0  # seconds between kills
 KILLS = 10
-EACH = 4  # candidates are handed out until a node is killed that has one
+EACH = 4  # candidates that are handed out before a node with one is killed
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    """What a local search finds."""
+    """The results of a local search."""
     return searched(Place(tmp_path_factory.mktemp("local"), "npu"))
 
 
@@ -45,7 +45,7 @@ def place(tmp_path):
 
 
 def searched(place, *words, run=Place.run_here, size=SMALL):
-    """What a search finds. run: how it is run, in this process or in one of its own."""
+    """The results of a search. run: how it is run, in this process or in a new one."""
     code, out, err = run(place, "--target=npu", *SEARCH, *size, "--store=s.db", "--json", *words)
     assert code == 0, err
     (found,) = json.loads(out)["runs"]
@@ -53,7 +53,7 @@ def searched(place, *words, run=Place.run_here, size=SMALL):
 
 
 def stored(place):
-    """The run that a place's store holds."""
+    """The run in a place's store."""
     store = Store(str(place.work / "s.db"))
     try:
         return store.load(store.runs()[-1])
@@ -62,7 +62,7 @@ def stored(place):
 
 
 def handed_out(monkeypatch, then=lambda slot: None):
-    """How often each candidate is handed to a slot, by key. then: is told the slot."""
+    """How often each candidate is handed to a slot, by key. then: called with the slot."""
     from search.evaluator.ray_cluster import _RaySlot
 
     times = Counter()
@@ -126,7 +126,8 @@ def test_so_they_do_while_nodes_are_killed_and_only_what_was_lost_is_repeated(
 
 
 class Killer(threading.Thread):
-    """Kills a node in turn, each some seconds after the last one was replaced, while a search goes on."""
+    """Kills nodes in turn, each some seconds after the last one was replaced, while a search
+    runs."""
 
     def __init__(self, nodes):
         super().__init__(daemon=True)
@@ -147,7 +148,7 @@ def test_so_they_do_while_a_node_is_killed_every_20_s(tmp_path_factory, monkeypa
         killer = Killer(nodes)
         killer.start()
         try:
-            for seed in itertools.count(3):  # until there were so many kills
+            for seed in itertools.count(3):  # until there were enough kills
                 words = (f"--seed={seed}",)
                 here, there = (Place(tmp_path_factory.mktemp(n), "npu") for n in ("here", "there"))
                 expected = searched(here, *words, size=LONG)
@@ -196,7 +197,7 @@ def test_a_node_with_other_versions_is_left_out(place, expected, tmp_path):
 
 
 def outside(place, *words):
-    """In a process of its own: one that was in a cluster is no client of another."""
+    """In a new process, because one that was in a cluster cannot be a client of another."""
     return place.run(*words, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
 
 

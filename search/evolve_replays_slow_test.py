@@ -1,4 +1,4 @@
-"""A run of every starter kernel with a model is replayed to the byte, without the model."""
+"""A run of every starter kernel with a model is replayed exactly, without the model."""
 
 import json
 
@@ -39,7 +39,7 @@ def write_answers(folder):
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """The place, and by kernel what the command said of its run."""
+    """The place, and the command's output for each kernel's run."""
     folder = tmp_path_factory.mktemp("answers")
     write_answers(folder)
     place = Place(tmp_path_factory.mktemp("recorded"), TARGET)

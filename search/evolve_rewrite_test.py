@@ -1,4 +1,4 @@
-"""Other equations for a spec are found by the command, and kept with what they are faster by."""
+"""The command finds other equations for a spec, and stores them with their speed-up."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A target file that is wrong ends the command before anything starts: one message, code 2."""
+"""An invalid target file ends the command before anything starts: one message, code 2."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A user's own task is evolved by the command, and its winners are held to its tests."""
+"""The command evolves a user's task, and its winners must pass the task's tests."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The command as a user runs it: a process of its own, judged by what it prints and leaves."""
+"""The command as a user runs it: in a separate process, judged by its output and its files."""
 
 import html.parser
 import json
@@ -41,7 +41,7 @@ FIELDS = [
     "operators",
 ]
 
-ROWS = ("--kernel=rows.kir", "--policy=evolutionary")  # whose children are found quickly
+ROWS = ("--kernel=rows.kir", "--policy=evolutionary")  # its children are found quickly
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_without_a_store_a_search_finds_the_same_and_leaves_nothing(place):
 
 def test_an_interrupt_stores_everything_and_says_how_to_go_on(place):
     words = (*ROWS, "--kernel=scale.kir", "--evaluations=300", "--store=runs.db")
-    stops = place.signalled(signal.SIGINT, 17)  # the first generation of 8 is told by then
+    stops = place.signalled(signal.SIGINT, 17)  # the first generation of 8 is complete by then
     code, out, err = place.run("--target=null", *words, "--json", **stops)
     assert code == 130
     (run,) = json.loads(out)["runs"]
@@ -213,7 +213,7 @@ def test_the_report_and_the_timeline_are_written_where_the_user_is(place):
 
 
 def machine_file(place, text):
-    """A target file made of that of the null target by a change to its text."""
+    """A target file made from the null target's by a text replacement."""
     import backends
 
     file = os.path.join(os.path.dirname(backends.__file__), "targets", "null.toml")

@@ -1,1 +1,1 @@
-"""The parts of the `evolve` command: what is asked for, what it means, what is done."""
+"""The parts of the `evolve` command: its arguments, its actions and its output."""

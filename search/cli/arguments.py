@@ -1,4 +1,4 @@
-"""The arguments of `evolve`: what a user may ask for, and what is wrong with a wording."""
+"""The arguments of `evolve`: parsing, checks and errors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from search.store.address import word_without_password
 EVALUATIONS = 32
 LOCAL = "local"  # a cluster that is started on this machine
 _ADDRESS = re.compile(r"(ray://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})")
-LEAST_WINDOW = (
-    16_000  # tokens: a prompt of half of it holds a kernel and what an answer must keep to
-)
+# tokens; half of it, the prompt, holds a kernel and the rules for an answer
+LEAST_WINDOW = 16_000
 
 EXAMPLES = """
 examples:
@@ -37,7 +36,7 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A user's wishes, each well-formed; None where the user did not say."""
+    """A user's arguments, each well-formed; None if not given."""
 
     targets: tuple[str, ...]
     kernels: tuple[str, ...]
@@ -101,7 +100,7 @@ class Arguments:
 
 
 def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
-    """The arguments that a command line holds; KernelError where it is not well-formed.
+    """The arguments of a command line. Raises KernelError if it is malformed.
 
     target, kernel: names for the examples in the help.
     """
@@ -116,7 +115,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
 
 
 def _arguments(found: argparse.Namespace, words: Sequence[str]) -> Arguments:
-    """Those that were parsed, each checked."""
+    """The parsed arguments, each checked."""
     return Arguments(
         targets=tuple(dict.fromkeys(found.target)),
         kernels=tuple(dict.fromkeys(found.kernel)),
@@ -169,7 +168,7 @@ def _arguments(found: argparse.Namespace, words: Sequence[str]) -> Arguments:
 
 
 def _of_models(found: argparse.Namespace) -> dict[str, Any]:
-    """How models are asked."""
+    """The arguments about requests to models."""
     return dict(
         prices=tuple(found.price),
         max_tokens=_whole("--max-tokens", found.max_tokens, 1),
@@ -188,12 +187,12 @@ def _of_models(found: argparse.Namespace) -> dict[str, Any]:
 
 
 def example(names: Sequence[str]) -> str:
-    """A name for an example: the last, as good as any."""
+    """A name for an example: the last one."""
     return names[-1] if names else "NAME"
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with errors of ours."""
+    """argparse with KernelError in place of an exit."""
 
     def error(self, message: str) -> NoReturn:
         hint = "see --help"
@@ -428,7 +427,7 @@ def _whole(option: str, text: str | None, least: int) -> int | None:
 
 
 def _address(text: str | None) -> str | None:
-    """Of a cluster."""
+    """The address of a cluster."""
     if text is None or text == LOCAL:
         return text
     found = _ADDRESS.fullmatch(text)
@@ -443,7 +442,7 @@ def _address(text: str | None) -> str | None:
 
 
 def _names(option: str, text: str | None) -> tuple[str, ...]:
-    """Names with commas between them, each once."""
+    """Names from a text with commas, without duplicates."""
     names = tuple(dict.fromkeys(name.strip() for name in (text or "").split(",")))
     if text is not None and "" in names:
         raise KernelError(f"`{text}` lacks a name", where=option, allowed="names with commas")

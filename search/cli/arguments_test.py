@@ -1,4 +1,4 @@
-"""The wording of a command line: what it becomes, and what is wrong with it."""
+"""Command lines: their parsing, and their errors."""
 
 import pytest
 

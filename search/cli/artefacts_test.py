@@ -1,4 +1,4 @@
-"""Artefacts by the command: copied with the store, collected, and told where they lack."""
+"""Artefacts by the command: copied with the store, collected, and reported if missing."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Clusters of a command: where `--cluster` says that candidates are evaluated."""
+"""Clusters of a command: where candidates are evaluated with `--cluster`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from search.evaluator.local import LocalEvaluator
 from search.evaluator.remote import RemoteEvaluator
 from search.evaluator.stages import Bench
 
-# Evaluates on so many workers at a time; None for as many as there are.
+# Makes an evaluator with a number of workers; None: as many as possible.
 Evaluating = Callable[[Sequence[Bench], int | None], LocalEvaluator | RemoteEvaluator]
 
 
 @dataclass(frozen=True, slots=True)
 class OnCluster:
-    """A cluster, as a command uses it."""
+    """A cluster for a command."""
 
     cluster: Cluster
-    workers: int | None  # at a time; None for as many as fit, which changes as nodes come and go
+    # largest number of slots; None: as many as fit, which varies with the nodes
+    workers: int | None
 
     def require(self, problem: Problem) -> dict[str, float]:
-        """What a slot for a problem takes of a node; KernelError where no node can have one."""
+        """The resources of a slot for a problem. Raises KernelError if no node can have one."""
         local = self.cluster.address == LOCAL
         nodes, device = self.cluster.nodes(), _needs_device(problem)
         return slot_resources(nodes, problem.settings.target, device, local)
@@ -45,18 +46,19 @@ class OnCluster:
         evaluator: LocalEvaluator | RemoteEvaluator,
         lost: Callable[[Candidate, str], None],
     ) -> None:
-        """Has what an evaluator loses told. lost: as of `RemoteEvaluator`."""
+        """Reports losses of an evaluator. lost: see `RemoteEvaluator`."""
         if isinstance(evaluator, RemoteEvaluator):
             evaluator.lost = lost
 
 
 @contextmanager
 def reached(address: str, workers: int | None, problems: Sequence[Problem]) -> Iterator[OnCluster]:
-    """The cluster at an address, as long as it is needed. workers: as of `OnCluster`.
+    """The cluster at an address, as a context. workers: see `OnCluster`.
 
-    KernelError where it does not answer, or no node of it can evaluate one of the problems.
+    Raises KernelError if it does not answer, or if none of its nodes can evaluate one of the
+    problems.
     """
-    from search.evaluator.ray_cluster import connected  # which takes a second
+    from search.evaluator.ray_cluster import connected  # takes a second to import
 
     with closing(connected(address, workers)) as cluster:
         found = OnCluster(cluster, workers)
@@ -66,7 +68,7 @@ def reached(address: str, workers: int | None, problems: Sequence[Problem]) -> I
 
 
 def _needs_device(problem: Problem) -> bool:
-    """Whether times are measured on a device, other than the cores of whatever node."""
+    """Whether times are measured on a device, and not on the cores of any node."""
     return any(
         "measured" in one.backend.manifest.time_kind
         and not one.backend.available(one.machine).get("own_cores")

@@ -1,7 +1,8 @@
-"""Confirmation: a source of its own is compared once more, by a secret that its search did not use.
+"""Confirmation: an edited source is checked again with a secret that its search did not use.
 
-A failure names the shape at which it was found, so a model may write that shape into its next
-candidate. What is right at the shapes of one secret alone is found by another.
+A failure reports the shape at which it was found, and a model may write that shape into its next
+candidate. A check with another secret finds a source that is correct only at the shapes of the
+first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from search.core.evaluation import Failure
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
 
-if TYPE_CHECKING:  # it is loaded with --cluster alone
+if TYPE_CHECKING:  # only with --cluster
     from search.cli.clusters import Evaluating
 
 
@@ -26,7 +27,7 @@ def require_confirmed(
     secret: str,
     evaluating: Evaluating = LocalEvaluator,
 ) -> None:
-    """KernelError where a candidate with a source of its own is wrong by another secret."""
+    """Raises KernelError if a candidate with an edited source is wrong by another secret."""
     edited = [c for c in candidates if c.source is not None]
     if not edited:
         return

@@ -1,4 +1,4 @@
-"""What `--copy-store` does: the whole store, with the lessons of its runs, to another place."""
+"""`--copy-store`: copies the whole store, with its lessons, to another place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTION = "--copy-store"
 
 
 def copied(asked: Arguments, around: Invocation, to: str) -> tuple[dict[str, Any], str]:
-    """Copies the store: how many rows of which table, as plain data and for a person."""
+    """Copies the store. Returns the number of rows by table, as plain data and as text."""
     require("sqlalchemy", "it keeps runs in a store", "install it", OPTION)
     from search.store.copying import copy_store
 
@@ -53,7 +53,7 @@ def copied(asked: Arguments, around: Invocation, to: str) -> tuple[dict[str, Any
 
 
 def _folder(store: str) -> Folder | None:
-    """Where the lessons of a store in a file lie; None where the store has them itself."""
+    """The lessons' folder of a store in a file; None if the store itself has the lessons."""
     return Folder(beside(store)) if address_of(store).kind == SQLITE else None
 
 
@@ -62,7 +62,7 @@ def _texts(shelf: Folder | None) -> dict[str, str]:
 
 
 def _require_own(shelf: Folder | None, lessons: Mapping[str, str]) -> None:
-    """KernelError where a lesson would replace another store's."""
+    """Raises KernelError if a lesson would replace one of another store."""
     if shelf is None or not lessons:
         return
     require_folder(OPTION, shelf.path)

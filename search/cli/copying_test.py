@@ -1,4 +1,4 @@
-"""A store is copied whole with its lessons, or not at all, and a wrong address is an error with code 2."""
+"""A store is copied atomically with its lessons, and a wrong address is an error with code 2."""
 
 import json
 

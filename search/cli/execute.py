@@ -1,4 +1,4 @@
-"""A command that is well-formed: opens the store, searches, says what was found."""
+"""Executes a well-formed command: opens the store, searches, and reports the results."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from search.llm.endpoint import Endpoint, endpoint
 from search.prompt.lessons import Folder, InStore, Lessons, beside
 from search.store.address import SQLITE, address_of
 
-if TYPE_CHECKING:  # they are loaded for a job alone
+if TYPE_CHECKING:  # only for jobs
     from search.cli.job import JobInStore
     from search.cli.job_file import Job
     from search.evaluator.nursery import Nursery
 
 DONE, INCOMPLETE, FAULTY, INTERRUPTED = 0, 1, 2, 130
-MANY = 4  # workers, which begin sooner as forks of one process than each by itself
-FIXED = {  # what a stored run has decided, and the option that says it
+# from this number of workers on, forks of one process start faster than separate processes
+MANY = 4
+FIXED = {  # settings of a stored run that a user cannot change, with their options
     "kernels": "--kernel",
     "problem": "--problem",
     "task": "--task",
@@ -56,10 +57,10 @@ FIXED = {  # what a stored run has decided, and the option that says it
 
 
 def execute(asked: Arguments, around: Invocation, found: Suite, job: Job | None = None) -> int:
-    """Searches, and says what was found; the exit code.
+    """Searches, and reports the results. Returns the exit code.
 
-    found: what to search for; nothing where a stored run is to go on, which knows it.  job: that
-    the searches are of; None for none, or where a stored one is to go on.
+    found: the problems; empty if a stored run continues. job: the job of the searches; None: there
+    is none, or a stored one continues.
     """
     shown = display(sys.stderr, around.quiet)
     with ExitStack() as stack:
@@ -115,8 +116,8 @@ def _begun(
     store: Keeper,
     say: Callable[[str], None],
 ) -> tuple[Suite, Arguments, tuple[Problem, ...], JobInStore | None]:
-    """What is searched for, as it is stored where it goes on, with the job that it is of; the arguments
-    without what the job says."""
+    """The problems, as stored if they continue, with their job; and the arguments without the
+    limits that the job has."""
     if found.module is not None:
         from search.cli.network import begun, measured, require_same
 
@@ -145,7 +146,7 @@ def _nursery() -> Nursery:
 
 
 def _exit_code(session: Session, right: bool) -> int:
-    """right: what was concluded holds."""
+    """The exit code. right: whether the results of a task are correct."""
     if session.interrupt.came:
         return INTERRUPTED
     faults = {str(e.outcome.fault) for e in session.ended if e.outcome.fault}
@@ -158,7 +159,7 @@ def _exit_code(session: Session, right: bool) -> int:
 
 
 def is_job(name: str, store: Keeper) -> bool:
-    """Whether what is to go on is a job, and not a run."""
+    """Whether a stored name is that of a job and not of a run."""
     from search.store.jobs import StoredJobs
     from search.store.store import Store
 
@@ -166,7 +167,7 @@ def is_job(name: str, store: Keeper) -> bool:
 
 
 def _endpoint(asked: Arguments, around: Invocation) -> Endpoint | None:
-    """The user's endpoint, which is waited for as long as the user says."""
+    """The user's endpoint, with the user's time limits."""
     found = endpoint(around.variables)
     if found is None:
         return None

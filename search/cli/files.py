@@ -1,4 +1,4 @@
-"""Files, packages and the store that a user names: read, refused, written."""
+"""Reads, checks and writes the files, packages and stores that a user names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from search.store.address import is_url
 
 
 def text_of(file: Path, option: str, ending: str) -> str:
-    """What a file holds; KernelError where it cannot be read as a text."""
+    """The text of a file. Raises KernelError if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
@@ -41,7 +41,7 @@ def text_of(file: Path, option: str, ending: str) -> str:
 
 
 def _beside(file: Path, ending: str) -> list[str]:
-    """The names of the files with an ending in a file's folder; none where that is no folder."""
+    """The names of files with an ending in a file's folder; empty if that is no folder."""
     try:
         return sorted(each.name for each in file.parent.iterdir() if each.suffix == ending)
     except OSError:
@@ -49,10 +49,11 @@ def _beside(file: Path, ending: str) -> list[str]:
 
 
 def given_schedule(file: Path, spec: Spec, machines: Sequence[Machine], sizes: Sizes) -> str:
-    """A schedule's text in canonical order; KernelError, within the file, where it is not legal
+    """A schedule's text in canonical order. Raises KernelError, within the file, if it is illegal
     for the spec or does not fit the machine at the sizes.
 
-    machines: the target as each of its backends serves it; one that takes the schedule is enough.
+    machines: the target as each of its backends describes it. One that accepts the schedule is
+    enough.
     """
     text = text_of(file, "--schedule", ".sched")
     schedule = parse_schedule(text, str(file))
@@ -68,7 +69,7 @@ def given_schedule(file: Path, spec: Spec, machines: Sequence[Machine], sizes: S
 
 
 def require_writable(option: str, file: Path) -> None:
-    """KernelError where a file could not be written."""
+    """Raises KernelError if a file cannot be written."""
     folder = file.parent
     if file.is_dir():
         what, hint = f"`{file}` is a folder", "name a file in it"
@@ -82,7 +83,7 @@ def require_writable(option: str, file: Path) -> None:
 
 
 def require_folder(option: str, folder: Path) -> None:
-    """KernelError where files could not be written into a folder, which need not be there yet."""
+    """Raises KernelError if files cannot be written to a folder, which need not exist yet."""
     place = folder
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -96,7 +97,7 @@ def require_folder(option: str, folder: Path) -> None:
 
 
 def write(option: str, file: Path, data: bytes) -> None:
-    """Writes a file whole or not at all; KernelError where that fails."""
+    """Writes a file atomically. Raises KernelError if that fails."""
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
         try:
@@ -116,22 +117,22 @@ def write(option: str, file: Path, data: bytes) -> None:
 
 
 def require(package: str, purpose: str, hint: str, where: str = "") -> None:
-    """KernelError where a package is not installed. purpose: what it is for, as a sentence."""
+    """Raises KernelError if a package is not installed. purpose: what it is for, as a sentence."""
     if find_spec(package) is None:
         what = f"the Python package `{package}` is not installed here: {purpose}"
         raise KernelError(what, where=where, hint=hint)
 
 
 def require_engine() -> None:
-    """KernelError where what runs a cluster is not installed."""
+    """Raises KernelError if the engine of clusters is not installed."""
     require("ray", "it runs the cluster", "pip install 'speciate[cluster]'", "--cluster")
 
 
 def keeper(
     asked: Arguments, around: Invocation, say: Callable[[str], None] = lambda text: None
 ) -> Keeper:
-    """Where runs are kept; KernelError where what that takes is not there. say: is told of a server
-    that is lost and found again."""
+    """The store of runs. Raises KernelError if its packages are missing. say: called when a server
+    is lost or found again."""
     if asked.no_store:
         from search.store.forgetful import Forgetful
 
@@ -143,7 +144,7 @@ def keeper(
 
 
 def artefacts(asked: Arguments, around: Invocation) -> str | None:
-    """Where the user says that large texts lie; KernelError where nothing can be written there."""
+    """The user's place for large texts. Raises KernelError if it cannot be written."""
     given, option = asked.artefacts, "--artefacts"
     if given is None:
         return None
@@ -159,8 +160,10 @@ def artefacts(asked: Arguments, around: Invocation) -> str | None:
 
 
 def url(asked: Arguments, around: Invocation) -> str:
-    """The store's URL, perhaps with a password, or path. A run can only be read where there is one:
-    none is made for it."""
+    """The store's URL, perhaps with a password, or its path.
+
+    Raises KernelError if a run must be read and there is no store.
+    """
     if asked.store is not None and is_url(asked.store):
         return asked.store
     store = around.path(asked.store or around.store)

@@ -1,4 +1,4 @@
-"""Output files are refused early, and written whole or not at all."""
+"""Invalid output files are refused early, and files are written atomically."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Kernels that share shapes, tried at others, which nothing was tuned for."""
+"""Evaluates kernels that share shapes at held-out shapes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from search.evaluator.stages import Bench
 from search.warm_start.autoscheduled import scheduled
 from search.warm_start.first import FIRST
 
-if TYPE_CHECKING:  # it is loaded with --cluster alone
+if TYPE_CHECKING:  # only with --cluster
     from search.cli.clusters import Evaluating
 
 
@@ -35,10 +35,10 @@ def tried_at_held_out(
     correct_by: str,
     evaluating: Evaluating,
 ) -> tuple[HeldOut, ...]:
-    """What becomes of a dispatch at so many held-out shapes, each kernel in a process of its own.
+    """The results of a dispatch at some held-out shapes, each kernel in a separate process.
 
-    correct_by: how results are had; where that is slow they are compared at the first check
-    shape only.
+    correct_by: how results are checked. If that is slow, they are compared only at the first check
+    shape.
     """
     settings, machine = problem.settings, _served(problem, found).machine
     spec = spec_of(settings.spec)
@@ -113,5 +113,5 @@ def _fits(problem: Problem, found: ShapeDispatch, number: int, sizes: Sizes) -> 
 
 
 def _served(problem: Problem, found: ShapeDispatch) -> Served:
-    """The backend that the kernels of a dispatch are of."""
+    """The backend of a dispatch's kernels."""
     return problem.served[found.kernels[FALLBACK].candidate.backend]

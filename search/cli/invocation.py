@@ -1,6 +1,6 @@
 """The invocation: where and how the command was called, and the signals that end it.
 
-The only file of the command that reads the environment.
+Only this file of the command reads the environment.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from search.store.address import word_without_password
 
 PROGRAM = Path(__file__).parents[2]
 _BAZEL = ("./bazelw", "run", "//search:evolve", "--")
-# Installed, this file is of the package `speciate.search`.
+# If installed, this file belongs to the package `speciate.search`.
 _PYTHON = ("python3", "-m", f"{__name__.removesuffix('.cli.invocation')}.evolve")
-LEAST_WIDTH = 40  # characters of a line: nothing is made narrower
-MARK = "WORKSPACE"  # the file that the root of a checkout has and a build's copy has not
+LEAST_WIDTH = 40  # least number of characters of a line
+MARK = "WORKSPACE"  # a file in the root of a checkout that a copy by a build lacks
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """Where and how the command was called."""
 
-    # The tree that generated kernels are written to; None outside of a checkout
+    # The tree for generated kernels; None outside of a checkout
     checkout: Path | None
-    folder: Path  # what a user's relative paths are relative to
+    folder: Path  # base of a user's relative paths
     variables: Mapping[str, str]  # the environment
-    quiet: bool  # no interactive terminal, so no line may be redrawn
-    invocation: tuple[str, ...]  # how a user calls the command, for the lines that say how to go on
+    quiet: bool  # no interactive terminal, so lines are not redrawn
+    invocation: tuple[str, ...]  # command prefix, for messages that suggest a command
     workers: int  # the number of cores
-    width: int | None = None  # characters of a line of stdout; None where it is no terminal
+    width: int | None = None  # characters of a line of stdout; None if it is no terminal
 
     @property
     def store(self) -> str:
-        """Where the store lies unless told otherwise, after the XDG base directories."""
+        """The default path of the store, by the XDG base directories."""
         home = self.variables.get("XDG_DATA_HOME") or "~/.local/share"
         return str(Path(home).expanduser() / "speciate" / "store.db")
 
     def command(self, words: Sequence[str]) -> str:
-        """The command line that gives these words to the command, without a store's password."""
+        """The command line with these words, without a store's password."""
         return shlex.join((*self.invocation, *map(word_without_password, words)))
 
     def path(self, given: str) -> Path:
-        """A path that the user gave, whole."""
+        """The absolute path of a user's path."""
         return self.folder / Path(given).expanduser()
 
 
 def current_invocation(environ: Mapping[str, str] = os.environ) -> Invocation:
-    """What the environment says; `bazel run` gives the tree and the folder it was called in."""
+    """The invocation from the environment. `bazel run` sets the tree and the folder of the call."""
     tree = environ.get("BUILD_WORKSPACE_DIRECTORY")
     folder = Path(environ.get("BUILD_WORKING_DIRECTORY") or os.getcwd())
     checkout = Path(tree) if tree else PROGRAM
@@ -77,7 +77,7 @@ def _width(environ: Mapping[str, str]) -> int | None:
         return int(said)
     try:
         found = os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):  # it is a file, or none
+    except (OSError, ValueError):  # not a terminal
         return None
     return max(found, LEAST_WIDTH) if found else None
 
@@ -88,8 +88,8 @@ _Handler = Callable[[int, FrameType | None], Any] | int | None
 
 
 class Interrupt:
-    """While it is entered, the first signal raises KeyboardInterrupt and is remembered; a second
-    one does what it does to any program."""
+    """A context in which the first signal raises KeyboardInterrupt and is recorded. A second one
+    has its default effect."""
 
     def __init__(self) -> None:
         self.came = False
@@ -97,7 +97,7 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is not threading.main_thread():
-            return self  # signals are for the main thread, which then ends as ever
+            return self  # only the main thread can handle signals
         for number in SIGNALS:
             self._before[number] = signal.signal(number, self._take)
         return self

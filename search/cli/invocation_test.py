@@ -1,4 +1,4 @@
-"""The current_invocation: where a user's paths lead, and where generated kernels go."""
+"""The current invocation: a user's paths, and the folder of generated kernels."""
 
 from pathlib import Path
 

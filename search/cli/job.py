@@ -1,7 +1,8 @@
-"""A job: rounds of its searches, each a run of the store that goes on, until the budget is used up.
+"""A job: repeats rounds of its searches, each a stored run that continues, until the budget is used
+up.
 
-All that a job knows lies in the store: what it is of, its rounds, the runs of its searches. A round is
-noted before it begins. One that was interrupted is made again: its run goes on.
+All data of a job is in the store: its searches, its rounds and their runs. A round is stored before
+it begins. An interrupted round is repeated: its run continues.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from search.store.forgetful import Forgetful, ForgetfulJobs
 
 
 def job_keeper(store: Keeper) -> JobKeeper:
-    """Who keeps the jobs of a store's runs."""
+    """The store of jobs that belongs to a store of runs."""
     if isinstance(store, Forgetful):
         return ForgetfulJobs(store)
     from search.store.jobs import StoredJobs  # a database takes long to import
@@ -46,7 +47,7 @@ def job_keeper(store: Keeper) -> JobKeeper:
 
 
 def started(job: Job, jobs: JobKeeper, store: Keeper) -> tuple[StoredJob, list[Problem]]:
-    """A new job in the store, which this process works on, and its searches."""
+    """Adds a new job to the store, for this process. Returns it with its searches."""
     problems = [
         replace(each.problem, settings=_drawn(each.problem.settings, job.seed, store))
         for each in job.searches
@@ -56,16 +57,16 @@ def started(job: Job, jobs: JobKeeper, store: Keeper) -> tuple[StoredJob, list[P
 
 
 def _drawn(settings: Settings, seed: int, store: Keeper) -> Settings:
-    """With checks that are drawn alike for the same kernel, so that its searches share outcomes,
-    whatever their own seeds."""
+    """The settings with a secret that depends on the kernel and the job's seed only, so that
+    searches for the same kernel share outcomes."""
     return replace(settings, secret=secret_of(replace(settings, seed=seed), store))
 
 
 class JobInStore:
-    """A job of a command: a new one, or one that goes on.
+    """A job of a command, new or continued.
 
-    asked: as the command's arguments, with what the job says in their place.  of_module: they name the
-    module whose kernels one that goes on is of.
+    asked: the command's arguments, replaced by the job's. of_module: whether they name the module
+    of a continued job's kernels.
     """
 
     def __init__(
@@ -90,26 +91,26 @@ class JobInStore:
         self.asked = replace(
             asked, memory=plan.memory, lessons=plan.lessons, held_out=plan.held_out
         )
-        self.table: dict[str, Any] = {}  # how it stands; empty before `run`
+        self.table: dict[str, Any] = {}  # state of the job; empty before `run`
 
     @property
     def name(self) -> str:
-        """In the store."""
+        """The name in the store."""
         return self.stored.job
 
     def run(self, session: Session) -> None:
-        """Goes on with it; see `Rounds`."""
+        """Continues the job; see `Rounds`."""
         Rounds(session, self._jobs, self.stored, self.asked, self.problems).run()
         self.table = job_table(self._jobs.load(self.name), self._store)
 
 
-# What may be said of a job that goes on; `targets` of one that is for files of targets
+# Options that are allowed for a continued job; `targets` names a job's target files
 FREE = ("targets", "evaluations", "seconds")
 OF_MODULE = (*FREE, "problem", "task", "reduced", "allow_torch", "backends")
 
 
 def _require_unsaid(asked: Arguments, free: Collection[str]) -> None:
-    """KernelError where an option says again what a job that goes on was started with."""
+    """Raises KernelError if an option repeats what a continued job has stored."""
     for name, option in REFUSED.items():
         if name not in free and getattr(asked, name) not in (None, (), False):
             raise KernelError(
@@ -120,10 +121,10 @@ def _require_unsaid(asked: Arguments, free: Collection[str]) -> None:
 
 
 class Rounds:
-    """A job that this process works on.
+    """A job in this process.
 
-    session: whose `ended`, `faults` and `left` say what came of it.  asked: may widen the budget.
-    problems: its searches, those that have begun as they were begun.
+    session: `ended`, `faults` and `left` hold the results. asked: may widen the budget. problems:
+    its searches; those that have begun have their stored settings.
     """
 
     def __init__(
@@ -146,11 +147,11 @@ class Rounds:
         self.problems = list(problems)
         over = {each.search for each in self.rounds if each.over}
         self.standings = [self._standing(n, n in over) for n in range(len(self.runs))]
-        self._known: dict[int, Ended] = {}  # of this process
+        self._known: dict[int, Ended] = {}  # searches of this process
         self._idle = Idle()
 
     def run(self) -> None:
-        """Goes on with the job until its budget is used up, or an interrupt comes."""
+        """Continues the job until its budget is used up, or until an interrupt."""
         session = self.session
         with session.interrupt, session.display:
             try:
@@ -188,8 +189,8 @@ class Rounds:
             self._round(begun)
 
     def _round(self, begun: StoredRound) -> None:
-        """A search goes on to the end of a round; one that fails by a fault gets no other here, and its
-        round stays open for a later resume."""
+        """Continues a search to the end of a round. A search that fails gets no further round here,
+        and its round stays open for a later resume."""
         session, n = self.session, begun.search
         if session.interrupt.came:
             return
@@ -216,7 +217,7 @@ class Rounds:
         session.learn(ended)
 
     def _following(self, n: int) -> int | None:
-        """The search of the next round, if one has nothing more to gain."""
+        """The search of the next round, if search `n` is over."""
         others = [replace(s, over=s.over or m == n) for m, s in enumerate(self.standings)]
         found = next_round(others, self._idle.left(self.budget))
         return None if found is None else found.search
@@ -232,7 +233,7 @@ class Rounds:
         return replace(problem, settings=settings, run=self.runs[n])
 
     def _seconds(self, n: int) -> float | None:
-        """The working time that a search may come to; None for any."""
+        """The limit on a search's working time; None: no limit."""
         limits = [self.shares[n].seconds]
         if (most := self._idle.left(self.budget).seconds) is not None:
             left = most - spent(self.standings)[1]
@@ -240,7 +241,7 @@ class Rounds:
         return min((s for s in limits if s is not None), default=None)
 
     def _is_over(self, begun: StoredRound, ended: Ended) -> bool:
-        """Whether a search has ended by a rule of its own, and not of the round."""
+        """Whether a search ended by its own rule and not by the round's limit."""
         settings, standing = ended.problem.settings, self.standings[begun.search]
         if standing.evaluations < begun.evaluations:
             return settings.seconds is None or standing.seconds < settings.seconds
@@ -259,7 +260,7 @@ class Rounds:
         return JobStanding(self.shares[n], times, record.seconds, bound, over)
 
     def _alike(self, n: int) -> list[tuple[Problem, Outcome]]:
-        """The other searches for the same kernel, as far as they are."""
+        """The other searches for the same kernel, with their outcomes so far."""
         kernel = self.problems[n].settings.kernel
         return [
             (problem, self._outcome(m))
@@ -268,21 +269,21 @@ class Rounds:
         ]
 
     def _outcome(self, n: int) -> Outcome:
-        """What a search has found, of what the store has."""
+        """The outcome of a search so far, from the store."""
         problem = self.problems[n]
         record = replace(self.store.load(self.runs[n]), settings=problem.settings)
         return retold(record, problem.machine)
 
     def _ended(self, n: int) -> Ended | None:
-        """A search that has tried something; None for another."""
+        """The result of a search with at least one evaluation; None otherwise."""
         if n in self._known or not self.standings[n].times:
             return self._known.get(n)
         environment = self.store.load(self.runs[n]).environment
         return Ended(self.problems[n], self._outcome(n), environment, interrupted=False)
 
     def _finish(self) -> None:
-        """What comes of searches in the end: lessons, records, other shapes. Of several for the same
-        kernel and target, the fastest goes to the record."""
+        """Finishes the searches: lessons, records, held-out shapes. Among searches for the same
+        kernel and target, the fastest result becomes the record."""
         best: dict[tuple[str, str], int] = {}
         every = [n for n in range(len(self.runs)) if self.standings[n].times]
         for n in sorted(every, key=lambda n: (self.standings[n].best_us, n)):
@@ -302,7 +303,7 @@ class Rounds:
                 self.session.note(self.problems[n], error)
 
     def _say(self, begun: StoredRound) -> None:
-        """Where the job is, before a round."""
+        """Shows the progress of the job before a round."""
         made, seconds = spent(self.standings)
         parts = [
             f"{quantity.count(made, 'evaluation')} made"
@@ -325,18 +326,18 @@ class Rounds:
 
 
 def _place(problem: Problem) -> tuple[str, str]:
-    """What a record is of."""
+    """The identity of a record."""
     return problem.settings.kernel, problem.settings.target
 
 
 def widened(plan: JobPlan, asked: Arguments) -> JobBudget:
-    """The budget of a job, as wide as the user says."""
+    """The budget of a job, with the user's new limits."""
     wanted = {n: getattr(asked, n) for n in ("evaluations", "seconds")}
     return replace(plan.budget, **{n: value for n, value in wanted.items() if value is not None})
 
 
 def _progress(standing: JobStanding, outcome: Outcome) -> Progress:
-    """How far a search has come, for its own rules."""
+    """The progress of a search, for its own rules."""
     times = standing.times
     best = standing.best_us
     return Progress(
@@ -350,7 +351,7 @@ def _progress(standing: JobStanding, outcome: Outcome) -> Progress:
 
 
 def runs_of(stored: StoredJob) -> list[str]:
-    """The run of each search of a job; empty where it has none."""
+    """The run of each search of a job; empty if it has none."""
     found = [""] * len(job_plan(stored.text).searches)
     for each in stored.rounds:
         found[each.search] = each.run or found[each.search]
@@ -360,8 +361,10 @@ def runs_of(stored: StoredJob) -> list[str]:
 def problems_of(
     stored: StoredJob, asked: Arguments, path: Callable[[str], Path], store: Keeper
 ) -> list[Problem]:
-    """The searches of a stored job, those that have begun as they were begun. asked: names the files
-    of targets that are not the project's."""
+    """The searches of a stored job; those that have begun have their stored settings.
+
+    asked: names the target files that do not belong to the project.
+    """
     files = {machine(name, path)[0].name: name for name in asked.targets}
     limits = {each.search: each.evaluations for each in stored.rounds}
     found = []

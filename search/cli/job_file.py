@@ -1,6 +1,6 @@
-"""The file of a job: which kernels for which targets, with what budget; checked before anything starts.
+"""The file of a job: its kernels, targets and budget, checked before anything starts.
 
-A search of the file is checked as the options of the command that it stands for.
+A search of the file is checked like the equivalent options of the command.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ TOP: Fields = {
     ),
 }
 BUDGET: Fields = {"evaluations": _SIZE, "seconds": _AMOUNT, "round": _SIZE}
-# By key of a search: the option of the command that it stands for, and what it may hold.
+# By key of a search: the equivalent option of the command, and the type of its value.
 OPTIONS: Mapping[str, tuple[str, Kind]] = {
     "targets": ("--target", replace(_TEXTS, optional=False)),
     "kernels": ("--kernel", _TEXTS),
@@ -102,7 +102,7 @@ OF_SEARCH: Fields = {
     "weight": _AMOUNT,
     "priority": _WHOLE,
 }
-# What options of the command would say again, by attribute.
+# By attribute: options of the command that a job's file replaces.
 REFUSED = {
     **{key: option for key, (option, _) in OPTIONS.items()},
     "held_out": "--held-out",
@@ -113,7 +113,7 @@ REFUSED = {
 
 
 def require_unsaid(asked: Arguments) -> None:
-    """KernelError where an option says what the file of a job has to say, or what no job can do."""
+    """Raises KernelError for an option that belongs in a job's file, or that no job supports."""
     others = {"resume": "--resume", "replay": "--replay", "no_store": "--no-store"}
     others |= {"model_new": "--model-new", "trace": "--trace"}
     for name, option in {**REFUSED, **others}.items():
@@ -130,7 +130,7 @@ def require_unsaid(asked: Arguments) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JobSearch:
-    """A kernel for a target, and what it may have of the job."""
+    """A kernel for a target, with its share of the job."""
 
     problem: Problem
     share: Share
@@ -140,25 +140,28 @@ class JobSearch:
 class Job:
     """Searches with one budget."""
 
-    name: str  # for a person; a store numbers jobs of the same name
+    name: str  # for a person; a store numbers jobs with the same name
     searches: tuple[JobSearch, ...]
     budget: JobBudget
     memory: bool = False
     lessons: bool = False
-    held_out: int | None = None  # None for the usual number of shapes
+    held_out: int | None = None  # None: the default number of shapes
     seed: int = 0
-    notes: tuple[str, ...] = ()  # for a person: which backends are left out, and why
-    target_files: tuple[str, ...] = ()  # of targets that are not the project's
+    notes: tuple[str, ...] = ()  # for a person: the backends that are left out, and why
+    target_files: tuple[str, ...] = ()  # of targets that do not belong to the project
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Of all its searches."""
+        """The problems of its searches."""
         return tuple(each.problem for each in self.searches)
 
 
 def read_job(asked: Arguments, path: Callable[[str], Path]) -> Job:
-    """The job of the file that was asked for; KernelError at the first fault, which says where in
-    the file it is. path: makes a user's path whole; paths in the file start at its folder."""
+    """The job in the user's file. Raises KernelError for the first fault, with its place in the
+    file.
+
+    path: makes a user's path absolute. Paths in the file are relative to its folder.
+    """
     assert asked.job is not None, "a file was named"
     file = path(asked.job)
     return _Reader(asked, file).job()
@@ -174,7 +177,7 @@ class _Reader:
         self.asked = asked
 
     def job(self) -> Job:
-        """All of it."""
+        """The whole job."""
         try:
             table = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
@@ -232,7 +235,7 @@ class _Reader:
         return [JobSearch(problem, share) for problem in found.problems], found.notes
 
     def _arguments(self, table: Mapping[str, Any]) -> Arguments:
-        """The arguments of the command that a table stands for."""
+        """The equivalent arguments of the command for a table."""
         given = {key: table[key] for key in OPTIONS if key in table}
         for key in ("targets", "kernels", "allow_torch", "backends", "operators", "models"):
             given[key] = tuple(dict.fromkeys(given.get(key, ())))
@@ -245,7 +248,7 @@ class _Reader:
         return self.file.parent / Path(given).expanduser()
 
     def _require_alike(self, number: int, earlier: list[JobSearch], found: list[JobSearch]) -> None:
-        """KernelError where two searches would have one record for different things."""
+        """Raises KernelError if two searches would have the same record for different kernels."""
         for new, old in product(found, earlier):
             one, other = new.problem.settings, old.problem.settings
             if one.kernel != other.kernel:
@@ -267,7 +270,7 @@ class _Reader:
                 )
 
     def _require_turns(self, tables: list[dict[str, Any]], limited: bool) -> None:
-        """KernelError where a search of a higher priority leaves nothing to the others."""
+        """Raises KernelError if a search of a higher priority leaves nothing to the others."""
         least = min(each.get("priority", 0) for each in tables)
         for number, each in enumerate(tables, 1):
             unlimited = limited and "evaluations" not in each and "seconds" not in each
@@ -302,7 +305,7 @@ class _Reader:
         )
 
     def _in_file(self, number: int, error: KernelError) -> KernelError:
-        """An error about options, as one about the keys that stand for them."""
+        """An error about options, as one about their keys."""
         keys = {option: key for key, (option, _) in OPTIONS.items()}
 
         def worded_here(text: str) -> str:
@@ -321,11 +324,11 @@ class _Reader:
         )
 
     def _where(self, number: int | None, key: str) -> str:
-        """A place in the file: the line of a key, or else of the table that it belongs to."""
+        """A place in the file: the line of a key, else the line of its table."""
         first, last = 0, len(self.lines)
         if number is not None:
             heads = [n for n, line in enumerate(self.lines) if _SEARCH.match(line)]
-            # Tables that are written in a row, `search = [{...}]`, have no lines of their own.
+            # Inline tables, `search = [{...}]`, have no lines of their own.
             if len(heads) < number:
                 return f"{self.file}, search {number}"
             first = heads[number - 1]

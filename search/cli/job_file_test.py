@@ -1,4 +1,5 @@
-"""The file of a job: what it comes to, and errors that say where, what is allowed and what to do."""
+"""The file of a job: its meaning, and errors that name the place, the allowed values and a
+remedy."""
 
 import pytest
 

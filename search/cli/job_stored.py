@@ -1,4 +1,4 @@
-"""A job as a store has it: its text, and how it stands, as plain data and for a person."""
+"""A stored job: its text, and its state as plain data and as text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_BEGUN, OPEN = "not begun", "open"
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """What a job is of."""
+    """The contents of a job."""
 
     budget: JobBudget
     memory: bool
@@ -36,7 +36,7 @@ class JobPlan:
 
 
 def job_text(job: Job, chosen: Sequence[Settings]) -> str:
-    """What a store keeps of a job; `job_plan` reads it. chosen: the settings of its searches."""
+    """The stored text of a job, which `job_plan` reads. chosen: the settings of its searches."""
     shares = [asdict(each.share) for each in job.searches]
     return json.dumps(
         {
@@ -53,7 +53,7 @@ def job_text(job: Job, chosen: Sequence[Settings]) -> str:
 
 
 def job_plan(text: str) -> JobPlan:
-    """What a job is of, of the text that a store keeps."""
+    """The contents of a stored job's text."""
     table = json.loads(text)
     searches = tuple(
         (settings(json.dumps(each["settings"])), Share(**each["share"]))
@@ -65,7 +65,7 @@ def job_plan(text: str) -> JobPlan:
 
 
 def job_table(stored: StoredJob, store: Keeper) -> dict[str, Any]:
-    """How a job stands: its budget and each search, in the order of its file."""
+    """The state of a job: its budget and each search, in the order of its file."""
     plan = job_plan(stored.text)
     runs = {each.search: each.run for each in stored.rounds if each.run}
     last = {each.search: each for each in stored.rounds}
@@ -102,7 +102,7 @@ def job_table(stored: StoredJob, store: Keeper) -> dict[str, Any]:
 
 
 def job_words(table: Mapping[str, Any], width: int | None = None) -> str:
-    """How a job stands, for a person."""
+    """The state of a job, for a person."""
     if any(row["network"] for row in table["searches"]):
         return _network_words(table, width)
     cells = [
@@ -123,7 +123,7 @@ def job_words(table: Mapping[str, Any], width: int | None = None) -> str:
 
 
 def _network_words(table: Mapping[str, Any], width: int | None) -> str:
-    """How the searches for the kernels of networks stand: the kernels that take most of a call first."""
+    """The state of the searches for networks' kernels, those with the most time of a call first."""
     rows = table["searches"]
     times = [row["calls"] * (row["best_us"] or row["estimate_us"]) for row in rows]
     cells = []

@@ -1,4 +1,5 @@
-"""What `--list-targets`, `--list-kernels`, `--list-runs`, `--show`, `--salvage` and `--version` say."""
+"""The output of `--list-targets`, `--list-kernels`, `--list-runs`, `--show`, `--salvage` and
+`--version`."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def targets() -> list[dict[str, Any]]:
 
 
 def targets_text(rows: Sequence[Mapping[str, Any]], width: int | None = None) -> str:
-    """The list for a person; what backends have to say of this machine comes below it."""
+    """The list for a person, followed by the backends' notes about this machine."""
     cells = [
         (
             row["target"],
@@ -72,7 +73,7 @@ def _here(serving: str, machine: Any) -> dict[str, Any]:
 
 
 def kernels() -> list[dict[str, Any]]:
-    """Each kernel as plain data."""
+    """Each kernel, as plain data."""
     found = []
     for name in library():
         text = (LIBRARY / (name + ENDING)).read_text(encoding="utf-8")
@@ -90,7 +91,7 @@ def kernels() -> list[dict[str, Any]]:
 
 
 def kernels_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The list for a person: a signature, and below it the tuning sizes and the title."""
+    """The list for a person: each signature, followed by the tuning sizes and the title."""
     return "".join(
         f"{row['signature']}\n    {row['title']}\n    tuned for {quantity.shape(row['tune'] or {})}\n"
         for row in rows
@@ -101,8 +102,8 @@ VERSION = "0.1.0"
 
 
 def versions() -> dict[str, str]:
-    """By name: of this project, of Python, and of what is installed of PyTorch and the packages
-    that backends are named after."""
+    """The versions by name: of this project, of Python, and of the installed packages that backends
+    use."""
     packages = {name: _installed(name) for name in ("torch", *backend_names())}
     return {
         "speciate": VERSION,
@@ -112,12 +113,12 @@ def versions() -> dict[str, str]:
 
 
 def versions_text(found: Mapping[str, str]) -> str:
-    """A line for each."""
+    """The versions, a line each."""
     return "".join(f"{name} {version}\n" for name, version in found.items())
 
 
 def _installed(package: str) -> str:
-    """Empty where it is not."""
+    """The version of a package; empty if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -128,7 +129,7 @@ TITLES = ("run", "kernel", "target", "started", "evaluations", "best", "time", "
 
 
 def runs(asked: Arguments, around: Invocation) -> list[dict[str, Any]]:
-    """Each run of the store as plain data, the latest first; none where there is no store."""
+    """Each run of the store as plain data, latest first; empty if there is no store."""
     place = url(asked, around)
     if not is_url(place) and not around.path(place).is_file():
         return []
@@ -157,7 +158,7 @@ def runs_text(rows: Sequence[Mapping[str, Any]], place: str, width: int | None =
 
 
 def jobs(asked: Arguments, around: Invocation) -> list[dict[str, Any]]:
-    """How each job of the store stands, the latest first; none where there is no store."""
+    """The state of each job of the store, latest first; empty if there is no store."""
     place = url(asked, around)
     if not is_url(place) and not around.path(place).is_file():
         return []
@@ -166,7 +167,7 @@ def jobs(asked: Arguments, around: Invocation) -> list[dict[str, Any]]:
 
 
 def _jobs(store: Keeper, name: str | None = None) -> list[tuple[str, dict[str, Any]]]:
-    """The jobs of a store, by name; or that of a name, where it is there."""
+    """The jobs of a store by name, or only the one with a given name if it exists."""
     from search.cli.job_stored import job_table
     from search.store.jobs import StoredJobs
     from search.store.store import Store
@@ -178,14 +179,14 @@ def _jobs(store: Keeper, name: str | None = None) -> list[tuple[str, dict[str, A
 
 
 def jobs_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each job; nothing for none."""
+    """A line for each job; empty if there is none."""
     from search.cli.job_stored import job_sentence
 
     return "".join(f"{job_sentence(row)}\n" for row in rows)
 
 
 def shown(asked: Arguments, around: Invocation, run: str) -> tuple[dict[str, Any], str]:
-    """A run with its winner's texts, or a job with its searches: as plain data, and for a person."""
+    """A run with its winner's texts, or a job with its searches, as plain data and as text."""
     from search.cli.job_stored import job_words
     from search.cli.session import Ended  # a sandbox takes long to import
 
@@ -219,7 +220,7 @@ def shown(asked: Arguments, around: Invocation, run: str) -> tuple[dict[str, Any
 
 
 def salvaged(asked: Arguments, around: Invocation, name: str) -> tuple[dict[str, Any], str]:
-    """Salvages a store: what was found, as plain data and for a person."""
+    """Salvages a store. Returns the result as plain data and as text."""
     require("sqlalchemy", "it keeps runs in a store", "install it", "--salvage")
     from search.store.salvage import salvage
 
@@ -243,7 +244,7 @@ def salvaged(asked: Arguments, around: Invocation, name: str) -> tuple[dict[str,
 
 
 def collected(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str]:
-    """Removes artefacts that nothing needs: what was done, as plain data and for a person."""
+    """Removes unused artefacts. Returns the result as plain data and as text."""
     require("sqlalchemy", "it keeps runs in a store", "install it", "--collect-artefacts")
     from search.store.collecting import collect
     from search.store.store import Store
@@ -261,7 +262,7 @@ def collected(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str
 
 
 def _listed(store: Keeper, run: str, started: float) -> dict[str, Any]:
-    """A run's line; one whose rows are damaged says so."""
+    """The row of a run. A run with damaged rows is marked as damaged."""
     try:
         return _row(store.load(run), started)
     except KernelError as error:
@@ -290,7 +291,7 @@ def _row(record: StoredRun, started: float) -> dict[str, Any]:
 
 
 def _settings_text(chosen: Settings) -> str:
-    """What the user chose, as far as it says anything."""
+    """The user's settings that are not empty."""
     said = asdict(chosen)
     left = (
         "kernel",
@@ -334,7 +335,7 @@ def _lines(title: str, text: str) -> str:
 
 
 def _opened(found: Machine, name: str) -> Served:
-    """A backend that need not run here: a source is emitted anywhere."""
+    """A backend that need not work on this machine, because a source can be emitted anywhere."""
     try:
         backend = backend_for(found, name)
         return Served(backend, served_by(found, backend))

@@ -1,4 +1,4 @@
-"""The memory that a search needs for inputs and references, against what this machine has."""
+"""Compares the memory that a search needs for inputs and references with this machine's memory."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from search.core import quantity
 from search.core.lowered import spec_of
 
 LARGE = 1 << 26  # bytes of inputs
-SEEDS = 2  # of the inputs that results are compared for
-LIMITS = (  # of the memory of a group of processes, versions 2 and 1
+SEEDS = 2  # seeds of the inputs in comparisons
+LIMITS = (  # memory limits of a control group, versions 2 and 1
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
@@ -33,10 +33,10 @@ MEMORY = Path("/proc/meminfo")
 def require_memory(
     problems: Sequence[Problem], workers: int, traced: bool, room: int | None = None
 ) -> None:
-    """KernelError where the inputs of a kernel do not fit into memory.
+    """Raises KernelError if the inputs of a kernel do not fit in memory.
 
-    workers: processes that evaluate, each with inputs of its own.  traced: a timeline is made,
-    which takes inputs too.  room: bytes that there are; by default those that are available.
+    workers: processes that evaluate, each with its own inputs. traced: whether a timeline is made,
+    which takes inputs too. room: available bytes; None: those of this machine.
     """
     there = available() if room is None else room
     if there is None:
@@ -58,8 +58,8 @@ def require_memory(
 
 
 def are_large(problems: Sequence[Problem]) -> bool:
-    """Whether processes that evaluate should share the inputs of a shape that is timed: each of its own would
-    draw them, and compute their references, for seconds."""
+    """Whether evaluating processes should share the inputs of a timed shape. Otherwise each would
+    draw them and compute their references, which takes seconds."""
     return any(
         timed_bytes(spec_of(p.settings.spec), [one.sizes], one.sizes) >= LARGE
         for p in problems
@@ -69,14 +69,18 @@ def are_large(problems: Sequence[Problem]) -> bool:
 
 
 def timed_bytes(spec: Spec, shapes: Sequence[Sizes], at: Sizes) -> int:
-    """The least that a process holds when it draws the inputs of a shape, the others' being there."""
+    """The least memory of a process that draws the inputs at a shape while it holds those at other
+    shapes, in bytes."""
     held = sum(drawn_bytes(spec, sizes)[0] for sizes in shapes)
     return held + drawn_bytes(spec, at)[1]
 
 
 def compared_bytes(spec: Spec, sizes: Sizes) -> int:
-    """The least that a process holds when it has the references at a shape: inputs and results,
-    the latter in their dtype and in float64, for each seed; and what drawing takes."""
+    """The least memory of a process that holds the references at a shape, in bytes.
+
+    It includes the inputs, the results in their dtype and in float64 for each seed, and temporaries
+    of drawing.
+    """
     held, beside = drawn_bytes(spec, sizes)
     bound = bind(spec, sizes)
     results = sum(
@@ -86,7 +90,7 @@ def compared_bytes(spec: Spec, sizes: Sizes) -> int:
 
 
 def available() -> int | None:
-    """Bytes of memory that a process may still take here; None where that is not known."""
+    """Bytes of memory that a process may still use; None if unknown."""
     found = [_limit(file) for file in LIMITS]
     known = [each for each in (*found, _free()) if each is not None]
     return min(known, default=None)
@@ -113,13 +117,13 @@ def _require(
 
 
 def _draws(problem: Problem) -> bool:
-    """Whether timing takes inputs: a modelled time does not."""
+    """Whether timing needs inputs. A modelled time does not."""
     served = problem.served.values()
     return any(s.backend.available(s.machine).get("time_kind") != "modelled" for s in served)
 
 
 def _on_device(problem: Problem, spec: Spec, sizes: Sizes) -> bool:
-    """Whether the inputs of a shape are made on the device, and outputs stay there."""
+    """Whether the device makes the inputs of a shape, and keeps the outputs."""
     served = problem.served.values()
     return all(leaves_inputs(s.backend, s.machine) for s in served) and all_follow(spec, sizes)
 
@@ -129,10 +133,10 @@ def _gib(count: int) -> str:
 
 
 def _limit(file: Path) -> int | None:
-    """The limit that a file of a group of processes holds; None for none."""
+    """The limit in a control group's file; None if there is none."""
     try:
         return int(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # not there, or `max`
+    except (OSError, ValueError):  # no such file, or `max`
         return None
 
 

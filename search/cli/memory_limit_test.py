@@ -1,4 +1,4 @@
-"""A search that would need more memory than there is is refused with what it needs."""
+"""A search that needs more memory than available is refused with the needed amount."""
 
 from types import SimpleNamespace
 
@@ -70,7 +70,7 @@ def test_inputs_of_many_bytes_are_shared_where_times_take_them(monkeypatch):
 
 
 def test_inputs_that_a_device_makes_need_no_memory_here():
-    large = {"M": 4096, "K": 1025}  # from which they follow from formulas
+    large = {"M": 4096, "K": 1025}  # so large that formulas make them
     for here, sizes, room in ((True, BIG, 1), (False, large, 1), (True, large, 0)):
         asked = [problem("measured", sizes, checks=(sizes,), here=here)]
         if room:

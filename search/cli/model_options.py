@@ -1,4 +1,4 @@
-"""The options of `evolve` that say which models are asked, and how."""
+"""The options of `evolve` about models and requests."""
 
 from __future__ import annotations
 

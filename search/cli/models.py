@@ -1,4 +1,4 @@
-"""The models of a run: which are asked, by whom, and what of it is replayed."""
+"""The models of a run: their choice, the requests and the replay."""
 
 from __future__ import annotations
 
@@ -44,39 +44,39 @@ from search.prompt.knowledge import library_of
 from search.prompt.synthesis import Writer
 from search.prompt.timeline import timeline
 
-RESTS = 6  # without an answer between them, until a search with nothing else to do ends
+RESTS = 6  # consecutive waits without an answer, after which a search with no other work ends
 NO_KEY = f"no model is asked: {KEY} is not set; the search goes on without"
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where answers come from."""
+    """The sources of answers."""
 
-    endpoint: Endpoint | None  # None where there is no key
-    prices: Mapping[str, Price]  # of models
-    say: Callable[[str], None]  # prints waits, and once what is missing
-    said: set[str] = field(default_factory=set)  # what it has printed
+    endpoint: Endpoint | None  # None if there is no key
+    prices: Mapping[str, Price]  # by model
+    say: Callable[[str], None]  # prints waits, and missing settings once
+    said: set[str] = field(default_factory=set)  # printed lines
 
     def say_once(self, text: str) -> None:
-        """Says it where it was not said for an earlier search of the command."""
+        """Prints a line, unless an earlier search of the command has printed it."""
         if text not in self.said:
             self.said.add(text)
             self.say(text)
 
 
 class Judge:
-    """What becomes of models' drafts, each found out once; called from any thread."""
+    """Evaluates models' drafts, each once. It is thread-safe."""
 
     def __init__(self) -> None:
         self._evaluator: Evaluator | None = None
         self._known: dict[str, Evaluated] = {}
 
     def open(self, evaluator: Evaluator) -> None:
-        """Drafts go to this evaluator from now on."""
+        """Sets the evaluator of drafts."""
         self._evaluator = evaluator
 
     def __call__(self, draft: Candidate) -> Evaluated | None:
-        """The outcome of a draft; None where none can be had any more."""
+        """The outcome of a draft; None if the search's time is over."""
         assert self._evaluator is not None, "a search opens it before it asks anybody"
         if draft.key not in self._known:
             found = next((o for _, o in self._evaluator.evaluate([draft])), None)
@@ -88,22 +88,22 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class RunModels:
-    """What a search tells of itself (see `hooks.ModelHooks`), passed on to those who need it."""
+    """The hooks of a search (see `hooks.ModelHooks`) for its models, prompts and drafts."""
 
     models: Models
     prompts: Prompts
-    coach: Coach | None  # None where the prompts do not evolve
+    coach: Coach | None  # None if the prompts do not evolve
     seed: int
     judge: Judge = field(default_factory=Judge)
-    _rests: list[int] = field(default_factory=list)  # at each, how many answers there were
-    _advised: set[int] = field(default_factory=set)  # which advice was asked for
+    _rests: list[int] = field(default_factory=list)  # number of answers at each wait
+    _advised: set[int] = field(default_factory=set)  # numbers of requested advice
 
     def close(self) -> None:
-        """Breaks off what is in progress."""
+        """Cancels requests in flight."""
         self.models.close()
 
     def begin(self, run: str) -> None:
-        """The exchanges to come are of this run."""
+        """Assigns later exchanges to this run."""
         self.models.begin(run)
 
     def advised(
@@ -124,28 +124,29 @@ class RunModels:
         return self.coach.begin(graph.copy(), dict(outcomes), seed, tuple(refused))
 
     def metered(self) -> AbstractContextManager[Meter]:
-        """Counts what this thread's exchanges take."""
+        """Measures the cost of this thread's exchanges."""
         return self.models.recording.metered()
 
     def allow(self, seconds: float) -> None:
-        """Answers are waited for so long and no longer."""
+        """Sets how long answers may be waited for."""
         self.models.time_left.set(seconds)
 
     def rest(self) -> bool:
-        """Waits until the models may be asked again; False after so many rests without an answer.
+        """Waits until the models may be asked again. Returns False after RESTS waits without an
+        answer.
 
-        What counts are rests and answers, not seconds, so that a replay decides alike.
+        It counts waits and answers, not seconds, so that a replay decides the same.
         """
         answers = sum(isinstance(reply, Answer) for reply in self.models.replies())
         if self._rests.count(answers) >= RESTS:
             return False
         self._rests.append(answers)
-        with suppress(ModelError):  # the search's time is over: its rule says so
+        with suppress(ModelError):  # the search's time is over, which its rule reports
             self.models.wait()
         return True
 
     def use(self, graph: Graph, outcomes: Mapping[str, Evaluated]) -> ModelUse:
-        """What was asked so far, and what came of it."""
+        """The requests so far, with their results."""
         replies = self.models.replies()
         answers = sum(isinstance(reply, Answer) for reply in replies)
         failed = Counter(reply.kind for reply in replies if isinstance(reply, ModelError))
@@ -178,12 +179,12 @@ class RunModels:
 
 
 def sources(words: Sequence[str], endpoint: Endpoint | None, say: Callable[[str], None]) -> Sources:
-    """words: prices as the user gives them."""
+    """The sources of answers. words: prices as the user gives them."""
     return Sources(endpoint, prices(words), say)
 
 
 def models_of(problem: Problem, given: Sources, store: Keeper) -> RunModels | None:
-    """The models of a problem's run; None where it asks none, or there is no key."""
+    """The models of a problem's run; None if it uses none, or if there is no key."""
     settings = problem.settings
     if not settings.models:
         return None
@@ -246,7 +247,7 @@ def model_operators(
 
 
 def writer_of(problem: Problem, served: Served, lessons: Sequence[Document]) -> Writer:
-    """Of prompts for a backend, with what is known of it."""
+    """The writer of prompts for a backend, with its documents."""
     settings, machine = problem.settings, served.machine
     return Writer(
         kernel=settings.kernel,
@@ -264,13 +265,13 @@ def writer_of(problem: Problem, served: Served, lessons: Sequence[Document]) -> 
 
 
 def _interface(served: Served) -> str:
-    """What a backend says of its sources; empty where it says nothing."""
+    """A backend's description of its sources; empty if it has none."""
     backend = served.backend
     return backend.interface(served.machine) if isinstance(backend, DescribesSources) else ""
 
 
 class _Profiled:
-    """The timeline of a candidate in words; made once for each, in a process of its own."""
+    """The timeline of a candidate in words, made once in a separate process."""
 
     def __init__(self, problem: Problem):
         self._problem = problem
@@ -287,7 +288,7 @@ class _Profiled:
 
 
 class _Emitted:
-    """What a candidate comes to in its backend's language; one emission at a time."""
+    """The source of a candidate in its backend's language; one emission at a time."""
 
     def __init__(self, problem: Problem):
         self._problem = problem

@@ -1,4 +1,4 @@
-"""Modules: a PyTorch file as kernels, at all its shapes, with its total and its `ModelNew`."""
+"""Modules: a PyTorch file as kernels at all its shapes, with its total and its `ModelNew`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from search.core.workload import WeightedShape
 from search.whole.times import MEASURED, WholeTimes
 from search.whole.ways import Way
 
-SECONDS = 300.0  # that reading a file may take
+SECONDS = 300.0  # seconds that reading a file may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +44,24 @@ class Sized:
     # `spec` and `aliases`: its equations, at literal sizes
     spec: Spec
     aliases: Mapping[str, str]
-    outside: tuple[Outside, ...] = ()  # its calls that are left to PyTorch
+    outside: tuple[Outside, ...] = ()  # calls that are left to PyTorch
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A problem file that was read."""
+    """A parsed problem file or task."""
 
     file: Path
     # `spec` and `aliases`: its equations, at literal sizes
     spec: Spec
     aliases: Mapping[str, str]
-    solution: Solution | None = None  # the parts of its `ModelNew`; None without --model-new
+    solution: Solution | None = None  # parts of its `ModelNew`; None without --model-new
     # A task at each of its shapes, the heaviest first; empty for a problem
     sized: tuple[Sized, ...] = ()
-    outside: tuple[Outside, ...] = ()  # its calls that are left to PyTorch
-    left: tuple[str, ...] = ()  # the names of their operators
-    fixed: frozenset[str] = frozenset()  # inputs of a problem that no call changes: parameters
+    outside: tuple[Outside, ...] = ()  # calls that are left to PyTorch
+    left: tuple[str, ...] = ()  # names of their operators
+    # inputs of a problem that are constant between calls: parameters
+    fixed: frozenset[str] = frozenset()
 
     @property
     def shape(self) -> Mapping[str, int] | None:
@@ -68,13 +69,14 @@ class Module:
         return self.sized[0].shape if self.sized else None
 
     def networks(self, kernels: Kernels, choices: Choices) -> tuple[Network, Network | None]:
-        """A problem's steps, as `speciate.compile` has them, and what is computed before calls;
-        KernelError where they cannot be lowered."""
+        """A problem's steps as in `speciate.compile`, and the network before calls. Raises
+        KernelError if kernels do not lower."""
         with self._named():
             return networks(self.spec, {}, self.aliases, kernels, self.outside, self.fixed, choices)
 
     def shaped(self, served: Served, others: Sequence[Served] = ()) -> tuple[Network, ...]:
-        """A task's steps at each of its shapes; KernelError where they cannot be lowered. others: see `Kernels`."""
+        """A task's steps at each of its shapes. Raises KernelError if kernels do not lower. others:
+        see `Kernels`."""
         kernels = Kernels(served.machine, served.backend, guessed=True, others=others)
         with self._named():
             return tuple(
@@ -83,7 +85,7 @@ class Module:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Errors are of its file."""
+        """A context whose errors name the file."""
         try:
             yield
         except KernelError as error:
@@ -91,7 +93,7 @@ class Module:
 
 
 def constants_of(one: Way, kernels: Kernels) -> Constants | None:
-    """What `ModelNew` computes before calls, by seed schedules; None where there is nothing."""
+    """What `ModelNew` computes before calls, with seed schedules; None if there is nothing."""
     if one.before is None:
         return None
     texts = {k.name: kernel_text(*kernels.emit(k)) for k in one.before.kernels()}
@@ -99,21 +101,22 @@ def constants_of(one: Way, kernels: Kernels) -> Constants | None:
 
 
 def kernel_text(nest: LoopNest, source: str) -> KernelText:
-    """A kernel of `ModelNew`. nest: what its source launches."""
+    """A kernel of `ModelNew`. nest: the nest of its source."""
     return KernelText(source, tuple(p for p in parameters(nest) if p.role == "workspace"))
 
 
 def repeats(backends: Iterable[Backend]) -> str:
-    """What makes launches again in `ModelNew`, of the first backend that has such a text; empty where none has."""
+    """The text that repeats launches in `ModelNew`, of the first backend with one; empty if there
+    is none."""
     return next((b.repeats() for b in backends if isinstance(b, Repeats)), "")
 
 
 def read(file: Path, reduced: bool, solution: bool, allow_torch: tuple[str, ...] = ()) -> Module:
-    """A problem file, read once, in a process of its own: it is code of others.
+    """A problem file, read once in a separate process because it is untrusted code.
 
-    reduced: at sizes that can be simulated.  solution: `ModelNew` is to be written.  allow_torch:
-    operators that are left to PyTorch. Raises KernelError where the file cannot be read or
-    exported, has no `ModelNew`, or calls none of such an operator.
+    reduced: at sizes that can be simulated. solution: whether `ModelNew` will be written.
+    allow_torch: operators that are left to PyTorch. Raises KernelError if the file cannot be read
+    or exported, if it has no `ModelNew`, or if it does not call such an operator.
     """
     require("torch", "it reads modules", "install it", "--problem")
     try:
@@ -126,7 +129,7 @@ def read(file: Path, reduced: bool, solution: bool, allow_torch: tuple[str, ...]
 
 
 def read_task(file: Path, allow_torch: tuple[str, ...] = ()) -> Module:
-    """A task's file, read apart too; KernelError as `read` raises it."""
+    """A task's file, also read in a separate process. Raises KernelError as `read` does."""
     require("torch", "it reads modules", "install it", "--task")
     try:
         sized = apart(_task, str(file), allow_torch, seconds=SECONDS, devices=False)
@@ -137,7 +140,7 @@ def read_task(file: Path, allow_torch: tuple[str, ...] = ()) -> Module:
 
 
 def _task(file: str, allow_torch: tuple[str, ...]) -> tuple[Sized, ...]:
-    """A task's reference as equations, at each shape. Runs apart."""
+    """A task's reference as equations, at each shape. Runs in a separate process."""
     from frontends.kernelbench.task import Task
     from frontends.pytorch.external import outside, require_called
 
@@ -161,8 +164,8 @@ def _within(file: Path, error: KernelError) -> KernelError:
 def _problem(
     file: str, reduced: bool, wanted: bool, allow_torch: tuple[str, ...]
 ) -> tuple[Spec, dict[str, str], Solution | None, tuple[Outside, ...], frozenset[str]]:
-    """A file's model as equations, with what a solution needs, the calls that are left to PyTorch,
-    and the inputs that no call changes. Runs apart."""
+    """A file's model as equations, with the parts of a solution, the calls that are left to
+    PyTorch, and the constant inputs. Runs in a separate process."""
     from frontends.kernelbench.model_new import solution
     from frontends.kernelbench.problem import Problem
     from frontends.kernelbench.scaled import scaled
@@ -186,13 +189,13 @@ class ShapedNetwork:
     shape: Mapping[str, int]
     spec: Spec
     network: Network
-    # By the kernel's name in the first network: the sizes at which it equals this network's kernel
+    # By kernel name in the first network: the sizes at which that kernel equals this network's
     sizes: Mapping[str, Sizes]
 
 
 @dataclass(frozen=True, slots=True)
 class ShapedKernel:
-    """A kernel to evolve, and the shapes that it is tuned for."""
+    """A kernel to evolve, with its tuned shapes."""
 
     spec: Spec
     shapes: tuple[WeightedShape, ...]
@@ -203,8 +206,8 @@ class ModuleKernels:
     """The kernels of a module on a target."""
 
     kernels: tuple[ShapedKernel, ...]
-    # The networks that call them: at all shapes, or only at the heaviest where the others differ
-    # from it in more than sizes
+    # The networks with these kernels: at all shapes, or only at the heaviest if the others differ
+    # in more than sizes
     shaped: tuple[ShapedNetwork, ...]
 
 
@@ -233,7 +236,7 @@ def module_kernels(module: Module, networks: Sequence[Network]) -> ModuleKernels
 
 
 def _shapes(sizes: Sequence[Sizes], weights: Sequence[float]) -> tuple[WeightedShape, ...]:
-    """The shapes, those of equal sizes as one with the sum of their weights."""
+    """The shapes; equal ones are merged and their weights added."""
     found: dict[tuple[tuple[str, int], ...], WeightedShape] = {}
     for each, weight in zip(sizes, weights, strict=True):
         key = tuple(each.items())
@@ -243,11 +246,11 @@ def _shapes(sizes: Sequence[Sizes], weights: Sequence[float]) -> tuple[WeightedS
 
 
 MODEL_NEW = "--model-new"
-IMPORTED = "py"  # the extension of sources that Python imports
+IMPORTED = "py"  # extension of sources that Python imports
 
 
 def require_new(file: Path, overwrite: bool) -> None:
-    """KernelError where the file could not be written, or is there and may not be replaced."""
+    """Raises KernelError if the file cannot be written, or exists and must not be replaced."""
     require_writable(MODEL_NEW, file)
     if file.exists() and not overwrite:
         raise KernelError(
@@ -258,7 +261,7 @@ def require_new(file: Path, overwrite: bool) -> None:
 
 
 def require_own(left: Sequence[str]) -> None:
-    """KernelError where operators are left to PyTorch."""
+    """Raises KernelError if operators are left to PyTorch."""
     if left:
         raise KernelError(
             f"a `ModelNew` calls kernels alone, and `{left[0]}` is left to PyTorch",
@@ -268,16 +271,16 @@ def require_own(left: Sequence[str]) -> None:
 
 
 def not_imported(manifest: Manifest) -> str:
-    """Why Python cannot import sources of a backend; empty where it can."""
+    """Why Python cannot import sources of a backend; empty if it can."""
     if manifest.extension == IMPORTED and manifest.imported:
         return ""
     return f"its sources are {manifest.language}, which a module of Python cannot call"
 
 
 def require_imported(served: Mapping[str, Sequence[Served]]) -> None:
-    """KernelError where there is not one target, with sources that Python imports.
+    """Raises KernelError unless there is one target, with sources that Python imports.
 
-    served: by target, the backends that race for it.
+    served: by target, the backends in its race.
     """
     if len(served) != 1:
         raise KernelError(
@@ -299,25 +302,25 @@ def require_imported(served: Mapping[str, Sequence[Served]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A network on a target."""
+    """The total of a network on a target."""
 
-    name: str  # the module's
+    name: str  # name of the module
     target: str
     steps: int  # its calls of kernels
     kernels: int
     lacking: tuple[str, ...]  # kernels without a correct candidate
-    # `first_us` and `best_us`: sums over the steps, None where a kernel has none
+    # `first_us` and `best_us`: sums over the steps; None if a kernel has no time
     first_us: float | None
     best_us: float | None
-    time_kind: str  # of the best; several are joined by "and"
+    time_kind: str  # kind of the best times; several are joined by "and"
     # Operators that PyTorch computes between kernels; the sums do not include their time
     left: tuple[str, ...] = ()
-    # Measured calls, before the search and after it; None where nothing is measured
+    # Measured calls before and after the search; None if nothing is measured
     before: WholeTimes | None = None
     after: WholeTimes | None = None
 
     def table(self) -> dict[str, Any]:
-        """As plain data."""
+        """The total as plain data."""
         return {
             "target": self.target,
             "steps": self.steps,
@@ -369,8 +372,11 @@ def total(
     before: WholeTimes | None = None,
     after: WholeTimes | None = None,
 ) -> Total:
-    """The total of a network. outcomes: of searches, some perhaps for other targets.  left:
-    operators that are left to PyTorch.  seeds: measured times of kernels that were not searched."""
+    """The total of a network.
+
+    outcomes: of searches, including those for other targets. left: operators that are left to
+    PyTorch. seeds: measured times of kernels without a search.
+    """
     best, kinds = dict(seeds), set()
     first: dict[str, float | None] = dict(seeds)
     if any(step.spec.name in seeds for step in network.steps):

@@ -1,4 +1,4 @@
-"""A module's total counts each step, and is no number where a kernel is lacking."""
+"""A module's total counts each step, and is no number if a kernel is missing."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,5 @@
-"""A call's searches as one job, whose budget goes to kernels by what each could save of a call."""
+"""The searches of a call as one job, whose budget goes to kernels by the time that each can
+save."""
 
 from __future__ import annotations
 
@@ -22,18 +23,19 @@ from search.whole.timed import KernelTexts
 from search.whole.times import MEASURED, WholeTimes
 from search.whole.ways import Way
 
-# Candidates of a round for each worker, where times are measured: at the end of a round workers wait for the
-# last, and at its beginning they may have to open the device, which takes as long as a few candidates.
+# Candidates of a round for each worker, if times are measured. At the end of a round workers wait
+# for the last one. At its start they may have to open the device, which takes as long as a few
+# candidates.
 ROUND_OF_TIMED = 3
 
 
 def network_job(
     name: str, searches: Sequence[JobSearch], asked: Arguments
 ) -> tuple[Job, Arguments]:
-    """The job of a network's kernels, and the arguments without the limits, which are the job's.
+    """The job of a network's kernels, and the arguments without the limits that the job has.
 
-    Its budget is the seconds that were asked for, in all, and the evaluations for each kernel that a
-    call has: all of them together are shared.
+    The budget is the given seconds in total, and the given evaluations for each kernel of a call.
+    All kernels share it.
     """
     evaluations, least = asked.evaluations, ROUND
     if searches:
@@ -61,10 +63,10 @@ def network_job(
 
 
 def kernel_search(problem: Problem, seed: KernelSeed, workers: int) -> JobSearch:
-    """The search for a kernel of a call, which starts from what the call has without it. workers: that
-    evaluate candidates."""
+    """The search for a kernel of a call, which starts from the kernel's seed. workers: number of
+    evaluating workers."""
     settings = replace(problem.settings, rounded=seed.rounded)
-    if seed.timed:  # no time is the same twice, and neither is a search
+    if seed.timed:  # measured times and searches are not reproducible anyway
         settings = replace(settings, batch=max(settings.batch, workers))
     share = Share(
         weight=seed.weight,
@@ -79,7 +81,7 @@ def kernel_search(problem: Problem, seed: KernelSeed, workers: int) -> JobSearch
 
 
 def measured(found: Suite, say: Say) -> Suite:
-    """A module's calls with measured times where a device is."""
+    """A module's calls, with measured times if there is a device."""
     assert found.module is not None, "there are calls"
     if found.module.sized:
         return found
@@ -92,8 +94,11 @@ def measured(found: Suite, say: Say) -> Suite:
 
 
 def begun(found: Suite, asked: Arguments, workers: int) -> tuple[Job, Arguments]:
-    """The searches for a module's calls as a job, and the arguments without the limits, which are the
-    job's. workers: that evaluate candidates."""
+    """The searches for a module's calls as a job, and the arguments without the limits that the job
+    has.
+
+    workers: number of evaluating workers.
+    """
     assert found.module is not None, "there are calls"
     searches = [
         kernel_search(call.problem(seed.spec), seed, workers)
@@ -104,7 +109,7 @@ def begun(found: Suite, asked: Arguments, workers: int) -> tuple[Job, Arguments]
 
 
 def require_same(found: Suite, problems: Sequence[Problem], job: str) -> None:
-    """KernelError where a stored job is not of a module's calls."""
+    """Raises KernelError if a stored job is not for a module's calls."""
     assert found.module is not None, "there are calls"
     known = {(p.settings.target, p.settings.spec) for p in found.problems}
     for problem in problems:
@@ -118,12 +123,12 @@ def require_same(found: Suite, problems: Sequence[Problem], job: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FoundCall:
-    """What a search came to for a call."""
+    """The result of a search for a call."""
 
     plan: CallPlan
     way: Way  # its best partition
-    after: WholeTimes | None  # measured with the kernels that were found
-    kernels: tuple[KernelUse, ...]  # in the order of their first step; empty where one is lacking
+    after: WholeTimes | None  # measured with the found kernels
+    kernels: tuple[KernelUse, ...]  # in the order of their first step; empty if one is missing
 
     @property
     def before(self) -> WholeTimes | None:
@@ -131,13 +136,15 @@ class FoundCall:
         return self.plan.measured.get(0)
 
     def us(self, times: Callable[[KernelUse], float]) -> float:
-        """Microseconds of a call, as the sum over its steps."""
+        """The microseconds of a call: the sum over its steps."""
         return sum(kernel.calls * times(kernel) for kernel in self.kernels)
 
 
 def found_call(plan: CallPlan, ended: Sequence[Ended], say: Say) -> FoundCall:
-    """The best partition with the kernels that were found, measured where a device is. ended: searches,
-    some perhaps for other targets, or without a correct candidate."""
+    """The best partition with the found kernels, measured if there is a device.
+
+    ended: searches, including those for other targets or without a correct candidate.
+    """
     target = plan.served[0].machine.name
     mine = [e for e in ended if e.outcome.settings.target == target]
     right = {e.outcome.settings.kernel: e for e in mine if e.outcome.best is not None}
@@ -158,14 +165,15 @@ def found_call(plan: CallPlan, ended: Sequence[Ended], say: Say) -> FoundCall:
 
 
 def require_right(call: FoundCall, ended: Sequence[Ended]) -> None:
-    """KernelError where a call needs a kernel of which no candidate is correct. ended: as of `found_call`."""
+    """Raises KernelError if a call needs a kernel without a correct candidate. ended: as in
+    `found_call`."""
     for each in ended:
         if each.outcome.settings.kernel in call.way.calls and _refuted(each):
             raise none_correct(each)
 
 
 def none_correct(ended: Ended) -> KernelError:
-    """The fault of a search that found no correct candidate."""
+    """The error for a search without a correct candidate."""
     return KernelError(
         f"no candidate of `{ended.problem.title}` is correct",
         hint=f"the run is stored: --show={ended.outcome.run}",
@@ -173,7 +181,8 @@ def none_correct(ended: Ended) -> KernelError:
 
 
 def _refuted(ended: Ended) -> bool:
-    """Whether no candidate is correct, and the seed schedule has failed by no chance: it is no way out."""
+    """Whether no candidate is correct, and the failure of the seed schedule is not accidental, so
+    that the seed cannot be used."""
     outcome = ended.outcome
     first = outcome.outcomes.get(outcome.first.key)
     failed = isinstance(first, Failure) and not first.by_chance and not first.slow
@@ -181,7 +190,7 @@ def _refuted(ended: Ended) -> bool:
 
 
 def _seeded(plan: CallPlan, kernel: str, wrong: Collection[str]) -> bool:
-    """Whether a kernel has its seed schedule, whose time in a call is known."""
+    """Whether a kernel keeps its seed schedule, with a known time in a call."""
     return bool(plan.measured) and kernel not in wrong
 
 
@@ -223,7 +232,7 @@ def _passed_over(plan: CallPlan, way: Way, spec: Spec, winner: KernelTexts) -> K
 def program_record(
     found: FoundCall, name: str, network: str, inputs: Sequence[Tensor], command: str
 ) -> ProgramRecord:
-    """What is kept of a call. name: the module's.  network: its digest.  inputs: of the call."""
+    """The record of a call. name: of the module. network: its digest. inputs: of the call."""
     first = found.plan.served[0]
     said = first.backend.available(first.machine)
     before, after = found.before, found.after

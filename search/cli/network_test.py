@@ -1,4 +1,5 @@
-"""What a search comes to for a call: a kernel that is wrong is no way out, one without luck keeps its seed schedule."""
+"""The result of a search for a call: a wrong kernel is not used, and one without a result keeps its
+seed schedule."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,7 +20,8 @@ WRONG, LATE = Failure("check", "wrong", "it is wrong"), Failure("check", "timeou
 
 @pytest.fixture(scope="module")
 def plan():
-    """A call with two ways, of one kernel and of two; that with seed schedules was measured, it is said."""
+    """A call with two ways, of one kernel and of two; that with seed schedules is marked as
+    measured."""
     machine = target("null")
     backend = backend_for(machine)
     made = CallPlan.of(of_spec, [Served(backend, served_by(machine, backend))])
@@ -27,7 +29,8 @@ def plan():
 
 
 def failed(plan, way, outcome):
-    """The search for the first kernel of a way, whose only candidate has failed; None: there was no time for one."""
+    """The search for the first kernel of a way, whose only candidate failed; None: there was no
+    time for one."""
     name = plan.ways[way].call.kernels()[0].name
     settings = SimpleNamespace(kernel=name, target="null")
     tried = {} if outcome is None else {"first": outcome}

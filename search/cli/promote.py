@@ -1,4 +1,4 @@
-"""Promotion: the winner of a run as a record, and where it goes."""
+"""Promotion: makes a record of a run's winner, and chooses its destination."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def winner_source(problem: Problem, outcome: Outcome) -> str:
 
 
 def winner_nest(problem: Problem, outcome: Outcome) -> LoopNest:
-    """What the best candidate launches, where all sizes are numbers."""
+    """The nest of the best candidate, for a kernel without free sizes."""
     assert outcome.best is not None, "a run without a correct candidate launches nothing"
     return nest_of(outcome.best, problem.served[outcome.best.backend].machine, {})
 
 
 def source(problem: Problem, candidate: Candidate, shapes: Sequence[WeightedShape] = ()) -> str:
-    """A candidate's own source, or what its backend emits for its schedule.
+    """A candidate's edited source, or the source that its backend emits.
 
-    shapes: those that it fits at; by default all.
+    shapes: those that it fits; by default all.
     """
     if candidate.source is not None:
         return candidate.source
@@ -66,7 +66,7 @@ def source(problem: Problem, candidate: Candidate, shapes: Sequence[WeightedShap
 
 
 def lineage(outcome: Outcome, candidate: Candidate) -> tuple[str, ...]:
-    """One-line differences from the first schedule to a candidate, step by step."""
+    """The differences from the first schedule to a candidate, a line each."""
     steps = outcome.graph.lineage(candidate.key)
     return tuple(
         line for before, after in zip(steps, steps[1:]) for line in difference.lines(before, after)
@@ -74,9 +74,12 @@ def lineage(outcome: Outcome, candidate: Candidate) -> tuple[str, ...]:
 
 
 def command(settings: Settings, own: bool = True, listed: Sequence[str] = ()) -> str:
-    """The command that gives a run with these settings again; where a schedule was given, one
-    that starts from the record's own. own: that schedule is for the spec's own equations, which
-    a run starts from.  listed: the target's backends, which are named where they did not all race."""
+    """The command that repeats a run with these settings. If a schedule was given, it starts from
+    the record's schedule.
+
+    own: whether that schedule is for the spec's own equations, as a start requires. listed: the
+    target's backends, which are named if only some were in the race.
+    """
     kept = f"{FOLDER}/{settings.kernel}/{_folder(settings, listed)}/{SCHEDULE}"
     options = {
         "target": settings.target,
@@ -98,7 +101,7 @@ def command(settings: Settings, own: bool = True, listed: Sequence[str] = ()) ->
 
 
 def _narrowed(settings: Settings, listed: Sequence[str]) -> bool:
-    """Whether one backend searched alone, of several that the target lists."""
+    """Whether only one backend searched, of several that the target lists."""
     return len(settings.backends) == 1 < len(listed)
 
 
@@ -109,15 +112,15 @@ def _folder(settings: Settings, listed: Sequence[str]) -> str:
 
 
 def _worded(shape: WeightedShape) -> str:
-    """A shape as the command takes it."""
+    """A shape as text for the command."""
     sizes = ",".join(f"{name}={number}" for name, number in shape.sizes.items())
     return sizes if shape.weight == 1 else f"{sizes}@{shape.weight:g}"
 
 
 def promote(problem: Problem, outcome: Outcome, checkout: Path, said: Mapping[str, str]) -> Written:
-    """Keeps the winner in the checkout, if it is better than what is kept there.
+    """Writes the winner to the checkout if it is better than the record there.
 
-    said: what the backend says of the machine that the candidates were evaluated on.
+    said: the backend's description of the machine that evaluated the candidates.
     """
     return write_record(checkout / FOLDER, winner(problem, outcome, said))
 
@@ -125,8 +128,8 @@ def promote(problem: Problem, outcome: Outcome, checkout: Path, said: Mapping[st
 def winner(
     problem: Problem, outcome: Outcome, said: Mapping[str, str], made_by: str = ""
 ) -> Stored:
-    """The winner as a record with its texts. made_by: the command; by default one that gives the
-    run again in a checkout."""
+    """The winner as a record with its texts. made_by: the command; by default one that repeats the
+    run in a checkout."""
     assert outcome.best is not None, "a run without a correct candidate has no record"
     assert outcome.evaluation is not None, "the winner has an evaluation"
     settings = problem.settings
@@ -178,7 +181,7 @@ def winner(
 
 
 def winner_texts(problem: Problem, outcome: Outcome) -> tuple[Texts, ...]:
-    """What the winner is made of, and behind it the kernels that share its shapes; nothing where no
+    """The texts of the winner, followed by those of the kernels that share its shapes; empty if no
     candidate is correct."""
     best = outcome.best
     if best is None:
@@ -190,9 +193,9 @@ def winner_texts(problem: Problem, outcome: Outcome) -> tuple[Texts, ...]:
 
 
 def _shared(problem: Problem, outcome: Outcome, name: str) -> dict[str, Any]:
-    """What a record says of several shapes, and of the kernels that share them.
+    """The fields of a record about several shapes, and about the kernels that share them.
 
-    name: of the file of the first kernel's source.
+    name: source file of the first kernel.
     """
     workload = tuple(
         Tuned(dict(row.shape.sizes), row.shape.weight, row.us, row.kernel)
@@ -226,7 +229,7 @@ def _shared(problem: Problem, outcome: Outcome, name: str) -> dict[str, Any]:
 
 
 def dispatch_texts(problem: Problem, found: ShapeDispatch) -> tuple[Texts, ...]:
-    """What the kernels of a dispatch are made of, the fallback first."""
+    """The texts of the kernels of a dispatch; the fallback is the first."""
     made = []
     for kernel in found.kernels:
         one = kernel.candidate
@@ -237,7 +240,7 @@ def dispatch_texts(problem: Problem, found: ShapeDispatch) -> tuple[Texts, ...]:
 
 
 def _other_equations(settings: Settings, candidate: Candidate) -> str | None:
-    """The equations of a candidate, None where they are the spec's own."""
+    """The equations of a candidate; None if they are the spec's own."""
     own = spec_of(candidate.variant) == spec_of(settings.spec)
     return None if own else candidate.variant
 
@@ -247,27 +250,28 @@ def _checked(evaluation: Evaluation) -> tuple[Mapping[str, int], ...]:
 
 
 def _measured_on(evaluation: Evaluation, said: Mapping[str, str]) -> dict[str, Any]:
-    """The device and its clocks, where the time is theirs."""
+    """The device and its clocks, if the time was measured there."""
     if evaluation.time_kind != MEASURED:
         return {}
     return {name: said.get(name) for name in ("device", "clocks")}
 
 
 OUT = "--out"
-USUAL = "speciate_out"  # the folder outside a checkout
+USUAL = "speciate_out"  # folder outside of a checkout
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where winners go."""
+    """The destinations of winners."""
 
-    checkout: Path | None = None  # its kernels_generated/ gets winners; None: it gets none
-    all: bool = False  # it gets every winner, not only those of the library's kernels
+    checkout: Path | None = None  # its kernels_generated/ gets winners; None: it does not
+    all: bool = False  # whether it gets every winner, not only those of the library's kernels
     out: Path | None = None  # another folder that gets winners; None: there is none
-    named: bool = False  # the user named that folder; otherwise a faster winner there stays
+    # whether the user named that folder; otherwise a faster winner there is kept
+    named: bool = False
 
     def promotes(self, problem: Problem) -> bool:
-        """Whether a winner goes to the checkout: by itself, a kernel of the library for a target
+        """Whether a winner goes to the checkout. By default: a kernel of the library, for a target
         of the project that is not for tests."""
         usual = problem.library and problem.ours and not problem.for_tests
         return self.checkout is not None and (self.all or usual)
@@ -278,10 +282,10 @@ class Destination:
 
 
 def destination(asked: Arguments, around: Invocation, problems: Sequence[Problem]) -> Destination:
-    """Where winners go. KernelError where the user wants what cannot be, told before a search."""
+    """The destinations of winners. Raises KernelError before a search for an impossible one."""
     if asked.promote:
         _require_checkout(around, problems)
-    # Who keeps no runs tries something out: nothing is promoted either, unless they say so.
+    # A run without a store is a trial, so nothing is promoted unless the user asks for it.
     wanted = asked.promote is True or asked.promote is None and not asked.no_store
     checkout = around.checkout if wanted else None
     named = asked.out is not None
@@ -314,7 +318,8 @@ def _require_checkout(around: Invocation, problems: Sequence[Problem]) -> None:
 
 
 def _require_folder(out: Path, problems: Sequence[Problem], new: bool) -> None:
-    """KernelError where winners could not be written. new: what is there may not be replaced."""
+    """Raises KernelError if winners cannot be written. new: whether existing records must not be
+    replaced."""
     for problem in problems:
         settings = problem.settings
         folder = out / settings.kernel / _folder(settings, problem.machine.backends)

@@ -1,4 +1,4 @@
-"""Winners go where the user says; without a word, to where that can do no harm."""
+"""Winners go to the user's destination, or by default to a harmless one."""
 
 from types import SimpleNamespace
 
@@ -34,7 +34,7 @@ EVERY = (LIBRARY, OWN, TESTED, EXTERNAL)
 
 @pytest.fixture
 def where(tmp_path):
-    """What goes to the checkout and to a folder, of the kernels above: their numbers."""
+    """The numbers of the kernels above that go to the checkout and to a folder."""
 
     def found(*words, checkout=True, problems=EVERY):
         around = Invocation(tmp_path / "tree" if checkout else None, tmp_path, {}, True, (), 1)

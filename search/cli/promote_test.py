@@ -1,4 +1,4 @@
-"""A winner with equations of its own is promoted with them, and its record says whose they are."""
+"""A winner with other equations is promoted with them, and its record names their origin."""
 
 from dataclasses import replace
 

@@ -39,7 +39,7 @@ from search.prompt.timeline import timeline
 from testing.samples.samples import workload
 
 GOLDEN = "search/cli/golden/prompts"
-SHOWN = {  # the kernel and the target that a backend is shown with
+SHOWN = {  # the kernel and the target in a backend's prompt
     "sim": ("attention", "npu"),
     "cpp": ("softmax", "cpu"),
     "triton": ("rmsnorm_matmul", "h200"),
@@ -55,7 +55,7 @@ MEMORY = Memory(
 
 
 class Asks:
-    """Keeps a request, and answers nothing."""
+    """Records a request, and gives no answer."""
 
     def __init__(self):
         self.requests = []
@@ -67,7 +67,7 @@ class Asks:
 
 @cache
 def shown(name):
-    """The problem of a backend, its first candidate and what became of that."""
+    """The problem of a backend, its first candidate and the outcome."""
     kernel, at = SHOWN[name]
     w, made = workload(kernel), backend(name)
     machine = served_by(target(at), made)
@@ -79,7 +79,7 @@ def shown(name):
 
 
 def outcome(problem, candidate):
-    """What becomes of a candidate as far as no device is needed; None where times are measured."""
+    """The outcome of a candidate as far as it needs no device; None if times are measured."""
     served, sizes = problem.served[candidate.backend], problem.settings.sizes
     nest = nest_of(candidate, served.machine, sizes)
     facts = intensity(nest, served.machine, sizes)

@@ -1,4 +1,5 @@
-"""The results of a session: the table or the JSON object, the files asked for, how to go on."""
+"""The results of a session: the table or the JSON object, the files, and the commands that
+continue."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from search.core.outcome import Outcome
 from search.report.collect import result
 from search.report.page import Page, RunReport, Text
 
-if TYPE_CHECKING:  # they are loaded for a job alone
+if TYPE_CHECKING:  # only for jobs
     from search.cli.job import JobInStore
     from search.cli.network import FoundCall
 
@@ -38,9 +39,9 @@ def conclude(
     suite: Suite,
     job: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Says on stdout what was found, and writes the files asked for.
+    """Prints the results on stdout, and writes the files that the user wants.
 
-    False where the winners of a task are wrong.  job: how the job of the searches stands.
+    Returns False if the winners of a task are wrong. job: the state of the searches' job.
     """
     lines = [ended.line for ended in session.ended]
     outcomes = [ended.outcome for ended in session.ended]
@@ -87,8 +88,8 @@ def conclude(
 
 
 def _found_calls(suite: Suite, session: Session) -> dict[str, FoundCall]:
-    """What the searches came to for each call of a problem, by target; nothing for a task. Their
-    records are written where winners are."""
+    """The results of the searches for each call of a problem, by target; empty for a task. Writes
+    their records to the destination of winners."""
     module = suite.module
     if module is None or module.sized:
         return {}
@@ -132,7 +133,7 @@ def _job_text(job: Mapping[str, Any], around: Invocation) -> str:
 
 
 def _unwritten(asked: Arguments, session: Session) -> Iterator[str]:
-    """In a checkout, how to have the source of a kernel of one's own, as it goes nowhere."""
+    """In a checkout: how to get the source of a user's kernel, which is not written by default."""
     wanted = session.plan.destination
     nowhere = [
         e.problem
@@ -144,7 +145,7 @@ def _unwritten(asked: Arguments, session: Session) -> Iterator[str]:
     ]
     if nowhere and asked.promote is None and not asked.json and asked.model_new is None:
         names = ", ".join(problem.title for problem in nowhere)
-        # A record is tested for targets of the project alone, so others are refused there.
+        # Records are tested only for the project's targets, so others are refused there.
         promoted = ", --promote to kernels_generated/" if all(p.ours for p in nowhere) else ""
         stored = "" if asked.no_store else ", --show=RUN prints one that is stored"
         yield (
@@ -156,7 +157,7 @@ def _unwritten(asked: Arguments, session: Session) -> Iterator[str]:
 def how_to_go_on(
     asked: Arguments, around: Invocation, session: Session, job: JobInStore | None = None
 ) -> Iterator[str]:
-    """After an interrupt, the commands that do the rest. job: of the searches."""
+    """After an interrupt: the commands that continue. job: of the searches."""
     if not session.interrupt.came:
         return
     if asked.no_store:
@@ -186,7 +187,7 @@ def how_to_go_on(
 
 
 def _of_module(asked: Arguments) -> list[str]:
-    """The words that name a module, and what is to be written of it, for a job that goes on."""
+    """The words that name a module and its outputs, for a continued job."""
     if asked.problem is None and asked.task is None:
         return []
     options = {"problem": asked.problem, "task": asked.task, "model-new": asked.model_new}
@@ -198,7 +199,7 @@ def _of_module(asked: Arguments) -> list[str]:
 
 
 def _results(session: Session, suite: Suite, totals: Sequence[Total]) -> dict[str, Results]:
-    """What a task's winners come to, by target; nothing where a kernel is lacking."""
+    """The results of a task's winners by target; empty if a kernel is missing."""
     module, found = suite.module, {}
     if module is None or module.shape is None:
         return {}
@@ -210,7 +211,7 @@ def _results(session: Session, suite: Suite, totals: Sequence[Total]) -> dict[st
 
 
 def _said(suite: Suite, results: Mapping[str, Results], target: str) -> dict[str, Any]:
-    """What a task's table has more; no `results` where its winners were not run."""
+    """The further entries of a task's table; no `results` if its winners were not run."""
     if suite.module is None or suite.module.shape is None:
         return {}
     rows = [{"name": n, "fault": fault or None} for n, fault in results.get(target, ())]
@@ -231,7 +232,8 @@ def _model_new(
     found: Total,
     call: FoundCall,
 ) -> None:
-    """The solution file; not where a kernel has no correct candidate, as the exit code says too."""
+    """Writes the solution file, unless a kernel has no correct candidate, which also sets the exit
+    code."""
     if found.lacking:
         lacking = ", ".join(found.lacking)
         print(
@@ -268,7 +270,7 @@ PACKAGES = ("numpy", "sqlalchemy", "jinja2")
 
 
 def page(ended: Sequence[Ended], command: str, now: datetime) -> Page:
-    """The page that shows these searches, the last of which may have been interrupted."""
+    """The page about these searches. The last one may have been interrupted."""
     targets = ", ".join(dict.fromkeys(e.problem.settings.target for e in ended))
     title = ended[0].problem.title if len(ended) == 1 else f"{len(ended)} kernels on {targets}"
     return Page(
@@ -314,7 +316,7 @@ def _others(ended: Ended) -> tuple[Text, ...]:
 
 
 def _sandbox(layers: object) -> dict[str, str]:
-    """Which layers of the sandbox candidates ran in, and which this machine lacks."""
+    """The layers of the sandbox, and those that this machine lacks."""
     if not isinstance(layers, Mapping):
         return {}
     held = [name for name, said in layers.items() if str(said).startswith("yes")]
@@ -335,7 +337,7 @@ def _versions() -> dict[str, str]:
 
 
 def timeline(problem: Problem, outcome: Outcome) -> bytes:
-    """The trace of the best candidate; KernelError where it could not be had."""
+    """The trace of the best candidate. Raises KernelError if it cannot be made."""
     assert outcome.best is not None, "a run without a correct candidate has no timeline"
     try:
         return trace(problem, outcome.best)

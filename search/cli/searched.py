@@ -1,4 +1,4 @@
-"""The kernels of a call, searched for in the process that asks."""
+"""Searches for the kernels of a call in the calling process."""
 
 from __future__ import annotations
 
@@ -42,11 +42,14 @@ def searched(
     shown: Display,
     nursery: Nursery,
 ) -> Session:
-    """The searches, whose winners are in a folder of records then.
+    """Searches for the kernels, and writes winners to a folder of records.
 
-    name: of the module.  command: what the user said, for the records.  nursery: of workers on this
-    machine. What keeps one of several kernels from being searched for is said, and in the session's `faults`.
-    KernelError where nothing is found for any kernel, and why; KeyboardInterrupt where the user ended the search.
+    name: of the module. command: the user's words, for the records. nursery: of workers on this
+    machine.
+
+    A kernel that cannot be searched is reported, and in the session's `faults`. Raises KernelError
+    with the reason if nothing is found for any kernel, and KeyboardInterrupt if the user ended the
+    search.
     """
     around = current_invocation()
     ours, fixed = not asked.targets[0].endswith(".toml"), (WeightedShape({}),)
@@ -95,8 +98,8 @@ def searched(
 
 
 def _require_found(session: Session) -> None:
-    """Where something is found, a kernel without a correct candidate keeps its seed schedule, which is said; so does
-    one for which there was no time to try a candidate."""
+    """If something is found, a kernel without a correct candidate keeps its seed schedule, which is
+    reported. So does a kernel for which there was no time."""
     if session.interrupt.came:
         raise KeyboardInterrupt
     found = any(ended.outcome.best is not None for ended in session.ended)
@@ -110,8 +113,8 @@ def _require_found(session: Session) -> None:
 
 
 def call_of(plan: CallPlan, session: Session, say: Say) -> FoundCall:
-    """`found_call` of a session, without winners that could not be kept: no record makes them. KernelError where the
-    call needs a kernel without a correct candidate."""
+    """`found_call` of a session, without winners that could not be kept, because no record has
+    them. Raises KernelError if the call needs a kernel without a correct candidate."""
     ended = session.ended
     kept = [e for e in ended if e.outcome.best is None or e.problem.title not in session.faults]
     call = found_call(plan, kept, say)
@@ -120,5 +123,5 @@ def call_of(plan: CallPlan, session: Session, say: Say) -> FoundCall:
 
 
 def words_of(said: Sequence[str], function: str) -> str:
-    """What the caller of a function said, as a command has it; without a store's password."""
+    """A function's arguments as a command, without a store's password."""
     return f"{function}: {' '.join(map(word_without_password, said))}"

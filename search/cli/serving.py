@@ -1,4 +1,5 @@
-"""The backends that a command races: those that its user names, else all that serve a target here."""
+"""The backends of a command's race: those that the user names, else all that serve a target
+here."""
 
 from __future__ import annotations
 
@@ -15,16 +16,16 @@ from ir.provenance import TIME_KINDS
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The backends that race for a target."""
+    """The backends in the race for a target."""
 
     served: tuple[Served, ...]  # at least one
-    named: bool  # the user named them, so that none is left out silently
-    notes: tuple[str, ...] = ()  # for a person: which are left out, and why
+    named: bool  # whether the user named them; then none is left out silently
+    notes: tuple[str, ...] = ()  # for a person: the backends that are left out, and why
 
     def narrowed(self, lacks: Callable[[Manifest], str]) -> Serving:
-        """Those that a use can take; the same where it can take none.
+        """The backends that support a use; unchanged if none does.
 
-        lacks: what a backend does not have for it; empty where it has all.
+        lacks: what a backend lacks for it; empty if nothing.
         """
         faults = {one.name: lacks(one.backend.manifest) for one in self.served}
         able = tuple(one for one in self.served if not faults[one.name])
@@ -36,9 +37,9 @@ class Serving:
 
 
 def serving(found: Machine, wanted: Sequence[str]) -> Serving:
-    """The backends that race for a target; by default all whose times can be compared.
+    """The backends in the race for a target; by default all with comparable times.
 
-    KernelError where one that is named can check nothing here, or where none can.
+    Raises KernelError if a named one cannot check anything here, or if none can.
     """
     named = bool(wanted)
     served: list[Served] = []
@@ -73,7 +74,7 @@ def serving(found: Machine, wanted: Sequence[str]) -> Serving:
 
 
 def usable(found: Machine, wanted: str) -> Served:
-    """A backend that serves a machine; KernelError where it can check nothing here."""
+    """A backend for a machine. Raises KernelError if it cannot check anything here."""
     served = _opened(found, wanted)
     if lacking := _lacking(served):
         raise _unusable(found, wanted, lacking)
@@ -89,7 +90,7 @@ def _opened(found: Machine, wanted: str) -> Served:
 
 
 def _lacking(served: Served) -> str:
-    """Why a backend can check and time nothing here; empty where it can."""
+    """Why a backend cannot check and time kernels here; empty if it can."""
     here = served.backend.available(served.machine)
     if here.get("correct_by") and here.get("time_kind"):
         return ""

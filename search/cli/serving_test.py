@@ -1,4 +1,4 @@
-"""All backends of a target race that can be compared here; a user narrows them."""
+"""All backends of a target with comparable times are in the race; a user can limit them."""
 
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ GOOD = {"correct_by": "interpreter", "time_kind": "modelled"}
 
 @dataclass
 class Known:
-    """A backend that says of this machine what it is told."""
+    """A backend with a given description of this machine."""
 
     name: str
     said: dict
@@ -38,7 +38,7 @@ class Known:
 
 @pytest.fixture
 def known(monkeypatch):
-    """The backends by name; what one says can be changed."""
+    """The backends by name, whose descriptions can be changed."""
     found = {name: Known(name, dict(GOOD)) for name in TARGET.backends}
 
     def backend_for(machine, wanted):

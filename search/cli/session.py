@@ -1,4 +1,5 @@
-"""The session: one search after another, each prepared, shown, kept and tried at other shapes."""
+"""The session: runs one search after another, with its preparation, display, records and held-out
+shapes."""
 
 from __future__ import annotations
 
@@ -50,24 +51,24 @@ from search.prompt.operations import operations
 from search.record.record import Written, write_record
 from search.warm_start.recall import recalled
 
-if TYPE_CHECKING:  # it is loaded with --cluster alone
+if TYPE_CHECKING:  # only with --cluster
     from search.cli.clusters import Evaluating, OnCluster
     from search.evaluator.remote import RemoteEvaluator
 
 SECRET = 32  # characters
-HELD_OUT = 10  # shapes, unless the user says how many
+HELD_OUT = 10  # shapes, by default
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A search with all that it takes."""
+    """A search with its operators and models."""
 
     problem: Problem
     operators: Mapping[str, Operator]  # by name
-    models: RunModels | None  # None where none is asked
+    models: RunModels | None  # None if no model is asked
 
     def close(self) -> None:
-        """Lets go of connections."""
+        """Closes connections."""
         if self.models is not None:
             self.models.close()
 
@@ -82,10 +83,10 @@ def prepared(
     lessons: Lessons | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Prepared:
-    """A search's equipment, which for a run that goes on or is replayed is as it was.
+    """Prepares a search. A resumed or replayed run keeps its stored settings.
 
-    ended: the searches of this session so far, whose winners for the same kernel are carried
-    over.  memory: whether earlier runs in the store are asked too.  lessons: None for none.
+    ended: earlier searches of this session, whose winners for the same kernel become seeds. memory:
+    whether earlier runs in the store give seeds too. lessons: None: not used.
     """
     if not (problem.run or problem.replays):
         problem = _warm_started(problem, store, ended, memory, lessons)
@@ -138,8 +139,8 @@ def _warm_started(
 
 
 def secret_of(settings: Settings, store: Keeper) -> str:
-    """What a new run draws its checks by: the same for the same command in the same store, so that
-    what was found out is found again there."""
+    """The secret of a new run's checks. It is the same for the same command with the same store, so
+    that stored outcomes can be used."""
     said = f"{settings.spec}\n{settings.seed}".encode()
     return hmac.new(store.secret().encode(), said, "sha256").hexdigest()[:SECRET]
 
@@ -167,49 +168,49 @@ class Ended:
 
     problem: Problem
     outcome: Outcome
-    environment: Mapping[str, object]  # what its evaluator says of itself
+    environment: Mapping[str, object]  # the evaluator's description
     interrupted: bool
-    record: str = ""  # the folder in the checkout with the winner; empty where none was written
-    out: str = ""  # the user's folder with the winner; empty where none was written
+    record: str = ""  # folder of the winner in the checkout; empty if it was not written
+    out: str = ""  # user's folder of the winner; empty if it was not written
     held_out: tuple[HeldOut, ...] = ()
 
     @property
     def here(self) -> Mapping[str, str]:
-        """What the winner's backend says of this machine."""
+        """The description of this machine by the winner's backend."""
         return here(self.environment, self.outcome.backend)
 
     @property
     def line(self) -> SummaryLine:
-        """For the summary."""
+        """The row of the summary."""
         return SummaryLine(self.outcome, self.record, self.here, self.held_out, self.out)
 
     def table(self) -> dict[str, Any]:
-        """As plain data, the winner's texts among it."""
+        """The result as plain data, with the winner's texts."""
         return self.line.table(winner_texts(self.problem, self.outcome))
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPlan:
-    """What is the same for all searches of a session."""
+    """The settings of all searches of a session."""
 
     store: Keeper
     workers: int
-    destination: Destination  # where winners go
-    command: str  # what the user said, for the report
+    destination: Destination  # destination of winners
+    command: str  # the user's command, for the report
     sources: Sources  # of models' answers
-    memory: bool = False  # whether searches start from what earlier runs found
-    lessons: Lessons | None = None  # where they are kept; None where nobody wants them
+    memory: bool = False  # whether searches start from the results of earlier runs
+    lessons: Lessons | None = None  # store of lessons; None if they are not kept
     held_out: int = HELD_OUT
-    cluster: OnCluster | None = None  # where candidates are evaluated; None for this machine
-    # Who starts workers on this machine; None: each search starts its own
+    cluster: OnCluster | None = None  # where candidates are evaluated; None: on this machine
+    # Starts workers on this machine; None: each search starts its own
     starts: Starts | None = None
 
 
 class Session:
     """The searches of one command.
 
-    ended: those that were made, the last perhaps interrupted (`unfinished`).  faults: what kept
-    others from being made, by title.  left: those that were never begun.
+    ended: the searches so far; the last may be interrupted (`unfinished`). faults: errors that
+    prevented others, by title. left: those that have not begun.
     """
 
     def __init__(self, plan: SessionPlan, display: Display, interrupt: Interrupt):
@@ -223,13 +224,15 @@ class Session:
 
     @property
     def unfinished(self) -> Ended | None:
-        """The search that an interrupt stopped; None where there was none."""
+        """The search that an interrupt stopped; None if there is none."""
         stopped = self.interrupt.came and self.ended and self.ended[-1].interrupted
         return self.ended[-1] if stopped else None
 
     def run(self, problems: Sequence[Problem]) -> None:
-        """Runs them all, or those before an interrupt; one at fault does not keep the others
-        from running, but where it is the only one its KernelError is raised."""
+        """Runs all problems, or those before an interrupt.
+
+        A failed search does not prevent others; if it is the only one, its KernelError is raised.
+        """
         self.left = list(problems)
         with self.interrupt, self.display:
             for number, problem in enumerate(problems, 1):
@@ -242,7 +245,7 @@ class Session:
                     self.left.remove(problem)
                     self.note(problem, error)
                 except KeyboardInterrupt:
-                    return  # outside the search's own loop: before it had begun, or after
+                    return  # before or after the search's own loop
                 if self.interrupt.came:
                     return
 
@@ -254,8 +257,8 @@ class Session:
             self.finish(ended)
 
     def search(self, asked: Problem, known: Sequence[tuple[Problem, Outcome]]) -> Ended:
-        """Searches, until its limits are reached or an interrupt comes. known: other searches, whose
-        winners for the same kernel a new one starts from."""
+        """Runs a search until its limits are reached or an interrupt comes. known: other searches,
+        whose winners for the same kernel are seeds."""
         with phase("prepare"):
             equipment = self._prepared(asked, known)
         with closing(equipment):
@@ -274,12 +277,12 @@ class Session:
         )
 
     def expect(self, asked: Problem) -> None:
-        """What it needs may be made ready while another search goes on: it is probably next."""
+        """Prepares for a search that is probably next, while another one runs."""
         if self.plan.starts is not None:
             self.plan.starts.expect(_benches(asked))
 
     def finish(self, ended: Ended) -> None:
-        """Does what comes of a search that has ended: lessons, records, other shapes."""
+        """Finishes a search: lessons, records, held-out shapes."""
         self.learn(ended)
         self._keep(ended)
         self._try_held_out(ended)
@@ -339,25 +342,25 @@ class Session:
         return self.plan.workers if cluster is None else cluster.workers
 
     def _lost(self, search: Search, candidate: Candidate, how: str) -> None:
-        """A candidate was lost with its slot, and is repeated: that is kept, and shown."""
+        """Records and shows that a candidate was lost with its slot, and is repeated."""
         search.book.log("lost", candidate.key, how)
         self.display.say(f"  {candidate.key} is evaluated again, as its slot was lost on {how}")
 
     def _resumable(self, error: KernelError, run: str) -> KernelError:
-        """The same, with how the run goes on."""
+        """The error, with a hint how to resume the run."""
         if not self.plan.store.url:
             return error
         hint = f"{error.hint}; everything is stored, and --resume={run} goes on"
         return KernelError(error.what, where=error.where, allowed=error.allowed, hint=hint)
 
     def learn(self, ended: Ended) -> None:
-        """Writes down what the run teaches, where that is wanted."""
+        """Stores the lessons of a run, if this is enabled."""
         if self.plan.lessons is not None:
             for name in ended.outcome.settings.backends:
                 self.plan.lessons.add(distil(ended.outcome, name, date.today().isoformat()))
 
     def _keep(self, ended: Ended) -> None:
-        """Writes the winner where it goes, if it is better than what is there."""
+        """Writes the winner to its destination, if it is better than the record there."""
         wanted, problem, outcome = self.plan.destination, ended.problem, ended.outcome
         if outcome.best is None:
             return
@@ -373,11 +376,11 @@ class Session:
                 stored = winner(problem, outcome, said, self.plan.command)
                 made = write_record(wanted.out, stored, replace=wanted.named, tested=False)
                 ended.out = self._written(made, made.folder)
-        except KernelError as error:  # what was found is stored, and shown in the end
+        except KernelError as error:  # the result is stored, and the error is shown at the end
             self.note(problem, error)
 
     def _confirm(self, problem: Problem, outcome: Outcome) -> None:
-        """KernelError where a kernel that was edited freely is right by chance alone."""
+        """Raises KernelError if an edited kernel is correct only at the shapes of its search."""
         assert outcome.best is not None, "it was asked for"
         kernels = [k.candidate for k in outcome.dispatch.kernels] if outcome.dispatch else []
         bench = _bench(problem, outcome.best.backend)
@@ -386,14 +389,14 @@ class Session:
         require_confirmed(bench, kernels or [outcome.best], secret, self._evaluating(problem))
 
     def _written(self, made: Written, folder: Path) -> str:
-        """The folder of a record; empty, and told why, where it stays as it was."""
+        """The folder of a written record; empty, with a message, if the existing one was kept."""
         if made.written:
             return str(folder)
         self.display.say(f"  {folder} stays as it is: {made.why}")
         return ""
 
     def _try_held_out(self, ended: Ended) -> None:
-        """Tries kernels that share shapes at others, as many as the plan says."""
+        """Evaluates kernels that share shapes at held-out shapes."""
         found, plan = ended.outcome.dispatch, self.plan
         if found is None or not plan.held_out:
             return
@@ -409,7 +412,7 @@ class Session:
         )
 
     def note(self, problem: Problem, error: KernelError) -> None:
-        """Shows a fault of a search, and counts it."""
+        """Shows and records the error of a search."""
         self.faults[problem.title] = error
         self.display.say(f"{problem.title}: {error}")
 
@@ -419,7 +422,7 @@ def _benches(problem: Problem) -> list[Bench]:
 
 
 def _bench(problem: Problem, name: str) -> Bench:
-    """What candidates of a backend are tried on."""
+    """The conditions for candidates of a backend."""
     settings, machine = problem.settings, problem.served[name].machine
     return Bench(
         spec=settings.spec,

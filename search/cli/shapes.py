@@ -1,4 +1,4 @@
-"""The shapes that a user names: as they are worded, and as sizes of a kernel."""
+"""The shapes that a user names: their parsing, and their completion to a kernel's sizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIZE = re.compile(r"([A-Za-z]\w*)=(\d+)")
 
 
 def worded(text: str) -> WeightedShape:
-    """`M=2048,K=512` or `M=2048,K=512@3`: sizes, and how much they matter (1 where unsaid)."""
+    """Parses `M=2048,K=512` or `M=2048,K=512@3`: sizes and their weight (default 1)."""
     parts, at, weight = text.partition("@")
     sizes: dict[str, int] = {}
     for part in parts.split(","):
@@ -43,7 +43,7 @@ def worded(text: str) -> WeightedShape:
 
 
 def positive_number(option: str, text: str, example: str, fault: str = "is not possible") -> float:
-    """A number above 0, as a user words it; KernelError otherwise. example: of the option's value."""
+    """Parses a positive number. Raises KernelError otherwise. example: of the option's value."""
     try:
         number = float(text)
     except ValueError:
@@ -61,10 +61,10 @@ def positive_number(option: str, text: str, example: str, fault: str = "is not p
 def workload(
     spec: Spec, tune: Sizes | None, given: Sequence[WeightedShape]
 ) -> tuple[WeightedShape, ...]:
-    """The shapes to tune for, one at least: those given, each with what it does not name as the
-    kernel's own file has it.
+    """The shapes to tune for, at least one: those given, completed by the sizes in the kernel's
+    file.
 
-    KernelError where a size is unknown, missing or impossible, or where two shapes are the same.
+    Raises KernelError if a size is unknown, missing or invalid, or if two shapes are equal.
     """
     found: list[WeightedShape] = []
     for shape in given or (WeightedShape({}),):
@@ -106,8 +106,8 @@ def _sizes(spec: Spec, tune: Sizes | None, shape: Mapping[str, int]) -> dict[str
 
 
 def in_order(spec: Spec, sizes: Sizes) -> dict[str, int]:
-    """Sizes in the order of the kernel's signature, whatever order a file, a user or a store has.
+    """Sizes in the order of the kernel's signature, independent of the order in a file or a store.
 
-    A prompt shows sizes in their order, so a run that goes on must have the order of the first.
+    A prompt shows sizes in order, so a resumed run must have the order of the first.
     """
     return {name: sizes[name] for name in free_sizes(spec)}

@@ -1,4 +1,4 @@
-"""The options of `evolve` that say what is kept, and read it."""
+"""The options of `evolve` about stores."""
 
 from __future__ import annotations
 

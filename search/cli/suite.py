@@ -1,4 +1,4 @@
-"""The suite: which kernels are evolved for which targets, all checked before anything starts."""
+"""The suite: the kernels to evolve for each target, checked before anything starts."""
 
 from __future__ import annotations
 
@@ -63,29 +63,29 @@ from search.whole.plan import CallPlan, networks_of
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One kernel for one target, with all that a search for it needs."""
+    """One kernel for one target, with everything that its search needs."""
 
     settings: Settings
     served: Mapping[str, Served]  # the target by backend, in the order of the settings
-    tune: Sizes  # the sizes that the kernel's own file names
-    ours: bool  # the target is the project's, so that a record for it can be tested later
-    library: bool = False  # the kernel is the library's
-    run: str = ""  # a stored run that goes on; empty for a new one
-    replays: str = ""  # a stored run whose models' answers are given again; empty for none
+    tune: Sizes  # sizes in the kernel's own file
+    ours: bool  # whether the target belongs to the project, so that its records are tested later
+    library: bool = False  # whether the kernel is the library's
+    run: str = ""  # a stored run that continues; empty for a new one
+    replays: str = ""  # a stored run whose models' answers are replayed; empty for none
 
     @property
     def title(self) -> str:
-        """For a person."""
+        """The title for a person."""
         return f"{self.settings.kernel} on {self.settings.target}"
 
     @property
     def machine(self) -> Machine:
-        """The target, for what does not depend on a backend."""
+        """The target, for everything that does not depend on a backend."""
         return next(iter(self.served.values())).machine
 
     @property
     def for_tests(self) -> bool:
-        """Whether a backend proves nothing about a kernel."""
+        """Whether a backend is only for tests."""
         return any(one.backend.manifest.for_tests for one in self.served.values())
 
 
@@ -94,23 +94,23 @@ ENDING = ".kir"
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What a command searches for."""
+    """The problems of a command."""
 
     problems: tuple[Problem, ...] = ()
-    # The problem file or task that all kernels come from; None for kernels of the library
+    # The problem file or task of all kernels; None for kernels of the library
     module: Module | None = None
     networks: Mapping[str, Network] = field(default_factory=dict)  # the module's steps, by target
     # The same at each shape of a task
     shaped: Mapping[str, tuple[ShapedNetwork, ...]] = field(default_factory=dict)
     # The module's call by target, with the kernels of its partitions
     calls: Mapping[str, CallSearch] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()  # for a person: which backends are left out, and why
+    notes: tuple[str, ...] = ()  # for a person: the backends that are left out, and why
 
 
 def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
-    """Every kernel for every target that was asked for; KernelError at the first fault.
+    """Every kernel for every target of the arguments. Raises KernelError for the first fault.
 
-    path: makes a user's path whole.
+    path: makes a user's path absolute.
     """
     if not asked.targets:
         raise KernelError(
@@ -161,14 +161,14 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
 
 
 def _lacks(spec: Spec, manifest: Manifest) -> str:
-    """What a backend does not hold of a kernel's tensors; empty where it holds them."""
+    """The dtypes of a kernel's tensors that a backend does not support, in words; empty if none."""
     dtypes = dict.fromkeys(t.dtype for t in (*spec.inputs, *spec.outputs))
     lacking = [dtype for dtype in dtypes if dtype not in manifest.dtypes]
     return f"its kernels hold no {', '.join(lacking)}, which `{spec.name}` has" if lacking else ""
 
 
 def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
-    """Every kernel of a problem file, or of a task, for every target."""
+    """Every kernel of a problem file or of a task, for every target."""
     by = "--problem" if asked.task is None else "--task"
     of_problems = (
         ("--problem", asked.problem),
@@ -223,35 +223,33 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
 
 @dataclass(frozen=True, slots=True)
 class CallSearch:
-    """A module's call on a target, with what a search for each of its kernels needs."""
+    """A module's call on a target, with the data for a search of each of its kernels."""
 
     asked: Arguments
-    serving: Serving  # all backends that race
-    ours: bool  # the target is the project's
+    serving: Serving  # all backends in the race
+    ours: bool  # whether the target belongs to the project
     plan: CallPlan
     kernels: Mapping[str, ShapedKernel]  # of the usual partition, by name
-    shaped: tuple[
-        ShapedNetwork, ...
-    ]  # of the usual partition, at the shapes that they are tuned for
+    shaped: tuple[ShapedNetwork, ...]  # of the usual partition, at its tuned shapes
 
     def problem(self, spec: Spec) -> Problem:
-        """The search for a kernel; KernelError where it cannot be lowered."""
+        """The problem of a kernel. Raises KernelError if it does not lower."""
         kernel = self.kernels.get(spec.name) or ShapedKernel(spec, (WeightedShape({}),))
         served = self.able(kernel.spec).served
         workload = _workload_of(kernel)
         return kernel_problem(self.asked, workload, served, self.ours, None, kernel.shapes)
 
     def problems(self) -> list[Problem]:
-        """The searches for the kernels of all its partitions."""
+        """The problems of the kernels of all its partitions."""
         return [self.problem(seed.spec) for seed in self.plan.seeds()]
 
     def able(self, spec: Spec) -> Serving:
-        """The backends that can hold a kernel's tensors."""
+        """The backends that support a kernel's dtypes."""
         return self.serving.narrowed(partial(_lacks, spec))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """For a person: which backends are left out, and why."""
+        """For a person: the backends that are left out, and why."""
         able = (note for k in self.kernels.values() for note in self.able(k.spec).notes)
         return tuple(dict.fromkeys((*self.serving.notes, *able)))
 
@@ -272,7 +270,7 @@ def _call(asked: Arguments, module: Module, serving: Serving, ours: bool) -> Cal
 
 
 def _workload_of(kernel: ShapedKernel) -> Workload:
-    """A kernel of a module, checked at the smallest of its shapes."""
+    """A kernel of a module, checked at its smallest shape."""
     least = min((s.sizes for s in kernel.shapes), key=lambda sizes: math.prod(sizes.values()))
     return Workload(kernel.spec, heaviest(kernel.shapes), (least,))
 
@@ -284,10 +282,10 @@ def resumed(
     path: Callable[[str], Path],
     opened: Callable[[Machine, str], Served] = usable,
 ) -> Problem:
-    """A stored run as a problem, with limits as wide as the user says.
+    """A stored run as a problem, with the user's new limits.
 
-    opened: gives a backend; by default one that can be used here. Raises KernelError where
-    another target is named, or there is no such backend.
+    opened: makes a backend; by default one that works here. Raises KernelError if another target is
+    named, or if there is no such backend.
     """
     if len(asked.targets) > 1:
         raise KernelError("a run has one target", where="--target", hint="leave it out")
@@ -304,7 +302,7 @@ def resumed(
         if (value := getattr(asked, name)) is not None
     }
     spec = spec_of(stored.spec)
-    sizes = in_order(spec, stored.sizes)  # a store keeps them in the order of their names
+    sizes = in_order(spec, stored.sizes)  # a store has them in the order of their names
     settings = replace(
         stored,
         sizes=sizes,
@@ -349,7 +347,7 @@ def kernel_problem(
     given: Path | None,
     known: tuple[WeightedShape, ...] = (),
 ) -> Problem:
-    """known: the shapes, where it is not the user who says them."""
+    """The problem of a kernel. known: its shapes, if the user does not choose them."""
     spec = workload.spec
     shapes = _in_order(spec, known) or shapes_of(spec, workload.tune, asked.shapes)
     sizes = heaviest(shapes)
@@ -401,7 +399,7 @@ def kernel_problem(
 
 
 def _of_models(asked: Arguments) -> dict[str, Any]:
-    """The settings that say how models are asked."""
+    """The settings about models."""
     return dict(
         models=asked.models,
         max_tokens=asked.max_tokens,
@@ -432,7 +430,7 @@ def _require_one_kernel(asked: Arguments) -> None:
 
 
 def _tune_of(stored: Settings) -> Sizes | None:
-    """The tuning sizes of the library's kernel, if that is what a run is for."""
+    """The tuning sizes of the library's kernel, if a run is for it."""
     if stored.kernel not in library():
         return None
     workload = parse_workload((LIBRARY / (stored.kernel + ENDING)).read_text(encoding="utf-8"))
@@ -452,9 +450,9 @@ ALL_OPERATORS = "all"
 
 
 def named_operators(names: Sequence[str], with_models: bool) -> tuple[str, ...]:
-    """The operators that a user names, `all` for all there are; empty for the usual ones.
+    """The operators that a user names; `all` means all; empty: the default ones.
 
-    KernelError where one is not known, or asks a model and none is named.
+    Raises KernelError for an unknown operator, or for one that asks a model if none is named.
     """
     known = [*local_operators(), *(MODEL_OPERATORS if with_models else ())]
     if list(names) == [ALL_OPERATORS]:
@@ -480,8 +478,11 @@ def named_operators(names: Sequence[str], with_models: bool) -> tuple[str, ...]:
 def require_models(
     names: Sequence[str], paid: Sequence[str], max_cost: float | None, weigh: str
 ) -> None:
-    """KernelError where names or prices are not well-formed, or money is to be counted and a
-    price is not known. paid: prices as the user gives them."""
+    """Raises KernelError if names or prices are malformed, or if a budget of money needs a price
+    that is unknown.
+
+    paid: prices as the user gives them.
+    """
     known, by_money = prices(paid), weighing(weigh).by == "money"
     if names:
         models = ensemble(names).models

@@ -1,4 +1,4 @@
-"""A run that goes on is the problem that it was started as, to the order of the sizes."""
+"""A resumed run has the problem with which it started, including the order of the sizes."""
 
 from pathlib import Path
 
@@ -10,26 +10,26 @@ from search.core.settings import settings
 
 
 def problem(*words):
-    """What a command line searches for: one kernel on one target."""
+    """The problem of a command line: one kernel on one target."""
     (found,) = suite(arguments(words, "null", "rows"), Path).problems
     return found
 
 
 def ordered(found):
-    """Everything of a problem in which sizes have an order."""
+    """Everything in a problem that depends on the order of sizes."""
     chosen = found.settings
     shapes = [(list(s.sizes.items()), s.weight) for s in chosen.workload]
     return list(chosen.sizes.items()), [list(c.items()) for c in chosen.checks], shapes
 
 
 def stored(found):
-    """The problem of a run that was started, stored and goes on."""
+    """The problem of a run that was started, stored and resumed."""
     again = settings(found.settings.to_json())
     return resumed(arguments(["--resume=run"], "null", "rows"), "run", again, Path)
 
 
 def sizes_of(kernel, factor):
-    """The tuning sizes of a kernel of the library as a user words them, last name first."""
+    """The tuning sizes of a library kernel as a user's text, last name first."""
     tune = problem("--target=null", f"--kernel={kernel}").tune
     return ",".join(f"{name}={number * factor}" for name, number in reversed(tune.items()))
 

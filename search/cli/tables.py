@@ -1,4 +1,4 @@
-"""Tables that fit the width of a terminal; the summary of runs is one, for people and programs."""
+"""Tables that fit the width of a terminal, and the summary of runs as text and plain data."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from search.core.shape_dispatch import ShapeDispatch, guard_lines
 from search.record.specialization import Texts
 
 GAP = "  "
-LEAST = 24  # characters that a last column must have to be broken into lines
+LEAST = 24  # least number of characters of a last column that is wrapped
 INDENT = "    "
 _KEPT = "\N{NO-BREAK SPACE}"
 
 
 def columns(rows: Sequence[Sequence[str]], aligns: Sequence[str], width: int | None = None) -> str:
-    """Rows of text with their cells below each other; the first row, of titles, is underlined.
+    """A table of rows; the first row, of titles, is underlined.
 
-    width: the most characters of a line, None for any. Where the table is wider, the last column
-    is broken into lines; where that is not enough, each row is a paragraph of titles and cells.
+    width: largest number of characters of a line; None: any. A wider table wraps its last column.
+    If that is not enough, each row becomes a paragraph of titles and cells.
     """
     widths = [max(len(row[i]) for row in rows) for i in range(len(aligns))]
     before = sum(widths[:-1]) + len(GAP) * (len(widths) - 1)
@@ -40,14 +40,14 @@ def columns(rows: Sequence[Sequence[str]], aligns: Sequence[str], width: int | N
 
 
 def filled(text: str, width: int | None = None) -> str:
-    """A sentence as lines, those after the first indented."""
+    """A sentence, wrapped into lines; further lines are indented."""
     if width is None:
         return f"{text}\n"
     return "\n".join(_wrapped(text, width, GAP)) + "\n"
 
 
 def _row(row: Sequence[str], aligns: Sequence[str], widths: Sequence[int]) -> str:
-    """A row, its last cell in as many lines as it takes."""
+    """A row, with its last cell wrapped."""
     lasts = _wrapped(row[-1], widths[-1]) or [""]
     firsts = [f"{cell:{a}{w}}" for cell, a, w in zip(row[:-1], aligns, widths)]
     empty = [" " * w for w in widths[:-1]]
@@ -59,8 +59,8 @@ def _row(row: Sequence[str], aligns: Sequence[str], widths: Sequence[int]) -> st
 
 
 def _paragraphs(rows: Sequence[Sequence[str]], width: int) -> str:
-    """Each row as its first cell, and below it the others behind their titles; a cell and its
-    title stay together where they fit on a line."""
+    """Each row as its first cell, followed by the others after their titles. A cell and its title
+    stay together if they fit on a line."""
     text = ""
     for row in rows[1:]:
         cells = [f"{title} {cell}".strip() for title, cell in zip(rows[0][1:], row[1:])]
@@ -97,15 +97,18 @@ class SummaryLine:
     """One run of the suite."""
 
     outcome: Outcome
-    record: str = ""  # the folder in the checkout with the winner; empty where none was written
-    here: Mapping[str, str] = field(default_factory=dict)  # what the backend says of this machine
+    record: str = ""  # folder of the winner in the checkout; empty if it was not written
+    # the backend's description of this machine
+    here: Mapping[str, str] = field(default_factory=dict)
     held_out: tuple[HeldOut, ...] = ()
-    out: str = ""  # the user's folder with the winner; empty where none was written
+    out: str = ""  # user's folder of the winner; empty if it was not written
 
     def table(self, texts: Sequence[Texts] = ()) -> dict[str, Any]:
-        """The run as plain data; times in microseconds, None where they are not known. `models`
-        is there where models were asked, `left_to_torch` where PyTorch computes something of the
-        kernel's module. texts: of the winner, and of the kernels that share its shapes."""
+        """The run as plain data. Times are in microseconds; None if unknown.
+
+        `models` is present if models were asked, `left_to_torch` if PyTorch computes some of the
+        kernel's module. texts: of the winner and of the kernels that share its shapes.
+        """
         outcome, best = self.outcome, self.outcome.evaluation
         settings = outcome.settings
         made = contributions(outcome.graph, outcome.outcomes)
@@ -143,14 +146,14 @@ class SummaryLine:
         }
 
     def obtained(self) -> str:
-        """How the results in this row were obtained; empty where none is correct."""
+        """How the results of this row were obtained; empty if none is correct."""
         best, target = self.outcome.evaluation, self.outcome.settings.target
         if best is None:
             return ""
         return provenance.sentence(self.here, best.correct_by, best.time_kind, target)
 
     def cells(self) -> tuple[str, ...]:
-        """The run as the cells of a row, in the order of COLUMNS."""
+        """The cells of the row, in the order of COLUMNS."""
         outcome, best = self.outcome, self.outcome.evaluation
         us = best.us if best else None
         return (
@@ -175,13 +178,13 @@ def _at_shape(row: AtShape) -> dict[str, Any]:
 
 
 def _texts(texts: Texts | None) -> dict[str, Any]:
-    """A kernel's texts; its equations only where they are not the spec's own."""
+    """A kernel's texts; its equations only if they are not the spec's own."""
     names = ("schedule", "source", "variant")
     return {name: getattr(texts, name) if texts else None for name in names}
 
 
 def _dispatch(found: ShapeDispatch, texts: Sequence[Texts]) -> dict[str, Any]:
-    """Kernels by number, the first of which is the fallback."""
+    """The kernels by number; the first is the fallback."""
     each: Sequence[Texts | None] = texts or [None] * len(found.kernels)
     return {
         "us": found.us,
@@ -196,7 +199,7 @@ def _dispatch(found: ShapeDispatch, texts: Sequence[Texts]) -> dict[str, Any]:
 
 
 def _failed(outcomes: Mapping[str, Evaluated]) -> Iterator[dict[str, Any]]:
-    """Each candidate that failed, with the whole reason; `number` is that of the log."""
+    """Each failed candidate with the whole reason; `number` is its number in the log."""
     for number, found in enumerate(outcomes.values()):
         if isinstance(found, Failure) and not found.slow:
             yield {
@@ -218,7 +221,7 @@ def _held_out(rows: Sequence[HeldOut]) -> dict[str, Any]:
 
 
 def held_out_text(rows: Sequence[HeldOut], width: int | None = None) -> str:
-    """A table of what became of shapes that nothing was tuned for; nothing for none."""
+    """A table of the results at held-out shapes; empty if there are none."""
     if not rows:
         return ""
     cells: list[Sequence[str]] = [("shape", "kernel", "shared", "best", "autoschedule", "")]
@@ -230,7 +233,7 @@ def held_out_text(rows: Sequence[HeldOut], width: int | None = None) -> str:
 
 
 def backends_text(outcome: Outcome, width: int | None = None) -> str:
-    """A table of what each backend came to; nothing where there is one."""
+    """A table of the results of each backend; empty if there is only one."""
     if len(outcome.settings.backends) == 1:
         return ""
     titles = ("backend", "evaluated", "correct", "failed", "correct by", "first", "best")
@@ -255,8 +258,8 @@ def backends_text(outcome: Outcome, width: int | None = None) -> str:
 
 
 def shapes_text(outcome: Outcome, width: int | None = None) -> str:
-    """A table of the times at each shape, and the guards by which kernels are chosen; nothing
-    where there is one shape."""
+    """A table of the times at each shape, with the guards of the kernels; empty if there is only
+    one shape."""
     rows = outcome.by_shape()
     if not rows:
         return ""
@@ -282,10 +285,10 @@ def shapes_text(outcome: Outcome, width: int | None = None) -> str:
 
 
 def summary_text(lines: Sequence[SummaryLine], width: int | None = None) -> str:
-    """The table, with a row for each run; below it how its results were obtained, where winners
-    were written, what models took, and how many sources were not evaluated again.
+    """The table with a row for each run, followed by notes: how results were obtained, the folders
+    of winners, the use of models, and the number of sources with known outcomes.
 
-    width: of the lines, in characters; None for any.
+    width: of the lines, in characters; None: any.
     """
     rows = [tuple(title for title, _ in COLUMNS), *(line.cells() for line in lines)]
     written = [

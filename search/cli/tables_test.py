@@ -1,4 +1,4 @@
-"""Tables line up, and fit a width without losing a word."""
+"""Tables are aligned, and fit a width without losing words."""
 
 from dataclasses import replace
 
@@ -87,7 +87,7 @@ def test_a_sentence_fits_each_width(text, width):
 
 
 def raced():
-    """The outcome of a race that the second of two backends has won."""
+    """The outcome of a race that the second of two backends won."""
     graph, first = Graph(), "schedule(k)\ntile(m, size=32)\n"
     one = Candidate("spec", first, "chip", "one", origin=Origin("first"))
     two = Candidate("spec", first, "chip", "two", origin=Origin("first"))

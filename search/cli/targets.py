@@ -1,4 +1,4 @@
-"""Targets as the user names them: by the name of one of the project's, or by a file."""
+"""Targets as the user names them: by the name of a project's target, or by a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir.machine import Machine
 
 
 def machine(name: str, path: Callable[[str], Path]) -> tuple[Machine, bool]:
-    """A target by name or by file, and whether it is one of the project's own."""
+    """A target by name or by file, and whether it belongs to the project."""
     by_file = name.endswith(".toml") or "/" in name
     try:
         return target(str(path(name)) if by_file else name), not by_file
@@ -22,10 +22,10 @@ def machine(name: str, path: Callable[[str], Path]) -> tuple[Machine, bool]:
 def machine_of(
     run: str, stored: str, named: Sequence[str], path: Callable[[str], Path]
 ) -> tuple[Machine, bool]:
-    """The target of a stored run, as `machine` gives it.
+    """The target of a stored run, as in `machine`.
 
-    stored: its name in the run.  named: targets that the user names, at most one. KernelError
-    where the project has no such target, and none is named: a store does not keep files.
+    stored: its name in the run. named: at most one target that the user names. Raises KernelError
+    if the project has no such target and none is named, because a store does not keep target files.
     """
     if named:
         return machine(named[0], path)

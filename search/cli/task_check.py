@@ -1,4 +1,4 @@
-"""A task: the winners of all its kernels against its reference and its tests."""
+"""A task: compares the winners of all its kernels with its reference, and runs its tests."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from search.core import quantity
 from search.core.lowered import lowered
 from search.evaluator.clean import beside
 
-SECONDS = 600.0  # that all comparisons and tests may take, builds included
-GIGABYTES = 16.0  # that they may hold, unless a device's driver reserves more addresses
-Results = Sequence[tuple[str, str]]  # of comparisons and tests: name, and fault or nothing
+SECONDS = 600.0  # seconds for all comparisons and tests, including builds
+GIGABYTES = 16.0  # memory limit, unless a device's driver reserves more addresses
+Results = Sequence[tuple[str, str]]  # of comparisons and tests: name, and fault (empty if none)
 
 
 @dataclass(frozen=True, slots=True)
 class WinnerTexts:
-    """The best candidate of a kernel: texts, and the name of its backend."""
+    """The texts of the best candidate of a kernel, and its backend."""
 
     backend: str
     variant: str
     schedule: str
     source: str
-    edited: bool  # somebody else wrote the source
+    edited: bool  # whether the source is by others
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCheck:
-    """What runs apart."""
+    """The input of the separate process."""
 
     file: str
     name: str
@@ -57,10 +57,10 @@ class TaskCheck:
 def task_results(
     module: Module, shaped: tuple[ShapedNetwork, ...], ended: Sequence[Ended]
 ) -> Results:
-    """The results of a task on a target; what keeps it from being run is one.
+    """The results of a task on a target. An error that prevents the run is one result.
 
-    shaped: its network at the shapes that it is tuned for.  ended: the searches of the kernels,
-    each with a correct candidate.
+    shaped: its network at its tuned shapes. ended: the searches of the kernels, each with a correct
+    candidate.
     """
     problem = ended[0].problem
     winners = {}
@@ -80,7 +80,7 @@ def task_results(
         module.left,
     )
     can = [one.backend.available(one.machine) for one in problem.served.values()]
-    # A backend says where it must not be.
+    # Backends report whether the limit is possible.
     limited = all(each.get("memory", GIGABYTES) is not None for each in can)
     try:
         return apart(_results, trial, seconds=SECONDS, gigabytes=GIGABYTES if limited else None)
@@ -91,7 +91,7 @@ def task_results(
 def task_text(
     module: Module, shaped: tuple[ShapedNetwork, ...], target: str, found: Results
 ) -> str:
-    """Lines for a person: how many are right, and each that is not."""
+    """Lines for a person: the number of correct results, and each fault."""
     faults = [f"\n  {one}: {fault}" for one, fault in found if fault]
     sizes = " | ".join(quantity.shape(one.shape) for one in shaped if one.shape)
     at = f" at {sizes}" if sizes else ""
@@ -105,7 +105,7 @@ def task_text(
 def _results(trial: TaskCheck) -> Results:
     from frontends.kernelbench.task import Task
 
-    quiet, found = StringIO(), []  # stdout is the command's
+    quiet, found = StringIO(), []  # stdout belongs to the command
     with (
         tempfile.TemporaryDirectory(prefix="task-") as folder,
         redirect_stdout(quiet),
@@ -122,7 +122,7 @@ def _results(trial: TaskCheck) -> Results:
 
 
 def _beside(trial: TaskCheck) -> AbstractContextManager[None]:
-    """A clean process for what somebody else wrote of the winners."""
+    """A clean process for winners whose source is by others."""
     for winner in trial.winners.values():
         machine, name = trial.machines[winner.backend], winner.backend
         if winner.edited and backend_for(machine, name).available(machine).get("apart"):
@@ -131,7 +131,7 @@ def _beside(trial: TaskCheck) -> AbstractContextManager[None]:
 
 
 def _built(trial: TaskCheck, folder: Path) -> dict[str, Built]:
-    """The winners, each for the heaviest shape."""
+    """The builds of the winners, each for the heaviest shape."""
     built = {}
     for name, winner in trial.winners.items():
         machine = trial.machines[winner.backend]
@@ -148,7 +148,7 @@ def _nest(trial: TaskCheck, winner: WinnerTexts, sizes: Sizes) -> LoopNest:
 
 
 def _compiled(trial: TaskCheck, one: ShapedNetwork, built: Mapping[str, Built]) -> Compiled:
-    """The network at a shape, made of the winners."""
+    """The network at a shape, with the winners as kernels."""
     kernels, first = {}, next(iter(trial.winners.values())).backend
     for name, spec in zip(one.sizes, one.network.kernels(), strict=True):
         winner, sizes = trial.winners[name], one.sizes[name]

@@ -1,4 +1,4 @@
-"""What runs a task's winners: sources of others have a clean process beside it."""
+"""The process for a task's winners: sources by others get a clean process."""
 
 from contextlib import nullcontext
 
@@ -13,7 +13,7 @@ from search.cli.task_check import TaskCheck, WinnerTexts, _beside
     [
         ("mi300", "triton", True, True),
         ("mi300", "triton", False, False),
-        ("npu", "sim", True, False),  # whose kernels have a process of their own anyway
+        ("npu", "sim", True, False),  # its kernels have their own process anyway
     ],
 )
 def test_what_somebody_else_wrote_of_a_task_has_a_clean_process(chip, backend, edited, clean):

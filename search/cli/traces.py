@@ -1,4 +1,4 @@
-"""Traces: the timeline of a candidate, from a sandboxed process of its own."""
+"""Traces: the timeline of a candidate, made in a sandboxed process."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ TRACE_SECONDS = 120.0
 
 
 def trace(problem: Problem, candidate: Candidate) -> bytes:
-    """The trace of a candidate at the tuning sizes, in Chrome's format; KernelError where it could not
-    be had.
+    """The trace of a candidate at the tuning sizes, in Chrome's format. Raises KernelError if it
+    cannot be made.
 
-    The kernel runs in a sandboxed process of its own, as it did when it was evaluated.
+    The kernel runs in a sandboxed process, as in its evaluation.
     """
     served = problem.served[candidate.backend]
-    # The trace is read from the folder afterwards, so no other file system may hide it.
+    # The trace is read from the folder afterwards, so no other file system may be mounted there.
     limits = Limits(files=None).suited(served.backend.available(served.machine))
     with tempfile.TemporaryDirectory(prefix="speciate-") as home:
         folder, group = Path(home), grouped(limits)
@@ -63,7 +63,7 @@ def _profile(
     text = source(problem, candidate)
     enter(folder, limits, group)
     os.environ.update(homes(folder))
-    tempfile.tempdir = None  # what it was is no longer writable
+    tempfile.tempdir = None  # the previous folder is not writable any more
     try:
         built = backend.build(text, nest, machine, folder)
         backend.profile(built, nest, machine, sizes, inputs, folder / TRACE_FILE)

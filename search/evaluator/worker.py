@@ -248,9 +248,8 @@ class _Child:
     last: bool = False  # whether it takes no further candidate
     ready: bool = False  # whether it has opened its device
     made: float = field(default_factory=time.monotonic)
-    start: dict[str, float] = field(
-        default_factory=dict
-    )  # seconds until it was ready, for the first candidate
+    # Seconds until it was ready, for the first candidate.
+    start: dict[str, float] = field(default_factory=dict)
 
     def ask(self, asked: Candidate, fastest: Fastest | None, others: Iterable[_Child]) -> bool:
         """Gives it a candidate. Returns False if it has ended. others: see `end`."""

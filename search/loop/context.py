@@ -90,9 +90,10 @@ class Context:
     # The child's backend, which may differ from the first parent's; empty: the same.
     backend: str = ""
     memory: Memory = Memory()
+    # At most one entry, computed on first use.
     _neighbours: list[tuple[Neighbour, ...]] = field(
         default_factory=list, init=False, compare=False, repr=False
-    )  # at most one entry, computed on first use
+    )
 
     def frozen(self) -> Context:
         """An independent copy that later changes do not affect."""
