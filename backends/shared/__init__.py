@@ -1,1 +1,1 @@
-"""What backends of C-like languages have in common: texts, functions, arrays, compilers, clocks."""
+"""Shared parts of backends for C-like languages: texts, functions, arrays, compilers, clocks."""

@@ -1,9 +1,10 @@
-"""Admission: what a kernel's C++ text may hold, so that it computes with its own numbers alone.
+"""Admission: the constructs that a kernel's C++ text may use, so that it computes with its own
+numbers only.
 
-A kernel's library shares the process of whoever counts its cycles or times it. A text that keeps
-to numbers, tiles and calls of its interface cannot reach it, nor keep anything between launches:
-no pointer, subscript, cast or address, no variable that outlives the kernel, no library. What is
-emitted keeps to that; what was edited is held to it.
+A kernel's library shares a process with the code that counts its cycles or times it. A text with
+only numbers, tiles and calls of its interface cannot reach that code, and cannot keep anything
+between launches: no pointer, subscript, cast or address, no variable that outlives the kernel, no
+library. Emitted sources follow these rules; edited sources are checked.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NoReturn
 from backends.backend import BackendError
 from backends.shared.texts import BUILTINS
 
-# Words of C++ that make memory, types, or control beyond a kernel's own loops.
+# Words of C++ for memory, types, or control flow beyond a kernel's own loops.
 WORDS = frozenset(
     """
     alignas asm bitand bitor class compl const_cast decltype delete dynamic_cast extern friend goto
@@ -26,36 +27,37 @@ WORDS = frozenset(
     """.split()
 )
 NUMBERS = frozenset("auto bool char double float int long short signed unsigned void const".split())
-DEEPEST = 100  # brackets in brackets
-_TRICKS = ("\\", "??", "<:", ":>", "<%", "%>", "%:")  # other spellings of what is refused
+DEEPEST = 100  # deepest nesting of brackets
+_TRICKS = ("\\", "??", "<:", ":>", "<%", "%>", "%:")  # other spellings of refused marks
 _TOKEN = re.compile(
     r'(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<text>"[\w ]*")|(?P<word>[A-Za-z_]\w*)'
     r"|(?P<number>\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|(?P<mark>&&|->|::|[-+*/%&|^=!<>]=|\S)",
     re.DOTALL,
 )
-_CONTROLS = re.compile(r"[\0\r\f\v\x1c-\x1e\x85\u2028\u2029]")  # ends of lines to some readers
+# some readers treat these as ends of lines
+_CONTROLS = re.compile(r"[\0\r\f\v\x1c-\x1e\x85\u2028\u2029]")
 Token = tuple[str, str, int]  # kind, text, line
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What one interface adds to what holds for all."""
+    """The rules that an interface adds to the general ones."""
 
-    include: str  # the header, as it is included
-    what: str  # a kernel has, in words
-    starts: tuple[str, ...]  # what may begin a statement outside of kernels
-    types: frozenset[str]  # no pointer or reference to these
-    members: frozenset[str] = frozenset()  # of the interface that kernels do not name
-    names: frozenset[str] = frozenset()  # of the interface that kernels do not use
-    made: tuple[str, ...] = ()  # types whose values only the interface makes
-    directives: str = ""  # a pattern of other directives
-    called: frozenset[str] | None = None  # what may be called; None: anything
-    namespaces: frozenset[str] = frozenset()  # of the interface
+    include: str  # the include line of the header
+    what: str  # contents of a kernel, in words
+    starts: tuple[str, ...]  # words that may begin a statement outside of kernels
+    types: frozenset[str]  # pointers and references to these are refused
+    members: frozenset[str] = frozenset()  # members of the interface that kernels must not name
+    names: frozenset[str] = frozenset()  # names of the interface that kernels must not use
+    made: tuple[str, ...] = ()  # types whose values only the interface creates
+    directives: str = ""  # pattern of other allowed directives
+    called: frozenset[str] | None = None  # names that may be called; None: any
+    namespaces: frozenset[str] = frozenset()  # namespaces of the interface
     callable_types: tuple[str, ...] = ()  # types whose values may be called
 
 
 def require_admissible(source: str, rules: Rules) -> None:
-    """BackendError("build") at the first thing in a text that a kernel may not use."""
+    """Raises BackendError("build") at the first construct that a kernel may not use."""
     require_plain_lines(source)
     for number, line in enumerate(source.splitlines(), 1):
         directive = line.strip()
@@ -73,21 +75,23 @@ def require_admissible(source: str, rules: Rules) -> None:
 
 
 def require_plain_lines(source: str) -> None:
-    """BackendError("build") at a character that ends a line, or the text, to a compiler but not here."""
+    """Raises BackendError("build") at a character that ends a line or the text for a compiler but
+    not here."""
     if found := _CONTROLS.search(source):
         line = source.count("\n", 0, found.start()) + 1
         _refuse(line, ascii(found[0])[1:-1], "a line ends in one way, and a text where it ends")
 
 
 def require_one_spelling(number: int, line: str) -> None:
-    """BackendError("build") at another spelling of a mark. number: of the line."""
+    """Raises BackendError("build") at an alternative spelling of a mark. number: of the line."""
     for trick in _TRICKS:
         if trick in line.partition("//")[0] or line.endswith("\\"):
             _refuse(number, trick, "it is another spelling of something")
 
 
 def tokens(source: str, pattern: re.Pattern[str]) -> Iterator[Token]:
-    """Each token but comments and directives. pattern: of one, with groups for the kinds."""
+    """The tokens without comments and directives. pattern: of one token, with a group for each
+    kind."""
     text = re.sub(r"(?m)^[ \t]*#.*$", lambda found: " " * len(found[0]), source)
     line, counted = 1, 0
     for found in pattern.finditer(text):
@@ -98,7 +102,8 @@ def tokens(source: str, pattern: re.Pattern[str]) -> Iterator[Token]:
 
 
 def _require_shallow(tokens: list[Token]) -> None:
-    """Brackets are not nested so deep that a compiler takes minutes, or ends by its stack."""
+    """Raises BackendError if brackets are nested so deep that a compiler takes minutes or overflows
+    its stack."""
     depth = 0
     for _, text, line in tokens:
         depth += (text in ("(", "{")) - (text in (")", "}"))
@@ -107,7 +112,7 @@ def _require_shallow(tokens: list[Token]) -> None:
 
 
 def _require_words(tokens: list[Token], rules: Rules) -> None:
-    """No word, mark or sequence of them that reaches beyond the interface."""
+    """Raises BackendError at a word, mark or sequence that reaches beyond the interface."""
     end = ("", "", 0)
     around = [end, *tokens, end, end]
     texts = [text for _, text, _ in tokens]
@@ -146,7 +151,7 @@ def _require_words(tokens: list[Token], rules: Rules) -> None:
             first = before[0] in ("word", "number") or before[1] == ")"
             second = after[0] in ("word", "number") or after[1] in ("(", "~", "-")
             if text == "&" and constant and after[0] == "word":
-                continue  # a reference to what it may not change
+                continue  # a reference to const
             if not (first and second) or before[1] in rules.types or before[1] == "return":
                 _refuse(line, text, "it stands between two numbers, as there are no pointers")
         if text in rules.made and after[1] in ("{", "("):
@@ -156,8 +161,9 @@ def _require_words(tokens: list[Token], rules: Rules) -> None:
 
 
 def _require_declarations(tokens: list[Token], starts: tuple[str, ...]) -> None:
-    """Outside of kernels: namespaces, enums and constants, so that nothing outlives a call."""
-    depth, outside, start = 0, 0, True  # outside: how many of the open braces are namespaces'
+    """Raises BackendError unless statements outside of kernels are namespaces, enums and constants,
+    so that nothing outlives a call."""
+    depth, outside, start = 0, 0, True  # outside: number of open braces of namespaces
     opening = ""
     for number, (_, text, line) in enumerate(tokens):
         if depth == outside and start:
@@ -174,7 +180,8 @@ def _require_declarations(tokens: list[Token], starts: tuple[str, ...]) -> None:
 
 
 def _require_calls(tokens: list[Token], rules: Rules, called: Set[str]) -> None:
-    """Nothing is called but what the interface offers, and what the text made of its types."""
+    """Raises BackendError if the text calls anything but the interface's functions and its own
+    values of callable types."""
     texts = [text for _, text, _ in tokens]
     own = set()
     for n, text in enumerate(texts[:-5]):

@@ -1,5 +1,5 @@
-"""Arrays between numpy and the device: bf16 and 8-bit floats as their bits, outputs poisoned before a
-run, fences and inputs looked at after it."""
+"""Arrays between numpy and the device: bf16 and 8-bit floats as bits, outputs poisoned before a
+run, fences and inputs checked after it."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _DTYPES = {
     "b8": np.uint8,
     **dict.fromkeys(SMALL, np.uint8),
 }
-FENCE = 4096  # bytes before and behind a buffer, but for what aligns it
+FENCE = 4096  # bytes before and after a buffer, apart from its alignment
 ALIGNED = 64
-_FENCE_BITS = 0xFF  # of every byte of a fence: NaN in all float formats
+_FENCE_BITS = 0xFF  # each byte of a fence: NaN in all float dtypes
 _BAD_BF16 = 0x7FC1  # a NaN
-_BAD_EIGHT = 0x7F  # a NaN in each 8-bit format of numbers
+_BAD_EIGHT = 0x7F  # NaN in each 8-bit float dtype
 _BAD_SCALE = 0xFF
 _BAD_INTEGER = -1_234_567
 
 
 def to_device(array: np.ndarray, dtype: str) -> np.ndarray:
-    """A contiguous copy in the device's form; bf16 and 8-bit floats come as f32 of
-    their values, any shape."""
+    """A contiguous copy in the device's form. array: any shape; bf16 and 8-bit floats are given as
+    f32 values."""
     if dtype == "bf16":
         bits = np.array(array, np.float32, order="C").view(np.uint32)
         return np.asarray(bits >> 16).astype(np.uint16)
@@ -57,7 +57,7 @@ def to_device(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def from_device(array: np.ndarray, dtype: str) -> np.ndarray:
-    """The array as numpy has it; bf16 and 8-bit floats as f32."""
+    """The array in numpy's form; bf16 and 8-bit floats become f32."""
     if dtype == "bf16":
         return np.asarray(array.astype(np.uint32) << 16).view(np.float32)
     if dtype in EIGHT:
@@ -70,7 +70,7 @@ def from_device(array: np.ndarray, dtype: str) -> np.ndarray:
 
 @cache
 def _values(dtype: str) -> np.ndarray:
-    """The value of each code of an 8-bit float: those of f8e4m3 have no infinity."""
+    """The value of each code of an 8-bit float dtype. f8e4m3 has no infinity."""
     code = np.arange(128)
     fraction, bias = {"f8e4m3": (3, 7), "f8e5m2": (2, 15)}[dtype]
     exponent, part = code >> fraction, code % (1 << fraction)
@@ -84,7 +84,7 @@ def _values(dtype: str) -> np.ndarray:
 
 
 def poisoned(parameter: Parameter, sizes: Mapping[str, int]) -> np.ndarray:
-    """A buffer that no kernel has written: NaN, or a number that no test gives."""
+    """A poisoned buffer: NaN, or a number that no test produces."""
     return _blank(parameter.dtype, tuple(value(e, sizes) for e in parameter.shape))
 
 
@@ -100,12 +100,15 @@ def _blank(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     held = _DTYPES[dtype]
     if np.issubdtype(held, np.floating):
         return np.full(shape, np.nan, held)
-    return np.full(shape, _BAD_INTEGER).astype(held)  # which wraps
+    return np.full(shape, _BAD_INTEGER).astype(held)  # wraps to the dtype
 
 
 def output(tensor: Tensor, memory: np.ndarray) -> np.ndarray:
-    """An output in the dtype of the spec, of memory that was poisoned before the run. Of one that is a part of a
-    larger tensor, the part; BackendError("check") where the kernel wrote beside it."""
+    """An output in the dtype of the spec, from memory that was poisoned before the run.
+
+    Of a tensor that is a part of a larger one, the part. Raises BackendError("check") if the kernel
+    wrote outside of it.
+    """
     if tensor.part is None:
         return from_device(memory, tensor.dtype)
     blank, beside = _blank(tensor.dtype, memory.shape), memory.copy()
@@ -119,15 +122,15 @@ def _new(count: int) -> np.ndarray:
 
 
 def fenced_bytes(count: int) -> int:
-    """What a buffer of so many bytes takes with its fences."""
+    """The bytes of a buffer with its fences."""
     return count + 2 * FENCE
 
 
 class Fenced:
-    """A buffer between two fences of one pattern: what is written beside it shows there."""
+    """A buffer between two fences with a known pattern, which shows writes out of bounds."""
 
     def __init__(self, given: np.ndarray, room: Callable[[int], np.ndarray] = _new):
-        """room: gives so many bytes."""
+        """room: allocates a number of bytes."""
         held = room(fenced_bytes(given.nbytes))
         held[...] = _FENCE_BITS
         start = -held.ctypes.data % ALIGNED
@@ -140,16 +143,16 @@ class Fenced:
         self.array[...] = given
 
     def whole(self) -> bool:
-        """Whether nothing was written into the fences."""
+        """Whether the fences are unchanged."""
         return all(bool((end == _FENCE_BITS).all()) for end in self.ends)
 
     def holds(self, given: np.ndarray) -> bool:
-        """Whether it has the bits of an array of its shape and dtype."""
+        """Whether its bits equal those of an array of the same shape and dtype."""
         return self.array.tobytes() == given.tobytes()
 
 
 def placed(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[str, Fenced]:
-    """All tensors of a nest between fences: inputs as given, the rest poisoned."""
+    """All tensors of a nest between fences: inputs as given, the others poisoned."""
     (first,) = on_device(nest, sizes, given(nest, inputs), 1)
     return {name: Fenced(array) for name, array in first.items()}
 
@@ -162,8 +165,11 @@ def given(nest: LoopNest, inputs: Arrays) -> dict[str, np.ndarray]:
 def on_device(
     nest: LoopNest, sizes: Sizes, inputs: Mapping[str, np.ndarray], count: int
 ) -> list[dict[str, np.ndarray]]:
-    """What the tensors of a nest hold before runs, in its order: first all of them, then for each further
-    run what it writes. inputs: in the device's form."""
+    """The initial contents of a nest's tensors for a number of runs: all tensors for the first run,
+    and only the written ones for each further run.
+
+    inputs: in the device's form.
+    """
     blank = unwritten(nest, sizes)
     held = {**inputs, **blank}
     first = {p.name: held[p.name] for p in tensors(nest)}
@@ -171,13 +177,14 @@ def on_device(
 
 
 def unwritten(nest: LoopNest, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """What every tensor of a nest but its inputs holds before a run."""
+    """The initial contents of every tensor of a nest except its inputs."""
     bound = bind(nest.spec, sizes)
     return {p.name: poisoned(p, bound) for p in tensors(nest) if p.role != "input"}
 
 
 def results(nest: LoopNest, buffers: Mapping[str, Fenced], inputs: Arrays) -> dict[str, np.ndarray]:
-    """The outputs after a run, in the dtypes of the spec, where nothing else was written."""
+    """The outputs after a run, in the dtypes of the spec. Raises BackendError("check") if anything
+    else was written."""
     given = ((t.name, to_device(inputs[t.name], t.dtype)) for t in nest.spec.inputs)
     require_untouched(buffers, ((name, x) for name, x in given if name in buffers))
     return {t.name: output(t, buffers[t.name].array) for t in nest.spec.outputs}

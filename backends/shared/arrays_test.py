@@ -1,4 +1,4 @@
-"""Arrays keep their values on the way to the device and back."""
+"""Arrays keep their values in transfers to and from the device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of statements as what a language makes of each, and the loops over tiles in them."""
+"""Blocks of statements, converted to a language's nodes, with loops over tiles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ir.nest.nest import Bound, Launch, Loop, Statement
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A loop over the tiles of an index; a bound is a text or an element in memory."""
+    """A loop over the tiles of an index. A bound is a text or an element in memory."""
 
     index: str
     tile: int
@@ -25,24 +25,26 @@ class Walk:
 
 
 class Blocks(ABC):
-    """The blocks of one launch; a language says what becomes of a statement."""
+    """The blocks of one launch. A language defines the nodes of each statement."""
 
     def __init__(self, launch: Launch):
         self.launch = launch
         self.values = {v.name: v for v in launch.values}
 
     def block(self, statements: tuple[Statement, ...], once: bool = False) -> tuple[object, ...]:
-        """What a block does, in order. once: in the prologue, where only one of those that run
-        the kernel together stores."""
+        """The nodes of a block, in order. once: whether it is the prologue, where only one of the
+        cooperating threads stores."""
         return tuple(node for s in statements for node in self.nodes(s, once))
 
     @abstractmethod
     def nodes(self, s: Statement, once: bool) -> Iterator[object]:
-        """What becomes of a statement; BackendError("emit") where the language has nothing."""
+        """The nodes of a statement. Raises BackendError("emit") if the language does not support
+        it."""
 
     @abstractmethod
     def view(self) -> dict[str, Any]:
-        """What the templates of the language format of the launch, beside what all languages have."""
+        """The values of a launch for the language's templates, in addition to those of all
+        languages."""
 
     def walk(self, s: Loop, once: bool) -> Walk:
         """A loop over tiles."""

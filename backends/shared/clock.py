@@ -1,6 +1,7 @@
-"""Times of calls: warm-up, enough repetitions, the median, and how much they vary.
+"""Times of calls: warm-up, repetitions, the median, and the variation.
 
-A call may be made in another process, whose clock it is then: what is repeated here returns its seconds.
+A call may run in another process, whose clock then measures it: the repeated function returns its
+seconds.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from functools import partial
 
 from backends.backend import MachineFault
 
-WARM = 3  # calls before the first that counts
-SECONDS = 0.25  # of calls that count
+WARM = 3  # calls before the first measured one
+SECONDS = 0.25  # seconds of measured calls
 FEWEST, MOST = 7, 400
-MOST_OVER = 1.25  # of the time by another process's clock that may pass by this one's
-ASKING = 250e-6  # seconds that may pass beside that, in which the other process is asked
-SHORTEST = 20e-6  # seconds that one reading takes at least: several calls where one is shorter
+MOST_OVER = 1.25  # largest ratio of this process's time to the other's
+ASKING = 250e-6  # additional seconds for the request to the other process
+SHORTEST = 20e-6  # least seconds of a reading; shorter calls are repeated within it
 
 
 def at_once(taken: Callable[[], float]) -> int:
-    """How many calls a reading needs to be long enough. taken: makes one call; its seconds."""
+    """The number of calls in a reading that is long enough. taken: makes one call and returns its
+    seconds."""
     for _ in range(WARM):
         once = taken()
     return max(1, round(SHORTEST / max(once, 1e-9)))
@@ -40,30 +42,30 @@ class Times:
         return statistics.median(self.readings)
 
     def figures(self) -> dict[str, float]:
-        """How many readings there are, and between what their middle half lies, over the median."""
+        """The number of readings, and their interquartile range over the median."""
         low, _, high = statistics.quantiles(self.readings, n=4)
         return {"readings": float(len(self.readings)), "spread": (high - low) / self.us}
 
 
 class TwoClocks:
-    """What another process says its calls take, beside what passes here."""
+    """Compares another process's times with the time that passes here."""
 
     def __init__(self, asked: Callable[..., float]):
-        """asked: has calls made; the seconds that they took by the clock of their process."""
+        """asked: requests calls; returns their seconds by the clock of their process."""
         self._asked = asked
         self._there: list[float] = []
         self._here: list[float] = []
 
     def seconds(self, *calls: object) -> float:
-        """As `asked`."""
+        """The same as `asked`."""
         began = time.perf_counter()
         self._there.append(self._asked(*calls))
         self._here.append(time.perf_counter() - began)
         return self._there[-1]
 
     def require_alike(self) -> None:
-        """MachineFault where even in the fastest case more passed here than the other process says.
-        It may be the machine that was busy."""
+        """Raises MachineFault if even in the fastest case more time passed here than the other
+        process reports. A busy machine can be the cause."""
         there, here = statistics.median(self._there), min(self._here)
         if here > MOST_OVER * there + ASKING:
             raise MachineFault(
@@ -74,7 +76,7 @@ class TwoClocks:
 
 
 def measured(call: Callable[[], None], seconds: float = SECONDS) -> Times:
-    """The times of a call; what it needs is in caches as far as it fits."""
+    """The times of a call with warm caches."""
 
     def taken(count: int = 1) -> float:
         began = time.perf_counter()
@@ -92,10 +94,10 @@ def readings(
     seconds: float = SECONDS,
     before: Callable[[], None] = lambda: None,
 ) -> Times:
-    """The times of one call of `count` that are made together.
+    """The times of one call, of `count` that are made together.
 
-    taken: makes them; the seconds that they took together. before: comes before each reading, and is no
-    part of it.
+    taken: makes them; returns the seconds of all. before: called before each reading, and not
+    timed.
     """
     found: list[float] = []
     until = time.perf_counter() + seconds

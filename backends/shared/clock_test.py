@@ -1,4 +1,4 @@
-"""Times by two clocks: what one process says of its calls, and what passes in another."""
+"""Times by two clocks: the times that a process reports, and the time that passes in another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backends.shared.clock import FEWEST, TwoClocks, at_once, readings
 
 
 def asked(seconds, said):
-    """A process that says so of calls that take so long."""
+    """A process that reports times of its calls, and the time that they take."""
 
     def call():
         time.sleep(seconds)
@@ -29,7 +29,7 @@ def test_a_process_that_says_less_than_passes_here_is_refused():
 
 def test_a_process_that_says_what_passes_is_believed():
     both = TwoClocks(asked(1e-3, said=1e-3))
-    both._here.append(1.2e-3)  # the least of all: a busy machine makes others longer
+    both._here.append(1.2e-3)  # the least of all: a busy machine only makes others longer
     assert readings(both.seconds, count=2, seconds=0).readings == (500.0,) * FEWEST
     both.require_alike()
 

@@ -1,4 +1,4 @@
-"""A compiler run as a command: its limits, what it says first, its version."""
+"""A compiler as a command: its limits, its first errors, its version."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from backends.backend import BackendError, Built, MachineFault
 from backends.shared.diagnostics import first_errors
 
-TRIES = 3  # to ask a compiler for its version, which may be killed meanwhile
-# As drivers say it, and what starts their linker.
+TRIES = 3  # attempts to get a compiler's version, because it may be killed
+# Messages of drivers and of programs that start a linker.
 _KILLED = re.compile(
     r"(Killed|Terminated) signal terminated program|terminated with signal (9|15)\b"
 )
@@ -23,15 +23,18 @@ _KILLED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A command that makes a shared library of one source file."""
+    """A command that compiles one source file to a shared library."""
 
     command: str
     flags: tuple[str, ...]
-    seconds: float = 60.0  # that one build may take
+    seconds: float = 60.0  # time limit of one build
 
     def build(self, source: str, folder: Path, name: str, include: Sequence[Path]) -> Built:
-        """The library of a source, both under `folder`; BackendError says what is wrong first.
-        name: of the source file."""
+        """Compiles a source to a library, both in `folder`. Raises BackendError with the first
+        errors.
+
+        name: of the source file.
+        """
         text = folder / name
         library = text.with_suffix(".so")
         text.write_text(source, encoding="utf-8")
@@ -44,7 +47,7 @@ class Compiler:
         except FileNotFoundError:
             raise BackendError("build", f"there is no {self.command}; install it") from None
         except subprocess.TimeoutExpired:
-            # By the clock: processor time has a limit of its own, which is the candidate's.
+            # Wall time: processor time has its own limit, which is the candidate's.
             raise MachineFault("build", f"{self.command} took over {self.seconds:g} s") from None
         if done.returncode:
             require_not_killed(self.command, done)
@@ -52,7 +55,7 @@ class Compiler:
         return Built(library, {"library_bytes": float(os.path.getsize(library))})
 
     def version(self) -> str:
-        """Its name and version; empty where there is none."""
+        """The compiler's name and version; empty if it is missing."""
         return _version(self.command)
 
 
@@ -71,6 +74,6 @@ def _version(command: str) -> str:
 
 
 def require_not_killed(command: str, done: subprocess.CompletedProcess[str]) -> None:
-    """MachineFault where a compiler, or a program of its own, was killed from outside."""
+    """Raises MachineFault if the compiler or one of its programs was killed from outside."""
     if done.returncode in (-signal.SIGKILL, -signal.SIGTERM) or _KILLED.search(done.stderr):
         raise MachineFault("build", f"{command} was killed")

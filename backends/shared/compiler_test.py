@@ -1,4 +1,4 @@
-"""Compilers that fail: of the candidate, or of the machine."""
+"""Compiler failures: caused by the candidate, or by the machine."""
 
 import os
 
@@ -10,7 +10,7 @@ from backends.shared.compiler import Compiler
 
 
 def build(folder, script, seconds=1800.0):
-    """What a shell script in place of a compiler comes to."""
+    """The result of a shell script in place of a compiler."""
     command = folder / "compiler"
     command.write_text(f"#!/bin/sh\n{script}\n")
     os.chmod(command, 0o755)
@@ -44,7 +44,7 @@ def test_what_it_says_of_the_source_is_the_candidates(tmp_path):
 
 
 def test_a_compiler_that_is_killed_while_it_says_its_version_is_asked_again(tmp_path):
-    """Else the toolchain of a run would have no version."""
+    """Otherwise the toolchain of a run would have no version."""
     command = tmp_path / "compiler"
     first = tmp_path / "first"
     command.write_text(f"#!/bin/sh\nif mkdir {first} 2>&-; then kill -9 $$; fi\necho 7.1\n")

@@ -1,4 +1,4 @@
-"""Declarations: what a header offers, as its text without bodies; and lines that use it."""
+"""Declarations: the functions of a header without their bodies, and example lines that use them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _FENCE = re.compile(r"^```(c\w+|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def declared(header: str, names: Collection[str], others: Mapping[str, str] = {}) -> str:
-    """The functions of a header that have some names: comments and signatures, in their order.
+    """The functions of a header with some names: comments and signatures, in order.
 
-    others: by namespace, headers whose functions a `using` brings. A macro that makes functions is
-    told as the function that its body begins with.
+    others: by namespace, headers whose functions a `using` imports. A macro that defines functions
+    is shown as the function at the start of its body.
     """
     lines = (line for chunk in _chunks(header, names, others) for line in chunk)
     return "\n".join(dict.fromkeys(lines))
@@ -54,7 +54,7 @@ def _chunks(header: str, names: Collection[str], others: Mapping[str, str]) -> I
 
 
 def _signature(lines: list[str], at: int) -> tuple[str, int]:
-    """The text of a definition up to its body, and the line behind it."""
+    """The text of a definition up to its body, and the number of the next line."""
     macro = lines[at].startswith("#define ") and not lines[at].startswith("#define assume")
     found: list[str] = []
     while at < len(lines):
@@ -73,20 +73,21 @@ def _signature(lines: list[str], at: int) -> tuple[str, int]:
 
 
 def _name(signature: str) -> str:
-    """What a signature declares: the word before its parameters, behind those of a template."""
+    """The declared name of a signature: the word before its parameters, after any template
+    parameters."""
     bare = re.sub(r"^template <.*?> (?=inline|constexpr|requires)", "", signature)
     found = _CALLED.search(bare)
     return found[1].partition("##")[0] if found else ""
 
 
 def listed(words: Collection[str]) -> str:
-    """Words in Markdown, sorted."""
+    """Sorted words, in Markdown."""
     return f"`{' '.join(sorted(words))}`"
 
 
 def used(notes: Path, names: Collection[str]) -> dict[str, str]:
-    """For each name a statement that calls it, from the blocks of a folder's documents, which tests
-    compile; the shortest of the first document that has one."""
+    """For each name, a statement that calls it, from the code blocks of a folder's documents, which
+    tests compile. It is the shortest of the first document that has one."""
     found: dict[str, str] = {}
     for language, block in _blocks(notes):
         split = _python_statements if language == "python" else _statements
@@ -100,7 +101,7 @@ def used(notes: Path, names: Collection[str]) -> dict[str, str]:
 
 
 def whole(notes: Path, mark: str) -> str:
-    """The first block of a folder's documents that has a text; empty where there is none."""
+    """The first code block of a folder's documents that contains a text; empty if there is none."""
     return next((block for _, block in _blocks(notes) if mark in block), "")
 
 
@@ -110,7 +111,7 @@ def _blocks(notes: Path) -> Iterator[tuple[str, str]]:
 
 
 def _statements(block: str) -> Iterator[str]:
-    """The statements of C++, each on a line, without comments and directives."""
+    """The C++ statements of a block, each on one line, without comments and directives."""
     now: list[str] = []
     for line in block.splitlines():
         text = line.partition("  //")[0].strip()

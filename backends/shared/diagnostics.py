@@ -1,34 +1,34 @@
-"""Diagnostics: what a C++ compiler says is wrong, with its notes, candidates and lines of source.
+"""Diagnostics: the errors of a C++ compiler with their notes, candidates and source lines.
 
-The formats are those of GCC, Clang and NVRTC.
+It parses the formats of GCC, Clang and NVRTC.
 """
 
 from __future__ import annotations
 
 import re
 
-MOST_ERRORS = 6  # that are told
-MOST_LINES = 14  # of one error, its notes included
+MOST_ERRORS = 6  # errors that are reported
+MOST_LINES = 14  # lines of one error, including its notes
 _SAID = re.compile(
     r"(?:.*/)?([^\s/:(]+)(?::(\d+)(?::\d+)?|\((\d+)\)): "
     r"(fatal error|error|warning|note)(?: #[\w-]+)?: +(.*)"
 )
-# Where a diagnostic is, which its own line says better, and how many there are.
+# Lines about the context of a diagnostic, and counts of diagnostics; both are dropped.
 _AROUND = re.compile(
     r"In file included from |\s+from \S+:\d+|\S+: In [^:]+|\S+:\d+:\d+:\s+required from "
     r"|\d+ (?:error|warning)s? |compilation terminated|cc1plus: "
 )
-_BARE = re.compile(r".*\b(?:error|fatal|ERROR)\b.*|PLEASE submit.*")  # of a driver or a linker
+_BARE = re.compile(r".*\b(?:error|fatal|ERROR)\b.*|PLEASE submit.*")  # from a driver or a linker
 
 
 def first_errors(text: str) -> str:
-    """The first errors of a compiler's output, one below the other; empty where it names none.
+    """The first errors of a compiler's output, one after the other; empty if there is none.
 
-    Each begins with a line `FILE, line N: what`. Indented below are the line of the source and the
-    compiler's notes: candidates, what they lack, and names that are alike.
+    Each begins with a line `FILE, line N: what`. Indented lines follow: the source line and the
+    compiler's notes (candidates, what they lack, similar names).
     """
     found: list[list[str]] = []
-    told = False  # whether lines belong to an error
+    told = False  # whether the current lines belong to an error
     for line in text.splitlines():
         said = _SAID.match(line)
         if said is not None:

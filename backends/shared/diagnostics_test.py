@@ -1,4 +1,4 @@
-"""What compilers say is wrong is told with the line of the source, the candidates and similar names."""
+"""Compiler errors are reported with the source line, the candidates and similar names."""
 
 import subprocess
 

@@ -1,6 +1,6 @@
-"""Typed C-like expressions as values: operands are converted to the dtype in which they meet.
+"""Typed C-like expressions as values. Operands are converted to a common dtype.
 
-A language's template has a macro that spells each node.
+A macro in the language's template formats each node.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ir.nest.steps import constant_dtype, promote
 from ir.nest.steps import scalar as is_scalar
 from ir.spec import SHORT, Apply, Cast, Expr, Index, Number
 
-_NARROW = ("f16", "bf16", "tf32")  # floats that are computed with as f32
+_NARROW = ("f16", "bf16", "tf32")  # floats that are computed in f32
 _WHOLE = ("b8", *SHORT, "i32", "i64")
 _HELD = ("f32", *_NARROW, *_WHOLE)
-_CHOOSES = ("where", "minimum", "maximum")  # they give back an operand, so b8 stays b8
+_CHOOSES = ("where", "minimum", "maximum")  # they return an operand, so b8 stays b8
 OPERATORS = frozenset("add sub mul div neg lt le gt ge eq ne and or xor not where".split())
-TRUTH = frozenset(("and", "or", "xor", "not"))  # others where the operands are b8
-IDENTITY = ("floor", "ceil", "round", "trunc")  # of integers
+TRUTH = frozenset(("and", "or", "xor", "not"))  # for b8 operands the language has other operators
+IDENTITY = ("floor", "ceil", "round", "trunc")  # for integer operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Constant:
     """A number, or an expression over sizes and attributes."""
 
     text: str
-    single: bool = False  # a literal of f32
+    single: bool = False  # whether it is an f32 literal
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A value as one of another dtype."""
+    """A value converted to another dtype."""
 
     dtype: str
     value: object
@@ -60,7 +60,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A function of the prelude."""
+    """A call of a function of the prelude."""
 
     name: str
     args: tuple[object, ...]
@@ -68,15 +68,18 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """An expression and the dtype of its value, as it is computed with: never a narrow float."""
+    """An expression and the dtype of its value in computations, which is never a narrow float."""
 
     value: object
     dtype: str
 
 
 class Expressions:
-    """Makes expressions. leaf: a tile's element and the dtype that it is held in; place: an index
-    within its tile, empty where the tile has one element."""
+    """Makes expressions.
+
+    leaf: gives a tile's element and its storage dtype. place: gives the index within its tile;
+    empty if the tile has one element.
+    """
 
     def __init__(
         self, leaf: Callable[[Tile], tuple[object, str]], place: Callable[[str], str]
@@ -105,7 +108,7 @@ class Expressions:
         raise BackendError("emit", f"a {type(expr).__name__} has no text")
 
     def converted(self, given: Typed, dtype: str) -> object:
-        """A value as one of another dtype."""
+        """A value converted to another dtype."""
         if dtype not in _HELD:
             raise BackendError("emit", f"this language has no {dtype}")
         if given.dtype == dtype:
@@ -115,7 +118,7 @@ class Expressions:
         if dtype == "tf32":
             return Called("round_tf32", (given.value,))
         if dtype in _WHOLE and given.dtype not in _WHOLE:
-            wide = "i64" if dtype == "i64" else "i32"  # narrower ones wrap
+            wide = "i64" if dtype == "i64" else "i32"  # narrower dtypes wrap
             cut = Called(f"{wide}_from", (given.value,))
             return cut if wide == dtype else Converted(dtype, cut)
         plain = given.dtype in ("f32", *_WHOLE)
@@ -140,7 +143,7 @@ class Expressions:
         return Typed(Called(name, values), result)
 
     def _meet(self, name: str, kind: str, args: list[Typed]) -> str:
-        """The dtype in which the operands meet."""
+        """The common dtype of the operands."""
         if kind in ("float", "test"):
             return "f32"
         if kind == "random":
@@ -153,7 +156,7 @@ class Expressions:
 
 
 def _widened(value: object, dtype: str) -> Typed:
-    """A value of any dtype as it is computed with."""
+    """A value of any dtype, in its dtype for computations."""
     if dtype not in _NARROW:
         return Typed(value, dtype)
     return Typed(value if dtype == "tf32" else Converted("f32", value), "f32")

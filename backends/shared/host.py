@@ -1,4 +1,4 @@
-"""Kernels as shared libraries, run and timed on the cores of this machine in processes of their own."""
+"""Kernels as shared libraries, run and timed on this machine's cores in separate processes."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
 PRELUDE = Path(__file__).parent / "prelude"
-LAUNCH_SECONDS = 0.01  # of calls of one launch that a timeline shows
+LAUNCH_SECONDS = 0.01  # of calls of a launch, for a timeline
 
 
 class Host:
-    """A backend of this machine; a language says how its kernels are spelled, admitted and built."""
+    """A backend of this machine. A language defines how kernels are written, admitted and built."""
 
     names: Names
-    statements: type[Loops]  # what becomes of the statements of a launch
+    statements: type[Loops]  # converts the statements of a launch
     compiler: Compiler
-    include: tuple[Path, ...] = (PRELUDE,)  # where its headers lie
-    header = "launch.h"  # of them, the one that sources begin with
-    admit: Callable[[str], None]  # BackendError("build") at what a source may not hold
+    include: tuple[Path, ...] = (PRELUDE,)  # folders of its headers
+    header = "launch.h"  # the header that sources include
+    admit: Callable[[str], None]  # raises BackendError("build") for an inadmissible source
 
     def __init__(self, manifest: Manifest, templates: Path = TEMPLATES):
         self.manifest = manifest
@@ -57,19 +57,20 @@ class Host:
         return self.templates.render(f"kernel.{self.manifest.extension}.j2", **view)
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """A shared library under `folder`; a source that is more than kernels is refused."""
+        """A shared library in `folder`. Refuses an inadmissible source."""
         self.admit(source)
         name = f"kernel.{self.manifest.extension}"
         return self.compiler.build(source, folder, name, self._headers())
 
     def words(self) -> Collection[str]:
-        """What no name of a text may be but the text's own."""
+        """Reserved words, with which a kernel's names may clash."""
         return self.names.words
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """The outputs, in the dtypes of the spec; nothing else is written."""
+        """The outputs, in the dtypes of the spec. Raises BackendError("check") if anything else is
+        written."""
         with self._loaded(built, nest, sizes, inputs) as kernel:
             kernel.seconds(*kernel.together())
         return results(nest, kernel.sets[0], inputs)
@@ -77,7 +78,7 @@ class Host:
     def _loaded(
         self, built: Built, nest: LoopNest, sizes: Sizes, inputs: Arrays, count: int = 1
     ) -> AbstractContextManager[Loaded]:
-        """The kernel in a process of its own, with so many sets of tensors."""
+        """The kernel in a new process, with `count` sets of tensors."""
         return loaded(built, self.names, nest, sizes, given(nest, inputs), cores(), count)
 
     def library_calls(
@@ -94,11 +95,11 @@ class Host:
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> Timing:
-        """The median time of a call, all launches together, data in caches as far as it fits.
+        """The median time of a call with all launches, with warm caches as far as the data fits.
 
-        Calls of one reading write buffers of their own, which hold nothing of an earlier reading; a call on
-        others comes before it, so that threads and caches are warm. The clock is that of the kernel's
-        process, which this one's must bear out.
+        The calls of a reading write separate buffers, which contain nothing of an earlier reading.
+        A call on other buffers comes first, so that threads and caches are warm. The time is by the
+        clock of the kernel's process, and is checked against this one's.
         """
         with self._loaded(built, nest, sizes, inputs) as kernel:
             count = at_once(partial(kernel.seconds, *kernel.together()))
@@ -128,7 +129,7 @@ class Host:
         inputs: Arrays,
         trace: Path,
     ) -> Timing:
-        """As `time`, with a bar for each launch."""
+        """The same as `time`, with a bar for each launch."""
         timing = self.time(built, nest, machine, sizes, inputs)
         with self._loaded(built, nest, sizes, inputs) as kernel:
             bars = [Bar(name, _us(kernel, call)) for name, call in kernel.calls[0]]
@@ -136,12 +137,12 @@ class Host:
         return timing
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
-        """Everything, where there is the compiler."""
+        """Everything, if the compiler is installed."""
         version = self.compiler.version()
         if not version:
             why = f"there is no {self.compiler.command}; install it"
             return {"correct_by": None, "time_kind": None, "why": why}
-        self._headers()  # compiled here, as who builds a candidate may write nothing else
+        self._headers()  # compiled here, because a candidate's build cannot write elsewhere
         return {
             "correct_by": "device",
             "time_kind": "measured",
@@ -152,19 +153,19 @@ class Host:
         }
 
     def _headers(self) -> tuple[Path, ...]:
-        """Where sources find their headers."""
+        """The folders of the headers for sources."""
         return precompiled(self.compiler.command, self.compiler.flags, self.include, self.header)
 
 
 def _us(kernel: Loaded, call: Call) -> float:
-    """The time of a launch alone, in microseconds."""
+    """The time of a single launch, in microseconds."""
     count = at_once(partial(kernel.seconds, call))
     return readings(partial(kernel.seconds, *[call] * count), count, LAUNCH_SECONDS).us
 
 
 @cache
 def processor() -> str:
-    """The processor's name as the system has it."""
+    """The processor's name according to the system."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Files that are made once on a computer and kept."""
+"""Files that are made once on a computer and cached."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Where what is compiled once is kept."""
+    """The folder of cached builds."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "speciate" / "native"
 
 
 def once(file: Path, make: Callable[[], None]) -> Path:
-    """A file that `make` writes where it is not there yet; other processes wait meanwhile."""
+    """A file that `make` creates if it does not exist. Other processes wait meanwhile."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         with (file.parent / "lock").open("w") as lock:

@@ -1,4 +1,5 @@
-"""How a kernel is launched: its tensors, and each launch with its tensors' numbers and its sizes."""
+"""The launches of a kernel: its tensors, and each launch with the numbers of its tensors and its
+sizes."""
 
 from __future__ import annotations
 
@@ -13,17 +14,17 @@ class Call:
     """One launch."""
 
     launch: str
-    tensors: tuple[int, ...]  # numbers in the kernel's list
-    sizes: tuple[int, ...]  # its own, then the step of its recurrence, where it has one
+    tensors: tuple[int, ...]  # numbers in the kernel's list of tensors
+    sizes: tuple[int, ...]  # its sizes, followed by the step of its recurrence if it has one
 
 
 def tensors(nest: LoopNest) -> tuple[Parameter, ...]:
-    """Every global tensor of a nest, each once."""
+    """Every global tensor of a nest, without duplicates."""
     return tuple({p.name: p for launch in nest.launches for p in launch.parameters}.values())
 
 
 def calls(nest: LoopNest, bound: Mapping[str, int]) -> tuple[Call, ...]:
-    """The launches in order, those of a recurrence once for each step. bound: all sizes."""
+    """The launches in order; those of a recurrence once for each step. bound: all sizes."""
     number = {p.name: n for n, p in enumerate(tensors(nest))}
     return tuple(
         Call(

@@ -1,4 +1,5 @@
-"""A kernel in a shared library, called by the arguments of `prelude/launch.h` in a process of its own."""
+"""A kernel in a shared library, called with the arguments of `prelude/launch.h` in a separate
+process."""
 
 from __future__ import annotations
 
@@ -20,23 +21,25 @@ from backends.shared.names import Names
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
-WANTED = ("libm.so.6", "libstdc++.so.6", "libgomp.so.1")  # that kernels are linked with
+WANTED = ("libm.so.6", "libstdc++.so.6", "libgomp.so.1")  # libraries that kernels are linked with
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A kernel that is loaded, beside its tensors."""
+    """A loaded kernel with its tensors."""
 
     code: Native
-    sets: Sequence[Mapping[str, Fenced]]  # of tensors: each has own outputs; the inputs are shared
-    calls: Sequence[Sequence[tuple[str, Call]]]  # of each set, the name of each launch and its call
+    # sets of tensors: each has its own outputs; inputs are shared
+    sets: Sequence[Mapping[str, Fenced]]
+    # for each set, the name and the call of each launch
+    calls: Sequence[Sequence[tuple[str, Call]]]
 
     def seconds(self, *wanted: Call) -> float:
-        """How long calls took, by the clock of the kernel's process."""
+        """The seconds of some calls, by the clock of the kernel's process."""
         return self.code.seconds(*wanted)
 
     def together(self, number: int = 0) -> list[Call]:
-        """All launches of a set of tensors, in order."""
+        """All launches on a set of tensors, in order."""
         return [call for _, call in self.calls[number]]
 
 
@@ -50,10 +53,10 @@ def loaded(
     threads: int,
     count: int = 1,
 ) -> Iterator[Loaded]:
-    """A kernel in a new process that has its tensors and nothing else, which ends with the block.
+    """A context with a kernel in a new process, which has only the kernel's tensors.
 
-    given: the inputs, in the device's form. threads: the most of the kernel. count: sets of tensors.
-    BackendError("check") where the library lacks a launch, or the process ends.
+    given: the inputs, in the device's form. threads: largest number of threads. count: sets of
+    tensors. Raises BackendError("check") if the library lacks a launch, or if the process ends.
     """
     first, *more = on_device(nest, sizes, given, count)
     every = [*first.values(), *(array for own in more for array in own.values())]

@@ -1,4 +1,5 @@
-"""A library that lacks what a nest launches is refused; what is written beside or to an input shows."""
+"""A library without one of a nest's launches is refused; writes next to a tensor or to an input are
+detected."""
 
 from __future__ import annotations
 

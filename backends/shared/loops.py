@@ -1,4 +1,4 @@
-"""Statements of a launch as loops over elements, as values that a language's templates spell."""
+"""The statements of a launch as loops over elements, which a language's templates format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ir.nest.steps import tile_axes
 from ir.spec import FLOATS
 
 REDUCTIONS = frozenset("sum prod max min any all".split())
-ACC, RUN = "acc", "run"  # the variables of a reduction and of a scan
+ACC, RUN = "acc", "run"  # variables of a reduction and of a scan
 
 Extents = tuple[tuple[str, str | Count], ...]  # (index, extent), outermost first
 
@@ -43,7 +43,7 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """Two values by a reduction."""
+    """Two values combined by a reduction."""
 
     reduction: str
     a: object
@@ -65,7 +65,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A value where all positions are inside their sizes, else a number."""
+    """A value if all positions are in bounds, else a number."""
 
     tests: tuple[tuple[At | Row, str], ...]
     value: Element
@@ -75,7 +75,7 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """How many of the first entries of a sorted table are less than a key."""
+    """The number of the first entries of a sorted table that are less than a key."""
 
     table: str
     count: str
@@ -84,7 +84,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """A value put to an element or a variable."""
+    """Assigns a value to an element or a variable."""
 
     to: object
     value: object
@@ -93,7 +93,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Declare:
-    """A new variable."""
+    """Declares a variable."""
 
     dtype: str
     name: str
@@ -102,7 +102,7 @@ class Declare:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """A value added to an element in memory, atomically."""
+    """Adds a value to an element in memory, atomically."""
 
     to: Element
     value: object
@@ -113,19 +113,19 @@ class Elements:
     """A nest of loops over elements."""
 
     loops: Extents
-    body: tuple[object, ...]  # of the innermost
-    unordered: bool = False  # whether the steps of the innermost may run in any order
-    reduces: Identity | None = None  # what it reduces to the variable `acc`
-    before: tuple[object, ...] = ()  # in the loop around the innermost
+    body: tuple[object, ...]  # body of the innermost loop
+    unordered: bool = False  # whether the steps of the innermost loop may run in any order
+    reduces: Identity | None = None  # if present, the innermost loop reduces to the variable `acc`
+    before: tuple[object, ...] = ()  # statements of the loop around the innermost
     after: tuple[object, ...] = ()
-    first: bool = False  # only one of those that run the kernel together does it
-    once: tuple[str, ...] = ()  # only at the first tile of these indices
+    first: bool = False  # whether only one of the cooperating threads runs it
+    once: tuple[str, ...] = ()  # indices at whose first tile it runs, and only there
 
 
 class Loops(Blocks):
     """The statements of one launch."""
 
-    vector = 1  # elements of f32 that the machine computes at once in an innermost loop
+    vector = 1  # f32 elements in a vector of the machine
 
     def __init__(self, launch: Launch):
         super().__init__(launch)
@@ -134,7 +134,7 @@ class Loops(Blocks):
         self.short = {i for i, n in lengths if n.isdigit() and int(n) < self.vector}
 
     def view(self) -> dict[str, Any]:
-        """What templates format: the tiles that the launch holds, its prologue, its body."""
+        """The values for templates: the tiles of the launch, its prologue, its body."""
         held = ((v, self.extents(v.name)) for v in self.launch.values)
         return {
             "held": [(v.name, v.dtype, tuple(e.values())) for v, e in held],
@@ -143,7 +143,7 @@ class Loops(Blocks):
         }
 
     def nodes(self, s: Statement, once: bool) -> Iterator[object]:
-        """What becomes of a statement; a matmul is the language's own."""
+        """The nodes of a statement. Languages define those of a matmul."""
         match s:
             case Loop():
                 yield self.walk(s, once)
@@ -171,11 +171,11 @@ class Loops(Blocks):
                 raise BackendError("emit", f"a {type(s).__name__} has no loops here")
 
     def element(self, value: str) -> Element:
-        """An element of a value at the places of its own axes."""
+        """The element of a value at the positions of its own axes."""
         return self.read(Tile(value))
 
     def read(self, tile: Tile, known: set[str] | None = None) -> Element:
-        """An element of a tile. known: the indices that are walked; others have one element."""
+        """An element of a tile. known: indices with loops; others have one element."""
         windows = {w.axis: w.terms for w in tile.windows}
         at = []
         for axis in self.values[tile.value].names:
@@ -185,7 +185,7 @@ class Loops(Blocks):
         return Element(tile.value, flat(at, tuple(self.extents(tile.value).values())))
 
     def computed(self, tile: Tile, dtype: str) -> object:
-        """An element of a tile, as a value of a dtype that is computed with."""
+        """An element of a tile, converted to a dtype for computations."""
         known = set(tile_axes(tile, self.values))
         return self._expressions(known).assigned(tile, dtype)
 
@@ -237,10 +237,12 @@ class Loops(Blocks):
         )
 
     def _reduction(self, s: Reduction) -> tuple[Elements, ...]:
-        """Over the axes as they lie in memory; the innermost is reduced in registers, if it goes.
+        """Reduces over the axes in memory order; the innermost axis is reduced in a register if
+        possible.
 
-        Where all reduced axes are short, a kept axis is the innermost: its elements fill vectors.
-        Not where the value is narrower than its sums: each step would round to the narrow dtype.
+        If all reduced axes are short, a kept axis is the innermost, so that its elements fill
+        vectors. That is not done if the value is narrower than its sums, because each step would
+        round.
         """
         dtype = computed_dtype(self.values[s.value].dtype)
         identity = _identity(s.reduction, dtype)
@@ -250,7 +252,8 @@ class Loops(Blocks):
         if own and self.short.issuperset(s.over) and dtype == self.values[s.value].dtype:
             axes = (*own[:-1], *s.over, own[-1])
         item, held = self.computed(s.source, dtype), Converted(dtype, self.element(s.value))
-        alone = not s.accumulate and s.over == axes[-1:]  # nothing else is reduced onto the value
+        # whether this is the only reduction to the value
+        alone = not s.accumulate and s.over == axes[-1:]
         fresh = (self._each(s.value, identity),) if not (s.accumulate or alone) else ()
         loops = over((*kept, *axes))
         if not axes or axes[-1] not in s.over:

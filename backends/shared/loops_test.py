@@ -1,4 +1,4 @@
-"""Statements become loops whose order, conditions and accumulators are right for the language."""
+"""Statements become loops with the right order, conditions and accumulators for the language."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MACHINE = target("cpu")
 
 
 class Vectors(Loops):
-    """A machine whose vectors an axis of four does not fill."""
+    """A machine whose vectors are longer than an axis of four."""
 
     vector = 16
 

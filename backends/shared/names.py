@@ -1,4 +1,4 @@
-"""Names of a nest that the texts of a language can hold."""
+"""Renames parts of a nest so that a language's text can contain the names."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ir.nest.nest import LoopNest
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a language keeps of all names, and what its texts make of one."""
+    """The rules of a language for names."""
 
-    words: frozenset[str]  # of the language, of its headers and of the texts themselves
-    macros: re.Pattern[str]  # of its headers
-    made: re.Pattern[str]  # identifiers that its texts make, and those that it reserves
-    endings: tuple[str, ...]  # each with a name is an identifier: `x_t` for the ending `t`
-    function: str = ""  # ending of the function of a launch
+    words: frozenset[str]  # words of the language, of its headers and of emitted texts
+    macros: re.Pattern[str]  # pattern of macros in its headers
+    made: re.Pattern[str]  # pattern of identifiers that its texts make, and of reserved ones
+    endings: tuple[str, ...]  # suffixes that make an identifier of a name: `x_t` for the suffix `t`
+    function: str = ""  # suffix of a launch's function
 
     def is_word(self, name: str) -> bool:
-        """Whether a name means something by itself."""
+        """Whether a name has a meaning of its own."""
         return name in self.words or bool(self.macros.fullmatch(name))
 
     def launch(self, name: str) -> str:
@@ -28,8 +28,8 @@ class Names:
         return re.sub("__+", "_", name) + self.function
 
     def spelled(self, nest: LoopNest) -> LoopNest:
-        """The nest under names that its text can hold. Sizes and attributes stand alone there, all
-        other names with an ending."""
+        """The nest with valid names. Sizes and attributes appear bare in the text; all other names
+        have a suffix."""
         bare = {n for n, _ in nest.spec.attributes}
 
         def alone(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Names that a text cannot hold are others there; all others stay."""
+"""Names that a text cannot contain are replaced; all others stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places: where an element lies in an array whose last axis is contiguous, as values."""
+"""Places of elements in arrays whose last axis is contiguous, as values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Terms = tuple[tuple[str, int], ...]  # (index, coefficient)
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many elements of an index's tile are inside."""
+    """The number of elements of an index's tile that are in bounds."""
 
     index: str
 
@@ -23,49 +23,49 @@ class Count:
 class At:
     """A position along an axis: the sum of its parts."""
 
-    origins: Terms = ()  # where the tiles of indices start
-    offset: str = ""  # empty: nothing
-    places: Terms = ()  # within tiles; an empty index is the only element of its tile
+    origins: Terms = ()  # starts of the tiles of indices
+    offset: str = ""  # empty: none
+    places: Terms = ()  # positions within tiles; an empty index means the only element of its tile
 
     @property
     def several(self) -> bool:
-        """Whether it is more than one word."""
+        """Whether its text is more than one word."""
         parts = (*self.origins, *self.places)
         alone = len(parts) + bool(self.offset) < 2 and all(by == 1 for _, by in parts)
         return not alone or " " in self.offset
 
     @property
     def zero(self) -> bool:
-        """Whether it is the first position."""
+        """Whether it is position 0."""
         return not self.origins and self.offset in ("", "0") and self.places in ((), (("", 1),))
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A position that a value holds."""
+    """A position that a value contains."""
 
     element: Element
     zero = False
 
     @property
     def several(self) -> bool:
-        """Whether it is more than one word."""
+        """Whether its text is more than one word."""
         return self.element.place.several
 
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """`inner * extent + last`: the place in an array with one axis more."""
+    """`inner * extent + last`: the place in an array with one more axis."""
 
     inner: Place
     extent: str | Count
-    last: At | Row | None  # None: the first position
+    last: At | Row | None  # None: position 0
     several = True
     zero = False
 
     @property
     def compound(self) -> bool:
-        """Whether the extent is more than one word."""
+        """Whether the text of the extent is more than one word."""
         return isinstance(self.extent, str) and " " in self.extent
 
 
@@ -78,7 +78,7 @@ class Element:
 
     array: str
     place: Place
-    in_memory: bool = False  # of a global tensor; else of a tile
+    in_memory: bool = False  # whether it is in a global tensor; else in a tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ class Position:
     """The positions along one dimension of a global tensor that a statement loads or stores."""
 
     start: At = At()
-    axis: str = ""  # of the value; empty: there is one position
-    extent: str | Count = ""  # how many there are along the axis
+    axis: str = ""  # axis of the value; empty: there is one position
+    extent: str | Count = ""  # number of positions along the axis
     step: int = 1
-    rows: Tile | None = None  # what holds the positions instead
+    rows: Tile | None = None  # value that contains the positions, in place of `start`
 
 
 def affine(terms: Terms, offset: Expr) -> At:
-    """The sum of the origins of indices, each with its coefficient, and an offset."""
+    """The sum of the tile starts of indices, each with its coefficient, and an offset."""
     return At(terms, "" if terms and offset == Number(0) else size(offset))
 
 
@@ -112,7 +112,7 @@ def position(one: Slice, extents: Mapping[str, str]) -> Position:
 
 
 def flat(positions: Sequence[At | Row], extents: Sequence[str | Count]) -> Place:
-    """Where an element lies; positions and extents: of each axis, outermost first."""
+    """The place of an element. positions, extents: of each axis, outermost first."""
     found: Place = At()
     for position, extent in zip(positions, extents, strict=True):
         if found.zero:

@@ -25,7 +25,7 @@ INDICES = ("a", "b", "c", "d")
 
 
 def number(place, values):
-    """What a place comes to. values: of each index within its tile; origins are 100 times that."""
+    """The value of a place. values: of each index within its tile; origins are 100 times that."""
     match place:
         case Nested(inner, extent, last):
             beyond = 0 if last is None else number(last, values)

@@ -77,7 +77,8 @@ class Plain(Host):
     )
     statements = Statements
     compiler = Compiler("g++", ("-std=c++20", "-O1", "-fwrapv", "-shared", "-fPIC"))
-    admit = staticmethod(str)  # what is emitted here is not edited; a backend needs admission
+    # emitted sources are not edited here; a real backend needs an admission
+    admit = staticmethod(str)
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ def test_a_kernel_of_the_library_is_right(kernel, plain, tmp_path):
 
 
 def test_loops_run_from_the_last_tile_to_the_first(plain, tmp_path):
-    """No machine of this class has a decision for it; the loops are made backwards here."""
+    """No machine of this class has a decision for it, so the loops are reversed here."""
     case = language_cases()["a maximum over ranges of data"]
     w = case.workload
     lines = ("tile(b, size=1)", "tile(l, size=8)", "place(b.outer, level=grid)")
@@ -119,7 +120,8 @@ def _backwards(block):
 
 
 def test_a_backend_that_admits_everything_is_found(plain, tmp_path):
-    """Here every source that reaches beyond its kernels compiles, and its results are right."""
+    """Without the admission, sources that reach beyond their kernels would compile with right
+    results."""
     case = language_cases()["several launches"]
     reaching = reaching_sources(plain.emit(case.nest(MACHINE), MACHINE))
     (tmp_path / "built").mkdir()

@@ -1,4 +1,4 @@
-"""Headers compiled ahead of kernels: most of a small kernel's build is its header."""
+"""Precompiled headers: compiling the header is most of a small kernel's build."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from backends.shared.kept import cache_folder, once
 def precompiled(
     compiler: str, flags: tuple[str, ...], folders: tuple[Path, ...], header: str
 ) -> tuple[Path, ...]:
-    """The folders for `-I` of kernels that begin with a header: one in which it is compiled
-    beforehand, beside copies of all headers.
+    """The folders for `-I` of kernels that include a header: a folder with the precompiled header
+    and copies of all headers.
 
-    It is compiled once, and kept by the digest of the headers, the compiler and the flags. Where
-    that cannot be, they are `folders`: kernels are the same, and build more slowly.
+    It is compiled once, and cached under the digest of the headers, the compiler and the flags. If
+    that is impossible, the result is `folders`: kernels are the same, but builds are slower.
     """
     found = shutil.which(compiler)
     if found is None:
-        return folders  # whoever builds says what is missing
+        return folders  # the build reports what is missing
     said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
     headers = [h for folder in folders for h in sorted(folder.glob("*.h"))]
     state = hashlib.sha256(repr((found, said, flags, header)).encode())
@@ -35,13 +35,13 @@ def precompiled(
     compiled = kept / f"{header}.gch"
     try:
         once(compiled, lambda: _compile(found, flags, headers, compiled))
-    except OSError:  # no room, or no right to write there
+    except OSError:  # no space, or no right to write there
         return folders
     return (kept,) if compiled.exists() else folders
 
 
 def _compile(compiler: str, flags: tuple[str, ...], headers: list[Path], compiled: Path) -> None:
-    """Leaves nothing at `compiled` where the compiler refuses."""
+    """Precompiles a header; creates no file if the compiler fails."""
     folder = compiled.parent
     for one in headers:
         shutil.copyfile(one, folder / one.name)

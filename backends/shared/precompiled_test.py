@@ -1,4 +1,4 @@
-"""A header compiled ahead: kept once, used by the compiler, done without where it cannot be."""
+"""A precompiled header is cached and used by the compiler, and is optional."""
 
 import subprocess
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_a_kernel_is_built_with_the_header_that_was_compiled(headers, tmp_path) 
     (tmp_path / "k.cc").write_text(f'#include "{HEADER}"\nint main() {{ return f(); }}\n')
     command = ["g++", *FLAGS, "-H", f"-I{folder}", "-c", "k.cc", "-o", "k.o"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert f"! {folder}/{HEADER}.gch" in done.stderr  # gcc's mark of one that it used
+    assert f"! {folder}/{HEADER}.gch" in done.stderr  # gcc's mark for one that it used
 
 
 def test_it_is_compiled_once_for_what_it_says(headers) -> None:

@@ -1,4 +1,5 @@
-"""Python texts that are admitted: one reading for all who read them, and names that mean one thing."""
+"""Admitted Python texts: all readers must read them in the same way, and names must have one
+meaning."""
 
 from __future__ import annotations
 
@@ -10,13 +11,16 @@ from collections.abc import Iterator
 from backends.backend import BackendError
 from ir.syntax import syntax_tree
 
-_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=]")  # PEP 263: a file's reader takes another encoding
-_CONTROLS = re.compile(r"[\0\r\f\v\x1c-\x1e\x85\u2028\u2029]")  # ends of lines to some readers
+# PEP 263: a file's reader would use another encoding
+_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=]")
+# some readers treat these as ends of lines
+_CONTROLS = re.compile(r"[\0\r\f\v\x1c-\x1e\x85\u2028\u2029]")
 _BUILTIN = frozenset(dir(builtins))
 
 
 def plain_tree(source: str) -> ast.Module:
-    """The tree of a text, which whoever reads the text as a file sees too; BackendError("build")."""
+    """The syntax tree of a text, the same as for readers of the file. Raises BackendError("build")
+    if readers could differ."""
     for number, line in enumerate(source.split("\n"), 1):
         if number <= 2 and _COOKIE.search(line.lstrip("\ufeff")):
             why = "a text is UTF-8, and says nothing else"
@@ -33,8 +37,8 @@ def plain_tree(source: str) -> ast.Module:
 
 
 def hidden_names(node: ast.AST) -> Iterator[str]:
-    """Python's own names that a comprehension or a lambda binds within itself: outside of it they are
-    Python's again."""
+    """Builtin names that a comprehension or a lambda binds; outside of it they are builtins
+    again."""
     bound: list[ast.expr] = []
     if isinstance(node, ast.comprehension):
         bound = [node.target]

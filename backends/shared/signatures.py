@@ -1,4 +1,5 @@
-"""Signatures of Python functions as their module's text has them, with the first line of what they say."""
+"""Signatures of the Python functions in a module's text, with the first lines of their
+docstrings."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from collections.abc import Collection, Iterator
 
 
 def signatures(module: str, names: Collection[str] | None = None) -> Iterator[str]:
-    """`name(parameters)  # what it does` for each public function of a text, or of those that have some
-    names, in their order."""
+    """`name(parameters)  # what it does` for each public function of a text, or for those with some
+    names, in order."""
     for node in ast.parse(module).body:
         if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
             continue

@@ -13,7 +13,7 @@ _INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "/", "mod": "%"}
 _TIGHT = {"mul", "floordiv", "mod"}
 _FMOD = "__builtin_fmod({0}, {1})"
 _MOD = f"({_FMOD} != 0 && (({{0}}) < 0) != (({{1}}) < 0) ? {_FMOD} + ({{1}}) : {_FMOD})"
-_SCALARS = {  # of a constant of the launch, in double
+_SCALARS = {  # for a constant of the launch, in double
     "div": "({}) / double({})",
     "rsqrt": "1.0 / __builtin_sqrt({})",
     "pow": "__builtin_pow({}, {})",
@@ -27,7 +27,7 @@ _SCALARS = {  # of a constant of the launch, in double
     "mod": _MOD,
     "fmod": _FMOD,
     "round": "__builtin_rint({})",
-    # A NaN among the operands is the result.
+    # The result is NaN if an operand is NaN.
     "maximum": "(({0}) > ({1}) || ({0}) != ({0}) ? ({0}) : ({1}))",
     "minimum": "(({0}) < ({1}) || ({0}) != ({0}) ? ({0}) : ({1}))",
     "relu": "(({0}) < 0 ? 0 : ({0}))",
@@ -70,49 +70,50 @@ _SCALARS |= {
     )
 }
 _SCALARS["atan2"] = "__builtin_atan2({}, {})"
-_OF_COUNTS = {"floordiv": "({}) / ({})", "mod": "({}) % ({})"}  # that round down as C does
-_OF_WHOLE = {  # of integers, in Index
+# for operands that are not negative, which C rounds down
+_OF_COUNTS = {"floordiv": "({}) / ({})", "mod": "({}) % ({})"}
+_OF_WHOLE = {  # for integers, in Index
     "abs": "(({0}) < 0 ? -({0}) : ({0}))",
     "floordiv": "((({0}) - ((({0}) % ({1})) + ({1})) % ({1})) / ({1}))",
     "mod": "(((({0}) % ({1})) + ({1})) % ({1}))",
     "fmod": "({}) % ({})",
-    # To a negative power 1 and -1 have an inverse, any other integer 0.
+    # With a negative exponent, 1 and -1 have an inverse; for any other integer it is 0.
     "pow": "(({0}) == 0 && ({1}) < 0 ? 0 : Index(__builtin_pow({0}, {1})))",
     **dict.fromkeys(("floor", "ceil", "round", "trunc"), "{}"),
 }
-_CASTS = {  # to integers of a few bits, which wrap, and to truth values
+_CASTS = {  # conversions to narrow integers, which wrap, and to b8
     "b8": "(({}) != 0)",
     "u8": "(Index({}) & 255)",
     "i8": "(((Index({}) + 128) & 255) - 128)",
     "i16": "(((Index({}) + 32768) & 65535) - 32768)",
 }
-# Functions of the compiler that a text may call: of numbers alone.
+# The compiler's functions on numbers that a text may call.
 BUILTINS = frozenset(
     re.findall(r"__builtin_\w+", " ".join((*_SCALARS.values(), *_OF_WHOLE.values())))
 ) | {
     "__builtin_inf",
     "__builtin_nan",
 }
-_LARGEST = 2**53  # constants come to a device as doubles
+_LARGEST = 2**53  # constants are passed to a device as doubles
 
 
 def origin(index: str) -> str:
-    """The variable that holds where an index's tile starts."""
+    """The variable with the start of an index's tile."""
     return f"{index}_at"
 
 
 def count(index: str) -> str:
-    """The variable that holds how many elements of an index's tile are inside."""
+    """The variable with the number of elements of an index's tile that are in bounds."""
     return f"{index}_n"
 
 
 def size(expr: Expr) -> str:
-    """A size expression. Sizes are not negative, so C rounds `/` as `//` does."""
+    """A size expression. Sizes are not negative, so C's `/` equals `//`."""
     if isinstance(expr, Number):
         return str(expr.value)
     if isinstance(expr, Size):
         return expr.name
-    if isinstance(expr, Index):  # in a loop's bound: where its tile starts
+    if isinstance(expr, Index):  # in a loop's bound: the start of its tile
         return origin(expr.name)
     if isinstance(expr, Apply) and expr.function in _INFIX:
         a, b = (size(x) for x in expr.args)
@@ -129,7 +130,7 @@ def size(expr: Expr) -> str:
 
 
 def span(terms: tuple[tuple[str, int], ...]) -> str:
-    """How many positions a window over the inside of its indices' tiles has."""
+    """The number of positions of a window over the in-bounds parts of its indices' tiles."""
     (index, step), *more = terms
     if not more and step == 1:
         return count(index)
@@ -151,7 +152,7 @@ def number(value: float | int | bool) -> str:
 
 
 def scalar(expr: Expr) -> str:
-    """A number of the launch: an expression over sizes, attributes and constants."""
+    """A constant of the launch: an expression over sizes, attributes and constants."""
     if isinstance(expr, Number):
         return number(expr.value)
     if isinstance(expr, Size):
@@ -165,7 +166,7 @@ def scalar(expr: Expr) -> str:
 
 
 def _form(expr: Apply) -> str:
-    """How a function is spelled of these operands."""
+    """The text form of a function for these operands."""
     name = expr.function
     if name == "not" and _is_truth(expr):
         return "!({})"

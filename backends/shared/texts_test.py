@@ -1,4 +1,4 @@
-"""Sizes and constants are written as C++ means them."""
+"""Sizes and constants have the right form in C++."""
 
 from __future__ import annotations
 

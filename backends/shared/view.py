@@ -1,4 +1,5 @@
-"""The view of a nest: what templates of C-like languages format of a kernel and its launches."""
+"""The view of a nest: the values of a kernel and its launches for the templates of C-like
+languages."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ir.spec import Apply
 
 
 def kernel_view(nest: LoopNest, names: Names, blocks: type[Blocks]) -> dict[str, Any]:
-    """The values of a template of kernels. blocks: what a language makes of a launch."""
+    """The values for a kernel's template. blocks: converts a launch for the language."""
     spec, nest = nest.spec, names.spelled(nest)
     digests = {"spec": spec_digest(spec), "schedule": text_digest(str(nest.schedule))}
     launches = [_launch(nest, launch, names) | blocks(launch).view() for launch in nest.launches]
@@ -24,7 +25,7 @@ def kernel_view(nest: LoopNest, names: Names, blocks: type[Blocks]) -> dict[str,
 def _launch(nest: LoopNest, launch: Launch, names: Names) -> dict[str, Any]:
     tensors = {v.tensor for v in launch.values}
     grid = [
-        # `compound`: whether an operator may stand next to the size only where it has brackets
+        # `compound`: whether the size needs brackets next to an operator
         {
             "index": g.index,
             "tile": g.tile,

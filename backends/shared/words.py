@@ -1,4 +1,4 @@
-"""Words of C++ and of the prelude, which a text cannot have as names of its own."""
+"""Words of C++ and of the prelude, which a text must not use as names."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ KEYWORDS = frozenset(
     xor xor_eq
     """.split()
 )
-# Of `prelude/`: types, what kernels call beside `fn::`, and constants.
+# Of `prelude/`: types, functions that kernels call besides `fn::`, and constants.
 TYPES = frozenset("Index Array Arena i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16".split())
 FUNCTIONS = frozenset("KERNEL least tiles in_bounds rank add_to least_of most_of".split())
 CONSTANTS = frozenset("fn inf blocks NULL INT32_MAX INT32_MIN INT64_MAX INT64_MIN".split())
-# Of the texts that `templates/c` spells.
+# Of the texts in `templates/c`.
 TEXTS = frozenset("args arena tile count rest first acc run".split())
 RESERVED = KEYWORDS | TYPES | FUNCTIONS | CONSTANTS | TEXTS
