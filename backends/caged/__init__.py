@@ -1,2 +1,2 @@
-"""Native code of others in a process that can do nothing but compute: no files, no system calls of use, no
-memory of who judges it."""
+"""Runs untrusted native code in a process that can only compute: no files, no useful system calls,
+and no memory of the judging process."""

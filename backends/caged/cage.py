@@ -1,4 +1,4 @@
-"""What a process gives up before it loads a library of somebody's."""
+"""The restrictions of a process before it loads an untrusted library."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from backends.caged.seccomp import computing, here, install
 
 
 def prepare(threads: bool) -> None:
-    """Does before a fork what is the same for all that shut themselves in."""
+    """Prepares, before forks, what is the same for all restricted processes."""
     with suppress(OSError):
         computing(here(), 0, threads)
-    gc.freeze()  # else a collection copies pages of the parent
+    gc.freeze()  # otherwise a collection would copy the parent's pages
 
 
 def shut_in(library: Path, *kept: int, threads: bool = False) -> None:
-    """Gives up all files but a library, signals to others, and all system calls but those that computing
-    needs, each as far as the kernel lets it. kept: open files that stay, beside the streams. threads:
-    whether it may start threads and read the clock."""
+    """Closes all files, blocks signals to other processes, and blocks all system calls that
+    computing does not need, each as far as the kernel supports it.
+
+    library: a file that stays readable. kept: open files that stay, besides the streams. threads:
+    whether it may start threads and read the clock.
+    """
     keep_files(*kept)
     with suppress(OSError):
         no_new_privileges()

@@ -1,4 +1,4 @@
-"""Messages on a stream: their length in four bytes, then so many bytes."""
+"""Messages on a stream: the length in four bytes, followed by the bytes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ MOST = 1 << 28  # bytes of a message
 
 
 class Ended(Exception):
-    """The other side has ended."""
+    """The other process has ended."""
 
 
 class Malformed(Exception):
-    """The other side sent what is no message."""
+    """The other process sent an invalid message."""
 
 
 def send(place: socket, message: bytes) -> None:
-    """Sends one message; Ended where nobody is there."""
+    """Sends one message. Raises Ended if there is no receiver."""
     try:
         place.sendall(_LENGTH.pack(len(message)) + message)
     except OSError:
@@ -26,7 +26,8 @@ def send(place: socket, message: bytes) -> None:
 
 
 def receive(place: socket, most: int = MOST) -> bytes:
-    """The next message; Ended where none comes, Malformed where it has more bytes than `most`."""
+    """The next message. Raises Ended if there is none, Malformed if it has more than `most`
+    bytes."""
     (length,) = _LENGTH.unpack(_bytes(place, _LENGTH.size))
     if length > most:
         raise Malformed(f"it sent {length} bytes where at most {most} are expected")

@@ -1,11 +1,12 @@
-"""The program of the host: `python -I -S host.py CONTROL ENTRY THREADS WANTED...`, a new process that holds nothing
-of who started it.
+"""The program of the host: `python -I -S host.py CONTROL ENTRY THREADS WANTED...`, a new process
+without data of its parent.
 
-CONTROL: the number of a socket. Each message on it brings the socket of a new runner, and names a library and
-the segment of memory that it attaches, if any. The next message, which brings no socket, ends the runner and is
-answered by its wait status. ENTRY: what a runner does, `module:function`, or `FILE:function` of an extension
-module; it is called with its socket, the library, and the address of the memory. THREADS: 1 where runners may
-start threads and read the clock. WANTED: libraries that those of runners need.
+CONTROL: the number of a socket. Each message brings the socket of a new runner, and names a library
+and the memory segment to attach, if any. The next message, without a socket, ends the runner; the
+reply is its wait status. ENTRY: the function of a runner, `module:function` or `FILE:function` of
+an extension module. Its arguments are the socket, the library and the address of the memory.
+THREADS: 1 if runners may start threads and read the clock. WANTED: libraries that the runners'
+libraries need.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Entry = Callable[..., None]
 
 
 def main(control: socket.socket, entry: Entry, threads: bool) -> None:
-    """Forks a runner for each message, until there are no more."""
+    """Forks a runner for each message, until the socket closes."""
     from backends.caged.cage import prepare
 
     prepare(threads)
@@ -44,7 +45,7 @@ def main(control: socket.socket, entry: Entry, threads: bool) -> None:
 
 
 def _run(entry: Entry, threads: bool, place: int, library: str, memory: int | None) -> None:
-    """The runner's side; does not return."""
+    """Runs a runner. Does not return."""
     try:
         from backends.caged.cage import shut_in
         from backends.caged.memory import attach
@@ -54,7 +55,7 @@ def _run(entry: Entry, threads: bool, place: int, library: str, memory: int | No
         entry(place, library, *attached)
         os._exit(0)
     finally:
-        os._exit(1)  # it is the host that goes on
+        os._exit(1)  # only the host continues
 
 
 def _entry(text: str) -> Entry:
@@ -68,18 +69,19 @@ def _entry(text: str) -> Entry:
 
     loader = ExtensionFileLoader(Path(module).name.partition(".")[0], module)
     spec = spec_from_loader(loader.name, loader)
-    assert spec is not None  # as the loader says whether it is a package
+    assert spec is not None  # the loader would have reported a missing package
     made = module_from_spec(spec)
     loader.exec_module(made)
     return getattr(made, name)
 
 
 def _package() -> None:
-    """Makes `backends` a package of which nothing is read until it is imported: a sandbox lets
-    nobody list the folder above."""
+    """Makes `backends` a package without importing its contents, because a sandbox does not permit
+    listing the folder above."""
     own = Path(__file__).parents[1]
     packages = {own.name: own}
-    if (own.parent / "__init__.py").is_file():  # installed, below the package of the distribution
+    # if it is installed below the distribution's package
+    if (own.parent / "__init__.py").is_file():
         above = own.parent
         packages = {above.name: above, f"{above.name}.{own.name}": own}
     for name, folder in packages.items():
@@ -92,7 +94,7 @@ if __name__ == "__main__":
     _package()
     import ctypes
 
-    # Read here, as a runner can read nothing.
+    # Imported here, because a runner cannot read files.
     from backends.caged import cage, memory  # noqa: F401
 
     for wanted in sys.argv[4:]:

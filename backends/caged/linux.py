@@ -1,4 +1,4 @@
-"""System calls that Python has no function for."""
+"""System calls without a Python function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_FILES = 1 << 16
 
 
 def call(result: int) -> int:
-    """The result of a system call; OSError where it failed."""
+    """The result of a system call. Raises OSError if it failed."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -19,12 +19,13 @@ def call(result: int) -> int:
 
 
 def no_new_privileges() -> None:
-    """Lets this process and its children gain no privileges, which filters of calls require."""
+    """Prevents this process and its children from gaining privileges, as seccomp filters
+    require."""
     call(LIBC.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
 
 
 def keep_files(*kept: int) -> None:
-    """Closes all files of this process but the three streams and those."""
+    """Closes all files of this process except the three standard streams and `kept`."""
     last = 2
     for file in sorted(kept):
         os.closerange(last + 1, file)

@@ -1,7 +1,7 @@
-"""Memory that two processes have: a System V segment, which no limit on the size of files concerns.
+"""Memory that two processes share: a System V segment, which limits on file sizes do not affect.
 
-A segment is marked to be removed as soon as it is made: it stays while a process has it, and Linux lets
-others attach it until then.
+A segment is marked for removal as soon as it is created. It stays while a process has it attached,
+and Linux permits others to attach it until then.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _PRIVATE, _REMOVE = 0, 0
 _OWN = 0o600
 ALIGNED = 64
-WORD = 8  # bytes of a pointer, and of a number beside it
+WORD = 8  # bytes of a pointer or of a number
 LIBC.shmat.restype = ctypes.c_void_p
 LIBC.shmdt.argtypes = (ctypes.c_void_p,)
 _FAILED = ctypes.c_void_p(-1).value
 
 
 def attach(number: int) -> int:
-    """The address of a segment in this process; OSError where there is none."""
+    """The address of a segment in this process. Raises OSError if there is none."""
     address = LIBC.shmat(number, None, 0)
     if address in (None, _FAILED):
         call(-1)
@@ -34,12 +34,13 @@ def attach(number: int) -> int:
 
 
 class Segment:
-    """A segment of this process's making, given out from its start on. It is gone when no array of it
-    is left."""
+    """A segment of this process, allocated from its start. It is removed when no array of it is
+    left."""
 
     def __init__(self, size: int):
-        """size: bytes of all rooms, with what aligns each. OSError where there is no such memory."""
-        import numpy as np  # which runners do without
+        """size: bytes of all allocations, including their alignment. Raises OSError if the memory
+        is not available."""
+        import numpy as np  # runners work without it
 
         self.number = call(LIBC.shmget(_PRIVATE, ctypes.c_size_t(max(size, 1)), _OWN))
         try:
@@ -52,14 +53,14 @@ class Segment:
         self._used = 0
 
     def room(self, size: int) -> np.ndarray:
-        """The next so many bytes, zero."""
+        """The next `size` bytes, zeroed."""
         start = -(-self._used // ALIGNED) * ALIGNED
         assert start + size <= len(self._bytes), "the segment was made for less"
         self._used = start + size
         return self._bytes[start : self._used]
 
     def words(self, values: Sequence[int]) -> np.ndarray:
-        """The next words, with these values; each is WORD bytes."""
+        """The next words, with these values. A word has WORD bytes."""
         import numpy as np
 
         made = self.room(WORD * max(1, len(values))).view(np.uint64)
@@ -67,5 +68,5 @@ class Segment:
         return made
 
     def offset(self, array: np.ndarray) -> int:
-        """Where an array of this segment begins in it, in bytes."""
+        """The offset of an array in this segment, in bytes."""
         return array.ctypes.data - self.address

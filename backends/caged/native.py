@@ -1,10 +1,10 @@
-"""Calls of a library's functions, in a process of its own, on memory that both sides have.
+"""Calls a library's functions in a separate process, on shared memory. The messages are:
 
 the judge's side             the runner's side
-                             where the memory lies there
-names of functions           nothing, or what is wrong with the library
-calls                        nothing, or the first text that a function returned
-calls, to be timed           how long they took; and so on
+                             address of the memory
+names of functions           empty, or the library's fault
+calls                        empty, or the first text that a function returned
+calls to be timed            their seconds; and so on
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from backends.caged.memory import Segment
 
 ENTRY = f"{__name__}:serve"
-MOST_TEXT = 4096  # bytes of a text, of which the rest is dropped
+MOST_TEXT = 4096  # bytes of a text; the rest is dropped
 _WORD = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a function, which returns 0, or the address of a text, or nothing. arguments: integers,
-    among them addresses in the runner's memory."""
+    """A call of a function that returns 0, the address of a text, or nothing. arguments: integers,
+    including addresses in the runner's memory."""
 
     function: str
     arguments: tuple[int, ...]
@@ -49,22 +49,22 @@ class Native:
         self._start = int.from_bytes(receive(place, _WORD), "little")
 
     def load(self, functions: Sequence[str], texts: bool = True) -> str:
-        """Has the library loaded; what is wrong with it, or nothing. texts: whether its functions return
-        texts, or nothing at all."""
+        """Loads the library. Returns its fault, or an empty text. texts: whether its functions
+        return texts, or nothing."""
         return self._ask([texts, list(functions)])
 
     def address(self, array: np.ndarray) -> int:
-        """Where an array of the memory lies for the library."""
+        """The address of an array of the memory, for the library."""
         return self._start + self._memory.offset(array)
 
     def call(self, *calls: Call) -> str:
-        """Makes calls in order; the first text that one returned, which ends them, or nothing. The text
-        is the library's: anything may stand there."""
+        """Makes calls in order until one returns a text. Returns that text, else an empty one. The
+        text is the library's, so it is not trusted."""
         return self._ask([False, _plain(calls)])
 
     def seconds(self, *calls: Call) -> float:
-        """How long calls took that were made in order, by the clock of their process. Malformed where it
-        sends no such number."""
+        """The seconds of calls in order, by the clock of their process. Raises Malformed if it
+        sends no number."""
         said = self._ask([True, _plain(calls)])
         if not said.isascii() or not said.isdecimal():
             raise Malformed("it sent no time")
@@ -83,8 +83,11 @@ def _plain(calls: Sequence[Call]) -> list[list[str | int]]:
 def native(
     library: Path, memory: Segment, wanted: tuple[str, ...] = (), threads: bool = False
 ) -> Iterator[Native]:
-    """A library in a new process, which ends with the block. Died where the block failed because that
-    process ended. wanted: libraries that it needs. threads: whether it may start threads."""
+    """A context with a library in a new process. Raises Died if the block failed because that
+    process ended.
+
+    wanted: libraries that it needs. threads: whether it may start threads.
+    """
     from backends.caged.process import Program, runner
 
     with runner(Program(ENTRY, wanted, threads), library, Ended, memory.number) as place:
@@ -92,8 +95,8 @@ def native(
 
 
 def serve(place: int, library: str, memory: int) -> None:
-    """The runner's side, until the other side is gone. memory: its address here."""
-    # All said, as what Python would ask the system for is refused here.
+    """Runs a runner until the other side closes. memory: its address here."""
+    # Explicit arguments, because Python would otherwise make system calls that are refused here.
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, place) as other:
         send(other, memory.to_bytes(_WORD, "little"))
         texts, names = json.loads(receive(other))
@@ -106,7 +109,7 @@ def serve(place: int, library: str, memory: int) -> None:
 
 
 def _loaded(library: str, names: list[str], texts: bool) -> tuple[dict, str]:
-    """The functions of a library, and what is wrong with it."""
+    """The functions of a library, and its fault."""
     try:
         held = ctypes.CDLL(library)
     except OSError as error:
@@ -128,7 +131,7 @@ def _first_text(calls: list[tuple]) -> bytes:
 
 
 def _timed(calls: list[tuple]) -> bytes:
-    """Calls functions; the nanoseconds that they took."""
+    """Calls functions. Returns the nanoseconds that they took."""
     began = time.perf_counter_ns()
     for function, arguments in calls:
         function(*arguments)

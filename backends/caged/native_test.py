@@ -1,4 +1,4 @@
-"""Functions of a library that somebody wrote, called in a process that can do nothing else."""
+"""Functions of an untrusted library, called in a process that can only compute."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def library(tmp_path_factory) -> Path:
 
 
 def said(library: Path, *calls: Call) -> str:
-    """What is said when calls are made in a new process."""
+    """The result of calls in a new process."""
     with native(library, Segment(64), ("libstdc++.so.6", "libm.so.6")) as code:
         assert code.load(sorted({call.function for call in calls})) == ""
         return code.call(*calls)
@@ -141,13 +141,13 @@ def test_a_segment_is_given_out_once_and_not_beyond_its_end():
 
 def test_the_first_text_is_said_and_ends_the_calls(library):
     assert said(library, Call("words", ()), Call("many", ())) == "first"
-    for _ in range(2):  # nothing stays from one process to the next
+    for _ in range(2):  # no state stays from one process to the next
         assert said(library, Call("many", ())) == "run 1"
 
 
 def test_what_it_prints_goes_nowhere(library, capfd):
-    """Or its last words would be a part of why it failed, which a model reads."""
-    host.cache_clear()  # or the host has the outputs of an earlier test
+    """Otherwise its last words would be part of the failure's reason, which a model reads."""
+    host.cache_clear()  # otherwise the host has the output of an earlier test
     said(library, Call("speak", ()))
     out, err = capfd.readouterr()
     assert "to a model" not in out + err

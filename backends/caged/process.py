@@ -1,10 +1,10 @@
-"""Processes that run native code of others.
+"""Processes that run untrusted native code.
 
-A library of a candidate is loaded in a process that was started as a new program, so that its memory never
-held a tensor's reference, an expected result, a secret or the clock.
+A candidate's library is loaded in a process that was started as a new program. So its memory never
+contained a tensor's reference, an expected result, a secret or the clock.
 
-    this process       asks for a runner, talks with it, has it ended
-      the host         a new program (`host.py`); forks a runner for each library
+    this process       requests a runner, communicates with it, ends it
+      the host         a new program (`host.py`), which forks a runner for each library
         a runner       gives up files and system calls (`cage.py`), then loads the library
 """
 
@@ -23,13 +23,13 @@ from functools import cache
 from pathlib import Path
 
 _KINDS: dict[int, str] = {signal.SIGXCPU: "timeout", signal.SIGKILL: "machine"}
-_LINE = 64  # bytes: more than a wait status takes
+_LINE = 64  # bytes; longer than any wait status
 _HOST = Path(__file__).with_name("host.py")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What runners do: see `host.py`."""
+    """The program of runners: see `host.py`."""
 
     entry: str
     wanted: tuple[str, ...] = ()
@@ -37,22 +37,22 @@ class Program:
 
 
 class Died(Exception):
-    """A runner ended while it was waited for."""
+    """A runner ended during a request."""
 
     def __init__(self, number: int, words: str):
         super().__init__(words)
         self.number = number  # of a signal, or 0
-        self.kind = _KINDS.get(number, "crash")  # of failure, as `BackendError` has them
+        self.kind = _KINDS.get(number, "crash")  # kind of the failure, as in `BackendError`
 
 
 @contextmanager
 def runner(
     program: Program, library: Path, ended: type[Exception], memory: int | None = None
 ) -> Iterator[socket.socket]:
-    """The socket of a new process for one library, which ends with the block.
+    """A context with the socket of a new process for one library.
 
-    ended: what the block raises where that process has ended; it becomes Died, which says how. memory: the
-    number of a segment that it attaches.
+    ended: exception of the block if that process ended; it becomes Died with the reason. memory:
+    number of a segment to attach.
     """
     control = host(program, os.getpid())[0]
     here, there = socket.socketpair()
@@ -72,7 +72,7 @@ def runner(
 
 
 def _end(status: int, words: str) -> tuple[int, str]:
-    """The signal that ended a process, and what happened, in words."""
+    """The signal that ended a process, and the event in words."""
     number = -os.waitstatus_to_exitcode(status)
     if number <= 0:
         return 0, f"{words}: exit code {-number}"
@@ -81,9 +81,10 @@ def _end(status: int, words: str) -> tuple[int, str]:
 
 @cache
 def host(program: Program, owner: int) -> tuple[socket.socket, subprocess.Popen]:
-    """The host of a process and the socket to it, started at its first run; it ends when that process does.
+    """The host of a process and the socket to it, started at its first use. It ends with that
+    process.
 
-    owner: the process, as one that is forked later needs a host of its own.
+    owner: the process; a process that is forked later needs its own host.
     """
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     kept = {n: os.environ[n] for n in ("LD_LIBRARY_PATH", "PATH") if n in os.environ}
@@ -96,9 +97,10 @@ def host(program: Program, owner: int) -> tuple[socket.socket, subprocess.Popen]
             pass_fds=[there.fileno()],
             env=kept,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,  # what a kernel would say goes nowhere: not into a reason, nor to a model
+            # discards a kernel's output, so that it cannot get into a reason or a prompt
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            start_new_session=True,  # Ctrl-C is for this process
+            start_new_session=True,  # Ctrl-C is for this process only
         )
     return here, process

@@ -1,7 +1,7 @@
 """Filters of system calls, in classic BPF.
 
-See https://docs.kernel.org/userspace-api/seccomp_filter.html. A filter stays for good, and for all that
-the process starts.
+See https://docs.kernel.org/userspace-api/seccomp_filter.html. A filter is permanent and also holds
+for every process that this one starts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ LEAST_OF_X32 = 0x40000000
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """Its name for the kernel, its column in tables of numbers, and calls whose arguments decide."""
+    """The kernel's id of an architecture, its column in tables of numbers, and the numbers of calls
+    whose arguments matter."""
 
     audit: int
     column: int
@@ -43,9 +44,9 @@ ARCHITECTURES = {
         0xC00000B7, 1, clone=220, ioctl=29, prlimit=261, socket=198, tgkill=131
     ),
 }
-_ONE_OF_PROCESS = 0x00010000  # flag of `clone`: a thread
-# What a process needs that loads a library, computes, and talks by a socket that it has. By name, the
-# number on x86-64 and on aarch64.
+_ONE_OF_PROCESS = 0x00010000  # flag of `clone` for a thread
+# The calls of a process that loads a library, computes, and communicates on an existing socket. By
+# name: the number on x86-64 and on aarch64.
 _COMPUTES: Mapping[str, tuple[int, int]] = {
     "brk": (12, 214),
     "mmap": (9, 222),
@@ -76,7 +77,7 @@ _COMPUTES: Mapping[str, tuple[int, int]] = {
     "getrandom": (318, 278),
 }
 
-# What it needs beside that to start threads, and to time what they do.
+# Further calls that start threads and time them.
 _IN_THREADS: Mapping[str, tuple[int, int]] = {
     "set_robust_list": (273, 99),
     "rseq": (334, 293),
@@ -84,11 +85,12 @@ _IN_THREADS: Mapping[str, tuple[int, int]] = {
     "sched_getaffinity": (204, 123),
     "clock_gettime": (228, 113),
 }
-_CLONE3 = (435, 435)  # whose flags cannot be seen: as if the kernel had none, so `clone` is taken
+# A filter cannot see its flags; it is reported as missing, so that `clone` is used.
+_CLONE3 = (435, 435)
 
 
 def here() -> Architecture:
-    """This machine's; OSError where its numbers are not known."""
+    """This machine's architecture. Raises OSError if its numbers are unknown."""
     name = platform.machine()
     if name not in ARCHITECTURES:
         raise OSError(0, f"no numbers of system calls are known for {name}")
@@ -96,15 +98,15 @@ def here() -> Architecture:
 
 
 def install(text: bytes) -> None:
-    """Has a filter decide on all calls of this process from now on; OSError where the kernel does
-    not let it."""
+    """Installs a filter for all further calls of this process. Raises OSError if the kernel does
+    not permit it."""
     held = ctypes.create_string_buffer(text, len(text))
     program = struct.pack("@HP", len(text) // 8, ctypes.addressof(held))
     call(LIBC.prctl(_SET_SECCOMP, _FILTER, program, 0, 0))
 
 
 def computing(machine: Architecture, process: int, threads: bool = False) -> bytes:
-    """A filter that allows what a process needs to compute, and a signal to itself, as of `abort`.
+    """A filter that allows the calls of a computing process, and a signal to itself, as by `abort`.
 
     threads: whether it may start threads and read the clock.
     """
@@ -114,7 +116,7 @@ def computing(machine: Architecture, process: int, threads: bool = False) -> byt
 
 @cache
 def _for_all(machine: Architecture, threads: bool) -> bytes:
-    """What does not depend on the process."""
+    """The part that does not depend on the process."""
     refuse, allow = _REFUSED, _ALLOWED
     made = [step(LOAD, ARCHITECTURE), step(EQUAL, machine.audit, 1, 0), refuse, step(LOAD, NUMBER)]
     allowed = [*_COMPUTES.values(), *(_IN_THREADS.values() if threads else ())]
@@ -127,13 +129,13 @@ def _for_all(machine: Architecture, threads: bool) -> bytes:
 
 
 def where(number: int, argument: int, steps: Sequence[bytes]) -> list[bytes]:
-    """Steps for one call, with the low half of an argument loaded; they end with an answer."""
+    """Steps for one call, with the low half of an argument loaded. They must end with an answer."""
     load = step(LOAD, ARGUMENTS + 8 * argument)
     return [step(EQUAL, number, 0, len(steps) + 1), load, *steps]
 
 
 def step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    """One instruction; the last two are how many it skips."""
+    """One instruction. if_true, if_false: numbers of instructions to skip."""
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
