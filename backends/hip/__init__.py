@@ -1,1 +1,1 @@
-"""HIP C++ for AMD GPUs: emission, building without ROCm, an emulator of work-items, and running."""
+"""HIP C++ for AMD GPUs: emission, builds without ROCm, an emulator of work-items, and runs."""

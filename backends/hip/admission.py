@@ -1,4 +1,4 @@
-"""Admission of edited sources: kernels alone, which call the functions of kernel.h."""
+"""Admission of edited sources: kernels only, which call the functions of kernel.h."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What all kernels of the emulator share, compiled ahead of them: its headers and the emulator itself.
+"""Precompiled parts of all kernels in the emulator: its headers and the emulator itself.
 
-Without it these take three quarters of the time in which a small kernel compiles.
+Without this they take three quarters of a small kernel's compile time.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from backends.shared.kept import cache_folder, once
 _CODE = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-nostdinc")
 _VECTORS = ("-mf16c", "-mavx2") if platform.machine() == "x86_64" else ()
 _RUNTIME_FLAGS = ("-O2", *_CODE)
-# The calls of the sanitizer before each access of memory are answered by the emulator.
+# The emulator implements the sanitizer's hooks before each memory access.
 _SANITIZED = ("-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0")
 _KERNEL_FLAGS = ("-O1", *_CODE, "-w", *_SANITIZED, "-ffp-contract=off", *_VECTORS)
-_ALL = "kernels.h"  # includes what kernels include
+_ALL = "kernels.h"  # includes the headers of kernels
 _RUNTIME = "runtime.h"
 _HEADERS = '#include <hip/hip_runtime.h>\n#include "kernel.h"\n'
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What a kernel is compiled with."""
+    """The options for compiling a kernel."""
 
-    digest: str  # of all that it is made of
+    digest: str  # of all its inputs
     folder: Path
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Of clang."""
+        """The options of clang."""
         compiled = str(self.folder / f"{_ALL}.pch")
         return ("-x", "c++", *_KERNEL_FLAGS, f"-I{self.folder}", "-include-pch", compiled)
 
     @property
     def code(self) -> Path:
-        """The emulator, for the linker."""
+        """The emulator's object file, for the linker."""
         return self.folder / "emulator.o"
 
 
 @cache
 def ahead_of_kernels() -> Ahead:
-    """Compiles headers and emulator where they are not compiled yet, and keeps them by their digest: for
-    good, or as long as this process where files cannot be kept.
+    """Compiles the headers and the emulator if necessary.
 
-    BackendError("build") where the compiler fails.
+    They are cached under their digest: permanently, or for this process if files cannot be written.
+    Raises BackendError("build") if the compiler fails.
     """
     files = {
         str(path.relative_to(folder)): path
@@ -66,7 +66,7 @@ def ahead_of_kernels() -> Ahead:
     made = Ahead(state.hexdigest()[:20], cache_folder() / f"emulator-{state.hexdigest()[:20]}")
     try:
         once(made.code, lambda: _compile(made, files))
-    except OSError:  # no room, or no right to write there
+    except OSError:  # no space, or no right to write there
         made = Ahead(made.digest, Path(tempfile.mkdtemp(prefix="emulator-")))
         _compile(made, files)
     return made
@@ -84,4 +84,4 @@ def _compile(made: Ahead, files: dict[str, Path]) -> None:
     part = made.code.with_suffix(".part")
     runtime = ("-x", "c++", "-c", str(folder / _RUNTIME))
     clang.run("clang", *_RUNTIME_FLAGS, include, *runtime, "-o", str(part))
-    part.rename(made.code)  # the last: whoever finds it finds all
+    part.rename(made.code)  # renamed last: if it exists, everything exists

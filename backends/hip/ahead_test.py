@@ -1,4 +1,5 @@
-"""What kernels of the emulator share is compiled once, and anew where it cannot be kept."""
+"""The shared parts of the emulator's kernels are compiled once, and again if they cannot be
+cached."""
 
 import pytest
 
@@ -9,7 +10,7 @@ from backends.hip.testing.samples import backend, machine_of, nest_of
 
 @pytest.fixture
 def found(monkeypatch):
-    """What is found with a folder for caches, as a new process would."""
+    """The result with a cache folder, as in a new process."""
 
     def find(folder):
         monkeypatch.setenv("XDG_CACHE_HOME", str(folder))

@@ -1,4 +1,4 @@
-"""The backend of HIP C++: a source from a nest's thread program, compiled where no GPU need be."""
+"""The backend of HIP C++: a source from a nest's thread program. Compiling needs no GPU."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ says; which element a register holds is in the notes."""
 
 
 class Hip(DeviceBackend):
-    """Emits a file of kernels; an emulator executes their text, and their time is modelled."""
+    """Emits a file of kernels. An emulator runs their text, and their times are modelled."""
 
     rules = RULES
     driver = driver
@@ -60,7 +60,7 @@ class Hip(DeviceBackend):
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """One file with a kernel for each launch."""
-        held = (*self.manifest.dtypes, "tf32")  # which lies in memory as f32
+        held = (*self.manifest.dtypes, "tf32")  # tf32 is f32 in memory
         for p in parameters(nest):
             if p.dtype not in held:
                 raise BackendError("emit", f"`{p.name}` is {p.dtype}; held here: {', '.join(held)}")
@@ -75,13 +75,13 @@ class Hip(DeviceBackend):
         )
 
     def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
-        """The tile program and the thread program, under the names that the source has."""
+        """The tile program and the thread program, with the source's names."""
         own = spelled(nest)
         tiles = tile_program(own, machine, RULES)
         return {"tile": tile_text(tiles), "thread": thread_text(program(own, machine))}
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """Compiles all launches, in a child; a source that is more than kernels is refused."""
+        """Compiles all launches in a child process. Refuses an inadmissible source."""
         self.admit(source)
         own = spelled(nest)
         stages = {one.name: max((v.stages for v in one.values), default=1) for one in own.launches}
@@ -89,18 +89,18 @@ class Hip(DeviceBackend):
         return build(source, program(own, machine), stages, sizes, machine, folder)
 
     def interface(self, machine: Machine) -> str:
-        """Functions and rules of a source."""
+        """The functions and rules for a source."""
         headers = (HERE / "kernel.h", HERE / "matrices.h")
         return f"{interface(ADMISSION, headers, {}, HERE / 'notes')}\n\n{MATRICES}"
 
     def words(self) -> Collection[str]:
-        """What no name of a text may be but the text's own."""
+        """Reserved words, with which a kernel's names may clash."""
         return WORDS | NAMES.words
 
     def elsewhere(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """The outputs by the emulator, those of both orders of work-items."""
+        """The outputs by the emulator, checked in both orders of work-items."""
         own = spelled(nest)
         known = known_sizes(nest, own, sizes)
         given = launches(built.file)
@@ -108,7 +108,7 @@ class Hip(DeviceBackend):
         code = emulator.library(built.file, {c.name for c in made}, constants(given, known))
         bound = bind(nest.spec, sizes)
         found: list[dict[str, np.ndarray]] = []
-        # Each order has copies of them.
+        # Each order gets copies of them.
         tensors = {
             p.name: to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
             for p in parameters(nest)
@@ -123,23 +123,23 @@ class Hip(DeviceBackend):
     def calls(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
     ) -> tuple[Path, tuple[Call, ...]]:
-        """The code for some sizes, and what is launched of it."""
+        """The code object for some sizes, and its launches."""
         known = known_sizes(nest, spelled(nest), sizes)
         return compiled(built.file, machine, known), tuple(calls(launches(built.file), known))
 
     def warm(self, machine: Machine) -> None:
-        """Compiles what all kernels of the emulator share."""
+        """Compiles the shared parts of the emulator's kernels."""
         if clang.version():
             ahead_of_kernels()
 
     def present(self, machine: Machine) -> str:
-        """Why the machine's GPU is not in this computer; empty where it is."""
+        """Why the machine's GPU is not in this computer; empty if it is."""
         return present(machine)
 
     def exported(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
     ) -> Mapping[str, str]:
-        """A header and a HIP source, with the headers that it includes, for some sizes."""
+        """A header and a HIP source with its included headers, for some sizes."""
         bound, arch = bind(nest.spec, sizes), machine.details["hip"]["arch"]
         at = ", ".join(f"{name} = {number}" for name, number in sizes.items())
         what = f"{nest.spec.name} at {at}, for {arch}."
@@ -148,31 +148,31 @@ class Hip(DeviceBackend):
         return program_files(nest.spec.name, what, tensors, built.file, known, arch)
 
     def compiler(self) -> tuple[str, str]:
-        """The compiler's name and version; or nothing, and why it is not here."""
+        """The compiler's name and version; or an empty name, and the reason why it is missing."""
         missing = "there is no clang with AMD's device library; install ziglang and triton"
         return clang.version(), missing
 
 
 def present(machine: Machine) -> str:
-    """Why the machine's GPU is not in this computer; empty where it is."""
+    """Why the machine's GPU is not in this computer; empty if it is."""
     return gpu_lacks("hip", machine.details["hip"]["arch"], device_names(machine))
 
 
 def spelled(nest: LoopNest) -> LoopNest:
-    """The nest under names that its source can hold."""
+    """The nest with names that its source can contain."""
     return NAMES.spelled(nest, WORDS)
 
 
 def program(nest: LoopNest, machine: Machine) -> ThreadProgram:
-    """The thread program of a nest under its source's names."""
+    """The thread program of a nest with its source's names."""
     return interleaved(distinct(thread_program(nest, machine, RULES, instructions(machine))))
 
 
 def _same(
     nest: LoopNest, forward: dict[str, np.ndarray], back: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The results of both orders; where no sum depends on the order of its atomic additions, they
-    have the same bits."""
+    """The results, which must be equal in both orders unless a sum depends on the order of its
+    atomic additions."""
     added = any(
         isinstance(s, Store) and s.reduction for la in nest.launches for s in la.statements()
     )

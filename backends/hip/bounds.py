@@ -1,7 +1,8 @@
-"""The bounds of a launch: how many of its wavefronts a SIMD shall hold at the least.
+"""The occupancy bounds of a launch: the least number of wavefronts on a SIMD.
 
-The compiler does not see the dynamic LDS of a block, and gives matmuls more registers than two
-wavefronts leave each other. Where LDS has room for several blocks, it is told to leave room, too.
+The compiler does not know the dynamic LDS of a block, and gives matmuls more registers than two
+wavefronts can have. If the LDS has space for several blocks, the compiler is told to leave
+registers for them.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from backends.gpu.tile import Name
 from ir.machine import Machine
 from machines.gpu.facts import WORD, facts
 
-BESIDE = 64  # registers of a matmul beside its operands and values, and twice its results
+BESIDE = 64  # registers of a matmul besides its operands and values, and twice its results
 
 
 def waves_per_eu(launch: Launch, sizes: Mapping[str, float], machine: Machine) -> int:
-    """The least wavefronts of a SIMD. sizes: those that the launch is tuned for."""
+    """The least number of wavefronts on a SIMD. sizes: those that the launch is tuned for."""
     table = facts(machine)
     waves, simds = launch.threads // launch.warp, table["partitions"]
     least = max(1, waves // simds)
-    if launch.registers:  # which the schedule decides
+    if launch.registers:  # set by the schedule
         most = table["warps_per_unit"] // simds
         return max(least, min(most, table["registers_per_thread"] // launch.registers))
     matmuls = [
@@ -47,7 +48,7 @@ def waves_per_eu(launch: Launch, sizes: Mapping[str, float], machine: Machine) -
 
 
 def _words(launch: Launch, names: Collection[Name], known: Mapping[Name, int]) -> int:
-    """Registers of 32 bits that fragments take. known: the constants of the launch."""
+    """The 32-bit registers of fragments. known: the constants of the launch."""
     total = 0
     for f in launch.fragments:
         if f.name in names:

@@ -1,7 +1,7 @@
-"""Building: a source and its launches' metadata, a code object for each set of constants.
+"""Builds a source: its launch metadata, and a code object for each set of constants.
 
 kernel.hip      the source
-launches.json   what is launched with what; see launches.py of backends/gpu/source
+launches.json   the arguments of each launch; see launches.py of backends/gpu/source
 <digest>.s      the assembly for one set of constants, which depend on sizes
 <digest>.hsaco  its code object
 """
@@ -32,10 +32,10 @@ from ir.machine import Machine
 from machines.gpu.facts import facts
 
 FILE, LAUNCHES = "kernel.hip", "launches.json"
-SECONDS = 60.0  # limit for one compilation
-MEMORY = 8 << 30  # bytes of addresses that the compiler may take
-BUFFER = 2**31  # bytes of a tensor from which on offsets of buffers do not reach its end
-# Of each kernel, beside what `figures` has: registers of each file, and what was spilled of them.
+SECONDS = 60.0  # seconds; limit for one compilation
+MEMORY = 8 << 30  # bytes of the compiler's address space
+BUFFER = 2**31  # bytes of a tensor that 32-bit buffer offsets cannot address
+# Of each kernel, in addition to `figures`: registers of each file, and spills of them.
 COUNTS = {
     "vector_registers": "vgpr_count",
     "accumulation_registers": "agpr_count",
@@ -43,7 +43,7 @@ COUNTS = {
     "vector_spills": "vgpr_spill_count",
     "scalar_spills": "sgpr_spill_count",
 }
-# Instructions of two elements: arithmetic of pairs of f32 or of halves, and conversions to halves.
+# Instructions on two elements: arithmetic on pairs of f32 or of halves, and conversions to halves.
 _PACKED = re.compile(r"^\tv_(?:pk_(?:add|mul|fma|max|min)_f|cvt_(?:\w+_)?pk)\w+", re.MULTILINE)
 _METADATA = re.compile(
     r"\n  - (?=\.agpr_count)(.*?)(?=\n  - \.agpr_count|\namdhsa\.target)", re.DOTALL
@@ -51,7 +51,7 @@ _METADATA = re.compile(
 
 
 def written(source: str, program: ThreadProgram, folder: Path) -> Path:
-    """The file of a source, beside which is what it is launched with."""
+    """Writes the file of a source, and its launch metadata next to it."""
     file = folder / FILE
     file.write_text(source, encoding="utf-8")
     given = metadata(program) | {"bytes": tensor_bytes(program)}
@@ -67,11 +67,11 @@ def build(
     machine: Machine,
     folder: Path,
 ) -> Built:
-    """Writes a source and what it is launched with, and compiles it for some sizes. stages: of each
-    launch's loops, at most.
+    """Writes a source and its launch metadata, and compiles it for some sizes.
 
-    BackendError("build") where the compiler refuses, hangs or dies, where the source lacks a launch,
-    and where no device would run the result.
+    stages: the largest number of stages in each launch's loops. Raises BackendError("build") if the
+    compiler fails, hangs or dies, if the source lacks a launch, or if no device could run the
+    result.
     """
     file = written(source, program, folder)
     given = launches(file)
@@ -96,7 +96,7 @@ def build(
 
 
 def _require_kept(one: CompiledLaunch, limit: int) -> None:
-    """BackendError where a launch has more registers than its schedule lets it have."""
+    """Raises BackendError if a launch uses more registers than its schedule allows."""
     if limit and one.code.registers > limit:
         raise BackendError(
             "build", f"{one.name} has {one.code.registers} registers; its schedule allows {limit}"
@@ -112,7 +112,7 @@ def tensor_bytes(program: ThreadProgram) -> list[str]:
 
 
 def far(bytes_of: Iterable[str], sizes: Mapping[str, int]) -> bool:
-    """Whether a tensor is too large for offsets of buffers."""
+    """Whether a tensor is too large for buffer offsets."""
     return any(value(each, sizes) >= BUFFER for each in bytes_of)
 
 
@@ -129,7 +129,7 @@ def kernels(assembly: str) -> dict[str, str]:
 
 
 def packed(assembly: str) -> int:
-    """How many instructions of a kernel compute or convert two elements at once."""
+    """The number of instructions of a kernel that process two elements."""
     return len(_PACKED.findall(assembly))
 
 
@@ -144,13 +144,13 @@ def _number(assembly: str, name: str) -> int:
 
 
 def launches(file: Path) -> dict[str, Any]:
-    """What a built source is launched with."""
+    """The launch metadata of a built source."""
     return json.loads((file.parent / LAUNCHES).read_text(encoding="utf-8"))
 
 
 def compiled(file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
-    """The code object of a built source for the constants at some sizes, made in a child where
-    there is none yet; its assembly lies beside it."""
+    """The code object of a built source for the constants at some sizes, compiled in a child
+    process if it does not exist. Its assembly is next to it."""
     arch = machine.details["hip"]["arch"]
     given = launches(file)
     defines = [f"-D{n}={v}" for n, v in constants(given, sizes).items()]

@@ -1,4 +1,4 @@
-"""Compiling: errors with their lines, limits, one code object for each set of constants."""
+"""Builds: errors with their lines, limits, one code object for each set of constants."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_source_is_compiled_alone(tmp_path):
 
 
 def accesses(file, sizes):
-    """How many accesses of tensors have 32 bits of offset, and how many 64."""
+    """The number of accesses to tensors with 32-bit and with 64-bit offsets."""
     text = building.compiled(file, MI300, sizes).with_suffix(".s").read_text(encoding="utf-8")
     return text.count("\tbuffer_"), text.count("\tglobal_")
 
@@ -104,8 +104,8 @@ def test_each_set_of_constants_has_its_code(tmp_path, monkeypatch):
     first = building.compiled(made.file, MI300, {"M": 8, "K": 1000})
     assert first.read_bytes()[:4] == b"\x7fELF"
     assert building.compiled(made.file, MI300, {"M": 12, "K": 1000}) == first
-    assert building.compiled(made.file, MI300, {"M": 12, "K": 1001}) != first  # no vectors
-    monkeypatch.setattr(clang, "assembly", None)  # what is there is not compiled again
+    assert building.compiled(made.file, MI300, {"M": 12, "K": 1001}) != first  # without vectors
+    monkeypatch.setattr(clang, "assembly", None)  # an existing one is not compiled again
     assert building.compiled(made.file, MI300, {"M": 16, "K": 1000}) == first
 
 
@@ -174,7 +174,8 @@ def test_pairs_of_f32_are_packed_where_there_is_such_an_instruction(
 def test_halves_are_computed_with_as_halves_where_the_bits_are_the_same(
     arch, each, packed, tmp_path
 ):
-    """Equations are computed in f32. One operation that is rounded to f16 gives the same either way."""
+    """Equations are computed in f32. A single operation rounded to f16 gives the same either
+    way."""
     body = "".join(
         f"  f16 {x}[8];\n  load<8>(&{x}[0], reinterpret_cast<const f16*>(y_ptr) + {at} + thread * 8);\n"
         for x, at in (("h", 0), ("g", 4096))

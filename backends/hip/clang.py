@@ -1,4 +1,5 @@
-"""Clang without ROCm: the compiler of the package ziglang, AMD's device library of Triton's package."""
+"""Clang without ROCm: the compiler of the package ziglang, with AMD's device library of Triton's
+package."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ from ir.machine import Machine
 
 HERE = Path(__file__).parent
 INCLUDE = (HERE, HERE.parent / "gpu" / "source")  # kernel.h, prelude.h
-DEVICE, NATIVE = HERE / "device", HERE / "native"  # <hip/hip_runtime.h> of the GPU, of the CPU
-# Divisions and roots within units of the last place, as CUDA's build has them.
+DEVICE, NATIVE = HERE / "device", HERE / "native"  # <hip/hip_runtime.h> for the GPU and for the CPU
+# Divisions and roots are accurate to a few units in the last place, as in CUDA builds.
 CODE_FLAGS = (
     *("-std=c++20", "-O3", "-ffp-contract=fast-honor-pragmas", "-fno-unroll-loops"),
     *("-fno-hip-fp32-correctly-rounded-divide-sqrt", "-Wno-pass-failed"),
 )
-DEVICE_FLAGS = (  # for one architecture
+DEVICE_FLAGS = (  # for each architecture
     *("-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc"),
     *("-fuse-cuid=none", "-mcode-object-version=5", "-S"),
     *CODE_FLAGS,
@@ -30,13 +31,13 @@ DEVICE_FLAGS = (  # for one architecture
 
 
 def headers() -> list[Path]:
-    """The headers that a source includes, beside HIP's."""
+    """The headers that a source includes, besides HIP's."""
     return [header for folder in INCLUDE for header in sorted(folder.glob("*.h"))]
 
 
 @cache
 def command() -> Path | None:
-    """The program that is clang and lld; None where it is not installed."""
+    """The program with clang and lld; None if it is not installed."""
     spec = importlib.util.find_spec("ziglang")
     found = Path(spec.origin).parent / "zig" if spec and spec.origin else None
     return found if found and found.exists() else None
@@ -44,7 +45,7 @@ def command() -> Path | None:
 
 @cache
 def device_library() -> Path | None:
-    """AMD's functions of floats as bitcode; None where Triton is not installed."""
+    """AMD's float functions as bitcode; None if Triton is not installed."""
     spec = importlib.util.find_spec("triton")
     if spec is None or spec.origin is None:
         return None
@@ -54,7 +55,7 @@ def device_library() -> Path | None:
 
 @cache
 def version() -> str:
-    """Name and version; empty where something is not installed."""
+    """The name and version; empty if something is not installed."""
     if command() is None or device_library() is None:
         return ""
     done = subprocess.run([str(command()), "clang", "--version"], capture_output=True, text=True)
@@ -63,9 +64,9 @@ def version() -> str:
 
 
 def assembly(source: Path, architecture: str, defines: Sequence[str], to: Path) -> str:
-    """The assembly of a source for an architecture, also written to a file.
+    """The assembly of a source for an architecture, which is also written to a file.
 
-    BackendError("build") tells the first errors with their lines.
+    Raises BackendError("build") with the first errors and their lines.
     """
     library = ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(device_library()))
     headers = (f"-I{folder}" for folder in (DEVICE, *INCLUDE))
@@ -78,7 +79,7 @@ def assembly(source: Path, architecture: str, defines: Sequence[str], to: Path) 
 
 
 def code_object(assembly: Path, architecture: str, to: Path) -> None:
-    """Assembles and links what the driver loads."""
+    """Assembles and links the code object for the driver."""
     part = to.with_suffix(".o")
     run(
         "clang",
@@ -95,7 +96,7 @@ def code_object(assembly: Path, architecture: str, to: Path) -> None:
 
 
 def compile_source(source: Path, machine: Machine, to: Path) -> None:
-    """The code object of a source alone, for the sizes that it is tuned for."""
+    """The code object of a source by itself, for the sizes that it is tuned for."""
     architecture = machine.details["hip"]["arch"]
     text = to.with_suffix(".s")
     assembly(source, architecture, (), text)
@@ -104,7 +105,7 @@ def compile_source(source: Path, machine: Machine, to: Path) -> None:
 
 
 def run(*words: str) -> None:
-    """Runs a tool; BackendError("build") tells its first errors."""
+    """Runs a tool. Raises BackendError("build") with its first errors."""
     tool = command()
     if tool is None:
         raise BackendError("build", "there is no clang; install ziglang")

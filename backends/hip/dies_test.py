@@ -1,4 +1,4 @@
-"""The order of blocks over the dies of a chip, which get them in turns: the die of block b is b % 8."""
+"""The order of blocks over a chip's dies, which get blocks in turn: block b is on die b % 8."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_copies_are_right_and_the_loop_waits_once_before_its_barrier(target, tmp
     (text,) = (f.read_text(encoding="utf-8") for f in tmp_path.glob("*.s"))
     copies = re.findall(r"\t(\S+) v\d+, s\[\d+:\d+\], 0 offen lds", text)
     assert set(copies) == {TARGETS[target].removesuffix(" v")}
-    assert text.count("s_waitcnt vmcnt") == 1  # the one of the loop, before its barrier
+    assert text.count("s_waitcnt vmcnt") == 1  # the one in the loop, before its barrier
     assert re.search(r"s_waitcnt vmcnt\(0\)(?:\n.*){,8}?\n\ts_barrier", text)
     assert built.figures[f"{nest.launches[0].name}.loop.copy_async"] > 0
 
@@ -82,7 +82,7 @@ def test_a_hint_goes_with_a_copy(tmp_path):
     check(backend(), built, nest, machine, nest.spec, WORK.checks[0], seed=3)
 
 
-PLANTED = {  # of the text: what is changed, by what, and what is said
+PLANTED = {  # for each text: the change, the replacement and the message
     "no wait": (
         "    wait_copies<0>();\n",
         "",
@@ -125,7 +125,7 @@ def test_a_fault_of_the_text_is_found_and_named(name, target, tmp_path):
 
 
 def without_waits(statements):
-    """Statements without the waits for copies."""
+    """The statements without the waits for copies."""
     return tuple(
         replace(s, body=without_waits(s.body)) if isinstance(s, to.Loop) else s
         for s in statements
@@ -134,7 +134,7 @@ def without_waits(statements):
 
 
 def interpreted(change=None, of_tile=None):
-    """Runs the thread program with its statements or tiles changed."""
+    """Runs the thread program with changed statements or tiles."""
     machine, nest, sizes = machine_of("mi350"), nest_of("direct", "mi350"), WORK.checks[0]
     own, bound = spelled(nest), bind(nest.spec, sizes)
     made = program(own, machine)
@@ -214,7 +214,7 @@ def test_what_cannot_be_copied_so_is_refused_with_what_can(lines, spec, why):
 
 
 def copies_proposed(name, lines, target="mi350"):
-    """What edits of a case that are about copies make of its schedule."""
+    """The schedules that edits of a case about copies give."""
     work, machine = work_of(name), machine_of(target)
     schedule = parse_schedule(f"schedule({work.spec.name})\n{lines}\n")
     found = neighbours(work.spec, schedule, machine, work.tune)

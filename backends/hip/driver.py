@@ -1,4 +1,4 @@
-"""AMD's driver: kernels of a code object, launched on torch's tensors in torch's stream."""
+"""AMD's driver: launches kernels of a code object on torch's tensors in torch's stream."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ LIBRARY = "libamdhip64.so"
 
 
 class DriverError(RuntimeError):
-    """A call that the driver refused, or a kernel that faulted before it."""
+    """A call that the driver refused, or an earlier kernel that faulted."""
 
 
 @cache
 def driver() -> Any:
-    """The driver's library; OSError where there is none."""
+    """The driver's library. Raises OSError if there is none."""
     found = ctypes.CDLL(LIBRARY)
     found.hipGetErrorString.restype = ctypes.c_char_p
     return found
 
 
 def launcher(image: Path, calls: Sequence[Call], stream: Callable[[], int]) -> Callable[..., None]:
-    """What enqueues all calls on the kernel's tensors. stream: gives the handle of the queue.
+    """A function that enqueues all calls on the kernel's tensors. stream: gives the handle of the
+    queue.
 
-    The launcher keeps the module: its functions are used as long as it is.
+    The function keeps the module alive, because it uses the module's functions.
     """
     module = ctypes.c_void_p()
     _check(driver().hipModuleLoadData(ctypes.byref(module), image.read_bytes()))

@@ -1,4 +1,4 @@
-"""Launching through a driver that notes what it is called with, on torch's CPU as the GPU."""
+"""Launches through a driver that records its calls, with torch's CPU in place of the GPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIZES = dict(M=5, K=40)
 
 
 class FakeDriver:
-    """The functions of libamdhip64 that are used; a launch doubles what it reads."""
+    """The used functions of libamdhip64; a launch doubles its inputs."""
 
     def __init__(self, failing: str = ""):
         self.failing = failing
@@ -59,7 +59,7 @@ class FakeDriver:
 
 @pytest.fixture
 def fake(monkeypatch):
-    """Makes such a driver the driver."""
+    """Installs such a driver."""
 
     def make(failing=""):
         found = FakeDriver(failing)
@@ -71,7 +71,7 @@ def fake(monkeypatch):
 
 @pytest.fixture
 def on_cpu(monkeypatch):
-    """Torch's CPU as the target's GPU."""
+    """Torch's CPU in place of the target's GPU."""
 
     stand_in(monkeypatch, hip)
 
@@ -105,7 +105,8 @@ def test_a_time_is_of_all_launches(fake, on_cpu, tmp_path, monkeypatch):
     monkeypatch.setattr(timing, "measure", measured)
     timed = backend().time(*given(tmp_path))
     assert (timed.us, timed.kind) == (12.0, "measured")
-    # A call loads the code; each set is timed, and all but the first are compared with another call.
+    # A call loads the code. Each set is timed, and all except the first are compared with another
+    # call.
     assert [s[0] for s in seen.seen].count("launch") == 1 + MOST_SETS + (MOST_SETS - 1)
     trace = tmp_path / "trace.json"
     backend().profile(*given(tmp_path), trace)

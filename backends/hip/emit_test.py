@@ -24,7 +24,7 @@ from ir.sizes import bind
 from testing.slow import in_turn, slow
 
 DENSE = ("staged", "ring", "streamed", "packed", "taps", "direct", "scaled")
-SHOWN = {"scaled": "mi350"}  # for which target the golden text is, where not for mi300
+SHOWN = {"scaled": "mi350"}  # target of the golden text, if not mi300
 
 
 @pytest.mark.parametrize("name", CASES)

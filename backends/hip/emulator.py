@@ -1,7 +1,8 @@
-"""The emulator: a source as plain C++, each work-item of a block a fiber, on arrays beside the judge.
+"""The emulator: runs a source as plain C++, with each work-item of a block as a fiber, on arrays in
+shared memory.
 
-Nothing of the kernel's own memory is out of sight: `native/emulator.h` checks each access before it
-happens. The code still runs in a process of its own, which has the kernel's tensors and nothing else.
+`native/emulator.h` checks each memory access before it happens. The code still runs in a separate
+process, which has only the kernel's tensors.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ _MOST_SAID = 400  # characters of a fault
 
 
 def library(source: Path, names: Iterable[str], constants: Mapping[str, int]) -> Path:
-    """The kernels of a source for some constants as a shared library, compiled where it is not yet.
+    """The kernels of a source for some constants as a shared library, compiled if it does not
+    exist.
 
-    BackendError("build") tells the first errors with their lines.
+    Raises BackendError("build") with the first errors and their lines.
     """
     text = source.read_text(encoding="utf-8")
     entries = "\n".join(_ENTRY.replace("NAME", name) for name in sorted(names))
@@ -53,14 +55,14 @@ def library(source: Path, names: Iterable[str], constants: Mapping[str, int]) ->
 
 @dataclass(frozen=True, slots=True)
 class Emulation:
-    """The kernels of a library beside their tensors."""
+    """The kernels of a library with their tensors."""
 
     code: native.Native
     memory: Segment
     buffers: Mapping[str, Fenced]
 
     def launch(self, call: Call, reversed_order: bool) -> None:
-        """Runs one launch. BackendError("check") names the kernel, and of its fault the kind, the
+        """Runs one launch. Raises BackendError("check") with the kernel, the kind of fault, the
         block and the thread."""
         tensors = [self.code.address(b.array) for b in self.buffers.values()]
         values = [tensors[n] for n in call.tensors] + [n & (2**64 - 1) for n in call.arguments]
@@ -77,7 +79,7 @@ class Emulation:
             raise BackendError("check", f"{call.name}: {_fault(said, self.buffers)}")
 
     def know(self) -> None:
-        """Tells the kernels which tensors there are, with their names."""
+        """Registers the tensors with their names."""
         rows: list[int] = []
         for name, buffer in self.buffers.items():
             text = self.memory.room(len(name.encode()) + 1)
@@ -92,10 +94,10 @@ class Emulation:
 def emulation(
     file: Path, calls: Sequence[Call], tensors: Mapping[str, np.ndarray]
 ) -> Iterator[Emulation]:
-    """A library's kernels in a new process, which ends with the block. tensors: in the device's form, all
-    that a kernel may touch; the calls say which each takes.
+    """A context with a library's kernels in a new process.
 
-    BackendError("check") where that process ends, or sends what is no answer.
+    tensors: in the device's form, all that a kernel may access; the calls name those of each.
+    Raises BackendError("check") if that process ends or sends an invalid reply.
     """
     words = sum(2 * len(c.tensors) + 2 * len(c.arguments) + 4 for c in calls) + 3 * len(tensors) + 1
     size = WORD * words + ALIGNED * (3 * len(calls) + 3 * len(tensors) + 1)
@@ -117,8 +119,8 @@ def emulation(
 
 
 def _fault(said: str, tensors: Iterable[str]) -> str:
-    """What the emulator said, where all words are of its own messages: the text comes from the process of
-    the kernel, and a model may read it."""
+    """The emulator's message, if it has only words of its own messages. It comes from the kernel's
+    process, and a model may read it, so it is not trusted."""
     known = _words() | set(tensors)
     if len(said) <= _MOST_SAID and all(w in known for w in re.findall(r"[^\W\d]\w*", said)):
         return said

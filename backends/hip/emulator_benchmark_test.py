@@ -1,4 +1,4 @@
-"""How long the emulator takes: `bazel test --config=benchmark //backends/...`."""
+"""The speed of the emulator: `bazel test --config=benchmark //backends/...`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from backends.shared.arrays import to_device
 from ir.reference.inputs import random_inputs
 
 SIZES = dict(M=256, K=256, N=256)
-MOST = {"compile": 0.6, "run": 0.15}  # seconds of the processor
+MOST = {"compile": 0.6, "run": 0.15}  # seconds of processor time
 
 
 class Tensor(ctypes.Structure):
@@ -34,13 +34,13 @@ class Tensor(ctypes.Structure):
 
 
 def spent(who: int) -> float:
-    """Seconds of the processor."""
+    """Seconds of processor time."""
     used = resource.getrusage(who)
     return used.ru_utime + used.ru_stime
 
 
 def launch(code: Path, call: Call, tensors: Mapping[str, np.ndarray]) -> None:
-    """Runs a launch in this process, of which the time is known."""
+    """Runs a launch in this process, so that its time is known."""
     ctypes.CDLL("libm.so.6", mode=ctypes.RTLD_GLOBAL)
     kernels = ctypes.CDLL(str(code))
     rows = ((a.ctypes.data, a.nbytes, name.encode()) for name, a in tensors.items())

@@ -1,4 +1,4 @@
-"""The emulator: faults are found and named, exchanges and matrix instructions are the hardware's."""
+"""The emulator finds and names faults; exchanges and matrix instructions match the hardware."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MFMA = {
     f"{target}-{row.name}-{row.a.dtype}-{row.b.dtype}": (target, row)
     for target in ("mi300", "mi350")
     for row in with_functions(machine_of(target))
-    if not row.block  # scaled_test.py has those with scales
+    if not row.block  # scaled_test.py tests those with scales
 }
 
 
@@ -69,7 +69,7 @@ def test_a_scan_over_a_wavefront(tmp_path):
     np.testing.assert_array_equal(found[64:128], 10 + 3 * 16)
 
 
-FAULTS = {  # a body, what its launch has beside one wavefront, what is said
+FAULTS = {  # a body, the differences of its launch from one wavefront, and the message
     "no barrier": (
         "float* const t = shared_at<float>(0); t[thread] = 1; __syncthreads(); t[thread] = 2;"
         "y_ptr[thread] = t[thread ^ 65];",
@@ -120,7 +120,7 @@ def test_a_fault_is_found_and_named(name, tmp_path):
     with pytest.raises(BackendError, match=said) as seen:
         ran(f"  {body}", tmp_path, **given)
     assert seen.value.stage == "check"
-    np.testing.assert_array_equal(ran("  y_ptr[thread] = 2;", tmp_path)[:64], 2)  # it goes on
+    np.testing.assert_array_equal(ran("  y_ptr[thread] = 2;", tmp_path)[:64], 2)  # it continues
 
 
 def test_reversed_order_begins_with_the_last(tmp_path):
@@ -159,7 +159,7 @@ def test_operands_in_the_wrong_registers_give_wrong_results(tmp_path):
 
 @pytest.mark.parametrize("name", slow_but(lambda name: name in list(MFMA)[::2], MFMA))
 def test_a_matrix_instruction_has_the_published_layout(name, tmp_path):
-    """Each element of A alone, against all of B: as the layouts of the table multiply them."""
+    """Each element of A by itself against all of B, by the layouts of the table."""
     target, row = MFMA[name]
     lies = fragments(row)
     counts = [lies.a[1].size, lies.b[1].size, lies.c[1].size]

@@ -1,4 +1,4 @@
-"""What a source in HIP C++ may use is told whole."""
+"""The description of HIP C++ sources is complete."""
 
 import re
 

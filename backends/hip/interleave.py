@@ -1,8 +1,9 @@
-"""Where the compiler is told to interleave matrix instructions with reads of LDS: at the end of loops that
-multiply once, with operands from LDS.
+"""Tells the compiler to interleave matrix instructions with LDS reads, at the end of loops with one
+matmul whose operands are in LDS.
 
-By itself it puts all reads of a step of K before its matrix instructions, which wait for the last of
-them. Loops with several matmuls keep its order: statements between them would use more registers.
+By default the compiler puts all reads of a K step before its matrix instructions, which wait for
+the last read. Loops with several matmuls keep the default order, because statements between them
+would need more registers.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from backends.gpu.threads.thread import (
 )
 from ir.spec import Number
 
-LEAST_READS = 4  # of a loop; fewer have nothing to lie between
-MOST_READS = 64  # groups that the compiler is told of
+LEAST_READS = 4  # reads of a loop; fewer have nothing to interleave with
+MOST_READS = 64  # groups in the hint
 
 
 def interleaved(program: ThreadProgram) -> ThreadProgram:
-    """The program with the order told where it is known how many instructions there are."""
+    """The program with interleaving hints in loops with known instruction counts."""
     groups = tuple(
         (repeat, tuple(replace(one, body=_block(one, one.body)) for one in launches))
         for repeat, launches in program.groups
@@ -56,8 +57,8 @@ def _one(launch: Launch, s: Statement) -> Statement:
 
 
 def _unrolled(block: tuple[Statement, ...], times: int = 1) -> Iterator[tuple[Statement, int]]:
-    """The statements of the text of a loop's body, with how often each is in it: those of the loops in it
-    that are unrolled, too, but of no others."""
+    """The statements of a loop's body with their repetitions, including unrolled inner loops but no
+    others."""
     for s in block:
         if isinstance(s, Loop):
             if s.unrolled and isinstance(s.low, Number) and isinstance(s.high, Number):
@@ -70,7 +71,7 @@ def _unrolled(block: tuple[Statement, ...], times: int = 1) -> Iterator[tuple[St
 
 
 def _order(launch: Launch, text: tuple[tuple[Statement, int], ...]) -> Interleave | None:
-    """The order of a loop's instructions; None where it is left to the compiler."""
+    """The interleaving of a loop's instructions; None if the compiler decides."""
     multiplied = [(s, n) for s, n in text if isinstance(s, Multiply)]
     if len(multiplied) != 1 or multiplied[0][0].instruction is None:
         return None
@@ -88,7 +89,7 @@ def _order(launch: Launch, text: tuple[tuple[Statement, int], ...]) -> Interleav
 
 
 def _issues(launch: Launch, s: Multiply) -> int | None:
-    """The matrix instructions of a matmul of fragments."""
+    """The number of matrix instructions of a matmul of fragments."""
     assert s.instruction is not None
     to, b = launch.fragment(s.to), launch.fragment(s.b)
     counts = [registers(a) for a in (*to.axes, b.axes[-2])]
@@ -99,7 +100,7 @@ def _issues(launch: Launch, s: Multiply) -> int | None:
 
 
 def _reads(launch: Launch, s: SharedLoad) -> int | None:
-    """The reads of LDS of a fragment, in runs of up to 16 bytes."""
+    """The number of LDS reads of a fragment, in runs of up to 16 bytes."""
     f = launch.fragment(s.name)
     counts = [registers(a) for a in f.axes]
     if any(n is None for n in counts):

@@ -45,7 +45,8 @@ def compiled(source, target, folder):
 
 
 def waiting(assembly):
-    """Of the block with most matrix instructions: the most reads of LDS in a row."""
+    """The largest number of consecutive LDS reads in the block with the most matrix
+    instructions."""
     blocks = re.split(r"(?m)^\.L\w+:|^\ts_c?branch.*$", assembly)
     body = max(blocks, key=lambda block: block.count("v_mfma"))
     order = "".join(
@@ -67,7 +68,8 @@ def test_reads_lie_between_matrix_instructions_and_nothing_spills(target, tmp_pa
 
 
 def test_the_order_is_that_of_what_the_loop_has():
-    """128 x 128 x 64 of 4 wavefronts: 4 x 4 issues for each of 4 steps of K, of 4 + 4 reads."""
+    """128 x 128 x 64 on 4 wavefronts: 4 x 4 instructions for each of 4 K steps, with 4 + 4
+    reads."""
     (reads, matrix) = re.findall(r"interleave<(\d+), (\d+)>", large("mi300"))[0]
     assert (int(reads), int(matrix)) == (32, 2)
 

@@ -13,7 +13,7 @@ from ir.nest.nest import Dot
 from ir.parse.parse import parse_workload
 from ir.workload import LIBRARY
 
-SEED = 5  # with 2, the one element of pffn's least size is a rounding off in all languages
+SEED = 5  # with 2, one element at pffn's smallest size differs by a rounding in all languages
 KERNELS = sorted(p.stem for p in LIBRARY.glob("*.kir"))
 
 

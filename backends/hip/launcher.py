@@ -1,5 +1,7 @@
-"""A source as a part of a HIP program: its kernels with a function that launches them, and the headers
-that they include. What is emitted, built and judged has no code of the host; this adds it.
+"""A source as a part of a HIP program: its kernels, a function that launches them, and the included
+headers.
+
+Emitted and evaluated sources have no host code; this adds it.
 """
 
 from __future__ import annotations
@@ -56,9 +58,12 @@ def program_files(
     sizes: Mapping[str, int],
     architecture: str,
 ) -> Mapping[str, str]:
-    """A header, a HIP source and the headers that it includes, by name. what: a line that tells the
-    kernel; tensors: each with its shape, in the order of the kernel's list; file: a built source;
-    sizes: under the source's names. BackendError("emit") at a kernel with the name of such a header."""
+    """A header, a HIP source and the included headers, by name.
+
+    what: a line that describes the kernel. tensors: each with its shape, in the kernel's order.
+    file: a built source. sizes: with the source's names. Raises BackendError("emit") if the
+    kernel's name is that of an included header.
+    """
     beside = {h.name: h.read_text(encoding="utf-8") for h in clang.headers()}
     if f"{name}.h" in beside:
         raise BackendError("emit", f"sources include another `{name}.h`; rename the kernel")
@@ -88,7 +93,7 @@ def program_files(
 def _body(
     given: Mapping[str, Any], known: Mapping[str, int], tensors: Sequence[Parameter]
 ) -> Iterator[str]:
-    """The launches in order, a loop over the steps of each recurrence."""
+    """The launches in order, with a loop over the steps of each recurrence."""
     written = {p.name for p in tensors if p.role != "input"}
     for group in given["groups"]:
         made = list(calls({**given, "groups": [group]}, known))
@@ -113,6 +118,6 @@ def _body(
 
 
 def _pointer(p: Parameter, dtype: str, written: Collection[str]) -> str:
-    """A tensor as a kernel takes it."""
+    """A tensor as a kernel's argument."""
     of = templates().table("threads/names.j2", "TYPES")[dtype]
     return f"static_cast<{'' if p.name in written else 'const '}{of}*>({p.name}_ptr)"

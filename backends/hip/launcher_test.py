@@ -1,4 +1,5 @@
-"""A program of HIP: both sides compile with ROCm's headers, and the host launches what the driver would."""
+"""A HIP program: both sides compile with ROCm's headers, and the host launches the same as the
+driver."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ ONE_STEP = "kernel(g)\ntile(t, size=1)\ntile(b, size=1)\nplace(t.outer, level=gr
 
 @dataclass
 class Program:
-    """What was exported, and what the driver would be asked."""
+    """The exported files, and the driver's expected calls."""
 
     file: Path
     calls: Sequence[Call]
@@ -64,7 +65,7 @@ def exported(name: str, target: str, folder: Path) -> Program:
 
 
 def compiled(file: Path, to: Path, *flags: str) -> None:
-    """Compiles one side with the headers of ROCm, and none of this project but the program's own."""
+    """Compiles one side with ROCm's headers and the program's own headers only."""
     library, tool = clang.device_library(), clang.command()
     assert library and tool
     clang.run(
@@ -76,7 +77,7 @@ def compiled(file: Path, to: Path, *flags: str) -> None:
 
 
 def launched(program: Program, failing: int = 0) -> list[str]:
-    """What the host code launches, line by line. failing: the launch that fails, 0: none."""
+    """The launches of the host code, a line each. failing: the launch that fails, 0: none."""
     folder, kinds = (
         program.file.parent,
         ("p" * len(c.tensors) + "i" * len(c.arguments) for c in program.calls),

@@ -1,4 +1,4 @@
-"""What the time model gives large kernels of mi300, as docs/hip.md says."""
+"""The modelled times of large kernels on mi300, as in docs/hip.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = "tile(m, size=1)\nplace(m.outer, level=grid)\nthreads(y, count=256)"
 
 
 def seconds(kernel, decisions, folder):
-    """Of a kernel of the library with sides of 8192, which spills nothing."""
+    """For a kernel of the library with sides of 8192, which does not spill."""
     work = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
     sizes = dict.fromkeys(work.tune, SIDE)
     schedule = parse_schedule(f"schedule({kernel})\n{decisions}\n")

@@ -1,4 +1,4 @@
-"""The C++ of the notes is admitted and compiles, as the kernels of whoever follows them must."""
+"""The C++ in the notes is admitted and compiles, as kernels that follow them must."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) note_0(
 
 
 def source(block):
-    """A block as a source: it is one, or the statements of a kernel."""
+    """A block as a source: a whole source, or the statements of a kernel."""
     return block if INCLUDES in block else KERNEL % block
 
 

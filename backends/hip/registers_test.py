@@ -1,4 +1,5 @@
-"""Limits of registers: the compiler keeps them, edits propose them, a text that drops one is refused."""
+"""Register limits: the compiler keeps them, edits propose them, and a text that drops one is
+refused."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ def test_limits_are_those_of_the_machine(limit):
 
 @pytest.mark.parametrize("target", ["mi300", "mi350"])
 def test_edits_propose_limits(target):
-    """256 threads are a wavefront of each SIMD: n blocks leave each of them 512 / n registers."""
+    """256 threads are one wavefront on each SIMD: with n blocks, each has 512 / n registers."""
     work, machine = work_of("ring"), machine_of(target)
     found = neighbours(work.spec, schedule("ring", "threads(y, count=256)"), machine, work.tune)
     limits = {e.decision.number("limit") for e in found if e.decision.verb == "registers"}

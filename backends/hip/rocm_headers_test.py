@@ -1,4 +1,4 @@
-"""Emitted sources compile against the HIP headers of ROCm, too: they are HIP, not a dialect of it."""
+"""Emitted sources also compile with ROCm's HIP headers, so they are standard HIP."""
 
 from __future__ import annotations
 

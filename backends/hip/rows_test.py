@@ -1,4 +1,5 @@
-"""How tiles lie in LDS, and pass through it, as decided: sources change, and are right in both orders of work-items."""
+"""Layouts of tiles in LDS follow the schedule: sources change, and are right in both orders of
+work-items."""
 
 from __future__ import annotations
 

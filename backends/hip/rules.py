@@ -1,4 +1,4 @@
-"""What HIP C++ asks of tile programs and of names."""
+"""The requirements of HIP C++ on tile programs and on names."""
 
 from backends.gpu.rules import Rules
 

@@ -61,7 +61,7 @@ def built_of(nest, folder, machine=MI350):
     return built, text
 
 
-VARIANTS = {  # what the kernel has instead, what is scheduled instead
+VARIANTS = {  # changes of the kernel, and of its schedule
     "as it is": ({}, {}),
     "f8e5m2": ({"f8e4m3": "f8e5m2"}, {}),
     "columns first": ({"f32[M, N]": "f32[N, M]", "y[m, n]": "y[n, m]"}, {}),
@@ -238,7 +238,7 @@ def instruction_source(row, counts):
 
 
 def multiplied(row, folder, a, b, s, t):
-    """What the emulator gives for fragments: a has one for each block."""
+    """The emulator's result for fragments; a has one for each block."""
     lies = fragments(row)
     counts = [lies.a[1].size, lies.b[1].size, lies.c[1].size]
     y = np.zeros((len(a), 64, counts[2]), np.float32)
@@ -263,7 +263,7 @@ def test_scales_have_the_published_layout(name, tmp_path):
     for n, y in enumerate(multiplied(row, tmp_path, a, b, s, t)):
         expected = multiply(lies, a[n], b, zero, (s[:, None], t[:, None]))
         np.testing.assert_array_equal(y, expected)
-        # From the published table alone, without the layouts of this project.
+        # From the published table, without the layouts of this project.
         thread, register = places[n]
         k = thread // row.m * 16 + register % 16 + register // 16 * (row.k // 2)
         of_row, block = thread % row.m, k // 32
@@ -275,7 +275,7 @@ def test_scales_have_the_published_layout(name, tmp_path):
 
 
 def _home(row, of_row, column):
-    """The thread and register of an element of C, of which a thread has runs of 4 columns."""
+    """The thread and register of an element of C. A thread has runs of 4 columns."""
     group = 64 // row.m
     thread = of_row + row.m * (column // 4 % group)
     return thread, column % 4 + column // (4 * group) * 4
@@ -283,7 +283,8 @@ def _home(row, of_row, column):
 
 @pytest.mark.parametrize("name", SCALED)
 def test_scales_are_joined_before_they_meet_the_numbers(name, tmp_path):
-    """Scales at both ends of their range cancel; NaN reaches its row or column alone; 0 is 2^-127."""
+    """Scales at both ends of their range cancel; NaN affects only its row or column; 0 is
+    2^-127."""
     row = SCALED[name]
     lies = fragments(row)
     ones = np.ones((1, 64, lies.a[1].size), np.float32), np.ones((64, lies.b[1].size), np.float32)

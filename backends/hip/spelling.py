@@ -1,4 +1,5 @@
-"""Spelling: the templates of this language, and what they ask of values beside what all do."""
+"""Formatting: the templates of this language, and their functions in addition to the shared
+ones."""
 
 from __future__ import annotations
 
@@ -12,35 +13,35 @@ from backends.gpu.source.spelling import FILTERS
 _SHAPE = re.compile(
     r"v_mfma_(scale_)?[fi]\d+_(\d+x\d+x\d+)_(f16|bf16|f32|xf32|f64|i8|f8f6f4|(?:fp8|bf8)_(?:fp8|bf8))"
 )
-MFMA = frozenset(  # shapes that kernel.h has functions of
+MFMA = frozenset(  # shapes with functions in kernel.h
     """
     16x16x16 32x32x8 16x16x4 32x32x2 16x16x8 32x32x4 16x16x32 32x32x16 16x16x64 32x32x32 16x16x128
     32x32x64
     """.split()
 )
-SCALED = frozenset({"16x16x128", "32x32x64"})  # of these, with scales of blocks
+SCALED = frozenset({"16x16x128", "32x32x64"})  # among them, those with block scales
 
 
 _ZERO = re.compile(r"(?:[a-z]\w*\()?0(?:\.0f)?\)?|false")
 
 
 def read_where(tensor: str, at: str, mask: str, other: str) -> str:
-    """The element of a tensor where a mask holds, else another value."""
+    """The element of a tensor if a mask holds, else another value."""
     return f"read({tensor}, {at}, {mask}{f', {other}' if chosen(other) else ''})"
 
 
 def chosen(other: str) -> bool:
-    """Whether what a mask leaves out is another value than 0, which needs no second choice."""
+    """Whether the other value is not 0, so that a second selection is necessary."""
     return not _ZERO.fullmatch(other)
 
 
 def write_where(tensor: str, at: str, mask: str, value: str, pad: str) -> str:
-    """A value is stored where a mask holds."""
+    """Stores a value if a mask holds."""
     return f"{pad}write({tensor}, {at}, {mask}, {value});"
 
 
 def masked_place(tensor: str, at: str) -> str:
-    """Where the elements begin that `load` and `store` move under a mask."""
+    """The start of the elements that `load` and `store` move under a mask."""
     return f"place({tensor}, {at})"
 
 
@@ -54,7 +55,7 @@ def templates() -> Templates:
 
 
 def mfma(name: str) -> str:
-    """The function of kernel.h for a matrix instruction; BackendError where there is none."""
+    """The function of kernel.h for a matrix instruction. Raises BackendError if there is none."""
     found = _SHAPE.fullmatch(name)
     if found is None or found[2] not in (SCALED if found[1] else MFMA):
         raise BackendError("emit", f"kernel.h has no function for `{name}`")

@@ -1,4 +1,4 @@
-"""The table `[hip]` of a target file: the architecture that the compiler compiles for."""
+"""The table `[hip]` of a target file: the architecture to compile for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from ir.errors import KernelError
 from ir.machine import Machine
 from machines.fields.fields import GUIDE, Checked, Kind, words
 
-ARCHITECTURES = {"gfx942": "mfma_cdna3", "gfx950": "mfma_cdna4"}  # with their instructions
-RENDERED = ("evict_first",)  # hints to the caches that kernel.h has
+ARCHITECTURES = {"gfx942": "mfma_cdna3", "gfx950": "mfma_cdna4"}  # with their matrix instructions
+RENDERED = ("evict_first",)  # cache hints in kernel.h
 FIELDS = {
     "arch": Kind(f"one of {', '.join(ARCHITECTURES)}", lambda v: v in ARCHITECTURES),
     "cache_hints": replace(words(RENDERED), optional=True),
@@ -17,7 +17,8 @@ FIELDS = {
 
 
 def check(machine: Machine) -> None:
-    """KernelError at the first field that is wrong, or that the general part contradicts."""
+    """Raises KernelError at the first field that is invalid, or inconsistent with the general
+    part."""
     found = Checked(machine, "hip", FIELDS)
     if machine.warp != 64:
         raise KernelError(

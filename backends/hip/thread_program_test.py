@@ -62,7 +62,7 @@ def test_wavefronts_of_a_simd_follow_from_lds_and_registers():
     assert given > 1
     least = {**MI300.details["gpu"], "shared_bytes_per_unit": 8192}
     small = replace(MI300, details={**MI300.details, "gpu": least})
-    assert waves_per_eu(one, sizes, small) == 1  # one block fits
+    assert waves_per_eu(one, sizes, small) == 1  # only one block fits
     few = {**MI300.details["gpu"], "registers_per_thread": 128}
     assert waves_per_eu(one, sizes, replace(MI300, details={**MI300.details, "gpu": few})) < given
 

@@ -23,11 +23,11 @@ from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_workload
 from ir.sizes import bind
 
-SPECS = {  # operands, result, a product
+SPECS = {  # operands, result, contraction
     "i8": ("i8", "i32", "i32(x[m, k]) * i32(w[k, n])"),
     "f64": ("f64", "f64", "x[m, k] * w[k, n]"),
 }
-FUNCTIONS = {  # which MFMA a tile of 32 x 32 x 64 takes
+FUNCTIONS = {  # MFMA for a tile of 32 x 32 x 64
     ("i8", "mi300"): ("mfma_16x16x32(", "v_mfma_i32_16x16x32_i8"),
     ("i8", "mi350"): ("mfma_16x16x64(", "v_mfma_i32_16x16x64_i8"),
     ("f64", "mi300"): ("mfma_16x16x4(", "v_mfma_f64_16x16x4_f64"),
@@ -96,7 +96,7 @@ def test_the_thread_program_is_right(dtype):
 
 @pytest.mark.parametrize("dtype", SPECS)
 def test_a_wrong_layout_of_the_thread_program_is_found(dtype):
-    """The result's columns as if they were those of the next wavefront."""
+    """The result's columns as those of the next wavefront."""
 
     def wrong(launch):
         def moved(f):

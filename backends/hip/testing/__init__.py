@@ -1,1 +1,1 @@
-"""What tests of this backend share: library kernels with schedules, and sources written by hand."""
+"""Test fixtures of this backend: library kernels with schedules, and handwritten sources."""

@@ -1,4 +1,4 @@
-"""Kernels with schedules, one for each thing that emission knows how to do."""
+"""Kernels with schedules, one for each feature of emission."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ir.workload import Workload
 TILES = "tile(m, size=64)\ntile(n, size=64)\ntile(k, size=32)\nplace(m.outer, level=grid)\n"
 TILES += "place(n.outer, level=grid)\nplace(k.outer, level=loop)\ncompute(acc, unit=matrix)\n"
 FOLDER = Path(__file__).parents[1] / "testdata"
-CASES = {  # by name, a kernel of FOLDER and the decisions for it
+CASES = {  # by name: a kernel of FOLDER and its decisions
     "rows": ("rows", "tile(m, size=4)\nplace(m.outer, level=grid)\nthreads(y, count=256)"),
     "staged": ("staged", TILES + "pipeline(x, stages=2)\npipeline(w, stages=2)"),
     "ring": ("staged", TILES + "pipeline(x, stages=3)\npipeline(w, stages=3)"),
@@ -66,7 +66,7 @@ CASES = {  # by name, a kernel of FOLDER and the decisions for it
 
 
 def machine_of(name: str) -> Machine:
-    """A target as this backend serves it."""
+    """A target as this backend describes it."""
     return REGISTRY.served_by(REGISTRY.target(name), backend())
 
 
@@ -83,7 +83,7 @@ def work_of(name: str) -> Workload:
 
 @cache
 def nest_of(name: str, machine: str = "mi300") -> LoopNest:
-    """A case lowered for a machine."""
+    """A case, lowered for a machine."""
     work = work_of(name)
     schedule = parse_schedule(f"schedule({work.spec.name})\n{CASES[name][1]}\n")
     return lower(work.spec, schedule, machine_of(machine), work.timed_sizes)
