@@ -1,4 +1,4 @@
-"""Admission: what a kernel's text may hold of C++ and of the device interface."""
+"""Admission: the parts of C++ and of the device interface that a kernel's text may use."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ RULES = Rules(
         Step Tensor Tile
         """.split()
     ),
-    # Only the simulator uses these: members, and types with their values.
+    # Only the simulator uses these members, and types with such members.
     members=frozenset("slot first_slot room handle sizes axes at shape".split()),
     names=INTERNAL,
     namespaces=frozenset({"device"}),
     called=CALLED,
-    made=("Buffer", "Tensor", "Tile"),  # by `pe.buffer`, `tile`, `args.tensor`
+    made=("Buffer", "Tensor", "Tile"),  # created by `pe.buffer`, `tile`, `args.tensor`
 )
 
 
 def require_admissible(source: str) -> None:
-    """BackendError("build") at the first thing in a text that a kernel may not use."""
+    """Raises BackendError("build") at the first construct that a kernel may not use."""
     admission.require_admissible(source, RULES)

@@ -1,4 +1,4 @@
-"""What is emitted is admitted; what would reach beyond the device is not."""
+"""Emitted sources are admitted; sources that reach beyond the device are not."""
 
 from pathlib import Path
 

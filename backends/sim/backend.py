@@ -32,10 +32,10 @@ from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
 COMPILER = "g++"
-# Not optimised: a program only issues commands, which take the simulator the same time.
+# Not optimised: a program only issues commands, and the simulator takes the same time for these.
 FLAGS = ("-std=c++20", "-O0", "-shared", "-fPIC", "-Wall", "-Wno-unused-variable")
 MAX_CYCLES = 2_000_000_000
-SORTS = {  # what the figures `busy_<sort>` are of
+SORTS = {  # engines of the figures `busy_<sort>`
     "memory": ("dram", "dma_in", "dma_out"),
     "vector": ("vector", "special", "reduction"),
     "matrix": ("matrix",),
@@ -43,7 +43,7 @@ SORTS = {  # what the figures `busy_<sort>` are of
 
 
 class Sim:
-    """Emits C++ against `device.h`; correctness by simulator, time simulated."""
+    """Emits C++ for `device.h`. The simulator checks correctness and gives times."""
 
     admit = staticmethod(require_admissible)
 
@@ -58,7 +58,7 @@ class Sim:
         return self.templates.render("kernel.cc.j2", **kernel_view(nest, spelling.NAMES, Commands))
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """A shared library under `folder`; the simulator loads it."""
+        """A shared library in `folder`, which the simulator loads."""
         self.admit(source)
         return Compiler(COMPILER, FLAGS).build(charged(source), folder, "kernel.cc", include())
 
@@ -67,22 +67,23 @@ class Sim:
         return interface()
 
     def words(self) -> Collection[str]:
-        """What no name of a text may be but the text's own."""
+        """Reserved words, with which a kernel's names may clash."""
         return spelling.WORDS
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """The outputs, in the dtypes of the spec; nothing else is written."""
+        """The outputs, in the dtypes of the spec. Raises BackendError("check") if anything else is
+        written."""
         buffers, _ = self._simulate("check", built, nest, machine, sizes, inputs)
         return results(nest, buffers, inputs)
 
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> Timing:
-        """The simulated time from a cold start, data in DRAM.
+        """The simulated time from a cold start, with all data in DRAM.
 
-        A simulation is the same each time, so one that a check has just made is not repeated.
+        Simulations are deterministic, so one that a check has just run is not repeated.
         """
         known = self._remembered.find(_run(built, nest, machine, sizes, inputs))
         if known is not None:
@@ -99,16 +100,16 @@ class Sim:
         inputs: Arrays,
         trace: Path,
     ) -> Timing:
-        """As `time`, with a timeline of every engine."""
+        """The same as `time`, with a timeline of every engine."""
         _, result = self._simulate("time", built, nest, machine, sizes, inputs, trace=str(trace))
         return _timing(result, machine)
 
     def static_figures(self, source: str) -> Mapping[str, float]:
-        """What the commands in a text show; see `ir.estimate.kernel_features`."""
+        """The facts that a text's commands show; see `ir.estimate.kernel_features`."""
         return static_figures(source)
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
-        """Everything, where the simulator compiles; it is compiled here, once, if need be."""
+        """Everything, if the simulator compiles. It is compiled here once if necessary."""
         try:
             load()
             include()
@@ -159,13 +160,13 @@ class Sim:
 
 
 def _run(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays) -> Run:
-    """A simulation, by all that it depends on."""
+    """The key of a simulation: everything that it depends on."""
     names = tuple(p.name for p in tensors(nest) if p.role == "input")
     return Run(built, machine, dict(sizes), inputs_digest(inputs, names))
 
 
 def device_machine(machine: Machine) -> dict[str, Any]:
-    """The numbers that the simulator takes: the target's own table, and its local memory."""
+    """The parameters of the simulator: the target's own table, and its local memory."""
     return {"local_bytes": machine.on_chip_bytes, **machine.details["sim"]}
 
 
@@ -186,5 +187,5 @@ def _timing(result: Mapping[str, Any], machine: Machine) -> Timing:
 
 
 def include() -> tuple[Path, ...]:
-    """Where kernels find the device interface, which is compiled here, once."""
+    """The folder of the device interface, which is precompiled here once."""
     return precompiled(COMPILER, FLAGS, (device_include(),), "device.h")

@@ -1,4 +1,4 @@
-"""Commands: a launch as the device's calls, resolved so that the template only formats."""
+"""Commands: a launch as calls of the device, so that the template only formats."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Combining:
-    """What a reduction or a scan combines elements with."""
+    """The operation of a reduction or a scan."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Whether a command adds to what its result holds."""
+    """Whether a command accumulates to its result."""
 
     accumulates: bool
 
@@ -76,7 +76,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Pad:
-    """What a load holds outside of its tensor."""
+    """The value of out-of-bounds elements of a load."""
 
     number: str
 
@@ -86,16 +86,16 @@ class View:
     """A tile of a value's buffer."""
 
     value: str
-    fresh: bool = False  # its next slot
+    fresh: bool = False  # whether it is the next slot
     shifts: tuple[str, ...] = ()  # axes that start at the origin of their index's tile
     # (axis, its parts as (axis, stride)).
     windows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
-    fixed: tuple[str, ...] = ()  # axes of which the first place is meant
+    fixed: tuple[str, ...] = ()  # axes that are fixed at position 0
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The buffer of a kept value moves on to the slot of the tile of an index."""
+    """Selects the slot of a kept value for the tile of an index."""
 
     value: str
     index: str
@@ -103,40 +103,41 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Positions that a view holds, along an axis; see `device::indirect` and `device::scattered`."""
+    """Positions from a view, along an axis; see `device::indirect` and `device::scattered`."""
 
     view: View
     axis: str  # empty: one position
     extent: str | Count
-    along: tuple[str, ...]  # of scattered rows: the indices
+    along: tuple[str, ...]  # for scattered rows: the indices
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One command, `pe.method(...)`, for a statement."""
 
-    statement: str  # its sort; the template knows the method
-    # In the order of the device's signature, each a record of the above, a text, or a tuple of them.
+    statement: str  # its kind, for which the template has a method
+    # In the order of the device's signature. Each is one of the records above, a text, or a tuple
+    # of these.
     args: tuple[object, ...] = ()
-    region: tuple[Position | Rows, ...] | None = None  # None: it takes none
-    box: tuple[str, ...] | None = None  # the indices that it walks; None: it takes no box
+    region: tuple[Position | Rows, ...] | None = None  # None: it has no region
+    box: tuple[str, ...] | None = None  # indices that it iterates over; None: it has no box
     tail: tuple[object, ...] = ()
-    first: bool = False  # only the first processor does it
-    once: tuple[str, ...] = ()  # only at the first tile of these indices
+    first: bool = False  # whether only the first processor runs it
+    once: tuple[str, ...] = ()  # indices at whose first tile it runs, and only there
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A bound of a loop that is read from a tensor."""
+    """A loop bound that is read from a tensor."""
 
     index: str
-    low: bool  # else the high one
+    low: bool  # else it is the high bound
     element: Element
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A named box over the insides of indices' tiles: what a command walks."""
+    """A named box over the in-bounds parts of indices' tiles, which a command iterates over."""
 
     indices: tuple[str, ...]
 
@@ -148,14 +149,14 @@ class Storage:
     name: str
     dtype: str
     box: tuple[tuple[str, str], ...]  # (axis, extent), outermost first
-    stages: str  # a number, or of sizes
+    stages: str  # a number, or an expression over sizes
 
 
 class Commands(Blocks):
     """The commands of one launch."""
 
     def view(self) -> dict[str, Any]:
-        """What templates format: axes, buffers, boxes, the prologue, the body."""
+        """The values for templates: axes, buffers, boxes, the prologue, the body."""
         launch, once = self.launch, self.block(self.launch.once, once=True)
         body = self.block(launch.body)
         step = {launch.repeat.index} if launch.repeat else set()
@@ -173,7 +174,7 @@ class Commands(Blocks):
         }
 
     def storage(self) -> tuple[Storage, ...]:
-        """Every buffer: the values, then the temporaries between steps."""
+        """All buffers: the values, followed by temporaries between steps."""
         extents: dict[str, str] = {}
         made = []
         for v in self.launch.values:
@@ -187,21 +188,21 @@ class Commands(Blocks):
         return tuple(made)
 
     def axes(self) -> tuple[str, ...]:
-        """Every axis that occurs, indices and windows."""
+        """All axes, of indices and windows."""
         names = dict.fromkeys(i for i, _ in (*self.launch.tiles, *self.launch.whole))
         names.update(dict.fromkeys(n for v in self.launch.values for n in v.names))
         return tuple(names)
 
     def block(self, statements: tuple[Statement, ...], once: bool = False) -> tuple[object, ...]:
-        """Calls and walks of a block; a bound that two walks have is read once."""
+        """The calls and loops of a block. A bound that two loops share is read once."""
         found = super().block(statements, once)
         return tuple(c for n, c in enumerate(found) if not (isinstance(c, Read) and c in found[:n]))
 
     def boxes(
         self, block: tuple[object, ...], bound: frozenset[str], needing: frozenset[str]
     ) -> tuple[Box, ...]:
-        """The boxes of `bound` indices that the commands of a block walk, loops included;
-        where `needing` names indices, those that have one of them."""
+        """The boxes over `bound` indices in a block's commands, including inner loops; with
+        `needing`, only boxes with one of these indices."""
         found: dict[tuple[str, ...], None] = {}
         for c in _calls(block):
             if c.box and set(c.box) <= bound and (not needing or set(c.box) & needing):
@@ -298,8 +299,8 @@ class Commands(Blocks):
         raise BackendError("emit", f"a {type(s).__name__} has no command on this device")
 
     def _map(self, s: Map) -> Iterator[Call]:
-        """The steps of a map; the first that writes the value takes its next slot, unless the
-        map reads what the value holds."""
+        """The steps of a map. The first one that writes the value takes its next slot, unless the
+        map reads the value."""
         fresh = not any(isinstance(n, Tile) and n.value == s.value for n in s.expression.walk())
         for step in steps(s, self.values):
             if isinstance(step.to, Temporary):
@@ -329,7 +330,7 @@ class Commands(Blocks):
         return of.dtype if isinstance(of, Temporary) else self.values[of.value].dtype
 
     def _operand(self, arg: Expr, names: tuple[str, ...]) -> object:
-        """An operand; of an axis of one element that the result lacks, that element."""
+        """An operand. Axes with one element that the result lacks are fixed."""
         if isinstance(arg, Tile):
             lost = [i for i in tile_axes(arg, self.values) if i not in names]
             return replace(self._view(arg), fixed=tuple(lost))
@@ -396,7 +397,7 @@ class Commands(Blocks):
         return tuple(dict.fromkeys(names))
 
     def _indices(self) -> set[str]:
-        """Every index of the launch."""
+        """All indices of the launch."""
         return {i for i, _ in (*self.launch.tiles, *self.launch.whole)}
 
 

@@ -1,4 +1,5 @@
-"""Golden texts of emitted kernels, one for each sort of statement, and what cannot be emitted."""
+"""Golden texts of emitted kernels, one for each kind of statement, and statements that cannot be
+emitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention whose values are wider than a tile: its probabilities are converted once."""
+"""Attention with values wider than a tile converts its probabilities once."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A kernel that writes to an input is refused, though the simulator's memory allows it."""
+"""A kernel that writes to an input is refused, although the simulator's memory permits it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a source may use, in words: the device interface as the header declares it, and examples."""
+"""The description of sources: the device interface as declared in the header, and examples."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ EXAMPLES = Path(__file__).parent / "examples.cc"
 OWN, FOR_KERNELS = (
     "// -- The simulator's own --",
     "// -- For kernels --",
-)  # what follows in the header
+)  # begins a part of the header
 
 
 @cache
 def interface() -> str:
-    """In Markdown, without a title."""
+    """The description, in Markdown without a title."""
     return f"""\
 The source is C++20 against `device.h`: one coroutine `KERNEL(name)` for each launch, which every \
 processing element (PE) runs. The names of the launches, and the order of their tensors and sizes, stay \
@@ -52,7 +52,7 @@ Each computes what its comment says; a test builds and runs them.
 
 @cache
 def declarations() -> str:
-    """The header without what only the simulator uses."""
+    """The header without the parts that only the simulator uses."""
     header = (device_include() / "device.h").read_text(encoding="utf-8")
     kept: list[str] = []
     own = False

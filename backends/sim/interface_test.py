@@ -1,4 +1,4 @@
-"""What a source may use is told whole, from the header; the examples of it are built and run."""
+"""The description of sources is complete and follows the header; its examples are built and run."""
 
 import re
 
@@ -23,7 +23,7 @@ HEADER = (device_include() / "device.h").read_text()
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """The examples, as an edited source is built."""
+    """The examples, built as an edited source."""
     source = EXAMPLES.read_text()
     require_admissible(source)
     folder = tmp_path_factory.mktemp("examples")

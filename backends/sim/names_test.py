@@ -1,4 +1,4 @@
-"""Kernels whose names are words of C++, of the device interface or of the emitted text itself."""
+"""Kernels with names that are words of C++, of the device interface or of the emitted text."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ BACKEND = Sim(REGISTRY.manifest("sim"))
 
 
 def device_words():
-    """What `device.h` and the headers below it define, macros and functions."""
+    """The definitions of `device.h` and of the headers that it includes: macros and functions."""
     command = [COMPILER, "-std=c++20", f"-I{device_include()}", "-E", "-dM", "-x", "c++", "-"]
     text = subprocess.run(
         command, input='#include "device.h"\n', capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""What the last simulations came to: one is the same each time, so none is made twice."""
+"""A cache of the last simulations. Simulations are deterministic, so none is repeated."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from typing import Any
 from backends.backend import Arrays, Built, Sizes
 from ir.machine import Machine
 
-# Simulations: all that the checks of a candidate make at all sizes, so that its time, which is asked
-# for last, is among them.
+# Simulations: enough for all checks of a candidate at all sizes, so that its time, which is needed
+# last, is among them.
 KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A simulation that could be made. built: as an object, not as a path that is built again.
-
-    inputs: their digest.
-    """
+    """The key of a simulation. built: compared by identity, because a path may be built again.
+    inputs: their digest."""
 
     built: Built
     machine: Machine
@@ -29,7 +27,7 @@ class Run:
     inputs: str
 
     def same(self, other: Run) -> bool:
-        """Whether the two come to the same."""
+        """Whether both give the same result."""
         mine = (self.machine, dict(self.sizes), self.inputs)
         return self.built is other.built and mine == (
             other.machine,
@@ -39,22 +37,22 @@ class Run:
 
 
 class Remembered:
-    """The results of the last simulations, the oldest forgotten first."""
+    """The results of the last simulations; the oldest is dropped first."""
 
     def __init__(self) -> None:
         self._runs: deque[tuple[Run, Mapping[str, Any]]] = deque(maxlen=KEPT)
 
     def add(self, run: Run, result: Mapping[str, Any]) -> None:
-        """Keeps what a simulation came to."""
+        """Adds the result of a simulation."""
         self._runs.append((run, result))
 
     def find(self, run: Run) -> Mapping[str, Any] | None:
-        """What a simulation came to; None where it was not made, or long ago."""
+        """The result of a simulation; None if it is not in the cache."""
         return next((result for known, result in self._runs if known.same(run)), None)
 
 
 def inputs_digest(inputs: Arrays, names: tuple[str, ...]) -> str:
-    """A digest of the named inputs: their names, forms and values."""
+    """A digest of the named inputs: their names, dtypes, shapes and values."""
     digest = hashlib.sha256()
     for name in names:
         array = inputs[name]

@@ -1,4 +1,4 @@
-"""A time that a check's simulation has shown is taken from it, and only from the very same."""
+"""A time is taken from a check's simulation, if that is exactly the same simulation."""
 
 import numpy as np
 import pytest

@@ -1,9 +1,9 @@
-"""Scalar work: what a kernel computes on the control core between its commands takes time there.
+"""Scalar work: charges time for what a kernel computes on the control core between its commands.
 
-The build counts the operators of each loop and has each round of the loop tell the simulator. A few
-operators between two commands are free (`kFreeScalars` of `native/element.h`): they are issued
-beside the commands. So programs that issue commands take what they took, and a kernel that computes
-its results on the control core takes the time for it.
+The build counts the operators of each loop, and inserts a call that reports them in each iteration.
+A few operators between two commands are free (`kFreeScalars` of `native/element.h`), because they
+are issued in parallel to the commands. So programs that issue commands keep their times, and a
+kernel that computes results on the control core pays for it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class _Token:
 
 
 def charged(source: str) -> str:
-    """An admitted source whose loops tell how many operators a round has.
+    """An admitted source whose loops report the operators of each iteration.
 
-    BackendError("build") where the body of a loop is neither a block nor a simple statement, and for
-    loops of `do`.
+    Raises BackendError("build") if the body of a loop is neither a block nor a simple statement,
+    and for `do` loops.
     """
     tokens = [
         _Token(f[0], f.start()) for f in _TOKEN.finditer(source) if f[0][:2] not in ("//", "/*")
@@ -57,7 +57,7 @@ def charged(source: str) -> str:
 
 
 def _own(source: str, tokens: Sequence[_Token], start: int, end: int) -> list[_Token]:
-    """The tokens of a block without those of loops in it, which count their own."""
+    """The tokens of a block without those of inner loops, which report their own."""
     found, at = [], start
     while at < end:
         if tokens[at].text in _LOOPS:
@@ -69,7 +69,7 @@ def _own(source: str, tokens: Sequence[_Token], start: int, end: int) -> list[_T
 
 
 def _body(source: str, tokens: Sequence[_Token], at: int) -> int:
-    """The place behind the body of a loop: a block, or a statement up to its semicolon."""
+    """The position after a loop's body: a block, or a statement with its semicolon."""
     first = tokens[min(at, len(tokens) - 1)]
     if first.text in (*_LOOPS, "if", "switch", "do", "else", ";"):
         _refuse(source, first, "write the body of a loop as a block: `{ ... }`")
@@ -88,7 +88,7 @@ def _operators(tokens: Sequence[_Token]) -> int:
 
 
 def _end(source: str, tokens: Sequence[_Token], at: int, opening: str) -> int:
-    """The place behind what an opening bracket begins."""
+    """The position after the matching closing bracket."""
     if at >= len(tokens) or tokens[at].text != opening:
         _refuse(source, tokens[min(at, len(tokens) - 1)], f"a loop has `{opening}` here")
     depth = 0

@@ -1,4 +1,4 @@
-"""Scalar work on the control core: counted in loops, charged beyond what commands hide."""
+"""Scalar work on the control core: counted in loops, and charged beyond what commands hide."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def test_what_is_computed_between_commands_takes_time():
     few = cycles(source, FREE // 5)
     assert few == cycles(LOOP, FREE // 5)
     assert cycles(source, 1000) - few == 5 * 1000 - FREE
-    assert cycles(LOOP, 1000) == few  # as it was written, nothing is charged
+    assert cycles(LOOP, 1000) == few  # nothing is charged for the original
 
 
 def test_a_loop_without_end_is_refused_by_its_cycles():

@@ -1,4 +1,4 @@
-"""Spelling: how names and dtypes of a nest are written in the device's C++."""
+"""Formatting: names and dtypes of a nest in the device's C++."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from backends.shared.names import Names
 from backends.shared.words import KEYWORDS
 from ir.spec import DTYPES
 
-# Words that a kernel's text has of itself: of its program, of `device.h`, of the headers it needs.
+# Words of a kernel's text: of its program, of `device.h`, and of included headers.
 WORDS = KEYWORDS | frozenset(
     """
     pe args count tile rest axis inf afresh accumulate device least tiles pad indirect scattered
@@ -18,8 +18,8 @@ WORDS = KEYWORDS | frozenset(
 NAMES = Names(
     WORDS,
     re.compile(r"(U?INT|PTRDIFF|SIG_ATOMIC|WCHAR|WINT)\w*_(MAX|MIN|WIDTH|C)"),
-    # A temporary, a named box, a word of C++ once a buffer's ending is put to it, and what the
-    # device keeps for itself.
+    # A temporary, a named box, a word of C++ with a buffer's suffix, and names that the device
+    # reserves.
     re.compile(rf"({'|'.join(DTYPES)})_.*_\d+|box|box_.*|char8|char16|char32|wchar|_.*|.*__.*|.*_"),
     ("t", "g", "at", "n", "group", "tiles", "low", "high"),
 )
@@ -38,7 +38,7 @@ OPS = {name: name for name in _OPS} | {
     "maximum": "max",
     "xor": "xor_",
 }
-OF_INTEGERS = {  # operations that are others where the result is an integer
+OF_INTEGERS = {  # operations with another name for integer results
     "and": "bit_and",
     "or": "bit_or",
     "xor": "bit_xor",

@@ -1,4 +1,4 @@
-"""Names are written as C++ can hold them."""
+"""Names are converted to valid C++."""
 
 from backends.sim import spelling
 

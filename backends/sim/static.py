@@ -1,7 +1,7 @@
-"""Static figures of a kernel's C++ text: what it loads, reduces and multiplies, by its tokens.
+"""Static figures of a kernel's C++ text: its loads, reductions and matmuls, from its tokens.
 
-A text that follows the device interface is read: kernels, loops and the commands of a processing
-element. What is written in another way is not seen.
+It reads kernels, loops and commands of a processing element in the style of the device interface.
+Other styles are not recognised.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _TOKEN = re.compile(
 _LOOPS = ("for", "while")
 _OPEN, _CLOSE = "([{", ")]}"
 _AFRESH = ("afresh", "false")
-_LARGER = 16  # a tile for each axis that it has more: a guess, as the text gives no extents
+# factor on a tile's size for each further axis: a guess, because the text has no extents
+_LARGER = 16
 _WRITES = {
     "load": 0,
     "load_shared": 0,
@@ -36,8 +37,8 @@ _WRITES = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`pe.name(args)`. args: the tokens of each.  block: numbers of the kernel and of the loop that
-    it stands in; depth: of loops around it, -1 outside of the one over the grid's tiles."""
+    """`pe.name(args)`. args: the tokens of each. block: numbers of its kernel and its loop. depth:
+    number of enclosing loops, -1 outside of the loop over the grid's tiles."""
 
     name: str
     args: tuple[tuple[str, ...], ...]
@@ -45,7 +46,7 @@ class Command:
     depth: int
 
     def variable(self, number: int) -> str:
-        """The first name of an argument, which is the tile's or the tensor's."""
+        """The first name in an argument, which is the tile's or the tensor's."""
         if number >= len(self.args):
             return ""
         return next((t for t in self.args[number] if t[0].isalpha()), "")
@@ -53,22 +54,21 @@ class Command:
 
 @dataclass(slots=True)
 class _Kernel:
-    """What was read of one kernel. stages: slots of each buffer; sizes: about how large one is,
-    compared with others."""
+    """The contents of one kernel. stages: slots of each buffer. sizes: relative sizes of
+    buffers."""
 
     commands: list[Command] = field(default_factory=list)
     stages: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
 
     def loads(self) -> Iterator[tuple[Command, float]]:
-        """The loads with their sizes."""
+        """The loads with their relative sizes."""
         found = (c for c in self.commands if c.name in ("load", "load_shared"))
         yield from ((c, self.sizes.get(c.variable(0), 1.0)) for c in found)
 
 
 def static_figures(source: str) -> Mapping[str, float]:
-    """The facts of `ir.estimate.kernel_features` that the text shows; nothing where it has no
-    kernel."""
+    """The facts of `ir.estimate.kernel_features` that the text shows; empty if it has no kernel."""
     kernels = [_read(body, n) for n, body in enumerate(_bodies(_tokens(source)))]
     commands = [c for k in kernels for c in k.commands]
     if not commands:
@@ -102,7 +102,7 @@ def _bodies(tokens: list[str]) -> Iterator[list[str]]:
 
 
 def _end(tokens: Sequence[str], begin: int) -> int:
-    """Where the bracket that opens at `begin` closes; the end where it does not."""
+    """The position of the bracket that matches the one at `begin`; the end if there is none."""
     open_ = 0
     for at in range(begin, len(tokens)):
         if len(tokens[at]) == 1:
@@ -116,7 +116,7 @@ def _read(body: list[str], number: int) -> _Kernel:
     """The commands of a kernel."""
     kernel = _Kernel()
     over_grid = any(body[at] in _LOOPS and _over_grid(_head(body, at)) for at in range(len(body)))
-    loops: list[tuple[int, int]] = []  # where each ends, and its number
+    loops: list[tuple[int, int]] = []  # end and number of each enclosing loop
     at = 0
     while at < len(body):
         loops = [loop for loop in loops if at < loop[0]]
@@ -138,17 +138,17 @@ def _read(body: list[str], number: int) -> _Kernel:
 
 
 def _head(body: list[str], at: int) -> list[str]:
-    """What stands between the brackets after a word."""
+    """The tokens between the brackets after a word."""
     return body[at + 2 : _end(body, at + 1)] if body[at + 1 : at + 2] == ["("] else []
 
 
 def _over_grid(head: list[str]) -> bool:
-    """Whether a loop's head is that of the loop over the tiles of the grid."""
+    """Whether a loop's head is that of the loop over the grid's tiles."""
     return "pe" in head and "id" in head
 
 
 def _statement_end(body: Sequence[str], at: int) -> int:
-    """Where the statement that begins at `at` ends."""
+    """The end of the statement that begins at `at`."""
     if body[at : at + 1] == ["{"]:
         return _end(body, at)
     while at < len(body) and body[at] != ";":
@@ -186,7 +186,7 @@ def _reused(kernel: _Kernel, load: Command) -> bool:
 
 
 def _reads(command: Command) -> set[str]:
-    """The names in the arguments of a command, but for what it writes."""
+    """The names in a command's arguments, except for what it writes."""
     if command.name in ("buffer", "number", "barrier"):
         return set()
     written = _WRITES.get(command.name)
@@ -194,7 +194,7 @@ def _reads(command: Command) -> set[str]:
 
 
 def _passes(commands: list[Command]) -> int:
-    """The most places from which one tensor is loaded, and to which it is stored."""
+    """The largest number of places that load one tensor, or that store it."""
     places: dict[str, set[tuple[tuple[int, int], bool]]] = {}
     for c in commands:
         if c.name in ("load", "load_shared"):
@@ -205,7 +205,7 @@ def _passes(commands: list[Command]) -> int:
 
 
 def _carries(command: Command) -> bool:
-    """Whether a reduction or a product goes on from one round of a loop to the next."""
+    """Whether a reduction or a matmul accumulates over the iterations of a loop."""
     if command.depth < 1:
         return False
     afresh = [(word,) for word in _AFRESH]

@@ -1,4 +1,4 @@
-"""What a kernel's text shows is what the nest says that it was made from."""
+"""A kernel's text shows the same facts as its nest."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_the_backend_counts_sources():
 
 def test_a_text_by_hand_is_counted_by_what_it_does():
     found = static_figures(BY_HAND)
-    assert found["passes"] == 2  # x is gone through in two loops
+    assert found["passes"] == 2  # x is read in two loops
     assert found["carried"] == 1
     assert (found["collectives"], found["barriers"], found["atomics"]) == (1, 1, 1)
     assert found["matrix_share"] == 0

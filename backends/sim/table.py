@@ -1,12 +1,12 @@
-"""The table `[sim]` of a target file: what the simulator reads, and that it makes the peaks that
-the general part states."""
+"""The table `[sim]` of a target file: the simulator's parameters, checked against the peaks in the
+general part."""
 
 from __future__ import annotations
 
 from ir.machine import Machine
 from machines.fields.fields import AMOUNT, COUNT, RATE, SIZE, Checked, Fields, rates
 
-ROUNDING = 1e-3  # of the figures that a file states
+ROUNDING = 1e-3  # relative tolerance for figures in a file
 HELD = ("f32", "f16", "bf16", "i32", "i64", "b8", "i16", "i8", "u8")
 FIELDS: Fields = {
     "clock_hz": RATE,
@@ -48,7 +48,8 @@ FIELDS: Fields = {
 
 
 def check(machine: Machine) -> None:
-    """KernelError at the first field that is wrong, or that the general part contradicts."""
+    """Raises KernelError at the first field that is invalid, or inconsistent with the general
+    part."""
     found = Checked(machine, "sim", FIELDS)
     table = found.table
     elements = table["rows"] * table["columns"]
@@ -61,7 +62,7 @@ def check(machine: Machine) -> None:
 
 
 def _memory(found: Checked) -> None:
-    """Bytes and rates of DRAM and of shared memory, which the general part calls a cache."""
+    """Checks bytes and rates of DRAM and of shared memory, which the general part calls a cache."""
     table, spaces = found.table, found.machine.spaces
     dram, shared = table["dram"], table["shared"]
     rate = dram["channels"] * dram["bytes_per_cycle"] * table["clock_hz"]
@@ -76,7 +77,8 @@ def _memory(found: Checked) -> None:
 
 
 def _peaks(found: Checked, per_second: float) -> None:
-    """Operations a second, by unit and dtype. per_second: cycles of all processing elements."""
+    """Checks operations per second by unit and dtype. per_second: cycles of all processing
+    elements."""
     table, units = found.table, found.machine.units
     matrix = table["matrix"]
     macs = 2 * matrix["rows"] * matrix["columns"]

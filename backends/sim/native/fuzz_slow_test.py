@@ -20,7 +20,7 @@ FLAGS = (
     *("-std=c++20", "-O1", "-g1", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"),
     "-fsanitize=address,undefined,float-cast-overflow",
 )
-# What a kernel makes the simulator ask for is no leak of the simulator; an error ends a run midway.
+# A kernel's own allocations are not leaks of the simulator; an error ends a run midway.
 SETTINGS = {
     "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",

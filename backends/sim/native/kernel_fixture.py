@@ -1,4 +1,4 @@
-"""Small kernels for the simulator's own tests: compiled, run, and compared."""
+"""Small kernels for the simulator's tests: compiled, run, and compared."""
 
 import atexit
 import functools
@@ -33,12 +33,12 @@ enum : Axis { M, N, K, P, Q };
 
 @functools.cache
 def target(name: str) -> dict:
-    """A target's tables, as they stand in its file."""
+    """A target's tables, as in its file."""
     return tomllib.loads((_TARGETS / f"{name}.toml").read_text())
 
 
 def machine(name: str = "npu_small", **changes) -> dict:
-    """What `simulate` takes; `changes` replace fields, or fields of a table."""
+    """The machine argument of `simulate`. changes: replace fields, or fields of a table."""
     tables = target(name)
     made = {"local_bytes": tables["spaces"]["local"]["bytes"], **tables["sim"]}
     for field, value in changes.items():
@@ -60,7 +60,7 @@ def _folder() -> Path:
 
 @functools.cache
 def compiled(source: str) -> str:
-    """The library of a source text that has axes M N K P Q and the device interface."""
+    """The library of a source text with axes M N K P Q and the device interface."""
     stem = _folder() / f"kernel_{len(list(_folder().glob('*.cc')))}"
     stem.with_suffix(".cc").write_text(_PROLOGUE + source)
     command = [os.environ.get("CXX", "g++"), "-std=c++20", "-O1", "-fPIC", "-shared", "-Wall"]
@@ -71,7 +71,7 @@ def compiled(source: str) -> str:
 
 
 def run(source: str, tensors: dict[str, np.ndarray], sizes=(), **options) -> dict:
-    """Runs KERNEL(k) of the source on all tensors, in order; they are changed in place."""
+    """Runs KERNEL(k) of the source on all tensors in order, in place."""
     launches = options.pop("launches", [("k", list(range(len(tensors))), list(sizes))])
     chip, library = options.pop("machine", None) or tiny(), compiled(source)
     with kernel_process(Path(library)) as place:
@@ -87,7 +87,7 @@ def run(source: str, tensors: dict[str, np.ndarray], sizes=(), **options) -> dic
 
 
 def to_bfloat(values: np.ndarray) -> np.ndarray:
-    """Rounds to bfloat16, nearest even; the bits as uint16."""
+    """Rounds to bfloat16, to nearest even; returns the bits as uint16."""
     bits = np.asarray(values, np.float32).view(np.uint32).astype(np.uint64)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 

@@ -1,7 +1,7 @@
 """The process that runs a kernel's code for the simulator.
 
-It runs the kernel's programs ahead and sends their commands (`host.h`); the simulator, in this process,
-checks and carries them out.
+It runs the kernel's programs ahead and sends their commands (`host.h`). The simulator, in this
+process, checks and executes the commands.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 from backends.caged.process import Program, runner
 from backends.sim.native.load import load
 
-# What a kernel is linked with. The simulator may hold its own copy, where its compiler says so, and a
-# process that is shut in can read no library.
+# The libraries of a kernel. The simulator may have its own copies, depending on its compiler, and a
+# restricted process cannot read libraries.
 _OF_KERNELS = ("libstdc++.so.6", "libgcc_s.so.1", "libm.so.6")
 
 
 def program() -> Program:
-    """What that process does: serve the simulator."""
+    """The program of that process: serves the simulator."""
     file = load().__file__
     assert file is not None
     return Program(f"{Path(file).resolve()}:serve_kernel", _OF_KERNELS)
@@ -27,7 +27,7 @@ def program() -> Program:
 
 @contextmanager
 def kernel_process(library: Path) -> Iterator[int]:
-    """The socket of a new process for one simulation, which ends with the block. Died where the
-    simulation failed because that process ended."""
+    """A context with the socket of a new process for one simulation. Raises Died if the simulation
+    failed because that process ended."""
     with runner(program(), library, load().KernelEnded) as place:
         yield place.fileno()

@@ -28,7 +28,7 @@ _CALLS = """
 #include <cstdio>
 #include <cstdlib>
 """
-# Says a number that a kernel found out.
+# Reports a number that a kernel found.
 _TELL = """KERNEL(k) {{
   {body}
   auto a = pe.buffer("a", Dtype::f32, {{{{M, 1}}}}, 1);
@@ -40,7 +40,7 @@ _LENGTH = "std::to_string(pe.id()).size()"  # a use of libstdc++
 _ATTEMPTS = [
     'open("/etc/passwd", O_RDONLY)',
     'open("/proc/self/maps", O_RDONLY)',
-    "open(text, O_RDONLY)",  # the judge's memory
+    "open(text, O_RDONLY)",  # the judging process's memory
     'open("/tmp/speciate-kernel-process", O_CREAT | O_WRONLY, 0600)',
     "socket(AF_INET, SOCK_STREAM, 0)",
     "socket(AF_UNIX, SOCK_STREAM, 0)",
@@ -62,7 +62,7 @@ _ATTEMPTS = [
 
 
 def told(value, body="", outside="", sizes=()):
-    """A number that code in the kernel's process found out."""
+    """A number that code in the kernel's process found."""
     y = np.zeros(1, np.float32)
     run(f"{_CALLS}{outside}{_TELL.format(body=body, value=value)}", {"y": y}, sizes)
     return int(y[0])
@@ -145,7 +145,7 @@ def test_its_end_is_a_failure_and_the_next_one_runs(body, number, words):
 
 
 def test_what_it_says_by_itself_is_no_answer():
-    """Frames without a command, where the first commands are expected."""
+    """Frames without a command in place of the first commands."""
     body = (
         "const int nothing = 0; for (int f = 3; f < 256; ++f) send(f, &nothing, 4, MSG_DONTWAIT);"
     )

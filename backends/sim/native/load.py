@@ -1,4 +1,4 @@
-"""The simulator's compiled module: taken from the build, or compiled once and kept."""
+"""Loads the simulator's compiled module: from the build, or compiled once and cached."""
 
 import functools
 import hashlib
@@ -22,15 +22,14 @@ _FLAGS = ("-O3", "-std=c++20", "-fPIC", "-fvisibility=hidden")
 
 
 class BuildError(RuntimeError):
-    """The simulator cannot be compiled here; the message says what is missing."""
+    """The simulator cannot be compiled here. The message says what is missing."""
 
 
 @functools.cache
 def load() -> ModuleType:
     """The module `_simulator`: `simulate`, `event_rate`, `SimulationError`.
 
-    Raises:
-        BuildError: it is not built, and there is no compiler or the compiler refuses it.
+    Raises BuildError if it is not built, and there is no compiler or the compiler fails.
     """
     try:
         return importlib.import_module(f"{__package__}.{_NAME}")
@@ -40,7 +39,7 @@ def load() -> ModuleType:
 
 
 def device_include() -> Path:
-    """The directory for `-I`: generated kernels say `#include "device.h"`."""
+    """The folder for `-I`, because generated kernels include "device.h"."""
     return _HERE / "device"
 
 
@@ -69,7 +68,7 @@ def _built() -> Path:
 
 
 def _compile(compiler: str, module: Path) -> None:
-    import pybind11  # a need of this path only
+    import pybind11  # only needed here
 
     print("compiling the simulator, once ...", file=sys.stderr)
     includes = [_ROOT, sysconfig.get_path("include"), pybind11.get_include()]
@@ -101,7 +100,8 @@ def _run_all(commands: list[list[str]]) -> None:
 
 def _import(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"{__package__}.{_NAME}", path)
-    assert spec is not None and spec.loader is not None  # the file's ending is an extension's
+    # the file's suffix is that of an extension module
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""Where the compiled module comes from, and what is said when there is none."""
+"""The source of the compiled module, and the error if there is none."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How fast the simulator is on one core."""
+"""The speed of the simulator on one core."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What the simulator refuses, one test for each message."""
+"""The errors of the simulator, one test for each message."""
 
 from pathlib import Path
 
@@ -395,7 +395,7 @@ _PROGRAMS = {
     ),
 }
 _SOURCE = "".join(f"KERNEL({name}) {{\n{body}\n}}\n" for name, (body, _) in _PROGRAMS.items())
-# A program without a command is no coroutine until it says so.
+# A program without a command must declare itself a coroutine.
 _SOURCE = _SOURCE.replace("\n}\n", "\nco_return;\n}\n")
 
 

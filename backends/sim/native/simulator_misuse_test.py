@@ -1,4 +1,5 @@
-"""Programs that reach for what is not theirs end in an error, and touch no memory of the simulator."""
+"""Programs that access foreign memory end in an error, and do not change memory of the
+simulator."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The model against the peaks that a target states, and each latency cycle by cycle."""
+"""The model against the peaks of a target, and each latency cycle by cycle."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from backends.sim.native.kernel_fixture import machine, run, target, tiny
 
 _TARGETS = ["npu", "npu_small"]
-_ROUNDING = 1e-6  # of the figures that a target states
+_ROUNDING = 1e-6  # relative tolerance for a target's figures
 
 
 @pytest.mark.parametrize("name", _TARGETS)
@@ -115,7 +115,7 @@ def test_a_map_reaches_the_vector_peak(name: str) -> None:
 
 
 def _latency(body: str, **changes) -> int:
-    """Cycles of a launch in which PE 0 runs the body, over a machine of easy numbers."""
+    """Cycles of a launch in which PE 0 runs the body, on a machine with simple numbers."""
     easy = {
         "issue_cycles": 1,
         "dma": {"startup_cycles": 5, "bytes_per_cycle": 32, "row_cycles": 1},
@@ -139,21 +139,21 @@ def _latency(body: str, **changes) -> int:
     return run(source, {"x": x}, **options)["cycles"]
 
 
-# The command is issued at cycle 1; then what the row's comment says.
+# The command is issued at cycle 1, followed by the cycles in the row's comment.
 @pytest.mark.parametrize(
     ("body", "cycles"),
     [
         # 256 elements over 32 lanes, then the pipeline
         ("co_await pe.fill(a.tile(), 0, {{M, 16}, {N, 16}});", 1 + 8 + 7),
-        # 17 lanes' worth takes a whole cycle more
+        # a partial group of lanes takes a whole cycle
         ("co_await pe.fill(a.tile(), 0, {{M, 11}, {N, 3}});", 1 + 2 + 7),
-        # two that do not depend on each other: the second enters when the first has entered
+        # two independent ones: the second enters when the first has entered
         (
             """co_await pe.fill(a.tile(), 0, {{M, 16}, {N, 16}});
             co_await pe.fill(a.next(), 0, {{M, 16}, {N, 16}});""",
             1 + 8 + 8 + 7,
         ),
-        # two that do: it waits for the pipeline too
+        # two dependent ones: the second also waits for the pipeline
         (
             """co_await pe.fill(a.tile(), 0, {{M, 16}, {N, 16}});
             co_await pe.map(Op::neg, a.tile(), {a.tile()}, {{M, 16}, {N, 16}});""",
@@ -192,7 +192,7 @@ def _latency(body: str, **changes) -> int:
             "co_await pe.load(b.tile(), args.tensor(0), {{0}, {0, N, 16}});",
             1 + 5 + 2 + 1 + 20 + 128 + 100 + 2 + 1,
         ),
-        # as before, but nothing to say to DRAM but 64 bytes, and no latency of shared memory
+        # the same, with only 64 bytes of metadata to DRAM, and without the latency of shared memory
         (
             "co_await pe.store(args.tensor(0), {{0}, {0, N, 16}}, b.tile());",
             1 + 5 + 2 + 1 + 1 + 8 + 2,
@@ -227,7 +227,7 @@ def test_a_tile_sent_takes_its_hops_and_its_length() -> None:
     }"""
     spec = tiny(issue_cycles=1, mesh={"hop_cycles": 2, "bytes_per_cycle": 64})
     cycles = run(source, {}, machine=spec, functional=False)["cycles"]
-    assert cycles == 1 + 3 * 2 + 256 / 64  # two links and the one into the element
+    assert cycles == 1 + 3 * 2 + 256 / 64  # two links, and the one to the element
 
 
 def test_the_control_core_waits_for_a_full_queue() -> None:

@@ -16,7 +16,8 @@ _OPS = (
     "exp log sqrt rsqrt recip tanh sigmoid erf sin cos pow silu gelu "
     "exp2 expm1 log2 log10 log1p erfc tan asin acos atan sinh cosh asinh acosh atanh atan2"
 ).split()
-_INTEGER = tuple("bit_not bit_and bit_or bit_xor shl shr ipow uniform".split())  # take no floats
+# they accept no floats
+_INTEGER = tuple("bit_not bit_and bit_or bit_xor shl shr ipow uniform".split())
 _REDUCTIONS = ["sum", "max", "min", "prod"]
 _DTYPES = {"f32": 0, "f16": 1, "bf16": 2, "i32": 3, "i64": 4, "b8": 5}
 _NUMPY = {

@@ -6,7 +6,7 @@ import pytest
 from backends.sim.native.kernel_fixture import run
 from backends.sim.native.load import load
 
-# by the access that comes second: the program of every processing element, the message
+# by the second access: the program of every processing element, and the message
 _RACES = {
     "load": (
         """auto a = pe.buffer("a", Dtype::f32, {{N, 8}}, 1);
@@ -50,7 +50,7 @@ def test_a_store_to_an_input_is_refused():
 
 
 def test_sums_and_stores_of_one_pe_are_no_races() -> None:
-    """All add to one row; each stores a row and adds to it; what is stored is loaded later."""
+    """All add to one row; each stores a row and adds to it; stored data is loaded later."""
     source = """KERNEL(k) {
     auto a = pe.buffer("a", Dtype::f32, {{N, 8}}, 1);
     co_await pe.fill(a.tile(), 1, {{N, 8}});

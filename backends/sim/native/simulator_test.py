@@ -1,4 +1,4 @@
-"""How programs behave: tiles, DMA, mesh, order, time, and what a run reports."""
+"""The behaviour of programs: tiles, DMA, mesh, order, time, and the report of a run."""
 
 import json
 
