@@ -1,1 +1,1 @@
-"""The backend of the local machine: C++ for its cores, their vectors and their caches."""
+"""The backend of the local CPU: C++ for its cores, vectors and caches."""

@@ -1,7 +1,7 @@
-"""Admission: what a kernel's text may hold of C++ and of `kernel.h`.
+"""Admission: the parts of C++ and of `kernel.h` that a kernel's text may use.
 
-That its indices stay within its tiles and tensors is not seen here; what is written just beside a
-tensor is seen when it runs.
+It does not check that indices are in bounds of tiles and tensors. Writes next to a tensor are
+detected when the kernel runs.
 """
 
 from __future__ import annotations
@@ -32,5 +32,5 @@ RULES = Rules(
 
 
 def require_admissible(source: str) -> None:
-    """BackendError("build") at the first thing in a text that a kernel may not use."""
+    """Raises BackendError("build") at the first construct that a kernel may not use."""
     admission.require_admissible(source, RULES)

@@ -1,4 +1,4 @@
-"""What is emitted is admitted; what would reach beyond a kernel's own numbers is not."""
+"""Emitted sources are admitted; sources that reach beyond a kernel's own numbers are not."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The backend of the local machine: C++ from a nest, built by g++, run and timed on this machine."""
+"""The backend of the local CPU: C++ from a nest, built by g++, run and timed on this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backends.shared.names import Names
 from backends.shared.words import RESERVED
 from ir.machine import Machine
 
-# No -ffast-math: NaN, infinities and the order of sums are those that the source says.
+# No -ffast-math, so that NaN, infinities and the order of sums are as in the source.
 FLAGS = (
     *("-std=c++20", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-fwrapv"),
     *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"),
@@ -23,7 +23,7 @@ FLAGS = (
 
 
 class Cpp(Host):
-    """Emits C++ with OpenMP; correctness and time by running it here, on all cores."""
+    """Emits C++ with OpenMP. Correctness and times come from runs on all cores of this machine."""
 
     names = Names(
         RESERVED | {"product_blocks"},
@@ -39,5 +39,5 @@ class Cpp(Host):
     admit = staticmethod(require_admissible)
 
     def interface(self, machine: Machine) -> str:
-        """Types, functions and rules of a source."""
+        """The types, functions and rules for a source."""
         return interface()

@@ -24,7 +24,7 @@ from testing.slow import slow
 COUNT = 400
 SIZES = {"M": COUNT}
 MACHINE = target("cpu")
-TAIL = {"y_gelu": 5e-7}  # far below 0 it is a difference of numbers that are nearly equal
+TAIL = {"y_gelu": 5e-7}  # far below 0 it is a difference of nearly equal numbers
 
 
 LINES = ("tile(m, size=64)", "place(m.outer, level=grid)")

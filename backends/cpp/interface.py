@@ -1,4 +1,4 @@
-"""What a source for the local machine may use, in words, from the admission and the headers."""
+"""The description of sources for the local CPU, from the admission and the headers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from backends.shared.words import FUNCTIONS, TYPES
 _INLINE = re.compile(r"^(?:template <[^>]*>\n)?inline [\w<>:, ]+? (\w+)\(", re.MULTILINE)
 _MACRO = re.compile(r"^[A-Z]+_?\w*\((\w+),", re.MULTILINE)
 HEADERS = (Path(__file__).parent / "kernel.h", PRELUDE / "launch.h", PRELUDE / "functions.h")
-# What kernels use of the types that these headers define; a test compiles it.
+# The parts of the headers' types that kernels use. A test compiles it.
 TYPES_IN_WORDS = """\
 args.size(n)             // the n-th size, an Index (64 bits)
 args.array<T>(n)         // the n-th tensor, an Array<T>; args.threads: the most threads
@@ -30,7 +30,7 @@ p.run(array, at, row, accumulate);  // write, or add, the rows of c to an array 
 
 @cache
 def interface() -> str:
-    """In Markdown, without a title."""
+    """The description, in Markdown without a title."""
     kernel, launch, functions = (file.read_text(encoding="utf-8") for file in HEADERS)
     names = FUNCTIONS - {"KERNEL"}
     declarations = "\n".join((declared(launch, names), declared(kernel, {"first_thread"})))

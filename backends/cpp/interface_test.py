@@ -1,4 +1,4 @@
-"""What a source in C++ for the local machine may use is told whole."""
+"""The description of C++ sources for the local CPU is complete."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""Kernels in C++ against the reference: the library's, recurrences, scans, atomics, odd names."""
+"""Kernels in C++ against the reference: of the library, recurrences, scans, atomics, unusual
+names."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def test_products_of_bf16_are_right_on_other_vectors(kernel, without, tmp_path, 
 
 @pytest.mark.parametrize("kernel", [slow("attention"), "conv1d", slow("rmsnorm_matmul")])
 def test_edited_schedules_are_right(kernel, tmp_path):
-    """Some of the single edits of a first schedule."""
+    """Some single edits of a first schedule."""
     w = workload(kernel)
     start, sizes = plain(w.spec, MACHINE, w.tune), w.checks[1]
     tried = 0

@@ -1,4 +1,4 @@
-"""Matmuls as calls of the microkernel; all other statements are loops."""
+"""Matmuls as calls of the microkernel. All other statements are loops."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A matmul: operands packed, multiplied, and the result put where it belongs."""
+    """A matmul: packed operands, the multiplication, and the store of the result."""
 
     value: str
-    dtype: str  # of its operands
+    dtype: str  # dtype of its operands
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     over: tuple[str, ...]
     batch: Extents
-    parts: tuple[Elements, ...]  # what packs a and b
-    onto: tuple[Place, str] | None  # where the result begins, and the length of its rows
+    parts: tuple[Elements, ...]  # loops that pack a and b
+    # start of the result and distance of its rows, if it is written directly
+    onto: tuple[Place, str] | None
     accumulates: bool
-    result: Elements  # what copies the result where there is no `onto`
+    result: Elements  # loops that copy the result if there is no `onto`
 
 
 class Statements(Loops):
@@ -43,14 +44,15 @@ class Statements(Loops):
     vector = 16
 
     def nodes(self, s: Statement, once: bool) -> Iterator[object]:
-        """What becomes of a statement."""
+        """The nodes of a statement."""
         if isinstance(s, Dot):
             yield self._product(s)
         else:
             yield from super().nodes(s, once)
 
     def _product(self, s: Dot) -> Product:
-        """a is what has the rows of the value: the last axis of the value is always b's."""
+        """A matmul as a Product. Operand a has the rows of the value, because the last axis of the
+        value always belongs to b."""
         names, a, b = self.values[s.value].names, s.a, s.b
         of_a, of_b = (tile_axes(t, self.values) for t in (a, b))
         own = [n for n in names if (n in of_a) != (n in of_b)]
@@ -91,5 +93,5 @@ class Statements(Loops):
 
 
 def _flattened(indices: tuple[str, ...]) -> Place:
-    """Several indices as one, the last the innermost."""
+    """Several indices as one, with the last innermost."""
     return flat([At(places=((i, 1),)) for i in indices], list(map(Count, indices)))

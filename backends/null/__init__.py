@@ -1,1 +1,2 @@
-"""A backend without hardware: the whole search runs on it in milliseconds, and proves nothing."""
+"""A backend without hardware, for tests: a search takes milliseconds on it, but proves nothing
+about kernels."""

@@ -1,4 +1,4 @@
-"""The null backend: a nest as text, the spec's reference as its result, a made-up time."""
+"""The null backend: a nest as text, the spec's reference as the result, and an artificial time."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ _HEAD = "nest of "
 
 
 class Null:
-    """Runs whatever the spec says, in the spec's own formats, whatever the kernel is."""
+    """Returns the reference of the spec in the spec's dtypes, independent of the kernel."""
 
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
-        """Every statement, one a line, then the equations and the decisions that gave them."""
+        """All statements, a line each, followed by the equations and the schedule."""
         return "\n".join((nest_text(nest, machine), spec_text(nest.variant), str(nest.schedule)))
 
     def admit(self, source: str) -> None:
-        """BackendError where a source does not begin as those that `emit` wrote; nothing of it runs."""
+        """Raises BackendError if a source does not begin like those of `emit`. No part of it
+        runs."""
         if not source.startswith(_HEAD):
             raise BackendError("build", f"line 1: a nest starts with `{_HEAD}`: {source[:40]!r}")
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """Writes the text; BackendError where it is not one that `emit` wrote."""
+        """Writes the text. Raises BackendError if it is not one of `emit`."""
         self.admit(source)
         file = folder / f"kernel.{self.manifest.extension}"
         file.write_text(source, encoding="utf-8")
@@ -46,13 +47,13 @@ class Null:
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """What the spec gives; nothing of the kernel is looked at."""
+        """The reference of the spec. The kernel is not read."""
         return dict(evaluate_storage(nest.spec, inputs, sizes))
 
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> Timing:
-        """The time of the made-up clock, with its parts as engines."""
+        """The artificial time, with its parts as engines."""
         parts = modelled_us(nest, machine, sizes)
         us = parts.pop("us")
         return Timing(
@@ -72,14 +73,14 @@ class Null:
         inputs: Arrays,
         trace: Path,
     ) -> Timing:
-        """As `time`; the timeline has one bar for each part."""
+        """The same as `time`; the timeline has one bar for each part."""
         timing = self.time(built, nest, machine, sizes, inputs)
         bars = (Bar(name, share * timing.us) for name, share in timing.engines.items())
         write_timeline(trace, bars)
         return timing
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
-        """Always all that it offers, which is little."""
+        """Always available, with the limits of the null backend."""
         return {
             "correct_by": self.manifest.correct_by[0],
             "time_kind": self.manifest.time_kind[0],

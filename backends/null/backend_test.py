@@ -91,7 +91,7 @@ def test_the_timeline_has_a_bar_for_each_part(tmp_path):
 def test_a_candidate_takes_little_work_whatever_it_is_timed_at(tmp_path, calls):
     """Tests of the search evaluate thousands of candidates with it."""
     made, given = nest("rmsnorm_matmul"), workload("rmsnorm_matmul")
-    check(NULL, None, made, MACHINE, given.spec, given.checks[0], seed=5)  # the reference is kept
+    check(NULL, None, made, MACHINE, given.spec, given.checks[0], seed=5)  # caches the reference
 
     def evaluated(sizes):
         built = NULL.build(NULL.emit(made, MACHINE), made, MACHINE, tmp_path)

@@ -1,8 +1,8 @@
-"""A made-up clock: a nest's statements counted, priced by the machine's rates.
+"""An artificial clock: counts a nest's statements and charges them by the machine's rates.
 
-Tiles of a grid run in waves of as many as the machine runs at once. A tile pays for each
-statement, for the bytes that it loads and stores, and for the elements that it computes, one
-after another. Enough for a search to have something to find; about no machine.
+Tiles of a grid run in waves of the machine's parallelism. A tile is charged for each statement, for
+the bytes that it loads and stores, and for the elements that it computes, sequentially. It gives a
+search something to optimise, but describes no machine.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ir.nest.nest import Dot, Launch, Load, Loop, LoopNest, Statement, Store
 from ir.sizes import bind, value
 from ir.spec import DTYPES
 
-JAGGED_ITERATIONS = 4  # of a loop whose bounds only the data know
+JAGGED_ITERATIONS = 4  # of a loop whose bounds depend on data
 
 
 def modelled_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dict[str, float]:
-    """Microseconds at the sizes, in all (`us`) and of each part (`launch` and so on)."""
+    """The microseconds at some sizes: the total (`us`) and each part (`launch` and so on)."""
     bound = bind(nest.spec, sizes)
     parts = {"launch": 0.0, "issue": 0.0, "memory": 0.0, "compute": 0.0}
     details = machine.details.get("null", {})
@@ -39,7 +39,7 @@ def modelled_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> d
 def _steps(
     block: Iterable[Statement], sizes: Mapping[str, int], iterations: int = 1
 ) -> Iterable[tuple[int, Statement]]:
-    """Each statement of a block with how often it is done."""
+    """Each statement of a block with the number of its executions."""
     for step in block:
         if isinstance(step, Loop):
             yield from _steps(step.body, sizes, iterations * _iterations(step, sizes))
@@ -56,7 +56,7 @@ def _iterations(loop: Loop, sizes: Mapping[str, int]) -> int:
 def _price(
     launch: Launch, step: Statement, machine: Machine, sizes: Mapping[str, int]
 ) -> tuple[str, float]:
-    """What one tile pays for one statement, in microseconds at its share of the machine."""
+    """The charge of one statement for one tile, in microseconds at its share of the machine."""
     name = getattr(step, "value", None)
     if not isinstance(name, str):
         return "issue", 0.0

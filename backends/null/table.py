@@ -11,6 +11,6 @@ _OPTIONAL = replace(AMOUNT, optional=True)
 
 
 def check(machine: Machine) -> None:
-    """KernelError where the table is wrong; it may be left out."""
+    """Raises KernelError if the table is invalid. It is optional."""
     if "null" in machine.details:
         Checked(machine, "null", {"launch_us": _OPTIONAL, "statement_us": _OPTIONAL})
