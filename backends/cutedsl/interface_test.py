@@ -16,5 +16,5 @@ def test_every_name_that_is_admitted_is_told():
 
 
 def test_functions_have_their_parameters():
-    assert "copy_async(to, pointer, at, inside=True)  # Global memory to shared memory" in TEXT
-    assert "fn.maximum(a, b)  # The larger operand; a NaN among them is the result." in TEXT
+    assert "copy_async(to, pointer, at, inside=True)  # Copies global to shared memory" in TEXT
+    assert "fn.maximum(a, b)  # The larger operand; NaN if either is NaN." in TEXT

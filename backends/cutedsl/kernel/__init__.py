@@ -1,4 +1,5 @@
-"""Functions that emitted kernels call besides CuTe DSL's own: elements, memory, warps, matrices, signals."""
+"""Functions that emitted kernels call in addition to CuTe DSL: elements, memory, warps, matrices,
+signals."""
 
 from backends.cutedsl.kernel import functions as fn
 from backends.cutedsl.kernel.accumulators import (

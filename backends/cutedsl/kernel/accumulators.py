@@ -1,4 +1,4 @@
-"""Tensor memory (sm_100): matmuls that one thread issues, and accumulators that all threads load.
+"""Tensor memory (sm_100): matmuls that one thread issues, with accumulators that all threads load.
 
 A column has 128 rows of 32 bits. Row n belongs to thread n of a warpgroup.
 """
@@ -22,8 +22,8 @@ LEAST, MOST = 32, 32  # least columns per allocation, most columns per load
 
 @cute.jit
 def take_columns(count: cutlass.Constexpr) -> Any:
-    """Columns of tensor memory, for which the block waits. Their place goes through the first bytes of
-    shared memory."""
+    """Allocates columns of tensor memory; the block waits for them. Their address passes through
+    the first bytes of shared memory."""
     held = cute.arch.get_dyn_smem(Int32, 1024)
     if cute.arch.thread_idx()[0] < WARP:
         cute.arch.alloc_tmem(_taken(count), held)
@@ -36,7 +36,7 @@ def take_columns(count: cutlass.Constexpr) -> Any:
 
 @cute.jit
 def give_columns_back(columns: Any, count: cutlass.Constexpr) -> None:
-    """The columns that a block took, after a barrier behind its last load of them."""
+    """Frees the columns of a block, after a barrier that follows their last load."""
     if cute.arch.thread_idx()[0] < WARP:
         cute.arch.dealloc_tmem(columns, _taken(count))
 
@@ -47,8 +47,8 @@ def _taken(count: int) -> int:
 
 
 def tensor_mma(columns: Any, a: Matrix, b: Matrix, shape: tuple[int, int, int], onto: Any) -> None:
-    """columns += a * b where `onto` holds, else = a * b; in flight until `signal_matmuls` is heard of. A
-    whole warp calls it, of which one thread starts it."""
+    """columns += a * b if `onto`, else columns = a * b; asynchronous until `signal_matmuls` reports
+    it. A whole warp calls it; one thread issues it."""
     _fence(nvvm.Tcgen05FenceKind.AFTER_THREAD_SYNC)
     place, source = tcgen05.CtaGroup.ONE, tcgen05.OperandSource.SMEM
     majors = [OperandMajorMode.K if m.by_k else OperandMajorMode.MN for m in (a, b)]
@@ -73,10 +73,10 @@ def tensor_mma(columns: Any, a: Matrix, b: Matrix, shape: tuple[int, int, int], 
 
 
 def _operand(m: Matrix) -> Any:
-    """A matrix as the instruction takes it; f32 is read as tf32."""
+    """A matrix in the instruction's form; f32 is read as tf32."""
     if m.tensor.element_type is not Float32:
         return m.tensor
-    # Of the swizzle for such a panel width
+    # The swizzle for this panel width
     bits = (m.panel * Float32.width // 8 >> 4).bit_length() - 1
     swizzle = cute.make_swizzle(bits, 4, 3)
     pointer = cute.recast_ptr(m.tensor.iterator, swizzle, TFloat32)
@@ -85,13 +85,14 @@ def _operand(m: Matrix) -> Any:
 
 @cute.jit
 def signal_matmuls(signal: Any) -> None:
-    """One thread of the warp that starts matmuls arrives when all of them so far are over."""
+    """One thread of the issuing warp arrives at a signal when all its earlier matmuls are
+    complete."""
     with cute.arch.elect_one():
         tcgen05.commit(signal)
 
 
 def load_columns(columns: Any, to: Any) -> None:
-    """Each thread's registers = as many columns from one on, in its row."""
+    """Loads each thread's registers from consecutive columns in its row."""
     _fence(nvvm.Tcgen05FenceKind.AFTER_THREAD_SYNC)
     count = cute.size(to)
     each = min(count & -count, MOST)
@@ -108,5 +109,5 @@ def load_columns(columns: Any, to: Any) -> None:
 
 
 def _fence(kind: Any) -> None:
-    """Orders matmuls and loads of tensor memory before or after barriers and signals."""
+    """Orders matmuls and loads of tensor memory relative to barriers and signals."""
     nvvm.tcgen05_fence(kind)

@@ -1,4 +1,4 @@
-"""Functions of elements: CuTe DSL's where those exist, in the type that operands are promoted to."""
+"""Elementwise functions: CuTe DSL's if they exist, in the type to which operands are promoted."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from cutlass import (
 INFINITY = float("inf")
 NAN = float("nan")
 LOG2_E = 1.4426950408889634
-# The binary logarithm of the normal distribution of -x for x from 0 to 5, within 2.3e-4.
+# The binary logarithm of the normal CDF of -x for x from 0 to 5, within 2.3e-4.
 _TAIL = (-2.69919848e-4, 5.29736187e-3, -4.63193953e-2, -4.66907352e-1, -1.147789, -1.00022829)
-_ENDS = {  # of integer types
+_ENDS = {  # limits of integer types
     t: (-(1 << bits - 1), (1 << bits - 1) - 1)
     for t, bits in ((Int64, 64), (Int32, 32), (cutlass.Int16, 16), (cutlass.Int8, 8))
 } | {Uint8: (0, 255)}
 
 
 def least_of(dtype: type) -> Any:
-    """The lower end of a type."""
+    """The lowest value of a type."""
     return dtype(_ENDS[dtype][0]) if dtype in _ENDS else dtype(-INFINITY)
 
 
 def most_of(dtype: type) -> Any:
-    """The upper end of a type."""
+    """The highest value of a type."""
     return dtype(_ENDS[dtype][1]) if dtype in _ENDS else dtype(INFINITY)
 
 
 def wide(count: int, aligned: Any) -> int:
-    """How many elements move at once: as many where they are aligned, else one."""
+    """The number of elements to move at once: `count` if they are aligned, else one."""
     return count if aligned else 1
 
 
 def _type(x: Any) -> type:
-    """The type that an operand is computed in."""
+    """The type in which an operand is computed."""
     if isinstance(x, float):
         return Float32
     if isinstance(x, bool | int):
@@ -57,19 +57,19 @@ def _type(x: Any) -> type:
 
 
 def met(*operands: Any) -> tuple[Any, ...]:
-    """Operands in the type that they meet in."""
+    """Operands converted to their common type."""
     order = (Int32, Uint32, Int64, Uint64, Float32, Float64)
     found = max((_type(x) for x in operands), key=order.index)
     return tuple(found(x) for x in operands)
 
 
 def value(x: Any) -> Any:
-    """A number in the type that it is computed in."""
+    """A number in the type in which it is computed."""
     return met(x)[0]
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """a where a condition holds, else b."""
+    """a if the condition is true, else b."""
     if isinstance(condition, bool | int):
         return a if condition else b
     truths = all(isinstance(x, bool) or getattr(x, "dtype", None) is Boolean for x in (a, b))
@@ -100,14 +100,14 @@ _absolute = _of_floats("abs")
 
 
 def exp2_flushed(x: Any) -> Any:
-    """2 to the power of x, of exponents less their maximum, whose sum is at least 1: what no normal number
-    holds is 0, which saves three instructions."""
+    """2 to the power of x, with subnormal results flushed to 0. For exponents minus their maximum,
+    whose sum is at least 1; it saves three instructions."""
     x = _floating(x)
     return exp2(x) if x.dtype is Float64 else cute.math.exp2(x, approx=True, ftz=True)
 
 
 def abs(x: Any) -> Any:
-    """The size of a number."""
+    """The absolute value."""
     (x,) = met(x)
     return _absolute(x) if x.dtype.is_float else where(x < 0, -x, x)
 
@@ -129,19 +129,20 @@ def silu(x: Any) -> Any:
 
 
 def gelu(x: Any) -> Any:
-    """x times the normal distribution of x."""
+    """x times the normal CDF of x."""
     x = _floating(x)
     half, root = type(x)(0.5), type(x)(0.7071067811865476)
     return half * x * (1.0 + erf(x * root))
 
 
 def short_gelu(x: Any) -> Any:
-    """gelu of a float, to be rounded to 16 bits: within 2e-4 of it, in half the instructions."""
+    """gelu of a float whose result is rounded to 16 bits: within 2e-4, with half the
+    instructions."""
     x = _floating(x)
     if x.dtype is Float64:
         return gelu(x)
-    # The normal distribution of -|x| as a power of 2. Where |x| is 16, that is 0, so infinite numbers
-    # and NaN become what they become in gelu.
+    # The normal CDF of -|x| as a power of 2. It is 0 at |x| = 16, so infinities and NaN give the
+    # same results as in gelu.
     size, power = smaller(_absolute(x), 16.0), Float32(_TAIL[0])
     for coefficient in _TAIL[1:]:
         power = power * size + coefficient
@@ -150,12 +151,12 @@ def short_gelu(x: Any) -> Any:
 
 
 def atan2(a: Any, b: Any) -> Any:
-    """The angle of a point."""
+    """The angle of the point (b, a)."""
     return cute.math.atan2(*met(_floating(a), _floating(b)))
 
 
 def isnan(x: Any) -> Any:
-    """Whether a float is no number."""
+    """Whether a float is NaN."""
     x = _floating(x)
     return x != x
 
@@ -166,30 +167,30 @@ def isinf(x: Any) -> Any:
 
 
 def isfinite(x: Any) -> Any:
-    """Whether a float is a finite number."""
+    """Whether a float is finite."""
     return abs(_floating(x)) < INFINITY
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The larger operand; a NaN among them is the result."""
+    """The larger operand; NaN if either is NaN."""
     a, b = met(a, b)
     return where(isnan(a) | (a > b), a, b) if a.dtype is Float64 else _extremum("max", a, b, True)
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller operand; a NaN among them is the result."""
+    """The smaller operand; NaN if either is NaN."""
     a, b = met(a, b)
     return where(isnan(a) | (a < b), a, b) if a.dtype is Float64 else _extremum("min", a, b, True)
 
 
 def larger(a: Any, b: Any) -> Any:
-    """The larger operand, where NaN is of no account."""
+    """The larger operand; a NaN operand is ignored."""
     a, b = met(a, b)
     return _extremum("max", a, b, False)
 
 
 def smaller(a: Any, b: Any) -> Any:
-    """The smaller operand, where NaN is of no account."""
+    """The smaller operand; a NaN operand is ignored."""
     a, b = met(a, b)
     return _extremum("min", a, b, False)
 
@@ -218,37 +219,38 @@ def sign(x: Any) -> Any:
 
 
 def no(x: Any) -> Any:
-    """Whether a truth value does not hold."""
+    """The logical negation of a truth value."""
     return not x if isinstance(x, bool | int) else ~Boolean(x)
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """A quotient of integers, cut toward zero; b is neither 0 nor -1."""
+    """A quotient of integers, rounded toward zero; b must be neither 0 nor -1."""
     return type(a)(cutlass._mlir.dialects.arith.divsi(a.ir_value(), b.ir_value()))
 
 
 def _cut(a: Any, b: Any) -> tuple[Any, Any]:
-    """The rest of a division of integers that cuts toward zero, and its quotient; 0 by 0 and -1."""
+    """The remainder and the quotient of integers, rounded toward zero; the remainder by 0 and by -1
+    is 0."""
     special = (b == 0) | (b == -1)
     quotient = _quotient(a, where(special, type(b)(1), b))
     return where(special, type(a)(0), a - quotient * b), quotient
 
 
 def fmod(a: Any, b: Any) -> Any:
-    """What a division leaves, with the sign of a; of integers, 0 by 0."""
+    """The remainder of a division, with the sign of a; for integers, 0 if b is 0."""
     a, b = met(a, b)
     return cute.math.rem(a, b) if a.dtype.is_float else _cut(a, b)[0]
 
 
 def mod(a: Any, b: Any) -> Any:
-    """What a division leaves, with the sign of b; of integers, 0 by 0."""
+    """The remainder of a division, with the sign of b; for integers, 0 if b is 0."""
     a, b = met(a, b)
     rest = fmod(a, b)
     return where((rest != 0) & ((rest < 0) ^ (b < 0)), rest + b, rest)
 
 
 def floordiv(a: Any, b: Any) -> Any:
-    """A quotient rounded down; of integers, 0 by 0."""
+    """A quotient rounded down; for integers, 0 if b is 0."""
     a, b = met(a, b)
     if not a.dtype.is_float:
         rest, quotient = _cut(a, b)
@@ -263,7 +265,7 @@ def floordiv(a: Any, b: Any) -> Any:
 
 
 def pow(a: Any, b: Any) -> Any:
-    """A power; of integers, to a negative one: 0, but for 1 and -1."""
+    """A power. For integers with a negative exponent: 0, except for bases 1 and -1."""
     a, b = met(a, b)
     if a.dtype.is_float:
         return cute.math.pow(a, b)
@@ -281,35 +283,35 @@ def _whole_pow(a: Any, b: Any) -> Any:
 
 
 def shl(a: Any, b: Any) -> Any:
-    """A shift to the left by the lower six bits of b."""
+    """A shift to the left by the low six bits of b."""
     return Int64(a) << (Int64(b) & 63)
 
 
 def shr(a: Any, b: Any) -> Any:
-    """A shift to the right by the lower six bits of b."""
+    """A shift to the right by the low six bits of b."""
     return Int64(a) >> (Int64(b) & 63)
 
 
 def i32_from(x: Any) -> Any:
-    """An i32, cut toward zero; what it does not hold becomes its end, NaN 0."""
+    """Converts to i32, rounded toward zero and saturated; NaN becomes 0."""
     return _whole(x, Int32, 31)
 
 
 def i64_from(x: Any) -> Any:
-    """An i64, cut toward zero; what it does not hold becomes its end, NaN 0."""
+    """Converts to i64, rounded toward zero and saturated; NaN becomes 0."""
     return _whole(x, Int64, 63)
 
 
 def f8e5m2_from(x: Any) -> Any:
-    """An f8e5m2, rounded to the nearest; infinite for what is beyond its ends."""
+    """Converts to f8e5m2, rounded to nearest; out-of-range values become infinite."""
     x = Float32(x)
-    near = Float8E5M2(x).bitcast(Uint8)  # the hardware stops at the ends
+    near = Float8E5M2(x).bitcast(Uint8)  # the hardware saturates
     ends = where(x > 0.0, 0x7C, 0xFC)
     return Uint8(where(abs(x) >= 61440.0, ends, near)).bitcast(Float8E5M2)
 
 
 def in_dtype(x: Any, dtype: type) -> Any:
-    """A number as memory of a type holds it."""
+    """A number converted to a type's form in memory."""
     if dtype is Float8E5M2 and getattr(x, "dtype", None) is not dtype:
         return f8e5m2_from(x)
     return x.to(dtype) if hasattr(x, "to") else dtype(x)
@@ -327,13 +329,14 @@ def _whole(x: Any, dtype: type, bits: int) -> Any:
 
 
 def round_tf32(x: Any) -> Any:
-    """An f32 rounded to tf32: to the nearest, ties to even."""
+    """An f32 rounded to tf32: to nearest, ties to even."""
     bits = Uint32(cutlass.cute.arch.cvt_f32_tf32(Float32(x)).ir_value())
     return bits.bitcast(Float32)
 
 
 def uniform(seed: Any, counter: Any) -> Any:
-    """A multiple of 2^-24 in [0, 1) of a seed and a counter: Philox4x32-10 (Salmon et al., SC 2011)."""
+    """A pseudorandom multiple of 2^-24 in [0, 1) from a seed and a counter: Philox4x32-10 (Salmon
+    et al., SC 2011)."""
     low, high = (lambda x: Uint32(Uint64(x) & 0xFFFFFFFF)), (lambda x: Uint32(Uint64(x) >> 32))
     c0, c1, c2, c3 = low(Int64(counter)), high(Int64(counter)), Uint32(0), Uint32(0)
     k0, k1 = low(Int64(seed)), high(Int64(seed))

@@ -17,8 +17,8 @@ EIGHT = {Int8: "s8", Uint8: "u8", Float8E4M3FN: "e4m3", Float8E5M2: "e5m2"}
 
 
 def operand(fragment: Any, at: Any, offsets: Sequence[Any]) -> Any:
-    """The registers of an instruction's operand: one at `at`, the others at offsets from it. Those
-    that share a word of 32 bits are contiguous."""
+    """The registers of an instruction's operand: one at `at`, the others at offsets from it.
+    Registers that share a 32-bit word must be contiguous."""
     places = [cute.crd2idx(o, fragment.layout) for o in offsets]
     shared = 32 // min(fragment.element_type.width, 32)
     if any(places[n] != n for n in range(shared)):
@@ -30,7 +30,7 @@ def operand(fragment: Any, at: Any, offsets: Sequence[Any]) -> Any:
 
 
 def result(fragment: Any, at: Any, columns: int) -> Any:
-    """The registers of a warpgroup's result from one on, which lie in the instruction's order."""
+    """The registers of a warpgroup's result from `at` on, in the instruction's order."""
     first = cute.crd2idx(at, fragment.layout)
     return cute.make_tensor(
         fragment.iterator + first, cute.make_layout(((2, 2, columns // 8), 1, 1))
@@ -39,7 +39,7 @@ def result(fragment: Any, at: Any, columns: int) -> Any:
 
 def _tf32(view: Any) -> Any:
     """Copies an operand's registers so that they are contiguous. For other layouts the compiler
-    halves the strides, as if elements had 16 bits, and takes the wrong registers."""
+    halves the strides, as for 16-bit elements, and reads the wrong registers."""
     count = cute.size(view)
     held = cute.make_rmem_tensor(count, Float32)
     for n in range(count):
@@ -49,7 +49,8 @@ def _tf32(view: Any) -> Any:
 
 
 def mma(acc: Any, a: Any, b: Any) -> None:
-    """acc += a * b of a warp: m16n8k32 of 8-bit operands, m16n8k16 of 16-bit ones, m16n8k8 of tf32."""
+    """acc += a * b in a warp: m16n8k32 for 8-bit operands, m16n8k16 for 16-bit ones, m16n8k8 for
+    tf32."""
     if a.element_type in EIGHT:
         _eight_mma(acc, a, b)
         return
@@ -73,7 +74,7 @@ def _words(view: Any) -> list[Any]:
 
 
 def _eight_mma(acc: Any, a: Any, b: Any) -> None:
-    """acc += a * b of 8-bit operands. CuTe DSL has no such warp-level operation for integers."""
+    """acc += a * b for 8-bit operands. CuTe DSL has no such warp-level operation for integers."""
     dtype = acc.element_type
     wide, letter = ("s32", "r") if dtype is Int32 else ("f32", "f")
     words = [w.ir_value() for w in (*_words(a), *_words(b))]
@@ -92,8 +93,8 @@ def _eight_mma(acc: Any, a: Any, b: Any) -> None:
 
 
 def keep_order(x: Any) -> None:
-    """What the registers of x are computed from is computed before a wait that follows: the compiler may
-    move a wait to an earlier place, not past a branch. Nothing else happens."""
+    """Makes the computation of x's registers precede a following wait: the compiler may move a wait
+    to an earlier place, but not past a branch. It has no other effect."""
     for n in range(cute.size(x)):
         _keep_before_waits(x[n])
 
@@ -104,8 +105,8 @@ def _keep_before_waits(x: Any) -> None:
 
 
 def load_matrices(tile: Any, at: Any, to: Any, registers: Sequence[Any], transposed: bool) -> None:
-    """Matrices of 8 x 8 elements of 16 bits, whose rows begin where eight threads each say, into
-    pairs of registers."""
+    """Loads 8 x 8 matrices of 16-bit elements into pairs of registers. Groups of eight threads give
+    the addresses of a matrix's rows."""
     count = len(registers) // 2
     atom = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transposed, count), tile.element_type)
     held = cute.make_rmem_tensor((2 * count,), tile.element_type)
@@ -118,7 +119,7 @@ def load_matrices(tile: Any, at: Any, to: Any, registers: Sequence[Any], transpo
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """An operand in shared memory, M or N by K, in panels of so many elements."""
+    """An operand in shared memory, M or N by K, in panels of `panel` elements."""
 
     tensor: Any
     by_k: bool  # whether K is the contiguous dimension
@@ -127,7 +128,7 @@ class Matrix:
 
 
 def matrix(tile: Any, at: Any, shape: Sequence[int], by_k: bool, panel: int, rows: int) -> Matrix:
-    """The part of a tile from an element on, as a warpgroup's instruction reads it."""
+    """The part of a tile from an element on, in the form of a warpgroup's instruction."""
     mn, k = shape
     if by_k:
         layout = cute.make_layout((mn, k), stride=(panel, 1))
@@ -140,7 +141,7 @@ def matrix(tile: Any, at: Any, shape: Sequence[int], by_k: bool, panel: int, row
 
 
 def warpgroup_mma(acc: Any, a: Any, b: Matrix, shape: tuple[int, int, int]) -> None:
-    """acc += a * b of four warps, in flight until it is waited for. a: a matrix, or registers."""
+    """acc += a * b in four warps, asynchronous until a wait. a: a matrix, or registers."""
     held = not isinstance(a, Matrix)
     left, right = a.element_type if held else a.tensor.element_type, b.tensor.element_type
     if right is Float32:
@@ -161,7 +162,7 @@ def warpgroup_mma(acc: Any, a: Any, b: Matrix, shape: tuple[int, int, int]) -> N
 
 
 def _tf32_mma(acc: Any, a: Any, b: Matrix, columns: int) -> None:
-    """acc += a * b of tf32, for which CuTe DSL has no operation: K is contiguous in both operands."""
+    """acc += a * b for tf32, which CuTe DSL does not support; K is contiguous in both operands."""
     count = columns // 2  # accumulator registers of a thread
     left = [_descriptor(a)] if isinstance(a, Matrix) else [a[n].ir_value() for n in range(4)]
     results = ", ".join(f"${n}" for n in range(count))
@@ -174,7 +175,7 @@ def _tf32_mma(acc: Any, a: Any, b: Matrix, columns: int) -> None:
     )
     constraints = ["=f"] * count + [str(n) for n in range(count)]
     constraints += ["l" if len(left) == 1 else "f"] * len(left) + ["l"]
-    if len(left) == 4:  # registers have 32 bits, whatever they hold
+    if len(left) == 4:  # registers are 32 bits wide for any dtype
         left = [Uint32(a[n].bitcast(Uint32)).ir_value() for n in range(4)]
         constraints[2 * count : 2 * count + 4] = ["r"] * 4
     made = llvm.inline_asm(
@@ -189,7 +190,7 @@ def _tf32_mma(acc: Any, a: Any, b: Matrix, columns: int) -> None:
 
 
 def _descriptor(m: Matrix) -> Any:
-    """The wgmma descriptor of a matrix: its start, and the distances of panels and of groups of 8
+    """The wgmma descriptor of a matrix: its address, and the strides of panels and of groups of 8
     rows, in units of 16 bytes."""
     row = m.panel * m.tensor.element_type.width // 8
     swizzle = {128: 1, 64: 2, 32: 3}[row]

@@ -13,11 +13,11 @@ from cutlass._mlir.dialects import llvm, nvvm
 
 from backends.cutedsl.kernel.functions import in_dtype, where
 
-_EVERYWHERE = 1 << 30  # elements of a view without bounds; the offsets alone bound accesses
+_EVERYWHERE = 1 << 30  # elements of a view without bounds; only the offsets limit accesses
 
 
 def assume(holds: Any) -> None:
-    """Tells the compiler that a condition holds."""
+    """Tells the compiler that a condition is true."""
     if not isinstance(holds, bool):
         llvm.intr_assume(Boolean(holds).ir_value(), [], [])
 
@@ -28,7 +28,7 @@ def _view(pointer: Any) -> Any:
 
 @cute.jit
 def get(pointer: Any, at: Any, inside: Any = True, other: Any = 0) -> Any:
-    """The element at a place where a condition holds, else another value."""
+    """The element at an offset if `inside`, else another value."""
     if cutlass.const_expr(inside is True):
         return _view(pointer + at)[0]
     found = cute.make_rmem_tensor(1, pointer.dtype)
@@ -38,7 +38,7 @@ def get(pointer: Any, at: Any, inside: Any = True, other: Any = 0) -> Any:
 
 @cute.jit
 def put(pointer: Any, at: Any, value: Any, inside: Any = True) -> None:
-    """Stores an element at a place where a condition holds."""
+    """Stores an element at an offset if `inside`."""
     if cutlass.const_expr(inside is True):
         _view(pointer + at)[0] = in_dtype(value, pointer.dtype)
     else:
@@ -47,7 +47,7 @@ def put(pointer: Any, at: Any, value: Any, inside: Any = True) -> None:
 
 
 def vector(tensor: Any, at: Any, count: int) -> Any:
-    """Consecutive elements of a tensor along its last mode from one on, aligned to all of them."""
+    """Consecutive elements of a tensor along its last mode, starting at an aligned place."""
     offset = cute.crd2idx(at, tensor.layout)
     whole = min(count, 128 // tensor.element_type.width)  # the most that one instruction moves
     if tensor.memspace != cute.AddressSpace.rmem:
@@ -56,7 +56,8 @@ def vector(tensor: Any, at: Any, count: int) -> Any:
 
 
 def _last_mode(layout: Any, count: int) -> Any:
-    """The layout of the first elements along the last mode. Elements of operands may not be contiguous."""
+    """The layout of the first elements along the last mode. Elements of operands may not be
+    contiguous."""
     rank = cute.rank(layout)
     places = [
         cute.crd2idx((0,) * (rank - 1) + (n,) if rank > 1 else n, layout) for n in range(count)
@@ -67,7 +68,7 @@ def _last_mode(layout: Any, count: int) -> Any:
 
 
 def layout_of(places: Sequence[int]) -> Any:
-    """The layout with these places, each bit of whose number has a distance of its own."""
+    """The layout with these offsets; each bit of an element's number has its own stride."""
     shape, stride = [], []
     for bit in range(len(places).bit_length() - 1):
         shape.append(2)
@@ -79,7 +80,7 @@ def layout_of(places: Sequence[int]) -> Any:
 
 
 def copy_run(source: Any, to: Any) -> None:
-    """Elements to others, by instructions as wide as memory has them one after the other."""
+    """Copies elements, with instructions as wide as contiguous memory permits."""
     for side in (source, to):
         if side.memspace == cute.AddressSpace.rmem and cute.rank(side.layout) > 1:
             held = cute.make_rmem_tensor(cute.size(side), side.element_type)
@@ -104,7 +105,7 @@ def _run(pointer: Any, at: Any, count: int) -> Any:
 
 @cute.jit
 def load(registers: Any, pointer: Any, at: Any, inside: Any = True, other: Any = 0) -> None:
-    """Registers = consecutive elements from a place on, which are aligned to all of them."""
+    """Loads registers from consecutive aligned elements at an offset."""
     if cutlass.const_expr(registers.element_type is Boolean):
         for n in cutlass.range_constexpr(cute.size(registers)):
             registers[n] = Boolean(get(pointer, at + n, inside, other))
@@ -115,7 +116,7 @@ def load(registers: Any, pointer: Any, at: Any, inside: Any = True, other: Any =
 
 
 def _load_where(registers: Any, pointer: Any, at: Any, inside: Any, other: Any) -> None:
-    """Registers = elements of memory where a condition holds, else another value. It uses one
+    """Loads registers from memory if `inside`, else sets them to another value. It uses one
     predicated instruction: with a branch, the compiler moves the code after it into the branch, and
     then few loads are in flight."""
     count, dtype = cute.size(registers), registers.element_type
@@ -138,7 +139,7 @@ def _load_where(registers: Any, pointer: Any, at: Any, inside: Any, other: Any) 
 
 
 def _words_where(start: Any, others: Sequence[Any], inside: Any) -> list[Any]:
-    """Words from a pointer on where a condition holds, else other words."""
+    """Words from a pointer on if `inside`, else other words."""
     count, word = len(others), type(others[0])
     held, letter = (Uint32, "r") if word is Uint32 else (Uint16, "h")  # no register has 8 bits
     types = [held.mlir_type] * count
@@ -150,7 +151,7 @@ def _words_where(start: Any, others: Sequence[Any], inside: Any) -> list[Any]:
         f"{{\n.reg .pred p;\nsetp.ne.b32 p, ${2 * count + 1}, 0;\n"
         f"@p ld.global{several}.b{word.width} {to}, [${2 * count}];\n}}",
         ",".join([f"={letter}"] * count + [str(n) for n in range(count)] + ["l", "r"]),
-        has_side_effects=True,  # stores are before or after it
+        has_side_effects=True,  # keeps the order with stores
     )
     parts = [llvm.extractvalue(t, made, [n]) for n, t in enumerate(types)] if several else [made]
     return [word(held(x)) for x in parts]
@@ -158,7 +159,7 @@ def _words_where(start: Any, others: Sequence[Any], inside: Any) -> list[Any]:
 
 @cute.jit
 def store(pointer: Any, at: Any, registers: Any, inside: Any = True) -> None:
-    """Consecutive elements from a place on, which are aligned to all of them = registers."""
+    """Stores registers to consecutive aligned elements at an offset."""
     if cutlass.const_expr(registers.element_type is Boolean):
         for n in cutlass.range_constexpr(cute.size(registers)):
             put(pointer, at + n, registers[n], inside)
@@ -170,8 +171,8 @@ def store(pointer: Any, at: Any, registers: Any, inside: Any = True) -> None:
 
 
 def copy_async(to: Any, pointer: Any, at: Any, inside: Any = True) -> None:
-    """Global memory to shared memory, zeros where it is not inside; in flight until it is waited
-    for, unless elements are shorter than what the hardware copies."""
+    """Copies global to shared memory, with zeros if not `inside`. It is asynchronous until a wait,
+    unless the data is shorter than the hardware's copies."""
     count = cute.size(to)
     size = count * to.element_type.width // 8
     if size < 4:
@@ -195,7 +196,7 @@ def copy_async(to: Any, pointer: Any, at: Any, inside: Any = True) -> None:
 
 @cute.jit
 def add_to(pointer: Any, at: Any, value: Any, inside: Any = True) -> None:
-    """Adds to an element in one step that no other thread comes between."""
+    """Adds to an element atomically."""
     if cutlass.const_expr(inside is True):
         _added(pointer, at, value)
     else:
@@ -210,8 +211,8 @@ def _added(pointer: Any, at: Any, value: Any) -> None:
 
 @cute.jit
 def take_number(counter: Any, at: Any) -> Any:
-    """How many blocks began before this one, which all of its threads get. The counter in memory is 0
-    at first. It goes through the first bytes of shared memory."""
+    """The number of blocks that began before this one, the same in all of its threads. The counter
+    in memory starts at 0. The number passes through the first bytes of shared memory."""
     held = cute.make_tensor(cute.arch.get_dyn_smem(Int32, 1024), cute.make_layout(1))
     if cute.arch.thread_idx()[0] == 0:
         held[0] = cute.arch.atomic_add(counter + at, Int32(1), sem="relaxed", scope="gpu")
@@ -222,7 +223,7 @@ def take_number(counter: Any, at: Any) -> Any:
 
 
 def raise_flag(flags: Any, at: Any) -> None:
-    """A flag in memory, which was 0, becomes 1."""
+    """Sets a flag in memory, which was 0, to 1."""
     cute.arch.store(flags + at, Int32(1), sem="relaxed", scope="gpu")
 
 
@@ -236,8 +237,7 @@ def await_raised(flags: Any, at: Any) -> None:
 
 @cute.jit
 def rank(steps: cutlass.Constexpr, pointer: Any, count: Any, x: Any) -> Any:
-    """How many of sorted entries are less than x, found by halving as often as their number has
-    bits."""
+    """The number of sorted entries that are less than x, by binary search with `steps` steps."""
     low, high = Int32(0), Int32(count)
     for _ in cutlass.range_constexpr(steps):
         middle, open_ = (low + high) // 2, low < high

@@ -1,4 +1,4 @@
-"""Signals (mbarriers in shared memory), and boxes that TMA copies."""
+"""Signals (mbarriers in shared memory), and TMA copies of boxes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WARP = 32
 
 
 def init_signals(signal: Any, stages: int, arrivals: Any) -> None:
-    """Signals whose phases end with so many arrivals."""
+    """Initialises signals whose phases complete after a number of arrivals."""
     for n in range(stages):
         cute.arch.mbarrier_init(signal + n, arrivals)
     cute.arch.mbarrier_init_fence()
@@ -25,7 +25,7 @@ def init_signals(signal: Any, stages: int, arrivals: Any) -> None:
 
 @cute.jit
 def arrive_warp(signal: Any) -> None:
-    """One thread of a warp arrives, after the others have come here."""
+    """One thread of a warp arrives at a signal, after all threads of the warp."""
     cute.arch.sync_warp()
     if cute.arch.thread_idx()[0] % WARP == 0:
         cute.arch.mbarrier_arrive(signal)
@@ -33,8 +33,8 @@ def arrive_warp(signal: Any) -> None:
 
 @cute.jit
 def arrive_cluster(signal: Any, blocks: cutlass.Constexpr) -> None:
-    """Threads of a warp arrive, one each, at the signals of all blocks of the cluster, after the
-    others have come here."""
+    """A warp arrives at the signals of all blocks of the cluster, one thread for each, after all
+    threads of the warp."""
     cute.arch.sync_warp()
     block = cute.arch.thread_idx()[0] % WARP
     if block < blocks:
@@ -42,7 +42,7 @@ def arrive_cluster(signal: Any, blocks: cutlass.Constexpr) -> None:
 
 
 def sync_cluster() -> None:
-    """All threads of all blocks of the cluster wait for each other."""
+    """A barrier of all threads of the cluster."""
     cute.arch.cluster_arrive()
     cute.arch.cluster_wait()
 
@@ -55,8 +55,9 @@ def _address(tensor_map: Any) -> Any:
 
 
 def load_box(to: Any, tensor_map: Any, at: Sequence[Any], signal: Any, blocks: int = 1) -> None:
-    """A box of a tensor into shared memory; `at`: where it begins, the last dimension first. Its
-    bytes arrive at a signal. blocks: of a cluster, all of which get it at the same place (multicast)."""
+    """Copies a box of a tensor to shared memory; its bytes arrive at a signal. at: the start of the
+    box, last dimension first. blocks: number of blocks of a cluster that get it at the same address
+    (multicast)."""
     several = Int16((1 << blocks) - 1).ir_value() if blocks > 1 else None
     place = to.to_llvm_ptr()
     if several is not None:  # the same offset in each thread block
@@ -73,7 +74,7 @@ def load_box(to: Any, tensor_map: Any, at: Sequence[Any], signal: Any, blocks: i
 
 
 def store_box(tensor_map: Any, source: Any, at: Sequence[Any]) -> None:
-    """Shared memory to a box of a tensor."""
+    """Copies shared memory to a box of a tensor."""
     nvvm.cp_async_bulk_tensor_global_shared_cta(
         _address(tensor_map), source.to_llvm_ptr(), [Int32(a).ir_value() for a in at]
     )

@@ -24,15 +24,15 @@ def _moved(x: Any, move: Callable[[Any], Any]) -> Any:
 
 
 def shuffle_xor(x: Any, distance: Any) -> Any:
-    """What the thread at a XOR distance holds."""
+    """The value of the thread at a XOR distance."""
     return _moved(x, lambda v: cute.arch.shuffle_sync_bfly(v, distance))
 
 
 def scan(
     run: Any, registers: Sequence[Any], carry: Any, join: Callable, threads: int, apart: int
 ) -> Any:
-    """A running reduction of a run of registers, then of `threads` threads that are `apart` apart,
-    after what was carried so far; the new total."""
+    """Replaces a run of registers by its prefix reductions across `threads` threads at stride
+    `apart`, starting from a carry; returns the new carry."""
     values, carry = _scanned([run[r] for r in registers], carry, join, threads, apart)
     for register, value in zip(registers, values, strict=True):
         run[register] = value
@@ -40,7 +40,7 @@ def scan(
 
 
 def scan_one(x: Any, carry: Any, join: Callable, threads: int, apart: int) -> tuple[Any, Any]:
-    """The same of one value; the new value, and the new total."""
+    """The same for one value; returns the new value and the new carry."""
     values, carry = _scanned([x], carry, join, threads, apart)
     return values[0], carry
 
@@ -80,8 +80,8 @@ def scan_after(
     carry: Any,
     join: Callable,
 ) -> Any:
-    """What several warps scanned by themselves, after what was carried so far and the parts before a
-    thread's own; the total of all."""
+    """Combines the scans of several warps: adds the carry and the totals of earlier parts to a
+    thread's run; returns the new carry."""
     first, carry = _before(totals, parts, own, carry, join)
     for register in registers:
         run[register] = type(carry)(join(first, run[register]))
@@ -91,7 +91,7 @@ def scan_after(
 def scan_one_after(
     x: Any, totals: Any, parts: Sequence[Any], own: Any, carry: Any, join: Callable
 ) -> tuple[Any, Any]:
-    """The same of one value; the new value, and the total of all."""
+    """The same for one value; returns the new value and the new carry."""
     first, carry = _before(totals, parts, own, carry, join)
     return type(carry)(join(first, x)), carry
 
