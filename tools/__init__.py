@@ -1,1 +1,1 @@
-"""Programs for those who work on the tree itself."""
+"""Commands for developers of this repository."""

@@ -1,7 +1,7 @@
 """Writes the tables of docs/aten.md from benchmarks/results/<target>/aten.json.
 
-The page's prose is written by hand; what stands between `<!-- table: counts -->`, `operators` or
-`failures` and `<!-- end -->` is replaced.
+The prose of the page is written by hand. The command replaces the text between
+`<!-- table: counts -->`, `operators` or `failures` and `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ examples:
 _MARKED = re.compile(r"(<!-- table: (counts|operators|failures) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SIGNS = {"pass": "", "fail": "**fails**", "not expressible": "none"}
 
-Files = Mapping[str, Mapping[str, Any]]  # a result file by target
+Files = Mapping[str, Mapping[str, Any]]  # Result files by target.
 
 
 def files(results: Path) -> dict[str, Any]:
-    """The result files below a folder by target, in alphabetical order."""
+    """Returns the result files below a folder by target, in alphabetical order."""
     found = sorted(results.glob("*/aten.json"))
     return {p.parent.name: json.loads(p.read_text(encoding="utf-8")) for p in found}
 
 
 def page(text: str, found: Files) -> str:
-    """The page with every marked table made anew."""
+    """Returns the page with every marked table rewritten."""
     tables = {"counts": counts, "operators": operators, "failures": failures}
     return _MARKED.sub(lambda m: f"{m[1]}{tables[m[2]](found)}{m[3]}", text)
 
 
 def counts(found: Files) -> str:
-    """For each target and dtype, how many operators have which verdict."""
+    """Counts the operators with each verdict, for each target and dtype."""
     lines = [
         line(("target", "correct by", "dtype", "operators", "pass", "fail", "no equations")),
         line(["---"] * 3 + ["---:"] * 4),
@@ -60,7 +60,7 @@ def counts(found: Files) -> str:
 
 
 def operators(found: Files) -> str:
-    """For each operator and target the dtypes that pass, and those that do not."""
+    """Lists, for each operator and target, the dtypes that pass and those that do not."""
     names = {r["operator"]: None for file in found.values() for r in file["rows"]}
     lines = [line(("operator", *found)), line(["---"] * (1 + len(found)))]
     for name in sorted(names, key=lambda n: (n.strip("_"), n)):
@@ -80,7 +80,7 @@ def _by_properties(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def failures(found: Files) -> str:
-    """What does not pass, with the reason."""
+    """Lists what does not pass, with the reason."""
     lines = [
         line(("operator", "dtype", "target", "samples that pass", "reason")),
         line(["---"] * 5),
@@ -95,13 +95,13 @@ def failures(found: Files) -> str:
 
 
 def written(root: Path) -> Mapping[Path, str]:
-    """The page's text by its path, below the root of a tree."""
+    """Returns the text of the page by its path, below the root of a checkout."""
     text = (root / PAGE).read_text(encoding="utf-8")
     return {PAGE: page(text, files(root / RESULTS))}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use."""
+    """Runs the command. Returns exit code 2 for wrong usage."""
     return command("aten_table", __doc__, EXAMPLES, written, "the result files say", arguments)
 
 

@@ -1,4 +1,4 @@
-"""The tables of docs/aten.md say what the result files say."""
+"""Tests that the tables of docs/aten.md match the result files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of our search beside Helion's autotuner."""
+"""The table that compares our search with Helion's autotuner."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ _HEAD = (
     "our seconds",
     "its seconds",
 )
-_LEFT = 3  # columns of words
+_LEFT = 3  # The first columns, which contain text.
 
 
 def autotuners(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, a line for each kernel, what failed, what Helion was told. Ratios are cut after two digits."""
+    """Returns the origin of the file, one line for each kernel, the failures and Helion's settings.
+
+    Ratios are truncated to two digits.
+    """
     rows = result["rows"]
     lines = [line(_HEAD), line(["---"] * _LEFT + ["---:"] * (len(_HEAD) - _LEFT))]
     lines += [line(_cells(row)) for row in rows]
@@ -55,7 +58,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def _told(rows: list[Mapping[str, Any]]) -> str:
-    """What Helion was told; the same for all rows of a file."""
+    """Describes Helion's settings, which are equal for all rows of a file."""
     made = next((row for row in rows if "helion_settings" in row), None)
     if made is None:
         return "Helion did not run."

@@ -1,4 +1,4 @@
-"""The table of our search beside Helion's says what its rows say."""
+"""Tests that the table of our search and Helion's matches its rows."""
 
 from tools.results_table import table
 

@@ -1,4 +1,5 @@
-"""Tables of cheats: those that went through the evaluator on a device, and those that others published."""
+"""Tables of cheats: those that the evaluator judged on a device, and those that others
+published."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 
 from tools.markdown import line
 
-# What cheats of a group reach for.
+# What the cheats of a group exploit.
 _KINDS = {
     1: "memory and words that no kernel has",
     2: "Python that no kernel has",
@@ -21,7 +22,8 @@ _KINDS = {
 
 
 def cheats(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, how many cases of each kind are as expected, and each that is not."""
+    """Returns the origin of the file, how many cases of each kind are as expected, and each that is
+    not."""
     rows, said = result["rows"], result["summary"]
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     clocks = result["clocks_mhz"]
@@ -48,7 +50,7 @@ def cheats(result: Mapping[str, Any]) -> list[str]:
 
 
 def published_cheats(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, and what the judge says of each cheat that others published."""
+    """Returns the origin of the file, and the verdict on each cheat that others published."""
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     rows = result["rows"]
     head = ("cheat", "from", "what it does", "refused as", "reason", "as expected")

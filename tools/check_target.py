@@ -1,4 +1,4 @@
-"""Checks a target file and says all that is wrong with it at once."""
+"""Checks target files and prints all errors of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir.errors import KernelError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; 0 where every file is right, 2 where one is wrong."""
+    """Runs the command. Returns 0 if every file is valid, 2 if one is not."""
     parser = argparse.ArgumentParser(prog="check_target", description=__doc__)
     parser.add_argument("file", metavar="FILE.toml", nargs="+", help="a target file")
     wrong = False
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def report(file: str, found: Sequence[KernelError]) -> str:
-    """What is wrong with a file, or what it describes."""
+    """Describes the errors of a file, or the target if there are none."""
     if found:
         count = f"{len(found)} fault{'s' if len(found) > 1 else ''}"
         return "\n".join((f"{file}: {count}", *(str(error) for error in found)))

@@ -1,4 +1,4 @@
-"""A target file is checked as a whole: every fault is said, at its field."""
+"""Tests that a target file is checked as a whole: every error is reported with its field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHIP = (TARGETS / "a100.toml").read_text(encoding="utf-8").replace('"a100"', '"m
 
 @pytest.fixture
 def check(tmp_path, capsys):
-    """The exit code and the lines of the command, for a text."""
+    """Returns the exit code of the command and the lines that it prints, for a text."""
 
     def run(text):
         file = tmp_path / "my_chip.toml"
@@ -27,7 +27,7 @@ def check(tmp_path, capsys):
 
 
 def changed(*pairs):
-    """The text of a right file with lines changed: (start of a line, new line)."""
+    """Returns the text of a valid file with lines replaced: (start of a line, new line)."""
     text = CHIP
     for start, line in pairs:
         text, count = re.subn(rf"(?m)^{re.escape(start)}.*$", line, text, count=1)

@@ -1,4 +1,4 @@
-"""The table of what checking costs through the backends of one target."""
+"""The table of what a check costs with each backend of one target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tools.markdown import line
 
 
 def check_times(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, its rows, its summary. Ratios are rounded up after two digits."""
+    """Returns the origin of the file, its rows and its summary. Ratios are rounded up to two
+    digits."""
     first, *others = result["checked_through"]
     head = ("kernel", "check sizes", first, *others, *(f"{name} / {first}" for name in others))
     lines = [line(head), line(["---"] + ["---:"] * (len(head) - 1))]

@@ -1,4 +1,4 @@
-"""The table of check times says what its rows say."""
+"""Tests that the table of check times matches its rows."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _HEAD = ("module", "target", "steps", "kernels", *_PARTS, "in all, s", "limit, s
 
 
 def compile_time(result: Mapping[str, Any]) -> list[str]:
-    """All parts: where the file is from, its rows."""
+    """Returns the origin of the file and its rows."""
     lines = [line(_HEAD), line(["---", "---"] + ["---:"] * (len(_HEAD) - 2))]
     for row in result["rows"]:
         counts = [str(row[name]) for name in ("steps", "kernels")]

@@ -1,4 +1,4 @@
-"""The table of compile times: a line for each module."""
+"""Tests that the table of compile times has a line for each module."""
 
 from tools.results_table import table
 

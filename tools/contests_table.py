@@ -1,4 +1,5 @@
-"""The tables of a contest: the fastest candidate of each row beside PyTorch's functions, and all candidates."""
+"""The tables of a contest: the fastest candidate of each row with PyTorch's functions, and all
+candidates."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ _HEAD = ("kernel", "sizes", "candidate")
 
 
 def contests(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, its rows, their candidates."""
+    """Returns the origin of the file, its rows and their candidates."""
     rows = result["rows"]
     return [_origin(result), _rows(rows), _candidates(rows), *_failures(rows)]
 
@@ -52,7 +53,7 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _candidates(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The times of all candidates and functions, a line for each row."""
+    """Lists the times of all candidates and functions, one line for each row."""
     lines = []
     for row in rows:
         ours = [f"{c['label']} {_time(c)}" for c in row["candidates"]]

@@ -1,4 +1,4 @@
-"""Tables of a contest: the best candidate, all of them, and what failed."""
+"""Tests the tables of a contest: the best candidate, all candidates, and the failures."""
 
 from tools.contests_table import contests
 from tools.results_table import table

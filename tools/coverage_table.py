@@ -1,4 +1,4 @@
-"""The tables of a coverage's result file: how many problems of a benchmark are right, and what failed."""
+"""The tables of a coverage file: how many problems of a benchmark are correct, and what failed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.markdown import line
 
-_MOST = 160  # characters of a reason
+_MOST = 160  # Limit of a reason, in characters.
 _HEAD = (
     "problems",
     "count",
@@ -22,7 +22,7 @@ _HEAD = (
 
 
 def coverage(result: Mapping[str, Any]) -> list[str]:
-    """All parts: where the file is from, levels, failures."""
+    """Returns the origin of the file, the levels and the failures."""
     return [p for p in (_origin(result), _levels(result["summary"]), failures(result["rows"])) if p]
 
 
@@ -65,7 +65,7 @@ def _levels(summary: Mapping[str, Any]) -> str:
 
 
 def failures(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What is not correct, with the stage and the reason; empty where all is."""
+    """Lists what is not correct, with the stage and the reason. Empty if all is correct."""
     lines = [
         f"- level {r['level']}, {r['problem']}, {r.get('stage', 'check')}: {_short(r['reason'])}"
         for r in rows

@@ -1,4 +1,4 @@
-"""A coverage's tables count every problem, and name each that failed."""
+"""Tests that the tables of a coverage count every problem, and name each that failed."""
 
 from benchmarks.kernelbench.rows import summary
 from tools.coverage_table import coverage

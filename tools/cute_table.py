@@ -1,8 +1,8 @@
 """Writes random cases of CuTe's layout operations with the results of NVIDIA's pycute.
 
-The table is what backends/gpu/layout/oracle_test.py compares with. pycute is not a requirement: it
-is in a wheel with heavy dependencies, so it is unpacked beside the tree and named on PYTHONPATH. (The
-package `pycute` of the index is another project.)
+backends/gpu/layout/oracle_test.py compares with this table. pycute is not a requirement, because
+its wheel has heavy dependencies. Unpack the wheel in the checkout and add pycute to PYTHONPATH.
+(The package `pycute` on PyPI is another project.)
 
     pip download --no-deps nvidia-cutlass==4.2.0.0
     unzip nvidia_cutlass-4.2.0.0-py3-none-any.whl 'pycute/*' -d oracle
@@ -23,14 +23,14 @@ from typing import Any
 VERSION = "4.2.0.0"
 COMMAND = "python3 -m tools.cute_table"
 TABLE = Path("backends/gpu/layout/testdata/cute.json")
-CASES = 340  # of each operation
+CASES = 340  # Cases of each operation.
 SEED = 2023
 _EXTENTS = (1, 2, 2, 3, 4, 4, 6, 8)
-_LARGEST = 256  # coordinates of a layout
+_LARGEST = 256  # Limit of a layout's size, in coordinates.
 
 
 def main() -> int:
-    """Writes the table; exit code 2 without pycute."""
+    """Writes the table. Returns exit code 2 without pycute."""
     try:
         import pycute
     except ImportError:
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def text(table: dict[str, list]) -> str:
-    """The table as JSON with a case a line."""
+    """Returns the table as JSON with one case per line."""
     head = {"oracle": f"pycute of nvidia-cutlass {VERSION}", "command": COMMAND, "seed": SEED}
     lines = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in head.items()]
     for name, cases in table.items():
@@ -54,7 +54,7 @@ def text(table: dict[str, list]) -> str:
 
 
 def _operations(pycute: Any) -> dict[str, Iterator[list]]:
-    """For each operation its cases without an end: arguments, then the result."""
+    """Returns an endless iterator of cases for each operation: the arguments, then the result."""
     draw = _Draw(pycute, random.Random(SEED))
     pair, by_mode = draw.divided, draw.divided_by_mode
     return {
@@ -78,7 +78,7 @@ def _operations(pycute: Any) -> dict[str, Iterator[list]]:
 
 
 def _cases(operation: Callable, arguments: Callable[[], tuple]) -> Iterator[list]:
-    """Cases in which the oracle gives a result; it asserts where it does not."""
+    """Yields cases for which the oracle gives a result. It raises AssertionError for the others."""
     while True:
         given = arguments()
         try:
@@ -94,7 +94,7 @@ def _spelled(value: Any) -> Any:
 
 
 class _Draw:
-    """Random layouts of pycute's."""
+    """Draws random layouts of pycute."""
 
     def __init__(self, pycute: Any, rng: random.Random):
         self.pycute, self.rng = pycute, rng
@@ -112,7 +112,7 @@ class _Draw:
         return self.rng.choice(_EXTENTS)
 
     def of_modes(self) -> Any:
-        """Any strides, often those that coalesce."""
+        """Returns a layout with any strides, often strides that coalesce."""
         shape = self.shape()
         if self.rng.random() < 0.5:
             return self.strided(shape, gaps=(1, 1, 1, 2), ordered=True)
@@ -130,7 +130,8 @@ class _Draw:
         return self.strided(self.shape(), gaps=(1, 1, 2, 3))
 
     def strided(self, shape: tuple, gaps: tuple, ordered: bool = False) -> Any:
-        """Strides that nest: each is a multiple of what the smaller ones span."""
+        """Returns a layout whose strides nest: each is a multiple of the span of the smaller
+        ones."""
         extents = _flat(shape)
         order = list(range(len(extents)))
         if not ordered:
@@ -142,7 +143,7 @@ class _Draw:
         return self.pycute.Layout(shape, _like(shape, iter(strides)))
 
     def tiler(self, size: int) -> Any:
-        """A layout of one or two modes whose steps mostly divide a size."""
+        """Returns a layout of one or two modes. Most of its steps divide the size."""
         if self.rng.random() < 0.1:
             return self.pycute.Layout(self.rng.randrange(1, 9), self.rng.randrange(9))
         step = self.divisor(size)

@@ -1,4 +1,4 @@
-"""The table of the oracle: its text, and what is said without pycute."""
+"""Tests the text of the oracle's table, and the message without pycute."""
 
 import json
 import random

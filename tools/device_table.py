@@ -1,4 +1,5 @@
-"""The tables of a device suite's result file: each test, and what searches of problems gained."""
+"""The tables of a device suite's result file: each test, and the gain of the searches of
+problems."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _NAMED = re.compile(r"(?P<file>[\w/]+)\.py::(?P<test>\w+)(?:\[(?P<case>.*)\])?$"
 
 
 def device(result: Mapping[str, Any]) -> list[str]:
-    """All parts: where the file is from, problems, the other tests."""
+    """Returns the origin of the file, the problems and the other tests."""
     return [_origin(result), _problems(result["rows"]), _others(result["rows"])]
 
 
@@ -45,7 +46,8 @@ def _named(row: Mapping[str, Any]) -> re.Match[str]:
 
 
 def _problems(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Problems of KernelBench: sums over a problem's kernels, and what its own judge says."""
+    """Lists problems of KernelBench: sums over the kernels of a problem, and the verdict of its own
+    judge."""
     judged = {_named(r)["case"]: r.get("judge") for r in rows if _named(r)["test"] == _JUDGED}
     lines = [line(_PROBLEMS), line(["---", *["---:"] * 5, "---", "---:", "---:"])]
     for row in rows:
@@ -70,14 +72,14 @@ def _verdict(said: Mapping[str, Any] | None) -> list[str]:
 
 
 def _times(said: Mapping[str, Any], side: str) -> str:
-    """The mean, and where the judge tells them the least and the largest."""
+    """Formats the mean, with the smallest and the largest if the judge reports them."""
     spread = said.get(f"{side}times_ms")
     more = f" ({spread['min']:.3g} to {spread['max']:.3g})" if spread else ""
     return f"{said[f'{side}mean_ms']:.3g}{more}"
 
 
 def _others(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Every other test with its command."""
+    """Lists every other test with its command."""
     lines = [line(["test", "outcome", "command"]), line(["---"] * 3)]
     for row in rows:
         name = _named(row)

@@ -1,4 +1,5 @@
-"""A device suite's tables: each problem with its gain and verdict, each other test with its outcome."""
+"""Tests the tables of a device suite: each problem has its gain and verdict, each other test its
+outcome."""
 
 from tools.results_table import table
 

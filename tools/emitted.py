@@ -1,8 +1,8 @@
-"""Renews the emitted kernels that pages of docs/ show, each from the schedule shown above it.
+"""Renews the emitted kernels in the pages of docs/, each from the schedule above it.
 
-A marker `<!-- emitted: KERNEL TARGET -->` follows the schedule, a block of text that begins with
-`schedule(KERNEL)`; what stands between it and `<!-- end -->` is replaced by the kernel's functions
-as the target's backend emits them, without heading and launcher.
+A marker `<!-- emitted: KERNEL TARGET -->` follows the schedule, which is a text block that begins
+with `schedule(KERNEL)`. The command replaces the text between the marker and `<!-- end -->` by the
+kernel's functions as the target's backend emits them, without the heading and the launcher.
 """
 
 from __future__ import annotations
@@ -29,12 +29,16 @@ examples:
 """
 _MARKED = re.compile(r"(<!-- emitted: (\w+) (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SCHEDULE = re.compile(r"```text\n(schedule\((\w+)\)\n.*?)```", re.DOTALL)
-_FIRST, _AFTER = "\n@", "\n\ndef launch("  # of the functions: a decorator, and what follows
+# The text before the first function, a decorator, and the text after the last.
+_FIRST, _AFTER = "\n@", "\n\ndef launch("
 
 
 def page(text: str) -> str:
-    """The page with every marked kernel emitted anew; KernelError, BackendError for a marker
-    without a schedule, or one that does not lower."""
+    """Returns the page with every marked kernel emitted again.
+
+    Raises KernelError or BackendError for a marker without a schedule, or for a schedule that does
+    not lower.
+    """
 
     def fill(found: re.Match[str]) -> str:
         shown = [m[1] for m in _SCHEDULE.finditer(text[: found.start()]) if m[2] == found[2]]
@@ -49,7 +53,7 @@ def page(text: str) -> str:
 
 
 def kernels(name: str, schedule: str, machine: str) -> str:
-    """The device's functions of a kernel of the library, with a schedule, for a target."""
+    """Returns the device functions of a library kernel with a schedule, for a target."""
     workload = named(name)
     found = target(machine)
     nest = lower(workload.spec, parse_schedule(schedule, name), found, workload.timed_sizes)
@@ -58,13 +62,13 @@ def kernels(name: str, schedule: str, machine: str) -> str:
 
 
 def written(root: Path) -> Mapping[Path, str]:
-    """The texts of all pages by their paths, below the root of a tree."""
+    """Returns the texts of all pages by their paths, below the root of a checkout."""
     pages = sorted((root / DOCS).glob("*.md"))
     return {p.relative_to(root): page(p.read_text(encoding="utf-8")) for p in pages}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use."""
+    """Runs the command. Returns exit code 2 for wrong usage."""
     return command("emitted", __doc__, EXAMPLES, written, "is emitted", arguments)
 
 

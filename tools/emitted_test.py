@@ -1,4 +1,4 @@
-"""The page shows what is emitted."""
+"""Tests that the page shows the emitted kernels."""
 
 from __future__ import annotations
 

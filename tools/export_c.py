@@ -1,7 +1,7 @@
 """Builds a kernel at some sizes, and writes a header and a source that launch it without Python.
 
-The source contains the compiled code, or the kernels for the compiler of the language, and needs a
-driver to run. Without --schedule the kernel has the schedule that the search would begin with.
+The source contains the compiled code, or the source of the kernels for their compiler. It needs a
+driver to run. Without --schedule, the kernel uses the first schedule of the search.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use or input."""
+    """Runs the command. Returns exit code 2 for wrong usage or input."""
     parser = argparse.ArgumentParser(
         prog=NAME,
         description=__doc__,
@@ -66,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _exports_none(name: str, machine: Machine) -> KernelError:
-    """What to tell of a backend that does not export: those of the target that do."""
+    """Returns the error for a backend that does not export. It names the backends of the target
+    that do."""
     able = [other for other in machine.backends if isinstance(backend(other), Exports)]
     return KernelError(
         f"backend `{name}` exports no C",
@@ -77,7 +78,8 @@ def _exports_none(name: str, machine: Machine) -> KernelError:
 
 
 def _write(out: Path, texts: Mapping[str, str], overwrite: bool) -> None:
-    """Writes all files or none. Kernels of one language may share a folder: their headers are equal."""
+    """Writes all files or none. Kernels of one language may share a folder, because their headers
+    are equal."""
     for name, text in texts.items():
         file = out / name
         if not overwrite and file.exists() and file.read_bytes() != text.encode():

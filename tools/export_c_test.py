@@ -1,5 +1,5 @@
-"""The command writes C that compiles, with the very cubin that it names, or a HIP program, and refuses
-what it cannot."""
+"""Tests that the command writes C that compiles, with the cubin that it names, or a HIP program,
+and that it rejects what it cannot export."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def test_another_kernel_of_the_name_is_not_overwritten_unless_it_is_asked_for(
     assert list(head.parent.iterdir()) == [head] and head.read_text() == "of another language"
     assert run(tmp_path, monkeypatch, capsys, *asked, "overwrite")[0] == 0
     assert "softmax_run" in head.read_text()
-    assert run(tmp_path, monkeypatch, capsys, *asked)[0] == 0  # the same again
+    # A second export of the same files is accepted.
+    assert run(tmp_path, monkeypatch, capsys, *asked)[0] == 0
 
 
 def test_a_file_in_place_of_the_folder_is_told(tmp_path, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""The table of what it costs to hold candidates to the judge."""
+"""The table of the cost of checking candidates with the judge."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 from tools.markdown import line
 
-LEAST = 0.05  # seconds that are worth a word
+LEAST = 0.05  # Shorter waits are not reported, in seconds.
 
 
 def gate(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, the seconds of a check by kernel, backend and kind of source, its summary."""
+    """Returns the origin of the file, its summary and the seconds per check, by kernel, backend and
+    kind of source."""
     ways = list(dict.fromkeys((r["backend"], r["source"]) for r in result["rows"]))
     by_kernel: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
     for row in result["rows"]:

@@ -1,4 +1,4 @@
-"""The table of the gate's cost says what its rows say."""
+"""Tests that the table of the cost of checking matches its rows."""
 
 from __future__ import annotations
 

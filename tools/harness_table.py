@@ -22,7 +22,7 @@ _ROWS = (
 
 
 def harness(result: Mapping[str, Any]) -> list[str]:
-    """All parts: where the file is from, levels, problems, failures."""
+    """Returns the origin of the file, the levels, the problems and the failures."""
     rows = result["rows"]
     parts = (_origin(result), _levels(result["summary"]), _problems(rows), _failures(rows))
     return [p for p in parts if p]
@@ -59,8 +59,8 @@ def _problems(rows: Sequence[Row]) -> str:
 
 
 def _times(verdict: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Our mean time, the reference's, each with the least and the largest, and their quotient; the word `wrong` where
-    the harness says so."""
+    """Returns our mean time, that of the reference, and their quotient. Each time has its smallest
+    and largest. The first is `wrong` if the harness rejects the result."""
     if not verdict:
         return "-", "-", "-"
     if not verdict["correctness"]:

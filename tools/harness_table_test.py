@@ -1,4 +1,5 @@
-"""The tables of the harness's verdicts: each problem is a line, and each that is wrong is named."""
+"""Tests the tables of the harness's verdicts: each problem has a line, and each wrong one is
+named."""
 
 from benchmarks.kernelbench.harness import summary
 from tools.results_table import table

@@ -1,7 +1,7 @@
 """Writes the tables of docs/starter_kernels.md from the records of kernels_generated/.
 
-The page's prose is written by hand; what stands between a marker `<!-- table: TARGET -->` and
-`<!-- end -->` is replaced by the target's table.
+The prose of the page is written by hand. The command replaces the text between a marker
+`<!-- table: TARGET -->` and `<!-- end -->` by the table of the target.
 """
 
 from __future__ import annotations
@@ -36,10 +36,12 @@ _HEAD = (
 
 
 def table(records: Sequence[Record]) -> str:
-    """The table of one target's records, in the order of their kernels' names.
+    """Returns the table of one target's records, sorted by kernel name.
 
-    Below it geometric means and medians. Nothing is rounded up: ratios are cut after two
-    digits. KernelError where times were obtained in different ways.
+    Geometric means and medians follow the table. Ratios are truncated to two digits, never rounded
+    up.
+
+    Raises KernelError if the times were obtained in different ways.
     """
     kinds = {_how(r) for r in records}
     if len(kinds) != 1:
@@ -57,9 +59,11 @@ def table(records: Sequence[Record]) -> str:
 
 
 def page(text: str, records: Sequence[Record], targets: Collection[str]) -> str:
-    """The page with every marked table made anew, one below the other where a target's records
-    were obtained in different ways. A target without records has none yet; one that is not
-    among the targets is a KernelError."""
+    """Returns the page with every marked table rewritten.
+
+    If the records of a target were obtained in different ways, it has several tables. A target
+    without records gets a line that says so. Raises KernelError for an unknown target.
+    """
 
     def fill(found: re.Match[str]) -> str:
         if found[2] not in targets:
@@ -74,7 +78,7 @@ def page(text: str, records: Sequence[Record], targets: Collection[str]) -> str:
 
 
 def written(root: Path) -> Mapping[Path, str]:
-    """The page's text by its path, below the root of a tree."""
+    """Returns the text of the page by its path, below the root of a checkout."""
     folders = record_folders(root / "kernels_generated")
     records = [read_record(folder).record for folder in folders]
     text = (root / PAGE).read_text(encoding="utf-8")
@@ -82,7 +86,7 @@ def written(root: Path) -> Mapping[Path, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use."""
+    """Runs the command. Returns exit code 2 for wrong usage."""
     return command("kernel_table", __doc__, EXAMPLES, written, "the records say", arguments)
 
 
@@ -96,8 +100,8 @@ def _row(r: Record) -> str:
 
 
 def _how(r: Record) -> tuple[str, str, str, str]:
-    """What must be the same for all records of a table: the backend where it searched alone, and how
-    results and times were obtained."""
+    """Returns what must be equal for all records of a table: the backend if the search used only
+    one, and how results and times were obtained."""
     return r.backend if r.narrowed else "", r.correct_by, r.time_kind, r.device or ""
 
 

@@ -1,4 +1,4 @@
-"""The tables of the documents say what the records say."""
+"""Tests that the tables of the documents match the records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels that a command of this folder is given: of the library by name, or a file."""
+"""Finds the kernel that an argument of a command names: a library kernel or a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ ENDING = ".kir"
 
 
 def named(kernel: str, folder: Path = Path()) -> Workload:
-    """A kernel of the library, or of a file below a folder; KernelError where there is none."""
+    """Returns a library kernel, or the kernel in a file below a folder. Raises KernelError if there
+    is none."""
     if kernel.endswith(ENDING) or "/" in kernel:
         return parse_workload(text_of(folder / kernel, "--kernel", ENDING), kernel)
     names = sorted(file.stem for file in LIBRARY.glob("*" + ENDING))

@@ -7,13 +7,14 @@ from typing import Any
 
 from tools.markdown import cut, line, sizes_of
 
-_WORDS = 2  # columns of words
-_PYTORCH = ("eager", "compile", "reduce_overhead", "max_autotune")  # columns that some files have
-_ROOFLINE = "roofline_us"  # another
+_WORDS = 2  # The first columns, which contain text.
+# Columns that only some files have.
+_PYTORCH = ("eager", "compile", "reduce_overhead", "max_autotune")
+_ROOFLINE = "roofline_us"  # Another such column.
 
 
 def languages(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, its rows, its summary."""
+    """Returns the origin of the file, its rows and its summary."""
     first, *others = result["languages"]
     beside = [name for name in _PYTORCH if any(name in r for r in result["rows"])]
     more = [*beside, *_bound(result["rows"])]
@@ -48,7 +49,7 @@ def languages(result: Mapping[str, Any]) -> list[str]:
 
 
 def _large(rows: list[Mapping[str, Any]], first: str, others: list[str]) -> list[str]:
-    """The rows of large kernels, beside PyTorch's function."""
+    """Lists the rows of large kernels, with PyTorch's function."""
     more = _bound(rows)
     head = ("kernel", "sizes", first, *others, "PyTorch", *more, "PyTorch / last", "its function")
     lines = [line(head), line(["---", "---", *["---:"] * (len(head) - 3), "---"])]
@@ -87,7 +88,7 @@ def _time(found: Mapping[str, Any]) -> str:
 
 
 def _bound(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The column of the roofline's times, where a row has one."""
+    """Returns the column of roofline times, if a row has one."""
     return ["roofline"] if any(_ROOFLINE in row for row in rows) else []
 
 

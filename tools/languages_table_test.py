@@ -1,4 +1,4 @@
-"""The table of a race between backends says what its rows say."""
+"""Tests that the table of a race between backends matches its rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_failure_is_shown():
 
 
 def test_kernels_built_elsewhere_stand_beside_eager_and_the_bound():
-    """Of three languages the ratio is the first's over the last's."""
+    """With three languages, the ratio is that of the first to the last."""
     row = {
         "kernel": "a",
         "sizes": {"M": 3},

@@ -1,4 +1,4 @@
-"""The tables of a race on the cores of a machine: each kernel beside PyTorch's forms."""
+"""The tables of a race on the CPU cores of a machine: each kernel with PyTorch's modes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from tools.markdown import cut, line, sizes_of
 
-_WORDS = 2  # columns of words
+_WORDS = 2  # The first columns, which contain text.
 
 
 def local(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, its rows, its summary."""
+    """Returns the origin of the file, its rows and its summary."""
     return [_origin(result), _rows(result), _summary(result)]
 
 

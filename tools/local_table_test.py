@@ -1,4 +1,4 @@
-"""The table of a local race says what its rows say."""
+"""Tests that the table of a local race matches its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the benchmark of modules: what all come to, each module, and what failed."""
+"""The tables of the benchmark of modules: the summary, each module, and what failed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _HEAD = (
     "error",
     "its error",
 )
-_WORDS = 3  # columns of words
+_WORDS = 3  # The first columns, which contain text.
 
 
 def modules(result: Mapping[str, Any]) -> list[str]:
-    """All parts: where the file is from, modules, failures, what all come to."""
+    """Returns the origin of the file, the modules, the failures and the summary."""
     rows = result["rows"]
     parts = (_origin(result), _rows(rows), _failures(rows), _summary(result["summary"]))
     return [p for p in parts if p]

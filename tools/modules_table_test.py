@@ -1,4 +1,4 @@
-"""The tables of modules: each is listed, and each that failed or did not run is named."""
+"""Tests that the tables of modules list each module, and name each that failed or did not run."""
 
 from benchmarks.modules.rows import summary
 from tools.results_table import table

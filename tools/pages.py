@@ -1,4 +1,4 @@
-"""A command that writes pages anew, or says whether they are as they would be written."""
+"""A command that rewrites pages, or checks that they are up to date."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ def command(
     source: str,
     arguments: Sequence[str] | None,
 ) -> int:
-    """Runs the command; exit code 1 where `--check` finds another text, 2 for wrong use or input.
+    """Runs the command.
 
-    doc: of its module, whose first line describes it.  made: of the root of the tree, gives the
-    texts by their paths in it.  source: what the texts follow from, in words.
+    Returns exit code 1 if `--check` finds a different text, 2 for wrong usage or input.
+
+    doc: docstring of the command's module. Its first line is the description.
+    made: given the root of a checkout, returns the texts by their paths below it.
+    source: what the texts are made from, in words.
     """
     parser = argparse.ArgumentParser(
         prog=name,

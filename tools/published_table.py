@@ -1,4 +1,4 @@
-"""The table of what others measured on a target, beside what the time model says."""
+"""The table of times that others measured on a target, with those of the time model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from tools.markdown import cut, line
 
 
 def published(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, its rows with the errors of the model, its sources, its summary."""
+    """Returns the origin of the file, its rows with the model's errors, its sources and its
+    summary."""
     languages = result["published"]
     head = ("measured by others", "sizes", "us", *(f"{n}, us" for n in languages), "errors", "")
     lines = [line(head), line(["---", "---"] + ["---:"] * (len(head) - 2))]

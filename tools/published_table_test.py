@@ -1,4 +1,4 @@
-"""The table of published figures: errors with their signs, each source once."""
+"""Tests the table of published figures: errors have signs, and each source appears once."""
 
 from tools.results_table import table
 

@@ -1,4 +1,4 @@
-"""The tables of a ranking's result file: how well each guess orders what a device measured."""
+"""The tables of a ranking file: how well each estimate orders the times that a device measured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tools.markdown import cut, line, over
 
 GUESSES = ("modelled", "guessed", "estimated")
-_MOST = 160  # characters of a reason
+_MOST = 160  # Limit of a reason, in characters.
 _HEAD = (
     "kernel",
     "timed",
@@ -21,7 +21,8 @@ _HEAD = (
 
 
 def ranking(result: Mapping[str, Any]) -> list[str]:
-    """The parts below where a file is from: rows by kernel, all together, what failed."""
+    """Returns the parts that follow the origin of the file: rows by kernel, all kernels, and the
+    failures."""
     rows = result["rows"]
     parts = [_kernels(result["summary"], rows), _overall(result["summary"]["overall"], rows)]
     if failures := _failures(rows):
@@ -55,7 +56,7 @@ def _overall(found: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str
 
 
 def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What failed, by kernel; reasons that differ in numbers only are one."""
+    """Lists the failures by kernel. Reasons that differ only in numbers are merged."""
     groups: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row["correct"] is False:
@@ -66,7 +67,7 @@ def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def short(reason: str) -> str:
-    """A reason on one line: where it is from and what its last telling line says."""
+    """Shortens a reason to one line: its origin and its last informative line."""
     lines = [x.strip(" ^") for x in reason.splitlines()]
     lines = [
         x

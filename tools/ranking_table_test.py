@@ -1,4 +1,4 @@
-"""The tables of a ranking say what its rows say."""
+"""Tests that the tables of a ranking match its rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def result(*rows):
 
 
 def test_each_kernel_has_rho_and_regret_of_each_guess():
-    """Regrets are never said smaller than they are, what is won never larger."""
+    """Regrets are rounded up, gains are truncated."""
     made = table(result(row(1.001, 1, 2, 1), row(2.0, 2, 1, 2), row(4.0, 3, 3, 3)))
     assert "| one | 3 | 0 | 0 | 1.00, 1.00 | 0.50, 2.00 | 1.00, 1.00 | 1.99 |" in made
     assert "| guessed | 0.50 | 0.50 | 2.00 |" in made and "| random | - | - | 1.99 |" in made

@@ -1,9 +1,11 @@
-"""Renews the records of kernels_generated/: emits, builds, checks and times each one again.
+"""Renews the records of kernels_generated/: emits, builds, checks and times each again.
 
-For after a change of a template, of a backend or of a simulator: sources, digests and figures
-follow, lineage and schedule stay. A kernel that is no longer correct is left as it is. With
-`--digests`, figures stay too, for a change of words only: the program must be the same, but for
-names of variables.
+Run it after a change of a template, a backend or a simulator. It renews sources, digests and
+figures; it keeps lineage and schedule. It does not change the record of a kernel that is no longer
+correct.
+
+With `--digests` it keeps the figures too. This is for a change of wording only: the program must be
+the same except for the names of variables.
 """
 
 from __future__ import annotations
@@ -42,16 +44,16 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What became of one record."""
+    """The result of renewing one record."""
 
     record: str
     before_us: float
-    us: float  # its time before and now, microseconds
+    us: float  # Times before and now, in microseconds.
     source_changed: bool
-    fault: str = ""  # why it was left as it is; empty where it was renewed
+    fault: str = ""  # Why the record was not renewed. Empty if it was.
 
     def line(self) -> str:
-        """For a person."""
+        """Returns a line for people."""
         if self.fault:
             return f"{self.record}: left as it is: {self.fault}"
         source = "source changed" if self.source_changed else "same source"
@@ -59,8 +61,11 @@ class Renewal:
 
 
 def renew(root: Path, folder: Path, digests_only: bool = False) -> Renewal:
-    """Renews one record under a root. digests_only: nothing is run and figures stay; a source that
-    differs in more than the digests that it quotes and names of variables is a fault."""
+    """Renews one record under a root.
+
+    digests_only: runs nothing and keeps the figures. A source that differs in more than the digests
+    that it quotes and the names of variables is a fault.
+    """
     stored = read_record(folder)
     name, before = f"{folder.parent.name}/{folder.name}", stored.record.us
 
@@ -100,8 +105,8 @@ def renew(root: Path, folder: Path, digests_only: bool = False) -> Renewal:
 
 
 def _same_programs(made: Reproduction, sources: Sequence[str]) -> bool:
-    """Whether sources differ from the stored ones only in the digests that these quote, and in
-    names of variables."""
+    """Whether the sources differ from the stored ones only in the digests that they quote and in
+    the names of variables."""
     old, spec = made.stored.record, spec_digest(made.workload.spec)
     quoted = (old.digests.schedule, *(s.schedule_digest for s in old.specializations))
     return all(
@@ -116,7 +121,7 @@ def _same_programs(made: Reproduction, sources: Sequence[str]) -> bool:
 
 
 def _with_digests(made: Reproduction, sources: Sequence[str]) -> Record:
-    """The record with every digest of now."""
+    """Returns the record with all digests renewed."""
     stored, old = made.stored, made.stored.record
     return replace(
         old,
@@ -143,7 +148,7 @@ def _with_digests(made: Reproduction, sources: Sequence[str]) -> Record:
 
 
 def _record(made: Reproduction, sources: Sequence[str], found: Evaluation) -> Record:
-    """The record with every figure and digest of now."""
+    """Returns the record with all figures and digests renewed."""
     old, spec = _with_digests(made, sources), made.workload.spec
     machine, shape = made.machine, old.shape
     toolchain = _said(made, "toolchain") or made.backend.manifest.toolchain
@@ -157,7 +162,7 @@ def _record(made: Reproduction, sources: Sequence[str], found: Evaluation) -> Re
         time_kind=found.time_kind,
         us=found.us,
         checked=_each_once(dict(e.sizes) for e in found.errors if dict(e.sizes) in _own(made)),
-        reduced=(),  # as `checked` has none
+        reduced=(),  # `checked` contains no reduced sizes.
         first_us=_us(made, autoschedule(spec, machine, shape)),
         plain_us=_us(made, plain(spec, machine, shape)),
         roofline_us=bound_us(spec, machine, made.shapes),
@@ -170,35 +175,37 @@ def _record(made: Reproduction, sources: Sequence[str], found: Evaluation) -> Re
 
 
 def _said(made: Reproduction, name: str) -> str | None:
-    """A word of the backend of this machine; None where it has none."""
+    """Returns a property that the backend reports for this machine. None if it reports none."""
     return str(made.can[name]) if made.can.get(name) else None
 
 
 def _us(made: Reproduction, schedule: Schedule) -> float | None:
-    """The time of another schedule of the spec; None where it does not work."""
+    """Returns the time of another schedule of the spec. None if it does not work."""
     found = made.evaluate(None, str(schedule))
     return found.us if isinstance(found, Evaluation) else None
 
 
 def _own(made: Reproduction) -> list[dict[str, int]]:
-    """The shapes of the workload and of the record: those that a secret draws are others each time."""
+    """Returns the shapes of the workload and of the record. The shapes that a secret draws differ
+    each time."""
     shapes = (*made.workload.checks, *(s.sizes for s in made.shapes))
     return [dict(sizes) for sizes in shapes]
 
 
 def _each_once(shapes: Iterable[dict[str, int]]) -> tuple[dict[str, int], ...]:
-    """The shapes, those at which several kernels were checked once."""
+    """Returns the shapes without duplicates. Several kernels may be checked at one shape."""
     return tuple({tuple(shape.items()): shape for shape in shapes}.values())
 
 
 def _single_us(made: Reproduction, source: str) -> float | None:
-    """The time of the first of several kernels alone, over all shapes."""
+    """Returns the time of the first of several kernels alone, over all shapes."""
     found = made.evaluate(source)
     return found.us if isinstance(found, Evaluation) else None
 
 
 def main(words: Sequence[str], checkout: Path) -> int:
-    """The program; 0 where every record was renewed, 1 where one was not, 2 for wrong use."""
+    """Runs the command. Returns 0 if every record was renewed, 1 if one was not, 2 for wrong
+    usage."""
     parser = argparse.ArgumentParser(
         prog="renew_records",
         description="Renews the records of kernels_generated/.",

@@ -23,7 +23,7 @@ WORKLOAD = (
 
 @pytest.fixture
 def tree(tmp_path):
-    """A checkout with one record, whose source and figures are out of date."""
+    """Creates a checkout with one record, whose source and figures are out of date."""
     machine, shape = target(TARGET), {"M": 64, "K": 32}
     spec = parse_workload(WORKLOAD).spec
     schedule = str(autoschedule(spec, machine, shape))
@@ -64,7 +64,8 @@ def test_sources_digests_and_figures_follow_and_lineage_stays(tree, capsys):
 
 def test_where_tuning_sizes_are_not_compared_the_others_are(tree, monkeypatch):
     monkeypatch.setattr(shapes, "SLOW", ("emulator",))
-    monkeypatch.setattr(stages, "TUNED_SECONDS", 0.0)  # nor a size that stands for them
+    # No smaller size replaces the tuning sizes either.
+    monkeypatch.setattr(stages, "TUNED_SECONDS", 0.0)
     assert main([], tree) == 0
     after = kept(tree).record
     assert after.checked == ({"M": 7, "K": 3},)

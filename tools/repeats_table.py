@@ -1,4 +1,4 @@
-"""The table of a race that was run several times: how far the speed-ups of each row go apart."""
+"""The table of a race that was repeated: the spread of the speed-ups of each row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tools.markdown import cut, line, over, sizes_of
 
 
 def repeats(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, and its rows."""
+    """Returns the origin of the file and its rows."""
     count, said = result["repeats"], result["summary"]
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     head = ("kernel", "dtype", "shape", *(f"speed-up {n + 1}" for n in range(count)), "spread")

@@ -1,4 +1,4 @@
-"""The table of repeats: each row with all its speed-ups, and those that failed."""
+"""Tests the table of repeats: each row has all its speed-ups, and failures are listed."""
 
 from benchmarks.repeats import summary
 from tools.results_table import table

@@ -1,7 +1,8 @@
-"""Writes the tables of pages of docs/ from the result files of benchmarks/results/.
+"""Writes the tables in pages of docs/ from the result files of benchmarks/results/.
 
-A page's prose is written by hand; what stands between a marker `<!-- table: MACHINE/FILE -->`
-and `<!-- end -->` is replaced by the table of benchmarks/results/MACHINE/FILE.json.
+The prose of a page is written by hand. The command replaces the text between a marker
+`<!-- table: MACHINE/FILE -->` and `<!-- end -->` by the table of
+benchmarks/results/MACHINE/FILE.json.
 """
 
 from __future__ import annotations
@@ -65,18 +66,18 @@ _HEAD = (
     "error",
     "its error",
 )
-_LEFT = 3  # columns of words
-_FOLDER = r"--out=\S*/"  # where a file was written says nothing
+_LEFT = 3  # The first columns, which contain text.
+_FOLDER = r"--out=\S*/"  # The folder of the output does not matter to readers.
 
 
 def pages(root: Path) -> list[Path]:
-    """The pages of a tree with such tables; one of them every tree has."""
+    """Returns the pages of a checkout with such tables. Every checkout has `PAGE`."""
     found = {p for p in (root / PAGE.parent).glob("*.md") if _MARKED.search(p.read_text("utf-8"))}
     return sorted({p.relative_to(root) for p in found} | {PAGE})
 
 
 def page(text: str, results: Path) -> str:
-    """The page with every marked table made anew from the result files below a folder."""
+    """Returns the page with every marked table rewritten from the result files below a folder."""
 
     def fill(found: re.Match[str]) -> str:
         file = results / f"{found[2]}.json"
@@ -88,10 +89,9 @@ def page(text: str, results: Path) -> str:
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """The tables of one result file, of a race, a ranking or a coverage: where it is from, its
-    rows, its failures, its summary.
+    """Returns the tables of one result file: its origin, rows, failures and summary.
 
-    Ratios are cut after two digits and not rounded.
+    Ratios are truncated to two digits.
     """
     if "checked_through" in result:
         return "\n\n".join(check_times(result)) + "\n"
@@ -153,7 +153,7 @@ def _race(result: Mapping[str, Any]) -> list[str]:
 
 
 def _as_written(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row whose baselines are those of the plain form alone, in any mode."""
+    """Returns a row with only the baselines of the plain form, in any mode."""
     plain = {name: us for name, us in row["baselines_us"].items() if name in _RACED}
     made = {**row, "baselines_us": plain}
     settle(made)
@@ -161,13 +161,13 @@ def _as_written(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def written(root: Path) -> Mapping[Path, str]:
-    """The pages' texts by their paths, below the root of a tree."""
+    """Returns the texts of the pages by their paths, below the root of a checkout."""
     texts = {path: (root / path).read_text(encoding="utf-8") for path in pages(root)}
     return {path: page(text, root / RESULTS) for path, text in texts.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use."""
+    """Runs the command. Returns exit code 2 for wrong usage."""
     return command("results_table", __doc__, EXAMPLES, written, "the result files say", arguments)
 
 
@@ -206,14 +206,14 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _unraced(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Modes that no row was raced against."""
+    """Lists the modes that no row was raced against."""
     raced = {name for row in rows for name in (*row["baselines_us"], *row.get("failures", {}))}
     left = [name for name in _RACED if name not in raced]
     return f"Not raced in any row: {', '.join(f'`{n}`' for n in left)}." if rows and left else ""
 
 
 def _others(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Baselines that are written in another way, which only some kernels have."""
+    """Lists the baselines that are written in another way, which only some kernels have."""
     lines = []
     for row in rows:
         times = {k: us for k, us in row["baselines_us"].items() if k not in _RACED}
@@ -224,7 +224,7 @@ def _others(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _slower(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows that lose, the worst first."""
+    """Lists the rows that are slower than a baseline, the slowest first."""
     lost = sorted((r for r in rows if (r["speedup"] or 1) < 1), key=lambda r: r["speedup"])
     lines = [
         f"- {cut(r['speedup'])}: {' '.join(_names(r))}, against `{r['fastest']}`" for r in lost
@@ -233,7 +233,7 @@ def _slower(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What failed, ours and theirs, with reasons."""
+    """Lists the failures of kernels and baselines, with reasons."""
     lines = [f"- {' '.join(_names(row))}: {row['reason']}" for row in rows if not row["correct"]]
     lines += [
         f"- {' '.join(_names(row))}, baseline `{name}`: {reason}"
@@ -257,7 +257,8 @@ def _rates(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _summary(groups: Mapping[str, Any]) -> str:
-    """Never the mean alone: median, worst and how many are faster stand beside it."""
+    """Lists the geometric means. A mean never appears without the median, the worst and the count
+    of faster rows."""
     head = (
         "rows",
         "count",
@@ -293,7 +294,7 @@ def _names(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _time(us: float | None) -> str:
-    """Microseconds; `failed` for None, nothing for what was not raced."""
+    """Formats microseconds. None gives `failed`; a time that was not raced gives nothing."""
     if us is None:
         return "failed"
     return f"{us:.1f}" if us else ""

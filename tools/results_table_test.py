@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md say what the result files say."""
+"""Tests that the tables of docs/benchmarks.md match the result files."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_failed_row_counts_and_needs_no_schedule():
 
 
 def test_the_page_of_a_machine_names_each_kernel_that_loses():
-    """What falls short is said in words too; problems of a suite, by their kinds."""
+    """A loss is stated in words too. Problems of a suite are grouped by their kinds."""
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     words = text.split("## What falls short", 1)[1].split("\n## ", 1)[0]
     for file in (ROOT / RESULTS).glob("*/*.json"):
@@ -125,8 +125,8 @@ def test_the_page_is_what_the_result_files_say():
 
 
 def test_every_result_file_has_a_table():
-    """Those of operators have one of all targets, on a page of their own, and some stand on
-    other pages; notes of backends cite what single decisions do, which their test checks."""
+    """The tables of operators of all targets are on one page, and some are on other pages. Notes of
+    backends cite the effects of single decisions, which their own test checks."""
     text = "".join((ROOT / path).read_text(encoding="utf-8") for path in pages(ROOT))
     operators = (ROOT / aten_table.PAGE).read_text(encoding="utf-8")
     names = ("search*.md", "hip.md")

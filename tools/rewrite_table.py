@@ -1,6 +1,6 @@
-"""Writes the table of rewrites in docs/search.md from what the rewrites say of themselves.
+"""Writes the table of rewrites in docs/search.md from the docstrings of the rewrites.
 
-What stands between `<!-- table: rewrites -->` and `<!-- end -->` is replaced.
+The command replaces the text between `<!-- table: rewrites -->` and `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ _SAID = re.compile(r"before:(.*?)after:(.*?)When equal:(.*)", re.DOTALL)
 
 
 def page(text: str, rewrites: Mapping[str, Rewrite]) -> str:
-    """The page with the table made anew; ValueError where it has no place for one, or a rewrite
-    does not say what it does."""
+    """Returns the page with the table rewritten.
+
+    Raises ValueError if the page has no marker, or if a rewrite does not describe itself.
+    """
     if not _MARKED.search(text):
         raise ValueError("there is no `<!-- table: rewrites -->`")
     return _MARKED.sub(lambda m: f"{m[1]}{table(rewrites)}{m[2]}", text)
 
 
 def table(rewrites: Mapping[str, Rewrite]) -> str:
-    """A line for each rewrite: its name, before, after, and when the two are equal."""
+    """Returns a line for each rewrite: its name, before, after, and when the two are equal."""
     lines = [line(("rewrite", "before", "after", "when equal")), line(["---"] * 4)]
     for name, rewrite in rewrites.items():
         found = _SAID.search(inspect.getdoc(rewrite) or "")
@@ -49,12 +51,12 @@ def table(rewrites: Mapping[str, Rewrite]) -> str:
 
 
 def written(root: Path) -> Mapping[Path, str]:
-    """The page's text by its path, below the root of a tree."""
+    """Returns the text of the page by its path, below the root of a checkout."""
     return {PAGE: page((root / PAGE).read_text(encoding="utf-8"), REWRITES)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use."""
+    """Runs the command. Returns exit code 2 for wrong usage."""
     return command("rewrite_table", __doc__, EXAMPLES, written, "the rewrites say", arguments)
 
 

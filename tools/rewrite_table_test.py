@@ -1,4 +1,4 @@
-"""The table of rewrites is what they say of themselves."""
+"""Tests that the table of rewrites matches their docstrings."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whether two Python sources are the same program but for names of variables."""
+"""Compares two Python sources up to the names of variables."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 def same_program(one: str, other: str) -> bool:
     """Whether the syntax trees are equal under a one-to-one renaming of variables.
 
-    A name stands for the same name throughout the source; attributes, keywords of calls and
-    constants must be equal, but for keywords that name an argument that is renamed above them. A source that is not
-    Python is only the same as itself.
+    A name has the same new name throughout the source. Attributes, keywords of calls and constants
+    must be equal, except keywords that name an argument renamed above them. A source that is not
+    Python is equal only to itself.
     """
     if one == other:
         return True
@@ -23,7 +23,7 @@ def same_program(one: str, other: str) -> bool:
 
 
 class _Renaming:
-    """A renaming that grows as two trees are compared, in both directions."""
+    """A renaming, in both directions, that grows as two trees are compared."""
 
     def __init__(self) -> None:
         self.there: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Programs that differ in names alone are the same, and no others."""
+"""Tests that programs which differ only in names are the same, and that no others are."""
 
 import pytest
 

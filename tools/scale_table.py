@@ -1,4 +1,5 @@
-"""The tables of a model of scale: real runs beside what the model says of them, and larger ones."""
+"""The tables of a model of scale: real runs with the model's predictions, and larger modelled
+runs."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _MODELLED = (
 
 
 def scale(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, the real runs where it has some, the modelled ones, and the prices."""
+    """Returns the origin of the file, the real runs if any, the modelled runs and the prices."""
     parts = [
         f"`{result['command']}`, {result['date']}, {result['machine']}, {_versions(result)}.",
     ]
@@ -97,6 +98,6 @@ def _share(part: float) -> str:
 
 
 def _rows(rows: Sequence[Sequence[str]], head: Sequence[str], words: int) -> str:
-    """A table. words: how many columns are of words."""
+    """Returns a table. words: the number of columns that contain text."""
     rule = ["---"] * words + ["---:"] * (len(head) - words)
     return "\n".join([line(head), line(rule), *map(line, rows)])

@@ -1,4 +1,5 @@
-"""The tables of a model of scale say which figures were measured, and how far the model is off."""
+"""Tests that the tables of a model of scale mark the measured figures and the error of the
+model."""
 
 from tools.scale_table import scale
 

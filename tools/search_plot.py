@@ -1,4 +1,4 @@
-"""A drawing of searches: for each kernel, the best so far of each configuration, as SVG."""
+"""A plot of searches as SVG: for each kernel, the best time so far of each configuration."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks.search.statistics import curves
 
 Row = Mapping[str, Any]
-ACROSS = 3  # panels side by side
-WIDTH, HEIGHT = 300, 200  # of a panel
+ACROSS = 3  # Panels per line.
+WIDTH, HEIGHT = 300, 200  # Size of a panel, in pixels.
 LEFT, TOP, GAP = 46, 30, 26
 COLOURS = (
     "#4477aa",
@@ -26,14 +26,14 @@ COLOURS = (
     "#999933",
     "#332288",
 )
-BASELINES = {"random": "#999999", "tpe": "#444444"}  # drawn with dashes
-LARGEST = 2.0  # times the best known: the upper edge
+BASELINES = {"random": "#999999", "tpe": "#444444"}  # Drawn with dashes.
+LARGEST = 2.0  # The upper edge, as a multiple of the best known time.
 MARKS = (1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0)
 STYLE = "font: 11px system-ui, sans-serif; fill: #444"
 
 
 def plot(rows: Sequence[Row], names: Sequence[str]) -> str:
-    """The drawing, a panel for each kernel; text for a browser."""
+    """Returns the plot as SVG text, with one panel for each kernel."""
     found = curves(rows, names)
     lines = -(-len(found) // ACROSS)
     width = ACROSS * (WIDTH + GAP) + LEFT
@@ -84,7 +84,8 @@ def _panel(kernel: str, of: Mapping[str, Sequence[float]], x: float, y: float) -
 
 
 def _up(value: float, high: float, y: float) -> float:
-    """Where a ratio stands, by its logarithm; what is beyond the edge stands on it."""
+    """Returns the height of a ratio on a logarithmic axis. A ratio beyond the edge is drawn on
+    it."""
     return round(y + HEIGHT * (1 - log(min(value, high)) / log(high)), 1)
 
 

@@ -1,7 +1,8 @@
-"""Writes the tables of docs/search_ablation.md, and its drawing, from a result file of searches.
+"""Writes the tables and the plot of docs/search_ablation.md from a result file of searches.
 
-The page's prose is written by hand; what stands between `<!-- table: origin -->`, `policies`,
-`wins`, `variations`, `kernels`, `operators` or `testbed` and `<!-- end -->` is replaced.
+The prose of the page is written by hand. The command replaces the text between
+`<!-- table: origin -->`, `policies`, `wins`, `variations`, `kernels`, `operators` or `testbed` and
+`<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from tools.search_plot import plot
 
 PAGE = Path("docs/search_ablation.md")
 DRAWING = Path("docs/search_ablation.svg")
-RESULTS = "benchmarks/results/*/search.json"  # one, of one target
-OF_TESTBED = "benchmarks/results/*/search_testbed.json"  # one for each target
+RESULTS = "benchmarks/results/*/search.json"  # The file of one target.
+OF_TESTBED = "benchmarks/results/*/search_testbed.json"  # One file for each target.
 NOTHING = "Not run yet.\n"
 EXAMPLES = """
 examples:
@@ -39,7 +40,7 @@ File = Mapping[str, Any]
 
 
 def result(root: Path) -> Path:
-    """The result file of a tree; FileNotFoundError where there is none."""
+    """Returns the result file of a checkout. Raises FileNotFoundError if there is none."""
     found = sorted(root.glob(RESULTS))
     if not found:
         raise FileNotFoundError(f"there is no {RESULTS}")
@@ -47,7 +48,8 @@ def result(root: Path) -> Path:
 
 
 def page(text: str, found: File, beds: Sequence[File] = ()) -> str:
-    """The page with every marked table made anew. beds: of the testbed, by target."""
+    """Returns the page with every marked table rewritten. beds: the files of the testbed, by
+    target."""
 
     def table(name: str) -> str:
         return testbed(beds) if name == "testbed" else TABLES[name](found)
@@ -56,7 +58,7 @@ def page(text: str, found: File, beds: Sequence[File] = ()) -> str:
 
 
 def testbed(beds: Sequence[File]) -> str:
-    """For each target where its searches are from, the policies, the kernels and the operators; then the
+    """Returns, for each target, the origin, the policies, the kernels and the operators; then the
     policies on all targets."""
     parts = (
         "\n".join((f"On `{bed['rows'][0]['target']}`: {origin(bed)}", *(t(bed) for t in _OF_BED)))
@@ -66,7 +68,7 @@ def testbed(beds: Sequence[File]) -> str:
 
 
 def together(beds: Sequence[File]) -> str:
-    """The policies over the blocks of all targets; empty where no block has a baseline."""
+    """Lists the policies over the blocks of all targets. Empty if no block has a baseline."""
     rows = [{**r, "kernel": f"{r['target']} {r['kernel']}"} for bed in beds for r in bed["rows"]]
     found = summary(rows)["policies"]
     targets = ", ".join(f"`{bed['rows'][0]['target']}`" for bed in beds)
@@ -82,12 +84,12 @@ def together(beds: Sequence[File]) -> str:
 
 
 def drawing(found: File) -> str:
-    """The drawing of all policies, the best first."""
+    """Returns the plot of all policies, the best first."""
     return plot(found["rows"], [r["configuration"] for r in found["summary"]["policies"]["rows"]])
 
 
 def origin(found: File) -> str:
-    """Where the numbers are from, in a sentence."""
+    """Returns a sentence with the origin of the numbers."""
     rows = found["rows"]
     blocks = found["summary"]["policies"]["blocks"]
     versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
@@ -106,7 +108,7 @@ def origin(found: File) -> str:
 
 
 def policies(found: File) -> str:
-    """Policies in the order of their mean rank."""
+    """Lists the policies by mean rank."""
     head = (
         "policy",
         "mean rank",
@@ -125,7 +127,8 @@ def policies(found: File) -> str:
 
 
 def wins(found: File) -> str:
-    """In which share of the blocks the policy of a line has the smaller area than a column's."""
+    """Lists in which share of the blocks the policy of a line has a smaller area than that of a
+    column."""
     table = found["summary"]["policies"]["wins"]
     lines = [line(("beats", *(f"`{n}`" for n in table))), line(["---", *["---:"] * len(table)])]
     for name, over in table.items():
@@ -135,7 +138,7 @@ def wins(found: File) -> str:
 
 
 def variations(found: File) -> str:
-    """Each variation beside what it varies."""
+    """Lists each variation with what it varies."""
     head = (
         "variation",
         "blocks",
@@ -157,7 +160,7 @@ def variations(found: File) -> str:
 
 
 def kernels(found: File) -> str:
-    """For each kernel its first time, the best known, and who found that."""
+    """Lists for each kernel its first time, the best known time, and which policy found that."""
     best = found["summary"]["best_known_us"]
     head = ("kernel", "searches", "first, us", "best known, us", "roofline, us", "found by")
     lines = [line(head), line(["---", *["---:"] * 4, "---"])]
@@ -171,7 +174,7 @@ def kernels(found: File) -> str:
 
 
 def operators(found: File) -> str:
-    """For each operator how many children it had, and how many of them were gains."""
+    """Lists for each operator its number of children, and how many of them were gains."""
     made: dict[str, list[int]] = {}
     for row in found["rows"]:
         for name, (count, gains) in row["operators"].items():
@@ -188,7 +191,7 @@ def _range(found: Mapping[str, float], form: str) -> str:
 
 
 def _verdict(area: Mapping[str, float]) -> str:
-    """What the interval of the difference in area says of the variation."""
+    """Returns what the interval of the difference in area says about the variation."""
     if area["low"] > 0:
         return "worse"
     return "better" if area["high"] < 0 else "no difference shown"
@@ -206,7 +209,8 @@ _OF_BED = (policies, kernels, operators)
 
 
 def written(root: Path) -> Mapping[Path, str]:
-    """The page's text and the drawing's by their paths, below the root of a tree."""
+    """Returns the texts of the page and of the plot by their paths, below the root of a
+    checkout."""
     found = json.loads(result(root).read_text(encoding="utf-8"))
     text = (root / PAGE).read_text(encoding="utf-8")
     beds = [json.loads(f.read_text(encoding="utf-8")) for f in sorted(root.glob(OF_TESTBED))]
@@ -214,7 +218,7 @@ def written(root: Path) -> Mapping[Path, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use."""
+    """Runs the command. Returns exit code 2 for wrong usage."""
     return command("search_table", __doc__, EXAMPLES, written, "the result file says", arguments)
 
 

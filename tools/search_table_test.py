@@ -1,4 +1,4 @@
-"""The tables of docs/search_ablation.md say what the result file says."""
+"""Tests that the tables of docs/search_ablation.md match the result file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The table of searches for the kernels of contests: what each found beside what was written by hand, and PyTorch."""
+"""The table of searches for the kernels of contests: what each found, the handwritten kernel, and
+PyTorch."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ _NUMBERS = (
     "PyTorch / found",
     "of roofline",
 )
-_BEFORE = ("found before, us", "before / found")  # where a file has any
+_BEFORE = ("found before, us", "before / found")  # Only if the file has them.
 
 
 def searches(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, its rows, their schedules, what failed."""
+    """Returns the origin of the file, its rows, their schedules and the failures."""
     rows = result["rows"]
     good = [r for r in rows if "reason" not in r]
     return [_origin(result), _rows(good), _schedules(good), *_failures(rows)]
@@ -55,7 +56,7 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _schedules(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The decisions of each, in a line."""
+    """Lists the decisions of each schedule on one line."""
     found = []
     for row in rows:
         decisions = row["schedule"].strip().splitlines()[1:]

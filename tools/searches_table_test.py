@@ -1,4 +1,4 @@
-"""The table of searches for the kernels of contests."""
+"""Tests the table of searches for the kernels of contests."""
 
 from tools.results_table import table
 from tools.searches_table import searches

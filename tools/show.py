@@ -1,6 +1,6 @@
 """Prints a kernel at the levels that it is lowered through, from its spec to the source.
 
-Without --schedule the kernel has the schedule that the search would begin with.
+Without --schedule, the kernel uses the first schedule of the search.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Lowered:
 class Level:
     """A level of lowering."""
 
-    title: str  # what it is, for a heading
+    title: str  # The description for a heading.
     text: Callable[[Lowered], str]
 
 
@@ -71,7 +71,8 @@ LEVELS: Mapping[str, Level] = {
 
 
 def levels(one: Lowered) -> dict[str, Level]:
-    """All levels of a kernel in the order of lowering, its backend's own before the source."""
+    """Returns all levels of a kernel in the order of lowering. The backend's own levels precede the
+    source."""
     found = dict(LEVELS)
     source = found.pop("source")
     if isinstance(one.backend, ShowsLevels):
@@ -82,7 +83,8 @@ def levels(one: Lowered) -> dict[str, Level]:
 
 
 def shown(one: Lowered, level: str = "") -> str:
-    """The text of one level, or of all with headings; KernelError where there is no such level."""
+    """Returns the text of one level, or of all with headings. Raises KernelError for an unknown
+    level."""
     there = levels(one)
     if level and level not in there:
         raise KernelError(
@@ -105,11 +107,14 @@ def lowered(
     where: str = "",
     backend: str | None = None,
 ) -> Lowered:
-    """A kernel lowered for a machine; KernelError for wrong input.
+    """Lowers a kernel for a machine.
 
-    schedule: its text, that of the autoschedule where empty.  shape: `M=2048,K=512`, for what the
-    kernel's own sizes do not say.  where: the schedule stands, for people.  backend: one of the
-    machine's, None: its first.
+    Raises KernelError for wrong input.
+
+    schedule: its text. Empty for the autoschedule.
+    shape: sizes that the kernel does not define itself, as `M=2048,K=512`.
+    where: the origin of the schedule, for error messages.
+    backend: one of the machine's. None for its first.
     """
     serving = backend_for(machine, backend)
     machine = served_by(machine, serving)
@@ -126,7 +131,7 @@ def lowered(
 
 
 def asked_for(asked: argparse.Namespace, folder: Path) -> Lowered:
-    """What the command's arguments name, their files below a folder."""
+    """Lowers the kernel that the arguments of the command name. Their files are below a folder."""
     by_file = asked.target.endswith(".toml") or "/" in asked.target
     try:
         machine = target(str(folder / asked.target) if by_file else asked.target)
@@ -140,7 +145,7 @@ def asked_for(asked: argparse.Namespace, folder: Path) -> Lowered:
 
 
 def ask_for(parser: argparse.ArgumentParser, shape: str) -> None:
-    """Adds the options that `asked_for` reads. shape: what the sizes are for."""
+    """Adds the options that `asked_for` reads. shape: the help text of `--shape`."""
     parser.add_argument("--kernel", required=True, help=f"of the library, or a {ENDING} file")
     parser.add_argument("--target", required=True, help="a target, or the file of one")
     parser.add_argument("--schedule", default="", metavar="FILE", help="a .sched file")
@@ -149,7 +154,7 @@ def ask_for(parser: argparse.ArgumentParser, shape: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use or input."""
+    """Runs the command. Returns exit code 2 for wrong usage or input."""
     parser = argparse.ArgumentParser(
         prog=NAME,
         description=__doc__,

@@ -1,4 +1,4 @@
-"""The command shows a kernel at every level, and says what is wrong with what it is asked."""
+"""Tests that the command shows a kernel at every level, and reports errors in its arguments."""
 
 from __future__ import annotations
 

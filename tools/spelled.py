@@ -1,7 +1,7 @@
-"""Counts who spells emitted sources: the templates, or strings that Python hands to them.
+"""Measures how much of the emitted sources comes from templates, and how much from Python strings.
 
-A language whose templates spell it has one macro for each node of a program; strings are then the
-names that a spec gives, and the equations in comments.
+A language that its templates spell has one macro for each node of a program. The strings are then
+the names that a spec gives, and the equations in comments.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ examples:
   spelled TARGET
       of the records of a target, in percent of all characters
 """
-_STRINGS, _NUMBERS = 0xF0000, 0x100000  # private planes that mark characters by where they are from
+# Private planes of Unicode. They mark characters by their origin.
+_STRINGS, _NUMBERS = 0xF0000, 0x100000
 _LAST = 0xFFFD
 
 
 class Given(str):
-    """A string of Python's: equal to itself, but marked where it is written."""
+    """A string from Python. It is equal to an unmarked one, but marked when written."""
 
     __slots__ = ()
 
@@ -44,12 +45,12 @@ class Given(str):
         return Given(str.__getitem__(self, at))
 
     def upper(self) -> Given:
-        """The same in capitals, of Python too."""
+        """Returns the string in capitals, marked too."""
         return Given(str.upper(self))
 
 
 class Count(int):
-    """A number of Python's."""
+    """A number from Python, marked when written."""
 
     __slots__ = ()
 
@@ -58,24 +59,25 @@ class Count(int):
 
 
 def shares(texts: Sequence[str]) -> Mapping[str, float]:
-    """The shares of all characters of marked texts: of templates, strings and numbers."""
+    """Returns the shares of templates, strings and numbers in all characters of marked texts."""
     counts = Counter(_origin(c) for text in texts for c in text)
     total = counts.total()
     return {name: counts[name] / total for name in ("templates", "strings", "numbers")}
 
 
 def plain(text: str) -> str:
-    """A text without marks."""
+    """Returns a text without marks."""
     return "".join(chr(_code(c)) for c in text)
 
 
 def given(value: Any) -> Any:
-    """A value with all strings and whole numbers in it marked."""
+    """Returns a value with all strings and integers in it marked."""
     match value:
         case bool():
             return value
         case str():
-            return Given(plain(value))  # a filter may have put marked ones together
+            # A filter may have joined marked strings.
+            return Given(plain(value))
         case int():
             return Count(value)
         case tuple() | list() | frozenset() | set():
@@ -86,14 +88,14 @@ def given(value: Any) -> Any:
         return value
     made = copy(value)
     for f in fields(value):
-        # Not by its constructor, which may accept whole numbers alone.
+        # The constructor may accept only plain integers.
         object.__setattr__(made, f.name, given(getattr(value, f.name)))
     return made
 
 
 @contextmanager
 def marking() -> Iterator[list[str]]:
-    """While it lasts, what templates render is marked; gives the marked texts."""
+    """Marks what templates render inside the context. Yields the list of marked texts."""
     found: list[str] = []
     render = Templates.render
 
@@ -101,7 +103,8 @@ def marking() -> Iterator[list[str]]:
         environment = self.environment
         kept = dict(environment.filters)
         join_path = environment.join_path
-        # Includes are found by their names, whoever gave them; what filters make is Python's.
+        # Templates include others by plain name, so marks are removed. The output of a filter comes
+        # from Python.
         environment.join_path = lambda name, parent: join_path(plain(name), parent)
         environment.filters.update({n: _marking(f) for n, f in kept.items() if _own(f)})
         _forget(self)
@@ -121,7 +124,7 @@ def marking() -> Iterator[list[str]]:
 
 
 def records(root: Path, machine: str) -> Iterator[tuple[str, str]]:
-    """The records of a target: what each says now, marked and plain."""
+    """Yields each record of a target as it is emitted now, marked and plain."""
     for folder in sorted((root / RECORDS).glob(f"*/{machine}")):
         made = reproduction(read_record(folder))
         emitted = made.emit()
@@ -132,7 +135,7 @@ def records(root: Path, machine: str) -> Iterator[tuple[str, str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the shares of each record of targets, and of all."""
+    """Prints the shares of each record of the targets, and of all records."""
     parser = argparse.ArgumentParser(
         prog="spelled",
         description=__doc__.splitlines()[0],
@@ -153,7 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _marking(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def found(*args: Any, **kwargs: Any) -> Any:
-        # It may look at what a text says; what it makes is Python's, whatever it is made of.
+        # A filter may read its argument, so it gets unmarked text. All that it returns comes from
+        # Python.
         result = function(*(plain(a) if isinstance(a, str) else a for a in args), **kwargs)
         return given(list(result) if isinstance(result, Iterator) else result)
 
@@ -161,13 +165,13 @@ def _marking(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _forget(templates: Templates) -> None:
-    """Forgets what was loaded, which has the filters of that time."""
+    """Clears the loaded templates, which hold the filters of the time they were loaded."""
     if templates.environment.cache is not None:
         templates.environment.cache.clear()
 
 
 def _own(function: Callable[..., Any]) -> bool:
-    """Whether a filter is a backend's, not the template engine's."""
+    """Whether a filter belongs to a backend, not to the template engine."""
     return getattr(function, "__module__", "").startswith("backends.")
 
 

@@ -1,4 +1,4 @@
-"""Who spells a source is told character by character."""
+"""Tests that the origin of a source is known for each character."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from testing.slow import slow
 from tools.spelled import main, marking, plain, records, shares
 
 ROOT = LIBRARY.parent.parent
-MOST = 0.2  # of the characters of a language with a macro for each node
+MOST = 0.2  # Limit of the share of characters, for a language with a macro for each node.
 
 
 @dataclass(frozen=True)
 class Thing:
-    """A value with a string and a number in it."""
+    """Holds a string and a number."""
 
     name: str
     size: int
 
 
 def rendered(folder, text, **values):
-    """The marked and the plain text of a template."""
+    """Returns the marked and the plain text of a template."""
     (folder / "some").mkdir()
     (folder / "some" / "t.j2").write_text(text)
     with marking() as found:

@@ -1,4 +1,4 @@
-"""The table of what builds say in all languages of one target."""
+"""The table of what builds report in all languages of one target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TITLES = ("registers", "shared memory", "matrix", "in loops", "shared, in loops"
 
 
 def static(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, its rows, its failures, its summary. Ratios are cut, not rounded."""
+    """Returns the origin of the file, its rows, failures and summary. Ratios are truncated."""
     first, *others = languages = result["static"]
     head = ("kernel", *(f"{n}, us" for n in languages), "ratio", *TITLES, "occupancy")
     lines = [line(head), line(["---"] + ["---:"] * (len(head) - 1))]

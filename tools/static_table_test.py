@@ -1,4 +1,4 @@
-"""The table of what builds say: cut ratios, failures."""
+"""Tests the table of build reports: ratios are truncated, failures are listed."""
 
 from tools.results_table import table
 

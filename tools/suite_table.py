@@ -31,7 +31,7 @@ _RATIOS = ("over eager", "over compile", "over the fastest")
 
 
 def suite(result: Mapping[str, Any]) -> list[str]:
-    """All parts: where the file is from, levels, rows, failures."""
+    """Returns the origin of the file, the levels, the rows and the failures."""
     rows = result["rows"]
     parts = (_origin(result), _levels(result["summary"]), _problems(rows), failures(rows))
     return [p for p in parts if p]
@@ -102,7 +102,7 @@ def _problems(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _notes(row: Mapping[str, Any]) -> str:
-    """What one should know of a row beside its figures."""
+    """Returns notes on a row that its figures do not show."""
     notes = [row["degenerate"] and f"degenerate: {row['degenerate']}"]
     notes += ["its equations shrink" * bool(row["collapses"]), "; ".join(row.get("rounded", ()))]
     if not row["suite_passed"]:

@@ -1,4 +1,4 @@
-"""A suite's tables: every problem is counted, and each that failed is named."""
+"""Tests the tables of a suite: every problem is counted, and each that failed is named."""
 
 from benchmarks.kernelbench.race_rows import summary
 from tools.results_table import table

@@ -1,4 +1,4 @@
-"""The table of searches by how many candidates they evaluate in a second, and where their time goes."""
+"""The table of searches by candidates evaluated per second, with the time of each stage."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tools.markdown import cut, line
 
 Row = Mapping[str, Any]
 _HEAD = ("search", "seconds", "evaluations", "a second", "correct", "slow", "failed", "alone")
-_STAGES = ("build", "check", "time", "waiting turns")  # of which the mean seconds are shown
+_STAGES = ("build", "check", "time", "waiting turns")  # Stages with a column of mean seconds.
 
 
 def throughput(result: Mapping[str, Any]) -> list[str]:
-    """All parts: where the file is from, searches, those that found nothing, all together."""
+    """Returns the origin of the file, the searches, those that found nothing, and the total."""
     rows = [r for r in result["rows"] if "evaluations" in r]
     lost = [f"- `{r['kernel']}`: {r['reason']}" for r in result["rows"] if "evaluations" not in r]
     return [p for p in (_origin(result), _rows(rows), "\n".join(lost), _all(rows)) if p]

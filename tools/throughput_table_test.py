@@ -1,4 +1,4 @@
-"""The table of throughput: each search is a line, and each that found nothing is named."""
+"""Tests the table of throughput: each search has a line, and each that found nothing is named."""
 
 from tools.results_table import table
 

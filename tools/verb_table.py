@@ -1,4 +1,4 @@
-"""The table of what single decisions do on a GPU."""
+"""The table of the effect of single decisions on a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tools.markdown import cut, line, sizes_of
 
 
 def verbs(result: Mapping[str, Any]) -> list[str]:
-    """Where the file is from, its rows: ratios are over the first variant of a topic."""
+    """Returns the origin of the file and its rows. Ratios are relative to the first variant of a
+    topic."""
     head = ("decisions", "kernel", "variant", "us", "first / this", "registers", "shared memory")
     lines = [line(head), line(["---", "---", "---", *["---:"] * (len(head) - 3)])]
     for topic, rows in groupby(result["rows"], key=lambda row: row["topic"]):

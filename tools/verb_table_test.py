@@ -1,4 +1,5 @@
-"""The table of single decisions: ratios over a topic's first variant, and reasons in the place of times."""
+"""Tests the table of single decisions: ratios are relative to a topic's first variant, and failures
+show reasons."""
 
 from tools.verb_table import verbs
 

@@ -1,8 +1,8 @@
-"""Renews what docs/how_a_spec_becomes_a_kernel.md shows of a kernel at each level.
+"""Renews the levels of a kernel that docs/how_a_spec_becomes_a_kernel.md shows.
 
-A marker `<!-- shown: KERNEL TARGET LEVEL -->` follows the schedule that it is for, a block of text
-that begins with `schedule(KERNEL)`; what stands between it and `<!-- end -->` is replaced by the level
-as `show` prints it. The level `own` stands for all levels that the target's backend adds.
+A marker `<!-- shown: KERNEL TARGET LEVEL -->` follows its schedule, which is a text block that
+begins with `schedule(KERNEL)`. The command replaces the text between the marker and `<!-- end -->`
+by the level as `show` prints it. The level `own` means all levels that the target's backend adds.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ examples:
 """
 _MARKED = re.compile(r"(<!-- shown: (\w+) (\w+) (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SCHEDULE = re.compile(r"```text\n(schedule\((\w+)\)\n.*?)```", re.DOTALL)
-_FENCES = {"spec": "python", "variant": "python"}  # how a level's text is highlighted
-_LANGUAGES = {"py": "python", "cc": "c++"}  # by the extension of a source
+_FENCES = {"spec": "python", "variant": "python"}  # The highlighting of a level's text.
+_LANGUAGES = {"py": "python", "cc": "c++"}  # The highlighting of a source, by its file extension.
 
 
 def page(text: str) -> str:
-    """The page with every marked level printed anew; KernelError, BackendError for a marker that
-    names no kernel, target or level, or whose schedule does not lower."""
+    """Returns the page with every marked level printed again.
+
+    Raises KernelError or BackendError for a marker with an unknown kernel, target or level, or for
+    a schedule that does not lower.
+    """
 
     def fill(found: re.Match[str]) -> str:
         start, kernel, name, level, end = found.groups()
@@ -52,7 +55,7 @@ def page(text: str) -> str:
 
 
 def _blocks(one: Lowered, level: str) -> Iterator[str]:
-    """One level as a fenced block, or all of the backend's own with a line above each."""
+    """Yields one level as a fenced block, or all levels of the backend with a line above each."""
     if level != OWN:
         yield _fenced(one, level)
         return
@@ -68,12 +71,12 @@ def _fenced(one: Lowered, level: str) -> str:
 
 
 def written(root: Path) -> Mapping[Path, str]:
-    """The page's text by its path, below the root of a tree."""
+    """Returns the text of the page by its path, below the root of a checkout."""
     return {PAGE: page((root / PAGE).read_text(encoding="utf-8"))}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use."""
+    """Runs the command. Returns exit code 2 for wrong usage."""
     return command("walkthrough", __doc__, EXAMPLES, written, "is lowered", arguments)
 
 

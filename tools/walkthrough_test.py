@@ -1,4 +1,4 @@
-"""The page that follows a kernel shows what it is lowered to."""
+"""Tests that the page that follows a kernel shows its lowered levels."""
 
 from __future__ import annotations
 

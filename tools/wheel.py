@@ -1,10 +1,11 @@
-"""How the project is built as a distribution: all of it in one package, `speciate`.
+"""Builds the distribution: one package, `speciate`.
 
-The folders of the tree are packages by generic names (`ir`, `search`), which must not be on the
-import path of whoever installs the project. So the wheel holds each of them below `speciate/`, and
-its import statements say so: `from ir.spec import Spec` becomes `from speciate.ir.spec import Spec`.
-Nothing else is changed. pyproject.toml names `BuildPy` as setuptools' command, which imports this
-file alone: it may use nothing of the project.
+The folders of the repository are packages with generic names (`ir`, `search`). These must not be on
+the import path of a user. So the wheel holds each of them below `speciate/`, and its import
+statements are rewritten: `from ir.spec import Spec` becomes `from speciate.ir.spec import Spec`.
+
+Nothing else is changed. pyproject.toml names `BuildPy` as the command of setuptools, which imports
+this file alone: this file may import nothing of the project.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ _LEFT_OUT = {"__pycache__", "golden", "testdata", "testing", "BUILD.bazel"}
 
 
 class BuildPy(build_py):
-    """Copies the tree's folders below the package, with imports that name them there."""
+    """Copies the folders below the package and rewrites their imports."""
 
     def run(self) -> None:
         """Writes all files of the wheel."""
-        # What an earlier build left would become part of the wheel.
+        # Files of an earlier build would become part of the wheel.
         shutil.rmtree(Path(self.build_lib) / PACKAGE, ignore_errors=True)
         for source, inside in wheel_files():
             to = Path(self.build_lib) / inside
@@ -47,12 +48,13 @@ class BuildPy(build_py):
                 self.copy_file(str(source), str(to))
 
     def get_source_files(self) -> list[str]:
-        """What a source distribution holds of the tree."""
+        """Returns the files of the repository that a source distribution contains."""
         return [str(source.relative_to(ROOT)) for source, _ in wheel_files()]
 
 
 def wheel_files() -> Iterator[tuple[Path, PurePosixPath]]:
-    """Each file of the wheel, and where it lies in it. Tests stay out, and what only they use."""
+    """Yields each file of the wheel with its path in it. Tests and what only they use are left
+    out."""
     for top in (PACKAGE, *FOLDERS):
         for file in sorted((ROOT / top).rglob("*")):
             path = file.relative_to(ROOT)
@@ -67,8 +69,10 @@ def _left_out(path: Path) -> bool:
 
 
 def below_package(text: str, where: str) -> str:
-    """A module's text whose imports of the tree's folders name them below the package. ValueError
-    for `import ir.spec`, which binds a name that the text then goes on from."""
+    """Returns a module's text with its imports of the folders renamed below the package.
+
+    Raises ValueError for `import ir.spec`, because the text then uses the name that it binds.
+    """
     lines = text.splitlines(keepends=True)
     for node in ast.walk(ast.parse(text, where)):
         row = getattr(node, "lineno", 0) - 1
