@@ -44,12 +44,10 @@ def searched(
 ) -> Session:
     """Searches for the kernels, and writes winners to a folder of records.
 
-    name: of the module. command: the user's words, for the records. nursery: of workers on this
-    machine.
+    name: of the module. command: the user's words, for the records. nursery: workers of this machine.
 
-    A kernel that cannot be searched is reported, and in the session's `faults`. Raises KernelError
-    with the reason if nothing is found for any kernel, and KeyboardInterrupt if the user ended the
-    search.
+    Reports a kernel that cannot be searched, also in the session's `faults`. Raises KernelError if
+    nothing is found for any kernel, and KeyboardInterrupt if the user ended the search.
     """
     around = current_invocation()
     ours, fixed = not asked.targets[0].endswith(".toml"), (WeightedShape({}),)
