@@ -27,6 +27,7 @@ from frontends.pytorch.faults import fault, noted, refused_backward
 from frontends.pytorch.memory import apart
 from frontends.pytorch.recurrent_shapes import NETWORKS, recurrent_shapes
 from frontends.pytorch.traceable import bound, dynamic_shapes, require_traceable
+from frontends.pytorch.unchecked import unchecked
 from frontends.pytorch.unique_shapes import unique_shapes
 
 Dynamic = Mapping[str, Mapping[int, str]]  # an argument's dimensions whose sizes have names
@@ -66,6 +67,7 @@ def trace(
         quiet(),
         recurrent_shapes(),
         unique_shapes(),
+        unchecked(),
         _no_fast_path(),
         _registered(module),
         _gradients(lines),
