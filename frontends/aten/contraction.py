@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from frontends.aten.table import rule
 from frontends.axes import axis
 from frontends.builder import Builder, Meta, Places, Value, computed
-from ir.spec import Expr
+from frontends.expressions import cast
+from ir.spec import Expr, Number
 
 
 def contract(
@@ -55,6 +56,28 @@ def mm(b: Builder, out: Meta, self: Value, mat2: Value) -> Value:
 @rule("bmm")
 def bmm(b: Builder, out: Meta, self: Value, mat2: Value) -> Value:
     return matmul(b, out, self, mat2)
+
+
+@rule("_int_mm")
+def int_mm(b: Builder, out: Meta, self: Value, mat2: Value) -> Value:
+    """Of 8-bit integers, summed in 32 bits."""
+
+    def term(m: Expr, n: Expr, k: Expr) -> Expr:
+        return cast(out.dtype, self.at(m, k)) * cast(out.dtype, mat2.at(k, n))
+
+    return b.reduce("sum", out, self.shape[1:], term, "product")
+
+
+@rule("_weight_int8pack_mm")
+def weight_int8pack_mm(b: Builder, out: Meta, self: Value, mat2: Value, scales: Value) -> Value:
+    """By the rows of a matrix of 8-bit integers, each with a factor of its own."""
+    wide = wider(out)
+
+    def term(m: Expr, n: Expr, k: Expr) -> Expr:
+        return self.wide(m, k) * cast(wide.dtype, mat2.at(n, k))
+
+    made = b.reduce("sum", wide, self.shape[1:], term, "product")
+    return b.pointwise(out, lambda p, s: p * s, made, scales, name="scaled")
 
 
 @rule("mv")
@@ -212,6 +235,39 @@ def tensordot(
         return _placed(other.rank, at[free : len(out.shape)], theirs, at[len(out.shape) :])
 
     return contract(b, out, [self.shape[d] for d in mine], self, other, left, right)
+
+
+@rule("_trilinear")
+def trilinear(
+    b: Builder,
+    out: Meta,
+    i1: Value,
+    i2: Value,
+    i3: Value,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> Value:
+    """`sum(i1 * i2 * i3)` over some dimensions, each without the dimensions that it is expanded to."""
+    rank = i1.rank + len(expand1)
+    summed = [axis(d, rank) for d in sumdim]
+    given = [
+        (x, [d for d in range(rank) if d not in {axis(e, rank) for e in expanded}])
+        for x, expanded in ((i1, expand1), (i2, expand2), (i3, expand3))
+    ]
+    sizes: dict[int, Expr] = {}
+    for x, dims in given:
+        for d, size in zip(dims, x.shape, strict=True):
+            sizes[d] = sizes[d] if sizes.get(d, Number(1)) != Number(1) else size
+
+    def body(*at: Expr) -> Expr:
+        whole = _placed(rank, at[: len(out.shape)], summed, at[len(out.shape) :])
+        factors = [x.wide(*b.broadcast(x, [whole[d] for d in dims])) for x, dims in given]
+        return factors[0] * factors[1] * factors[2]
+
+    return b.reduce("sum", out, [sizes[d] for d in summed], body, "product")
 
 
 def _placed(

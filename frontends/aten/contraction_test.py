@@ -63,3 +63,17 @@ def test_narrow_floats_are_summed_as_f32():
     x, y = torch.randn(4, 300, dtype=torch.bfloat16), torch.randn(300, 5, dtype=torch.bfloat16)
     agree(ATEN.mm.default, x, y)
     agree(ATEN.addmm.default, torch.randn(5, dtype=torch.bfloat16), x, y, rtol=0.1, atol=0.1)
+
+
+def test_matrices_of_8_bit_integers():
+    x = torch.arange(20 * 16).reshape(20, 16).sub(160).clamp(-128, 127).to(torch.int8)
+    agree(ATEN._int_mm.default, x, x.T.contiguous()[:, :8])
+    wide = torch.randn(3, 16, dtype=torch.bfloat16)
+    agree(ATEN._weight_int8pack_mm.default, wide, x, torch.rand(20, dtype=torch.bfloat16))
+
+
+@given(makers(), SIZE, SIZE, SIZE, SIZE)
+def test_products_of_three_tensors(made, m, n, o, k):
+    x, y, z = made(m, k).double(), made(m, n).double(), made(o, k, n).double()
+    agree(ATEN._trilinear.default, x, z, y, [1, 3], [0], [1, 2], [2, 3])
+    agree(ATEN._trilinear.default, x, z, y, [1, 3], [0], [1, 2], [3])

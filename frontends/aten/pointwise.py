@@ -9,7 +9,7 @@ import torch
 from frontends.aten.table import Rule, rule
 from frontends.builder import Builder, Meta, Value
 from frontends.dtypes import TORCH
-from frontends.expressions import Term, both, call, either, where
+from frontends.expressions import Term, both, call, cast, either, where
 from ir.dtypes import is_float
 from ir.spec import Expr, Index
 
@@ -101,6 +101,38 @@ def fake_quantize(
         return both(step(x) >= float(quant_min), step(x) <= float(quant_max))
 
     return b.pointwise(out[0], kept, self), b.pointwise(out[1], inside, self)
+
+
+@rule("fake_quantize_per_channel_affine_cachemask")
+def fake_quantize_channels(
+    b: Builder,
+    out: tuple[Meta, Meta],
+    self: Value,
+    scale: Value,
+    zero_point: Value,
+    axis: int,
+    quant_min: int,
+    quant_max: int,
+) -> tuple[Value, Value]:
+    """As above, with a scale and a zero for each position along a dimension. A zero that is a
+    float is added before a number is rounded, as PyTorch does."""
+    low, high = float(quant_min), float(quant_max)
+    after = not is_float(zero_point.dtype)
+
+    def step(*at: Index) -> tuple[Expr, Expr, Expr]:
+        by, zero = scale.wide(at[axis]), cast("f32", zero_point.at(at[axis]))
+        whole = self.wide(*at) * (1.0 / by)
+        return (call("round", whole) + zero if after else call("round", whole + zero)), by, zero
+
+    def kept(*at: Index) -> Expr:
+        place, by, zero = step(*at)
+        return (call("minimum", call("maximum", place, low), high) - zero) * by
+
+    def inside(*at: Index) -> Expr:
+        place, _, _ = step(*at)
+        return both(place >= low, place <= high)
+
+    return b.define(out[0], kept), b.define(out[1], inside)
 
 
 @rule("angle")

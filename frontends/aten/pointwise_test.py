@@ -124,3 +124,15 @@ def test_lengths_powers_and_signs(shape, seed):
 def test_fake_quantisation(shape, seed, zero_point):
     x = reals(shape, seed)
     agree(ATEN.fake_quantize_per_tensor_affine_cachemask.default, x, 0.25, zero_point, -8, 7)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_fake_quantisation_of_channels(axis):
+    x = torch.arange(-6, 6).reshape(3, 4) / 8  # half of a step is among them
+    scale, zero = (
+        torch.tensor([0.25, 0.5, 0.125, 1.0])[: x.shape[axis]],
+        torch.tensor([0, 1, -3, 2]),
+    )
+    operator = ATEN.fake_quantize_per_channel_affine_cachemask.default
+    for kind in (torch.int32, torch.float32):
+        agree(operator, x, scale, zero[: x.shape[axis]].to(kind), axis, -4, 3)

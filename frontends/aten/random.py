@@ -208,3 +208,26 @@ def _again(b: Builder, out: Meta, self: Value) -> Value:
         return cast("i64", sums.at(*rest, i) <= shares.at(*rest, place))
 
     return b.reduce("sum", out, self.shape[-1:], passed)
+
+
+@rule("rrelu_with_noise_functional")
+def rrelu(
+    b: Builder,
+    out: tuple[Meta, Meta],
+    self: Value,
+    noise: Value,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+) -> tuple[Value, Value]:
+    """A leaky ReLU, whose slope is drawn for each element in training, and is the mean of both bounds otherwise."""
+    if not training:
+        slope = float(lower + upper) / 2
+        return b.pointwise(out[0], lambda x: where(x > 0.0, x, x * slope), self), b.copy(noise)
+    drawn = _uniform(b, out[1])
+
+    def factor(*at: Index) -> Expr:
+        return where(self.at(*at) > 0.0, 1.0, drawn(*at) * float(upper - lower) + float(lower))
+
+    slopes = b.define(out[1], factor, "slopes")
+    return b.pointwise(out[0], lambda x, s: x * s, self, slopes), slopes

@@ -163,3 +163,15 @@ def test_a_seed_gives_the_same_numbers_again(seed):
     ):
         assert np.array_equal(_drawn(*call, seed=seed), _drawn(*call, seed=seed))
         assert not np.array_equal(_drawn(*call, seed=seed), _drawn(*call, seed=seed + 1))
+
+
+def test_slopes_of_a_leaky_relu_are_drawn_in_training():
+    x = torch.randn(40, 50, dtype=torch.float64)
+    operator = ATEN.rrelu_with_noise_functional.default
+    agree(operator, x, torch.zeros_like(x), 0.1, 0.3, False)
+    _, (found, slopes) = results(operator, x, torch.zeros_like(x), 0.1, 0.3, True, seed=5)
+    np.testing.assert_allclose(found, x.numpy() * slopes)
+    below = slopes[x.numpy() < 0]
+    assert np.all(slopes[x.numpy() > 0] == 1)
+    assert 0.1 <= below.min() < 0.11 < 0.29 < below.max() < 0.3
+    np.testing.assert_allclose(below.mean(), 0.2, atol=0.01)
