@@ -37,7 +37,7 @@ from frontends.pytorch.trace import Dynamic, called, trace
 from ir.errors import KernelError
 from ir.spec import Expr, Number
 
-_CHECKS = ("_assert", "sym_constrain", "_assert_tensor_metadata")  # operators without results
+_CHECKS = ("_assert", "sym_constrain", "_linalg_check_errors")  # operators without results
 _MUTATIONS = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
 
 

@@ -21,9 +21,12 @@ WIDE = X.exp()
         lambda m, s: D.Categorical(logits=m).entropy(),
         lambda m, s: D.Bernoulli(logits=m).log_prob((m > 0).to(m.dtype)),
         lambda m, s: D.MixtureSameFamily(D.Categorical(logits=m), D.Normal(m, s)).log_prob(m[:, 0]),
+        lambda m, s: D.Gamma(s, s + 1).log_prob(s),
+        lambda m, s: D.MultivariateNormal(m[0], s.mT @ s + torch.diag(s[0])).log_prob(m),
         lambda m, s: F.gaussian_nll_loss(m, m * 2, s, full=True),
     ],
-    ids=["normal", "kl", "laplace", "categorical", "entropy", "bernoulli", "mixture", "loss"],
+    ids=["normal", "kl", "laplace", "categorical", "entropy", "bernoulli", "mixture", "gamma"]
+    + ["rows", "loss"],
 )
 def test_functions_that_refuse_parameters(function):
     checked(function, X, WIDE)
