@@ -357,6 +357,26 @@ def test_a_rounded_convolution_takes_a_line_at_a_time_where_two_blocks_then_fit(
     assert not found.of("rasterize")
 
 
+@pytest.mark.parametrize(("slower", "threads"), [(0.9, 128), (1.1, 128), (1.3, 256)])
+def test_a_convolution_of_flattened_taps_has_half_the_threads_where_that_is_hardly_slower(
+    slower, threads
+):
+    spec = spec_of(
+        "y[b, o, p, q] = sum(x[b, c, p + i, q + j] * w[o, c, i, j], c, i, j)",
+        inputs="x: f32[16, 3, 66, 130], w: f32[64, 3, 3, 3]",
+        result="f32[16, 64, 64, 128]",
+    )
+    machine = read(tomllib.loads((TARGETS / "h200.toml").read_text(encoding="utf-8")))
+
+    def cost(nest):
+        if len(nest.schedule.of("flatten")) != 2 or nest.schedule.of("pack"):
+            return 9.0
+        return {128: slower, 256: 1.0}.get(nest.schedule.of("threads")[-1].number("count"), 9.0)
+
+    found = autoschedule(spec, machine, {}, ["y"], cost=cost)
+    assert found.of("threads")[-1].number("count") == threads
+
+
 @pytest.mark.parametrize(("whole", "split"), [(1.05, False), (1.3, True)])
 def test_a_product_in_parts_must_be_faster_by_more_than_doubt(whole, split):
     spec = spec_of(
