@@ -1,1 +1,1 @@
-"""Benchmarks: programs that measure, and what they found (`results/<machine>/*.json`)."""
+"""Benchmarks: programs that measure, and their results (`results/<machine>/*.json`)."""

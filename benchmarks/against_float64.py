@@ -1,4 +1,4 @@
-"""A kernel's outputs on the device against float64's, large shapes included."""
+"""Compares a kernel's outputs on the device with those of float64, also at large shapes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from benchmarks.baselines import Baseline
 from ir.reference.reference import NARROWEST
 from ir.spec import EIGHT, FLOATS, Spec
 
-PIECES = 16  # into which a large reference is cut
-PIECE = 1 << 26  # elements that are judged at a time
-FEW = 32  # elements of which a root mean square says no more than one does
+PIECES = 16  # Number of pieces of a large reference.
+PIECE = 1 << 26  # Elements that are compared at a time.
+FEW = 32  # With no more elements, a root mean square is replaced by the largest error.
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a result is right, and how far it is off."""
+    """Whether a result is correct, and its error."""
 
-    rel_err: float  # norm of the difference over the norm of float64's result
-    reference_rel_err: float  # the same for the plain baseline
-    reason: str = ""  # why it is not correct, else empty
+    rel_err: float  # Norm of the difference over the norm of float64's result.
+    reference_rel_err: float  # The same error of the plain baseline.
+    reason: str = ""  # Why the result is not correct. Empty if it is.
 
     @property
     def correct(self) -> bool:
@@ -32,8 +32,11 @@ class Verdict:
 
 
 def exact(baseline: Baseline, spec: Spec, inputs: Sequence[Tensor]) -> Tensor:
-    """The baseline's function in float64; integers as they are. Cut along the first dimension
-    of the output where its rows are independent, so that little memory is needed."""
+    """Evaluates the baseline's function in float64; integers keep their dtypes.
+
+    If the rows of the output are independent, it runs in pieces along the first dimension to save
+    memory.
+    """
     wide = [t.double() if t.is_floating_point() else t for t in inputs]
     if not baseline.rows or any(t.dtype not in FLOATS for t in spec.inputs):
         return baseline.call(*wide)
@@ -51,9 +54,9 @@ def exact(baseline: Baseline, spec: Spec, inputs: Sequence[Tensor]) -> Tensor:
 
 
 def judge(spec: Spec, got: Tensor, reference: Tensor, truth: Tensor) -> Verdict:
-    """The verdict on the only output of a spec; see `judged`."""
+    """Returns the verdict on the only output of a spec. See `judged`."""
     used = {t.dtype for t in (*spec.inputs, *spec.outputs)}
-    used |= {"bf16"} if used & set(EIGHT) else set()  # as `ir.reference` counts them
+    used |= {"bf16"} if used & set(EIGHT) else set()  # The same rule as in `ir.reference`.
     precision = next((d for d in NARROWEST if d in used), "f32")
     return judged(spec.outputs[0].dtype, precision, got, reference, truth)
 
@@ -61,12 +64,17 @@ def judge(spec: Spec, got: Tensor, reference: Tensor, truth: Tensor) -> Verdict:
 def judged(
     dtype: str, precision: str, got: Tensor, reference: Tensor, truth: Tensor, times: float = 1.0
 ) -> Verdict:
-    """The gate of `backends.tolerance`: the root mean square error at most twice (f32) or three
-    times (16-bit) the reference's plus a floor, one element's likewise, which alone counts where
-    there are few; integers equal, and what is not finite.
+    """Applies the gate of `backends.tolerance`.
 
-    dtype: of the result.  precision: the narrowest float that it is computed in.  reference: the
-    plain baseline at that precision.  truth: float64's.  times: what is allowed, in such gates.
+    The root mean square error may be at most twice (f32) or three times (16-bit) that of the
+    reference, plus a floor. The same holds for the largest error of one element; with few elements
+    only this counts. Integers and values that are not finite must be equal.
+
+    dtype: of the result.
+    precision: the narrowest float of the computation.
+    reference: the plain baseline at that precision.
+    truth: the result in float64.
+    times: a factor on the allowed error.
     """
     if got.shape != truth.shape:
         return Verdict(float("inf"), 0.0, f"the shape is {list(got.shape)}")
@@ -93,8 +101,11 @@ def judged(
 
 @dataclass(slots=True)
 class _Sums:
-    """Of a result, over all elements: squares of how far it is off, and plain arithmetic is, and of
-    the truth; the largest of the first two; how many elements are not finite but should be."""
+    """Sums over all elements of a result.
+
+    They are the squared errors of the result and of the reference, the squares of the truth, the
+    two largest errors, and the number of elements that are not finite but should be.
+    """
 
     count: int = 0
     off: float = 0.0
@@ -122,17 +133,17 @@ class _Sums:
 
 
 def same_bits(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors hold the same bits."""
+    """Whether two tensors have the same bits."""
     return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
 
 
 def named(spec: Spec, inputs: Sequence[Tensor]) -> Mapping[str, Tensor]:
-    """The inputs by name."""
+    """Returns the inputs by name."""
     return dict(zip((t.name for t in spec.inputs), inputs, strict=True))
 
 
 def _off(values: Tensor, truth: Tensor) -> Tensor:
-    """How far values are off: 0 where both are the same infinity, or NaN."""
+    """Returns the errors of values. An error is 0 if both are NaN or the same infinity."""
     same = (values == truth) | (values.isnan() & truth.isnan())
     return (values.double() - truth).abs_().masked_fill_(same, 0.0)
 
@@ -142,12 +153,13 @@ def _finite(values: Tensor) -> Tensor:
 
 
 def pieces(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Tensors of one shape, flat, some elements at a time: large ones leave room so."""
+    """Yields flat pieces of tensors of one shape. Pieces limit the memory that large tensors
+    need."""
     flat = [t.detach().reshape(-1) for t in tensors]
     for at in range(0, flat[0].numel(), PIECE):
         yield tuple(t[at : at + PIECE] for t in flat)
 
 
 def _over(error: float, truth: float) -> float:
-    """The norm of an error over that of a result, from their squares."""
+    """Returns the norm of an error over that of a result, given their squares."""
     return (error / truth) ** 0.5 if truth else (float("inf") if error else 0.0)

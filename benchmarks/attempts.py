@@ -1,6 +1,6 @@
-"""Attempts at the items of a suite: each in a process of its own, its row written when it is done.
+"""Attempts the items of a suite, each in its own process, and writes each row when it is complete.
 
-Rows that are done are left alone, so a run that stops can go on.
+Existing rows are kept, so an interrupted run can be continued.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from ir.errors import KernelError
 from ir.machine import Machine
 
 Row = dict[str, Any]
-Key = tuple[Any, ...]  # what makes a row the same row
+Key = tuple[Any, ...]  # The key that identifies a row.
 Item = TypeVar("Item")
 
 
 class Attempts:
-    """One run of a suite's command. asked: the options, those of `options` among them.
+    """One run of a suite's command.
 
-    write: the result file, from rows in any order.  line: a row, for a person who waits.
+    asked: the options, including those of `options`.
+    write: writes the result file from rows in any order.
+    line: formats a row as a progress line.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class Attempts:
         self.lock = threading.Lock()
 
     def run(self, items: Mapping[Key, Item], attempt: Callable[[Item], Row]) -> None:
-        """Tries what has no row, or all where it was asked for again, while there is time."""
+        """Attempts the items without a row, or all with `--again`, until the time limit."""
         done = set() if self.asked.again else {self.key(r) for r in self.rows}
         todo = [item for key, item in items.items() if key not in done]
         with ThreadPoolExecutor(self.asked.workers) as pool:
@@ -71,8 +73,11 @@ class Attempts:
 def noted(
     work: Callable[..., Row], task: Callable[[Path], Any], begun: Row, asked: argparse.Namespace
 ) -> Row:
-    """What work on a task gives in a process of its own; where that ended, what it had noted, or
-    what was known before, with the reason. task: made with the file for notes."""
+    """Runs work on a task in its own process and returns its row.
+
+    If the process fails, the row is what it noted so far, or `begun`, with the reason. task: makes
+    the task from the file for notes.
+    """
     with tempfile.TemporaryDirectory(prefix="notes-") as folder:
         notes = Path(folder) / "row.json"
         try:
@@ -83,21 +88,23 @@ def noted(
 
 
 def serving(name: str, wanted: str | None) -> tuple[Machine, Backend]:
-    """A target as a backend serves it: the wanted one, else its first."""
+    """Returns a target and its backend: the wanted one, or its first."""
     machine = target(name)
     backend = backend_for(machine, wanted)
     return served_by(machine, backend), backend
 
 
 def suit(asked: argparse.Namespace, correct_by: str) -> None:
-    """Takes the limit on memory off where attempts open a device: its driver reserves more addresses
-    than there is memory."""
+    """Removes the memory limit if attempts open a device.
+
+    The driver of a GPU reserves more addresses than there is memory.
+    """
     if correct_by == "device":
         asked.gigabytes = None
 
 
 def head(asked: argparse.Namespace, command: str) -> dict[str, Any]:
-    """What a result file says of itself."""
+    """Returns the head of a result file."""
     chosen = f" --backend={asked.backend}" if asked.backend else ""
     return {
         "command": f"python3 -m {command}{chosen}",
@@ -112,8 +119,11 @@ def head(asked: argparse.Namespace, command: str) -> dict[str, Any]:
 
 
 def options(parser: argparse.ArgumentParser, item: str, seconds: float, gigabytes: float) -> None:
-    """Adds what every suite's command takes. item: what it tries, such as a problem; the other
-    two are what one may take."""
+    """Adds the options that every suite's command has.
+
+    item: what it attempts, such as a problem.
+    seconds, gigabytes: the default limits of one item.
+    """
     parser.add_argument("--target", required=True, help="the chip")
     parser.add_argument("--backend", help="one that the chip lists; without it the first")
     parser.add_argument("--out", required=True, type=Path, help="the result file")

@@ -1,4 +1,4 @@
-"""A run of a suite tries what has no row, keeps each row, and outlives what it tries."""
+"""Tests that a run of a suite attempts what has no row, keeps each row, and survives failures."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ def names(tmp_path):
 
 @pytest.fixture
 def tried(tmp_path):
-    """Runs the attempts at things, and says which were tried."""
+    """Runs attempts and records which items were attempted."""
 
     def run(things, *words):
         seen = []

@@ -1,10 +1,12 @@
-"""Races our search against Helion's autotuner: as many seconds of each, for the same kernel on one device.
+"""Races our search against Helion's autotuner: the same time for each, for the same kernel on one device.
 
-For each kernel one process searches by `speciate.evolve` from the equations, with the seed schedules that everybody
-gets and no records. Then another has Helion tune kernels of its own examples, which whoever runs this
-has fetched (`--helion`: a checkout of its repository); its compilers are forked, so nothing else of ours runs
-there. A row has the settings that Helion was given (`helion_settings`). Where Helion has several forms of a kernel, each is tuned for as long, and the fastest counts. Both sides are
-checked against float64, then timed in turn on the same inputs. A row is written as its kernel ends.
+For each kernel one process searches with `speciate.evolve` from the equations, with the seed
+schedules of every search and without records. Then another process runs Helion's tuner on kernels
+of its own examples. `--helion` names a checkout of its repository. Helion forks its compilers, so
+nothing else of ours runs in that process. A row has the settings that Helion received
+(`helion_settings`). If Helion has several forms of a kernel, each is tuned for as long, and the
+fastest counts. Both sides are checked against float64, then timed alternately on the same inputs.
+A row is written when its kernel ends.
 """
 
 from __future__ import annotations
@@ -52,21 +54,22 @@ SIZES: Mapping[str, Sizes] = {
     "matmul_bias_gelu": dict(M=4096, K=1024, N=4096),
     "attention": dict(H=32, M=2048, N=2048, D=64),
 }
-# Helion's forms of each kernel: the file of its examples, and functions in it
+# Helion's forms of each kernel: the file in its examples, and functions in it.
 FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "softmax": ("softmax", ("softmax", "softmax_two_pass")),
     "layer_norm": ("layer_norm", ("layer_norm_fwd",)),
     "matmul_bias_gelu": ("matmul", ("matmul",)),
     "attention": ("attention", ("attention_output",)),
 }
-SETS = 3  # of inputs that calls go around
-GRACE = 600.0  # seconds beyond those of searching, for one kernel
-# Of the seconds of a search, those that Helion's compilers may take for a configuration. It builds a hundred at first,
-# times none of them before all are built or given up, and gives up after 60 s unless it is told: of a few with large
-# tiles, Triton takes longer than all of the budget.
+SETS = 3  # Sets of inputs that the calls alternate between.
+GRACE = 600.0  # Limit of one kernel beyond its search time, in seconds.
+# Share of the search time that Helion's compilers may take for one configuration. Helion first
+# compiles a hundred configurations, and times none before all have compiled or timed out. Its
+# default limit is 60 s. For some configurations with large tiles, Triton takes longer than the
+# whole budget.
 COMPILE_SHARE = 0.2
 LEAST_COMPILE = 4.0
-OURS, TOLD = "ours", "told.json"  # what the search leaves for the race
+OURS, TOLD = "ours", "told.json"  # Files that the search leaves for the race.
 Form = Callable[..., Tensor]
 EXAMPLES = """
 examples:
@@ -78,7 +81,8 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a kernel has no row that can be compared."""
+    """Runs the command. Returns exit code 2 for wrong usage, 1 if a kernel has no row that can be
+    compared."""
     asked = _parser().parse_args(arguments)
     try:
         kernels = _asked(asked.kernels)
@@ -121,7 +125,7 @@ def _head(asked: argparse.Namespace) -> Table:
 
 
 def _apart(asked: argparse.Namespace, kernel: str) -> Table:
-    """The row of a kernel; a reason where a process of it ends without a result."""
+    """Returns the row of a kernel, with a reason if one of its processes ends without a result."""
     with tempfile.TemporaryDirectory(prefix="autotuners-") as place:
         tuning = asked.seconds * most_forms(kernel)
         for part, seconds in (("search", asked.seconds), ("race", tuning)):
@@ -131,10 +135,10 @@ def _apart(asked: argparse.Namespace, kernel: str) -> Table:
 
 
 def _ended(asked: argparse.Namespace, kernel: str, part: str, place: Path, limit: float) -> str:
-    """Runs a part in a process of its own; why there is no result, empty where there is one."""
+    """Runs a part in its own process. Returns why there is no result; empty if there is one."""
     words = [f"--target={asked.target}", f"--helion={asked.helion}", f"--out={place}"]
     words += [f"--kernels={kernel}", f"--seconds={asked.seconds}", f"--part={part}"]
-    # What Helion found before, and what we did, would shorten a search
+    # Earlier results of Helion or of ours would shorten a search.
     kept = dict.fromkeys(
         ("HELION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "XDG_DATA_HOME"), str(place)
     )
@@ -148,12 +152,15 @@ def _ended(asked: argparse.Namespace, kernel: str, part: str, place: Path, limit
 
 
 def helion_settings(seconds: float) -> dict[str, str]:
-    """What Helion is told, by variable of its environment; its other settings are its own. seconds: of its search."""
+    """Returns Helion's settings as environment variables. All others keep their defaults.
+
+    seconds: of its search.
+    """
     compiling = max(LEAST_COMPILE, COMPILE_SHARE * seconds)
     return {
         "HELION_AUTOTUNE_BUDGET_SECONDS": f"{seconds:g}",
         "HELION_AUTOTUNE_COMPILE_TIMEOUT": f"{compiling:.0f}",
-        # An epilogue is a function within another, which cannot be sent to a process
+        # An epilogue is a nested function, which cannot be sent to a process.
         "HELION_AUTOTUNE_BENCHMARK_SUBPROCESS": "0",
         "HELION_AUTOTUNE_PROGRESS_BAR": "0",
     }
@@ -165,7 +172,7 @@ def _row(kernel: str) -> Table:
 
 
 def _search(asked: argparse.Namespace, kernel: str) -> int:
-    """Searches, and leaves what it found in the folder `--out`."""
+    """Searches, and writes the result into the folder `--out`."""
     began = time.monotonic()
     inputs = draw(workload(kernel).spec, SIZES[kernel], "cuda", 1)
     found = speciate.evolve(
@@ -185,29 +192,29 @@ def _search(asked: argparse.Namespace, kernel: str) -> int:
 
 
 def _race(asked: argparse.Namespace, kernel: str) -> int:
-    """Has Helion tune, and writes the row of both sides into the folder `--out`."""
+    """Runs Helion's tuner, and writes the row of both sides into the folder `--out`."""
     try:
         with torch.no_grad():
             row = _raced(asked, kernel, workload(kernel))
-    except Exception as error:  # a compiler's or a kernel's
+    except Exception as error:  # From a compiler or a kernel.
         row = {"reason": f"{type(error).__name__}: {error}"[:MOST_WORDS]}
     (asked.out / "row.json").write_text(json.dumps(row), encoding="utf-8")
     return 0
 
 
 def read_json(file: Path) -> Table:
-    """What a part left."""
+    """Reads the file that a part wrote."""
     found: Table = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
 def workload(kernel: str) -> Workload:
-    """A kernel of the library."""
+    """Returns a library kernel."""
     return parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
 
 
 def _raced(asked: argparse.Namespace, kernel: str, work: Workload) -> Table:
-    """What both sides came to."""
+    """Races both sides and returns the row."""
     sizes, spec = SIZES[kernel], work.spec
     sets = [draw(spec, sizes, "cuda", seed) for seed in range(1, SETS + 1)]
     settings = {n: v for n, v in os.environ.items() if n.startswith("HELION_AUTOTUNE_")}
@@ -216,11 +223,11 @@ def _raced(asked: argparse.Namespace, kernel: str, work: Workload) -> Table:
     for name, form in helion_forms(kernel, asked.helion).items():
         began = time.monotonic()
         try:
-            form(*sets[0])  # it tunes
+            form(*sets[0])  # The first call tunes.
             torch.cuda.synchronize()
             tuned[name] = form
             told: Table = {"tuning_s": round(time.monotonic() - began, 1)}
-        except Exception as error:  # its compiler's
+        except Exception as error:  # From Helion's compiler.
             told = {"reason": f"{type(error).__name__}: {error}"[:MOST_WORDS]}
         row["helion"][name] = told
     row["ours"] = read_json(asked.out / TOLD)
@@ -239,14 +246,15 @@ def _raced(asked: argparse.Namespace, kernel: str, work: Workload) -> Table:
 
 
 def helion_forms(kernel: str, helion: Path) -> dict[str, Form]:
-    """The forms of a kernel in Helion's examples, each a call of our inputs, by its function's name."""
+    """Returns the forms of a kernel in Helion's examples by function name. Each is called with our
+    inputs."""
     file, names = FORMS[kernel]
     made = _example(helion, file)
     return {name: _of_our_inputs(kernel, getattr(made, name)) for name in names}
 
 
 def _of_our_inputs(kernel: str, form: Callable[..., Any]) -> Form:
-    """A form that takes the inputs of our kernel, and gives its output alone."""
+    """Adapts a form to the inputs of our kernel. It returns only the output."""
     if kernel == "layer_norm":
         return lambda x, g, b: form(x, [x.shape[1]], g, b)[0]
     if kernel != "matmul_bias_gelu":
@@ -263,12 +271,12 @@ def _of_our_inputs(kernel: str, form: Callable[..., Any]) -> Form:
 
 
 def most_forms(kernel: str) -> int:
-    """How many forms of a kernel Helion tunes."""
+    """Returns the number of a kernel's forms that Helion tunes."""
     return len(FORMS[kernel][1])
 
 
 def _example(helion: Path, name: str) -> ModuleType:
-    """A file of Helion's examples as a module."""
+    """Loads a file of Helion's examples as a module."""
     file = helion / "examples" / f"{name}.py"
     found = importlib.util.spec_from_file_location(f"helion_example_{name}", file)
     if found is None or found.loader is None:
@@ -279,7 +287,7 @@ def _example(helion: Path, name: str) -> ModuleType:
 
 
 def _fault(kernel: str, work: Workload, call: TimedCall) -> str:
-    """Why a call's result is wrong on inputs that it has not seen; empty where it is right."""
+    """Returns why a call's result is wrong on held-out inputs. Empty if it is correct."""
     baseline, spec = BASELINES[kernel], work.spec
     inputs = draw(spec, SIZES[kernel], "cuda", int.from_bytes(os.urandom(4), "little"))
     got = call(*inputs)
@@ -288,7 +296,10 @@ def _fault(kernel: str, work: Workload, call: TimedCall) -> str:
 
 
 def compared(row: Mapping[str, Any]) -> Table:
-    """Helion's fastest correct form, and how many times as fast ours is; a reason where either has none."""
+    """Returns Helion's fastest correct form, and the ratio of its time to ours.
+
+    If either side has no correct result, it returns a reason instead.
+    """
     theirs = {n: told["us"] for n, told in row["helion"].items() if told.get("correct")}
     if not row["ours"].get("correct"):
         return {"reason": f"ours: {row['ours'].get('reason', 'not timed')}"}
@@ -301,7 +312,7 @@ def compared(row: Mapping[str, Any]) -> Table:
 
 
 def line(row: Mapping[str, Any]) -> str:
-    """A row for a person who waits."""
+    """Formats a row as a progress line."""
     what = f"{row['kernel']} {shape_key(row['shape'])}"
     if "reason" in row:
         return f"{what}: FAILED, {row['reason']}"
@@ -326,7 +337,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--out", required=True, type=Path, help="the result file")
     made.add_argument("--kernels", default="", help="only these, with commas between")
     made.add_argument("--seconds", type=float, default=60, help="of search, for each side")
-    # What a process of its own does
+    # The part that a child process runs.
     made.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     return made
 

@@ -1,4 +1,5 @@
-"""A race against Helion's autotuner, without either: which forms are called, and what a row says."""
+"""Tests a race against Helion's autotuner without either: which forms are called, and what a row
+contains."""
 
 import json
 import subprocess
@@ -93,7 +94,7 @@ def test_wrong_words_are_refused(helion, tmp_path, capsys):
 
 
 class Found:
-    """What a search found: PyTorch's softmax."""
+    """Stands for the result of a search: PyTorch's softmax."""
 
     source = "a kernel"
     phases = {"search": 1.5}
@@ -105,7 +106,8 @@ class Found:
 def test_helion_times_something_before_its_budget_is_used_up():
     told = helion_settings(60.0)
     assert told["HELION_AUTOTUNE_BUDGET_SECONDS"] == "60"
-    # A whole number, as Helion reads it, and of the budget a part: nothing is timed before all is built
+    # Helion reads an integer. The limit is a part of the budget, because nothing is timed before
+    # all is built.
     assert told["HELION_AUTOTUNE_COMPILE_TIMEOUT"] == "12"
     assert helion_settings(8.0)["HELION_AUTOTUNE_COMPILE_TIMEOUT"] == "4"
 

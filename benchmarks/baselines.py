@@ -1,7 +1,7 @@
-"""Baselines: each kernel as the owner of a model would write it in PyTorch.
+"""Baselines: each kernel as a model developer would write it in PyTorch.
 
-A baseline takes the kernel's inputs in the spec's order and gives its output in their dtype.
-It is the reference too: on float64 inputs it evaluates the kernel in float64.
+A baseline takes the kernel's inputs in the spec's order and returns its output in their dtype. It
+is also the reference: with float64 inputs it evaluates the kernel in float64.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 Function = Callable[..., Tensor]
 
 MODES = ("compile", "max_autotune", "reduce_overhead")
-# Graphs copy their inputs before each replay, so max-autotune is raced without them: on the
-# device's clock that is never slower. `reduce_overhead` is the one that has them.
+# CUDA graphs copy their inputs before each replay, so max-autotune is raced without them. On the
+# device's clock this is never slower. `reduce_overhead` uses graphs.
 COMPILE_MODES = {
     "compile": "default",
     "max_autotune": "max-autotune-no-cudagraphs",
@@ -33,28 +33,30 @@ class Form:
     """Another way to write a kernel."""
 
     call: Function
-    # What is done to the inputs before timing (a memory format that a model would keep throughout)
+    # Converts the inputs before timing, for example to a memory format that a model would use
+    # throughout.
     prepare: Function | None = None
-    modes: tuple[str, ...] = ()  # raced beside eager
+    modes: tuple[str, ...] = ()  # The modes that it is raced in, besides eager.
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """One kernel's baselines."""
+    """The baselines of one kernel."""
 
-    call: Function  # the plain function, raced eager and in all MODES
-    # Whether the first dimension of the output is independent, and is the first of all inputs that
-    # have it, so that a large reference can be computed in pieces
+    call: Function  # The plain function, raced eager and in all MODES.
+    # Whether the rows of the output are independent, and the first dimension of the output is the
+    # first of every input that has it. Then a large reference can be computed in pieces.
     rows: bool = True
     forms: Mapping[str, Form] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
-        """All that is raced: `eager`, the modes, then `<mode>_<form>`."""
+        """Returns the names of all baselines: `eager`, the modes, then `<mode>_<form>`."""
         more = (f"{mode}_{name}" for name, f in self.forms.items() for mode in ("eager", *f.modes))
         return ("eager", *MODES, *more)
 
     def find(self, name: str) -> tuple[Form, str]:
-        """The form and the mode (`eager` or one of MODES) of a name; KeyError for none."""
+        """Returns the form and the mode (`eager` or one of MODES) of a name. Raises KeyError for an
+        unknown name."""
         if name in ("eager", *MODES):
             return Form(self.call), name
         for form, found in self.forms.items():
@@ -73,7 +75,8 @@ def attention_causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def attention_by(backend: SDPBackend, causal: bool) -> Function:
-    """Attention by one of PyTorch's implementations for GPUs; elsewhere by the one that is there."""
+    """Returns attention by one of PyTorch's GPU implementations. On a CPU it uses the default
+    one."""
 
     def call(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         with sdpa_kernel(backend) if q.is_cuda else nullcontext():
@@ -91,7 +94,7 @@ def conv1d_as_conv2d(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
 
 
 def conv1d_channels_last(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
-    """x: (B, C, 1, L), channels last; the output likewise."""
+    """x: (B, C, 1, L), channels last. The output has the same format."""
     return F.conv2d(x, w, bias, padding=(0, 1))
 
 
@@ -100,15 +103,20 @@ def conv2d(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
 
 
 def conv_phases(x: Tensor, w: Tensor) -> Tensor:
-    """The phases of a transposed convolution as channels. f32 operands are rounded to tf32, as in `matmul_tf32`.
-    w: (O, 2, 2, C)."""
+    """Returns the phases of a transposed convolution as channels.
+
+    It rounds f32 operands to tf32, as `matmul_tf32` does. w: (O, 2, 2, C).
+    """
     with _tf32_convolutions():
         wide = F.pad(_rounded(x), (0, 1, 0, 1))
         return F.conv2d(wide, _rounded(w).permute(0, 3, 1, 2))
 
 
 def conv_transposed(x: Tensor, w: Tensor) -> Tensor:
-    """The same as PyTorch has it, of stride 2 with kernels (C, O / 4, 4, 4); its phases are a view."""
+    """Computes `conv_phases` with PyTorch's transposed convolution.
+
+    Its stride is 2, and its kernels are (C, O / 4, 4, 4). The phases are a view.
+    """
     with _tf32_convolutions():
         y = F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1)[:, :, 1:, 1:]
     b, o, h, v = y.shape
@@ -116,7 +124,7 @@ def conv_transposed(x: Tensor, w: Tensor) -> Tensor:
 
 
 def _transposed_kernels(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-    """What `conv_transposed` takes: kernels whose elements are those of the phases."""
+    """Returns the inputs of `conv_transposed`: kernels with the elements of the phases."""
     o, _, _, c = w.shape
     parts = (
         _rounded(w).view(2, 2, o // 4, 2, 2, c).flip(3, 4)
@@ -125,7 +133,7 @@ def _transposed_kernels(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _transposed_last(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-    """The same with channels last."""
+    """Returns the inputs of `conv_transposed` with channels last."""
     given, kernels = _transposed_kernels(x, w)
     kept = {"memory_format": torch.channels_last}
     return given.contiguous(**kept), kernels.contiguous(**kept)
@@ -154,7 +162,8 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
 
 
 def matmul_tf32(a: Tensor, b: Tensor) -> Tensor:
-    """f32 operands are rounded to tf32, off the GPU by hand; float64 ones are not."""
+    """Rounds f32 operands to tf32; without a GPU, in software. It does not round float64
+    operands."""
     if not a.is_cuda and a.dtype == torch.float32:
         return _tf32(a) @ _tf32(b).t()
     before = torch.backends.cuda.matmul.allow_tf32
@@ -167,7 +176,7 @@ def matmul_tf32(a: Tensor, b: Tensor) -> Tensor:
 
 @contextmanager
 def _tf32_convolutions() -> Iterator[None]:
-    """Within it convolutions on a GPU round f32 operands to tf32."""
+    """Makes convolutions on a GPU round f32 operands to tf32 inside the context."""
     before = torch.backends.cudnn.allow_tf32
     torch.backends.cudnn.allow_tf32 = True
     try:
@@ -177,19 +186,21 @@ def _tf32_convolutions() -> Iterator[None]:
 
 
 def _rounded(x: Tensor) -> Tensor:
-    """f32 rounded to tf32 where no GPU does it."""
+    """Rounds f32 to tf32 if no GPU does it."""
     return x if x.is_cuda or x.dtype != torch.float32 else _tf32(x)
 
 
 def _tf32(x: Tensor) -> Tensor:
-    """To the nearest number of 10 fraction bits, ties to even."""
+    """Rounds to the nearest number with 10 fraction bits, ties to even."""
     bits = x.view(torch.int32)
     return (bits + 0xFFF + (bits >> 13 & 1) & ~0x1FFF).view(torch.float32)
 
 
 def matmul_f8(a: Tensor, b: Tensor, fast: bool = False) -> Tensor:
-    """A product of 8-bit floats takes scales on a GPU; elsewhere both are widened. fast: its sums lose
-    bits along K."""
+    """Multiplies 8-bit floats: with scales on a GPU, else with widened operands.
+
+    fast: sums lose bits along K.
+    """
     if a.itemsize > 1:
         return a @ b.t()
     if not a.is_cuda:
@@ -229,19 +240,20 @@ def wukong_fm(x: Tensor, y: Tensor) -> Tensor:
 
 
 def wukong_fm_associated(x: Tensor, y: Tensor) -> Tensor:
-    """The same in the order that takes fewer operations, where N is less than D and K."""
+    """Computes `wukong_fm` in the order with fewer operations if N is smaller than D and K."""
     return torch.bmm(torch.bmm(x, x.transpose(1, 2)), y)
 
 
 def _last(x: Tensor, w: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """A convolution's inputs with channels last; one-dimensional ones as images of one row."""
+    """Returns a convolution's inputs with channels last. One-dimensional inputs become images of
+    one row."""
     x, w = (t[:, :, None] if t.dim() == 3 else t for t in (x, w))
     kept = {"memory_format": torch.channels_last}
     return x.contiguous(**kept), w.contiguous(**kept), bias
 
 
 def _by_backend(causal: bool) -> dict[str, Form]:
-    """Attention by each of PyTorch's fused implementations."""
+    """Returns attention by each of PyTorch's fused implementations."""
     named = {
         "flash": SDPBackend.FLASH_ATTENTION,
         "cudnn": SDPBackend.CUDNN_ATTENTION,

@@ -1,4 +1,4 @@
-"""Baselines compute what the specs say: in float64, at every check size."""
+"""Tests that baselines compute what the specs define: in float64, at every check size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = [
 
 
 def case(kernel, sizes):
-    """The inputs in float64 (integers as they are), and the reference's output."""
+    """Returns the inputs in float64 (integers keep their dtypes), and the reference's output."""
     spec = parse_workload(FILES[kernel].read_text(encoding="utf-8"), kernel).spec
     inputs = random_inputs(spec, sizes, np.random.default_rng(1))
     wide = {n: a.astype(np.float64) if a.dtype.kind == "f" else a for n, a in inputs.items()}

@@ -1,4 +1,4 @@
-"""A bench: times kernels on the device of its process, and compares what they compute."""
+"""A bench: times kernels on the device of its process, and compares their results."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from benchmarks.inputs import draw, poisoned
 from benchmarks.stopwatch import Reading, TimingJob
 from ir.sizes import bind, value
 
-SETS = 2  # of inputs that calls go around
-SECONDS = 0.06  # of measured calls, about
+SETS = 2  # Sets of inputs that the calls alternate between.
+SECONDS = 0.06  # Approximate time of the measured calls, in seconds.
 SEED = 7
 
 
 class TimingBench:
-    """What one process keeps: the device, and of the kernel at hand inputs and results."""
+    """The state of one process: the device, and the inputs and results of the current kernel."""
 
     def __init__(self, device: Any = None, place: str = DEVICE):
         self.place = place
@@ -34,7 +34,7 @@ class TimingBench:
         self.first: list[torch.Tensor] = []
 
     def __call__(self, job: TimingJob) -> Reading:
-        """Times a job; what goes wrong in it is raised."""
+        """Times a job. Raises what fails in it."""
         bound = bind(job.nest.spec, dict(job.sizes))
         if self.kernel != job.nest.spec.name:
             self.sets, self.first = [], []
@@ -56,7 +56,8 @@ class TimingBench:
         return Reading(times.us, times.p20, times.p80, apart)
 
     def _apart(self, outputs: list[torch.Tensor]) -> float:
-        """How far results lie from the first schedule's; the first ones are kept."""
+        """Returns the distance between results and those of the first schedule. It keeps the first
+        ones."""
         if not self.first:
             self.first = [t.clone() for t in outputs]
         worst = 0.0

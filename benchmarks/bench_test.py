@@ -1,4 +1,4 @@
-"""What a bench reads off a device that is made up."""
+"""Tests a bench with a fake device."""
 
 from backends.registry import target
 from backends.triton.build.module import load
@@ -9,7 +9,8 @@ from testing.samples.samples import lowered
 
 
 class Processor:
-    """A device whose clock goes on by 100 us a mark; its work is done when it is asked for."""
+    """A fake device. Its clock advances by 100 us per mark, and its work is complete when
+    queried."""
 
     def __init__(self):
         self.us = 0.0
@@ -43,7 +44,7 @@ def launch(x, y):
 
 
 def test_a_bench_times_and_compares_with_the_first_schedule(tmp_path, monkeypatch):
-    # The processor runs no kernels of Triton, so the launch is a function of PyTorch.
+    # A CPU runs no Triton kernels, so the launch is a function of PyTorch.
     monkeypatch.setattr(device, "launcher", lambda file, stage, _: load(file, stage).launch)
     bench = TimingBench(Processor(), "cpu")
     sizes = {"M": 8, "K": 16}

@@ -1,6 +1,6 @@
 """A folder of kernels that another machine built: their files, with the digest of each.
 
-built.json            target, schedules, toolchains; of each kernel its figures and digests
+built.json            target, schedules, toolchains; figures and digests of each kernel
 KERNEL-BACKEND/       a source, its launches, and its code objects
 """
 
@@ -23,23 +23,26 @@ MAKE = "make it by python3 -m benchmarks.prebuilt"
 
 @dataclass(frozen=True, slots=True)
 class BuiltFolder:
-    """What such a folder has."""
+    """The contents of such a folder."""
 
     folder: Path
     target: str
-    schedules: str  # the target whose records the kernels are built by
-    toolchains: Mapping[str, str]  # by backend
-    # By the name of a kernel's folder: `figures`, `sha256` of the code that is timed, and `files`,
-    # the sha256 of each; or a `failure`.
+    schedules: str  # The target whose records provide the schedules.
+    toolchains: Mapping[str, str]  # By backend.
+    # By the name of a kernel's folder: `figures`, `sha256` of the timed code, and `files` with the
+    # sha256 of each file; or a `failure`.
     kernels: Mapping[str, Mapping[str, Any]]
 
     def has(self, kernel: str, language: str) -> bool:
-        """Whether a kernel was built by a backend, or failed to."""
+        """Whether a backend built a kernel, or failed to."""
         return place(kernel, language) in self.kernels
 
     def built(self, kernel: str, language: str, source: str) -> Built:
-        """What was built; KernelError where a file is not the one that was built, or is built from
-        another text than this source."""
+        """Returns a build.
+
+        Raises KernelError if a file has changed since the build, or if it was built from another
+        source.
+        """
         name = place(kernel, language)
         row = self.kernels[name]
         if "failure" in row:
@@ -59,12 +62,13 @@ class BuiltFolder:
 
 
 def place(kernel: str, language: str) -> str:
-    """The name of a kernel's folder."""
+    """Returns the name of a kernel's folder."""
     return f"{kernel}-{language}"
 
 
 def read_built(folder: Path, name: str) -> BuiltFolder:
-    """A folder for a target of a name, or for one with the same code; KernelError where it is none."""
+    """Reads a folder for a target, or for a target with the same code. Raises KernelError if it is
+    not one."""
     try:
         table = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         found = BuiltFolder(
@@ -80,14 +84,16 @@ def read_built(folder: Path, name: str) -> BuiltFolder:
 
 
 def _same_code(built: BuiltFolder, name: str) -> bool:
-    """Whether code for the folder's target is code for another one: that of one architecture. Whether it is built from
-    the source that is emitted for the other one, `BuiltFolder.built` looks."""
+    """Whether code for the folder's target also runs on another one: both have one architecture.
+
+    `BuiltFolder.built` checks that the sources are equal.
+    """
     here, there = (target(one).details for one in (name, built.target))
     return all(here.get(x) == there.get(x) is not None for x in built.toolchains)
 
 
 def sha256(file: Path) -> str:
-    """The digest of a file's bytes; KernelError where it cannot be read."""
+    """Returns the digest of a file's bytes. Raises KernelError if it cannot be read."""
     try:
         return hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError as error:

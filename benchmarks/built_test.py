@@ -1,4 +1,5 @@
-"""Kernels that are built here for a race elsewhere: the files, their digests, and what is refused."""
+"""Tests kernels that are built here for a race on another machine: the files, their digests, and
+what is rejected."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""How a call of ours is timed: as it is called, and as a CUDA graph of that call; the faster counts."""
+"""Times a call of ours in two ways: directly, and as a CUDA graph. The faster one counts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from benchmarks.timing import RaceTimes
 
-CALL, GRAPH = "call", "graph"  # how a call is timed
+CALL, GRAPH = "call", "graph"  # The two ways.
 
 
 def best(times: Mapping[str, RaceTimes]) -> str:
-    """How the faster is called."""
+    """Returns the name of the faster way."""
     return min(times, key=lambda how: times[how].us)
 
 
 def our_fields(mine: Mapping[str, RaceTimes]) -> dict[str, Any]:
-    """The fields of a row that tell our time: of the faster of a call and its graph."""
+    """Returns the fields of a row with our time: the faster of a call and its graph."""
     fastest = mine[best(mine)]
     return {
         "us": fastest.us,
@@ -33,7 +33,7 @@ def our_fields(mine: Mapping[str, RaceTimes]) -> dict[str, Any]:
 
 
 def against(us: float, baselines_us: Mapping[str, float]) -> dict[str, Any]:
-    """The fields of a row that compare our time with those of baselines, by name."""
+    """Returns the fields of a row that compare our time with the baselines."""
     fastest = min(baselines_us, key=baselines_us.__getitem__)
     return {
         "baselines_us": dict(baselines_us),

@@ -1,6 +1,6 @@
-"""Contests: kernels at some sizes, and the candidate schedules of which a race shows the best.
+"""Contests: kernels at some sizes, with candidate schedules. A race finds the fastest.
 
-The candidates of a contest are files in a folder of its name below `schedules_of_languages/TARGET`:
+The candidates of a contest are files in `schedules_of_languages/TARGET/CONTEST`:
 `LABEL-BACKEND.sched`. All are tuned at the contest's first sizes.
 """
 
@@ -17,7 +17,7 @@ from ir.workload import LIBRARY, Sizes, Workload
 
 SPECS = Path(__file__).parent / "specs"
 SCHEDULES = Path(__file__).parent / "schedules_of_languages"
-TOKENS = 65536  # heads times queries of attention: every length is as much to read
+TOKENS = 65536  # Heads times queries of attention: every length reads the same amount.
 LENGTHS = (4096, 8192, 16384)
 
 
@@ -27,37 +27,37 @@ class Contest:
 
     kernel: str
     dtype: str
-    sizes: Sizes  # those that candidates are tuned at
-    aim: float  # times as fast as the fastest baseline
-    more: tuple[Sizes, ...] = ()  # others, at which the same code is raced
-    modes: bool = False  # whether baselines that `torch.compile` makes are raced
-    operands: str = ""  # dtype in which the matrix unit multiplies; empty: `dtype`
+    sizes: Sizes  # The sizes that candidates are tuned at.
+    aim: float  # The wanted speed-up over the fastest baseline.
+    more: tuple[Sizes, ...] = ()  # Further sizes at which the same code is raced.
+    modes: bool = False  # Whether baselines of `torch.compile` are raced.
+    operands: str = ""  # The dtype in which the matrix unit multiplies. Empty: `dtype`.
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """A row for each sizes."""
+        """Returns a row for each of the sizes."""
         return tuple(Row(self.kernel, self.dtype, s) for s in (self.sizes, *self.more))
 
     @property
     def name(self) -> str:
-        """What it is called on the command line and in files."""
+        """Its name on the command line and in files."""
         return self.rows[0].key
 
     @property
     def file(self) -> Path:
-        """The kernel's spec: one of contests, else the library's."""
+        """The file of the kernel's spec: from the contests, or from the library."""
         own = SPECS / f"{self.kernel}.kir"
         return own if own.exists() else LIBRARY / own.name
 
     def work(self) -> Workload:
-        """The kernel, tuned at the sizes."""
+        """Returns the kernel, tuned at the contest's sizes."""
         found = parse_workload(self.file.read_text(encoding="utf-8"), self.kernel)
         of_contests = self.file.parent == SPECS
         spec = found.spec if of_contests else with_dtype(found.spec, self.dtype)
         return replace(found, spec=spec, tune=self.sizes)
 
     def candidates(self, machine: str, language: str) -> tuple[Candidate, ...]:
-        """Its candidates for a target in a language, in the order of their labels."""
+        """Returns its candidates for a target in a language, sorted by label."""
         files = sorted((SCHEDULES / machine / self.name).glob(f"*-{language}.sched"))
         return tuple(Candidate(self, f.name.removesuffix(f"-{language}.sched")) for f in files)
 
@@ -71,20 +71,20 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """What it is called in folders of built kernels."""
+        """Its name in folders of built kernels."""
         return f"{self.contest.name}.{self.label}"
 
     @property
     def more(self) -> tuple[Sizes, ...]:
-        """Sizes beside those that it is tuned and checked at."""
+        """Sizes besides those at which it is tuned and checked."""
         return self.contest.more
 
     def work(self) -> Workload:
-        """The kernel, tuned at the contest's sizes."""
+        """Returns the kernel, tuned at the contest's sizes."""
         return self.contest.work()
 
     def schedule(self, machine: str, language: str) -> Path:
-        """The file of the schedule, of those for a target."""
+        """Returns the file of its schedule for a target."""
         return SCHEDULES / machine / self.contest.name / f"{self.label}-{language}.sched"
 
 
@@ -117,8 +117,8 @@ CONTESTS = {
 
 
 def asked_contests(names: str) -> tuple[Contest, ...]:
-    """Some contests, with commas between their names; all of them for `all`. KernelError for one that
-    there is not."""
+    """Parses the names of contests, separated by commas, or `all`. Raises KernelError for an
+    unknown name."""
     wanted = list(CONTESTS) if names == "all" else [n for n in names.split(",") if n]
     if unknown := [n for n in wanted if n not in CONTESTS]:
         raise KernelError(f"there is no contest `{unknown[0]}`", allowed=", ".join(CONTESTS))

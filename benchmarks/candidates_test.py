@@ -1,4 +1,4 @@
-"""Contests: their candidates lower, their baselines are there."""
+"""Tests that the candidates of contests lower and that their baselines exist."""
 
 from __future__ import annotations
 

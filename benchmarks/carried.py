@@ -1,4 +1,4 @@
-"""Entrants whose code another machine built: their very files run, launched by the GPU's driver."""
+"""Entrants that another machine built. The GPU's driver launches the very files of that build."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from ir.errors import KernelError
 from ir.machine import Machine
 from ir.sizes import bind, value
 
-SEED = 5  # of the inputs at check sizes
+SEED = 5  # Seed of the inputs at check sizes.
 
 
 @dataclass(frozen=True, slots=True)
 class Carried(Entrant):
-    """A kernel of a folder of built ones."""
+    """A kernel from a folder of built kernels."""
 
     built: Built
     backend: str
@@ -39,18 +39,18 @@ class Carried(Entrant):
 
     @property
     def names(self) -> frozenset[str]:
-        """What may run on the device during a call."""
+        """The names of kernels that may run on the device during a call."""
         groups = launches(self.file)["groups"]
         return frozenset(one["name"] for g in groups for one in g["launches"])
 
     @contextmanager
     def as_built(self) -> Iterator[None]:
-        """Within it a call compiles nothing; nor does it elsewhere."""
+        """Does nothing: a call compiles nothing anyway."""
         yield
 
     def bind(self, sizes: Mapping[str, int], device: str) -> tuple[Any, Sequence[Tensor]]:
-        """A call of the inputs alone, and the poisoned outputs that it writes; the workspace is
-        poisoned too."""
+        """Returns a call that takes only the inputs, and the outputs that it writes. Outputs and
+        workspace are poisoned."""
         nest, bound = self.choice.nest, bind(self.choice.nest.spec, sizes)
         made = [
             (p.role, poisoned(p.dtype, tuple(value(e, bound) for e in p.shape), device))
@@ -69,14 +69,14 @@ class Carried(Entrant):
         return found
 
     def require_right(self, candidate: Candidate) -> None:
-        """BackendError where its results are wrong at a check size."""
+        """Raises BackendError if its results are wrong at a check size."""
         work, nest = candidate.work(), self.choice.nest
         for sizes in work.checks:
             check(self.serving, self.built, nest, self.machine, work.spec, sizes, SEED)
 
 
 def carried(candidate: Candidate, language: str, folder: BuiltFolder) -> Carried | str:
-    """The entrant of a candidate, or why there is none."""
+    """Returns the entrant of a candidate, or why there is none."""
     try:
         one = lowered(candidate, folder.target, language, folder.schedules)
         assert isinstance(one.serving, Carries)

@@ -1,9 +1,9 @@
-"""Compares what checking costs through the backends of one target, where no device of it is here.
+"""Compares the cost of checks with the backends of one target, on a machine without its device.
 
-A kernel is checked as in a search: its seed schedule at all check sizes, then at the other draws of
-inputs. Each check runs in a process of its own, forked from one that has loaded the backend and computed
-the references; its builds are made before. The processor time of that process counts, as other work on
-this machine does not change it; the least of a few rounds is taken.
+A kernel is checked as in a search: its seed schedule at all check sizes, then with the other draws
+of inputs. Each check runs in its own process, forked from one that has loaded the backend and
+computed the references. Its builds are made before. The processor time of that process counts,
+because other work on the machine does not change it. The result is the minimum of a few rounds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ir.workload import LIBRARY, Workload
 
 ROUNDS = 3
 SEED = 5
-# As workers of a search have it; threads that wait would count as processor time.
+# As in the workers of a search. Threads that wait would count as processor time.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 EXAMPLES = """
 examples:
@@ -47,7 +47,7 @@ Row = dict[str, Any]
 def checked(
     backend: Backend, built: Built, nest: LoopNest, machine: Machine, work: Workload
 ) -> None:
-    """What an evaluation checks of a kernel; BackendError where it is wrong."""
+    """Runs the checks of an evaluation on a kernel. Raises BackendError if it is wrong."""
     for number, sizes in enumerate(work.checks):
         check(backend, built, nest, machine, work.spec, sizes, SEED, repeat=number == 0)
     at = draw_sizes(work.spec, work.checks)
@@ -55,13 +55,13 @@ def checked(
 
 
 def seconds(work: Callable[[], None]) -> float | None:
-    """The processor time of work in a forked child, its own children included; None where it
+    """Returns the processor time of work in a forked child, including its own children. None if it
     fails."""
     child = os.fork()
     if child == 0:
         try:
             work()
-        except Exception as error:  # a child must not return into the program that started it
+        except Exception as error:  # A child must not return into the program that started it.
             print(f"check_times: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             os._exit(1)
         os._exit(0)
@@ -70,7 +70,7 @@ def seconds(work: Callable[[], None]) -> float | None:
 
 
 def timed(kernel: str, machine: Machine, backends: Sequence[Backend], rounds: int) -> Row:
-    """The row of a kernel: what its checks cost through each backend."""
+    """Returns the row of a kernel: the cost of its checks with each backend."""
     work = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
     prepare(work.spec, work.checks, draw_sizes(work.spec, work.checks), SEED)
     row: Row = {"kernel": kernel, "checks": [dict(sizes) for sizes in work.checks]}
@@ -85,7 +85,8 @@ def timed(kernel: str, machine: Machine, backends: Sequence[Backend], rounds: in
             built = backend.build(backend.emit(nest, served), nest, served, place)
             made.append((backend, built, nest, served, work))
         found: dict[str, list[float | None]] = {}
-        for _ in range(rounds):  # in turns, so that what changes on the machine meets all alike
+        # Rounds alternate, so that changes on the machine affect all backends alike.
+        for _ in range(rounds):
             for one in made:
                 found.setdefault(one[0].manifest.name, []).append(
                     seconds(lambda o=one: checked(*o))
@@ -98,7 +99,8 @@ def timed(kernel: str, machine: Machine, backends: Sequence[Backend], rounds: in
 
 
 def ratios(rows: Sequence[Row], one: str, other: str) -> Row:
-    """How many times the first backend's time the second takes, of one kernel and of all together."""
+    """Returns the ratio of the second backend's time to the first's, of each kernel and of the
+    total."""
     both = [r for r in rows if "cpu_s" in r[one] and "cpu_s" in r[other]]
     each = [r[other]["cpu_s"] / r[one]["cpu_s"] for r in both]
     total = [sum(r[name]["cpu_s"] for r in both) for name in (one, other)]
@@ -140,7 +142,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def require_no_device(can: Mapping[str, Mapping[str, Any]]) -> None:
-    """KernelError unless each backend checks by its interpreter here. can: what each says."""
+    """Raises KernelError unless each backend checks with its interpreter here. can: the report of
+    each backend."""
     for name, said in can.items():
         if said["correct_by"] != "interpreter":
             raise KernelError(
@@ -169,7 +172,7 @@ def _table(given: argparse.Namespace, can: Mapping[str, Any], rows: list[Row]) -
 
 
 def processor() -> str:
-    """The processor's own name."""
+    """Returns the name of the processor."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     found = next((line for line in lines if line.startswith("model name")), "")
     return found.partition(":")[2].strip() or platform.machine()

@@ -1,4 +1,4 @@
-"""Checks are timed by the processor, each in a process of its own."""
+"""Tests that checks are timed by processor time, each in its own process."""
 
 import json
 import os
@@ -18,14 +18,14 @@ ROWS = [
 
 
 def work():
-    """Takes the processor for a while."""
+    """Keeps the processor busy for a while."""
     end = time.process_time() + 0.2
     while time.process_time() < end:
         pass
 
 
 def nested():
-    """The same, in a child of its own."""
+    """Does the same in a child process."""
     child = os.fork()
     if child == 0:
         work()

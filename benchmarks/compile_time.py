@@ -1,10 +1,9 @@
 """Times how long whole modules take from PyTorch to built kernels, and writes a result file.
 
-Each module is compiled in a process of its own, without records and without a search. A row has wall
-seconds and seconds of the processor, of the process and of the compilers that it starts: `start`
-(import of PyTorch and the project), `import` (the module as equations), `schedule` (partition,
-schedules, sources) and `build`. Nothing else should run meanwhile: `load` says how busy the machine
-was before a row.
+Each module is compiled in its own process, without records and without a search. A row has wall
+seconds and processor seconds of the process and of the compilers that it starts: `start` (import of
+PyTorch and the project), `import` (the module as equations), `schedule` (partition, schedules,
+sources) and `build`. Run nothing else meanwhile: `load` is the load of the machine before a row.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from itertools import product  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
-Maker = Callable[[], tuple[Any, tuple[Any, ...]]]  # of a module, and of the arguments of a call
-Clock = tuple[float, float]  # wall seconds, seconds of the processor
+Maker = Callable[[], tuple[Any, tuple[Any, ...]]]  # Makes a module and the arguments of a call.
+Clock = tuple[float, float]  # Wall seconds, processor seconds.
 PARTS = ("start", "import", "schedule", "build")
-LIMITS = {"encoder": 20.0, "resnet50": 30.0}  # wall seconds that are allowed on two cores
+LIMITS = {"encoder": 20.0, "resnet50": 30.0}  # Limits of the wall time on two cores, in seconds.
 EXAMPLES = """
 examples:
   python3 -m benchmarks.compile_time --target=cpu --target=h200 --out=benchmarks/results/cpu/compile_time.json
@@ -39,7 +38,7 @@ examples:
 
 
 def now() -> Clock:
-    """The clocks of this process, with the processor's time of compilers that have ended."""
+    """Reads the clocks of this process. The processor time includes compilers that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     busy = time.process_time() + children.ru_utime + children.ru_stime
     return time.perf_counter(), busy
@@ -48,7 +47,7 @@ def now() -> Clock:
 def timed(
     maker: Maker, target: str, backend: str | None = None, start: Clock | None = None
 ) -> dict[str, Any]:
-    """The row of a module's compilation in this process. start: when the process started.
+    """Returns the row of a module's compilation in this process. start: when the process started.
 
     Raises KernelError and BackendError as `compile_module` does.
     """
@@ -62,7 +61,7 @@ def timed(
     from frontends.pytorch.module import imported
 
     clocks.append(now())
-    subject, args = maker()  # the user's own time
+    subject, args = maker()  # Time of user code.
     begun = now()
     made = imported(subject, args)
     clocks.append(now())
@@ -95,7 +94,7 @@ def timed(
 
 
 def encoder() -> tuple[Any, tuple[Any, ...]]:
-    """A transformer encoder of the size of BERT-base: 12 layers of 768, on 128 tokens."""
+    """Makes a transformer encoder of the size of BERT-base: 12 layers of width 768, 128 tokens."""
     import torch
     from torch import nn
 
@@ -105,7 +104,7 @@ def encoder() -> tuple[Any, tuple[Any, ...]]:
 
 
 def resnet50() -> tuple[Any, tuple[Any, ...]]:
-    """ResNet-50, on one image of 224 by 224."""
+    """Makes a ResNet-50 with one image of 224 by 224."""
     import torch
 
     from benchmarks.resnet import resnet
@@ -120,7 +119,7 @@ MODULES: dict[str, Maker] = {
 
 
 def row(name: str, target: str, backend: str | None) -> dict[str, Any]:
-    """A module's row, of a process of its own."""
+    """Returns a module's row, from its own process."""
     command = [sys.executable, "-m", "benchmarks.compile_time", "--child"]
     command += [f"--module={name}", f"--target={target}"]
     command += [f"--backend={backend}"] if backend else []
@@ -131,7 +130,7 @@ def row(name: str, target: str, backend: str | None) -> dict[str, Any]:
 
 
 def options(words: list[str] | None = None) -> argparse.Namespace:
-    """What the command was given."""
+    """Parses the options of the command."""
     made = argparse.ArgumentParser(
         prog="benchmarks.compile_time",
         description=__doc__,

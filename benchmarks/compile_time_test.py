@@ -1,4 +1,4 @@
-"""The benchmark of compile times: its rows, by a module of its own, and ResNets."""
+"""Tests the benchmark of compile times: its rows, with a small module, and ResNets."""
 
 import json
 import sys

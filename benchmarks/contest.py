@@ -1,9 +1,10 @@
 """Races candidate schedules of large kernels against each other and PyTorch's libraries on a GPU.
 
-The kernels are those of a folder that `benchmarks.prebuilt --contests` made; no compiler is needed. Each
-candidate is checked at the kernel's check sizes, judged at the raced sizes on the device, and timed, in a
-process that is replaced where a kernel breaks it. A row has the fastest right candidate, and what became of
-the others. The file is written after each job. Baselines that `torch.compile` makes come last.
+`benchmarks.prebuilt --contests` has built the kernels, so no compiler is needed. Each candidate is
+checked at the kernel's check sizes, judged at the raced sizes on the device, and timed. This runs
+in a process that is replaced if a kernel breaks it. A row has the fastest correct candidate, and
+the results of the others. The file is written after each job. Baselines of `torch.compile` run
+last.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from ir.errors import KernelError
 from ir.estimate.cost import product_peak
 from ir.machine import Machine
 
-BUILDERS = 16  # processes that lower at once
-COMPILE_SECONDS = 90.0  # limit of a job that compiles a baseline
+BUILDERS = 16  # Processes that lower in parallel.
+COMPILE_SECONDS = 90.0  # Limit of a job that compiles a baseline, in seconds.
 EXAMPLES = """
 examples:
   python3 -m benchmarks.prebuilt --target=h100 --schedules=h200 --contests=all --backends=cutedsl --out=built
@@ -55,29 +56,31 @@ class Job:
     row: Row
     candidate: Candidate | None = None
     entrant: Carried | str = "no candidate"
-    names: tuple[str, ...] = ()  # of baselines
-    checked: bool = False  # whether the candidate was right at check sizes before
+    names: tuple[str, ...] = ()  # Names of baselines.
+    checked: bool = False  # Whether the candidate has passed the check sizes already.
 
 
 class Bench:
-    """What the process does that has the GPU."""
+    """The work of the process that has the GPU."""
 
     def __init__(self, track: Track):
         self.track = track
 
     def __call__(self, job: Job) -> Reading:
-        """The row of a job; a reason where its kernel is wrong at a check size, or breaks the GPU."""
+        """Returns the row of a job. Its reason says if the kernel is wrong at a check size, or
+        breaks the GPU."""
         if job.candidate and isinstance(job.entrant, Carried) and not job.checked:
             job.entrant.require_right(job.candidate)
         spec = job.contest.work().spec
         made = race(job.row, spec, job.entrant, job.names, self.track)
-        self.track.device.wait()  # where a kernel failed, so does this, and all that follows
+        self.track.device.wait()  # After a kernel failed, this fails, and so does every later call.
         return Reading(row=made)
 
 
 def opened(machine: Machine, language: str) -> Bench:
-    """The bench of a process, which opens the GPU."""
-    backend(language).present(machine)  # type: ignore[attr-defined]  # looks in a child: before it is opened
+    """Returns the bench of a process. Opens the GPU."""
+    # This looks for the GPU in a child process, so it precedes the opening.
+    backend(language).present(machine)
     machine_room.prepare()
     return Bench(Track(machine, language, CudaDevice()))
 
@@ -85,7 +88,8 @@ def opened(machine: Machine, language: str) -> Bench:
 def jobs(
     contests: Sequence[Contest], folder: BuiltFolder, language: str, most: int | None = None
 ) -> Iterator[Job]:
-    """Of each row its library's functions, then the candidates. most: rows of a contest."""
+    """Yields for each row the functions of its library, then the candidates. most: limit of a
+    contest's rows."""
     found = [
         (c, [x for x in c.candidates(folder.schedules, language) if folder.has(x.name, language)])
         for c in contests
@@ -101,7 +105,7 @@ def jobs(
 
 
 def late_jobs(contests: Sequence[Contest], most: int | None = None) -> Iterator[Job]:
-    """The baselines that `torch.compile` makes, which take long. most: rows of a contest."""
+    """Yields the baselines of `torch.compile`, which take long. most: limit of a contest's rows."""
     for contest in (c for c in contests if c.modes):
         for name in _baselines(contest, compiled=True):
             yield from (Job(contest, row, names=(name,)) for row in contest.rows[:most])
@@ -115,13 +119,13 @@ def _baselines(contest: Contest, compiled: bool) -> tuple[str, ...]:
 def raced(
     given: Iterator[Job], stopwatch: Callable[[Job], Reading], left: Callable[[], float]
 ) -> Iterator[tuple[Job, Table]]:
-    """What became of each job; those for which no time is left are not begun."""
+    """Yields each job with its result. A job does not begin if no time is left."""
     wrong: set[str] = set()
     for job in given:
         name = job.candidate.name if job.candidate else ""
         if left() <= 0:
             return
-        if name in wrong:  # at the contest's first sizes
+        if name in wrong:  # At the contest's first sizes.
             continue
         found = stopwatch(job)
         made = dict(found.row) if not found.reason else {"correct": False, "reason": found.reason}
@@ -133,7 +137,7 @@ def raced(
 def put(
     rows: list[Table], job: Job, made: Table, folder: BuiltFolder, machine: Machine, language: str
 ) -> Table:
-    """Puts what became of a job into its row, which is made where there is none; the row."""
+    """Puts the result of a job into its row, which it adds if missing. Returns the row."""
     key = (job.row.kernel, job.row.dtype, tuple(sorted(job.row.sizes.items())))
     at = next((n for n, r in enumerate(rows) if row_key(r) == key), len(rows))
     empty: Table = {
@@ -151,7 +155,7 @@ def put(
     if job.candidate is None:
         for name in ("baselines_us", "failures", "baseline_times"):
             beside[name] = {**beside[name], **made.get(name, {})}
-        if "reason" in made and "baselines_us" not in made:  # the process broke
+        if "reason" in made and "baselines_us" not in made:  # The process failed.
             beside["failures"] |= dict.fromkeys(job.names, made["reason"])
     else:
         beside["candidates"] = [*beside["candidates"], _told(job, made, folder, language)]
@@ -166,7 +170,7 @@ def put(
 
 
 def _told(job: Job, made: Table, folder: BuiltFolder, language: str) -> Table:
-    """What a row says of one candidate."""
+    """Returns the entry of one candidate in a row."""
     assert job.candidate is not None, "else it is no candidate's"
     built = folder.kernels[place(job.candidate.name, language)]
     named = ("us", "p20_us", "p80_us", "correct", "reason", "rel_err", "schedule", "figures")
@@ -178,7 +182,7 @@ def _told(job: Job, made: Table, folder: BuiltFolder, language: str) -> Table:
 
 
 def line(job: Job, made: Table, row: Table) -> str:
-    """A job in one line, for a person who waits."""
+    """Formats a job as a progress line."""
     what = f"{job.row.key} {job.candidate.label if job.candidate else ' '.join(job.names)}"
     if job.candidate is None:
         return f"{what}: " + json.dumps({n: row["baselines_us"].get(n) for n in job.names})
@@ -207,7 +211,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a row has no right candidate."""
+    """Runs the command. Returns exit code 2 for wrong usage, 1 if a row has no correct
+    candidate."""
     given = _parser().parse_args(arguments)
     try:
         contests = asked_contests(given.contests)
@@ -259,7 +264,7 @@ def run(
     left: Callable[[], float],
     head: Mapping[str, Any],
 ) -> None:
-    """Does jobs, and writes the file with the rows after each."""
+    """Runs jobs, and writes the file after each."""
     for job, made in raced(every, stopwatch, left):
         row = put(rows, job, made, folder, machine, given.backend)
         write(given.out, head, rows)

@@ -1,7 +1,8 @@
-"""The process of a contest, in which one row of a result file is made: how a run starts it and reads what it left
-behind, and how its program begins.
+"""The process of a contest, which makes one row of a result file.
 
-The program writes what is known of its row into a file after each stage, so that it is there when the process is not.
+This module starts the process and reads its result. It also has the entry point of the process's
+program. The program writes the known part of its row to a file after each stage, so the file
+survives a failure of the process.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from benchmarks.device_lock import DeviceLock
 from benchmarks.notes import MOST_WORDS, Notes
 
 Row = dict[str, Any]
-Held = Callable[[argparse.Namespace, Notes, DeviceLock], None]  # a contest: it notes what it finds
+Held = Callable[[argparse.Namespace, Notes, DeviceLock], None]  # A contest. It notes its results.
 _SET_PDEATHSIG = 1
 
 
@@ -39,11 +40,14 @@ def contested(
     folder: Path,
     name: str,
 ) -> Row:
-    """The row that a contest's program wrote. Where its process did not end well and told no reason, that and
-    the last line of its log are the reason.
+    """Returns the row that a contest's program wrote.
 
-    program: a module, see `options_of`.  environment: what this process's own may say otherwise.  limit: seconds in
-    which it is not stopped.  folder, name: where the row (`.json`) and the log (`.log`, which grows) are.
+    If its process failed without a reason, the row's reason is that and the last line of its log.
+
+    program: a module, see `options_of`.
+    environment: variables that override this process's own.
+    limit: seconds while it is not stopped.
+    folder, name: place of the row (`.json`) and of the log (`.log`, which grows).
     """
     notes, log = folder.resolve() / f"{name}.json", folder.resolve() / f"{name}.log"
     notes.unlink(missing_ok=True)
@@ -60,7 +64,7 @@ def contested(
 
 
 def options_of(program: str) -> argparse.ArgumentParser:
-    """The options that the programs of all contests have."""
+    """Returns the options that the programs of all contests have."""
     made = argparse.ArgumentParser(prog=program)
     made.add_argument("--work", required=True, type=Path, help="where built things stay")
     made.add_argument("--notes", required=True, type=Path, help="the file for the row")
@@ -74,7 +78,8 @@ def options_of(program: str) -> argparse.ArgumentParser:
 
 
 def hold(asked: argparse.Namespace, held: Held) -> int:
-    """A contest as a program; its exit code. It ends when the process does that started it."""
+    """Runs a contest as a program and returns its exit code. It ends when its parent process
+    ends."""
     ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != asked.parent:
         return 1
@@ -83,7 +88,10 @@ def hold(asked: argparse.Namespace, held: Held) -> int:
 
 
 def row_of(asked: argparse.Namespace, held: Held) -> Row:
-    """The row of a contest; whatever goes wrong is its reason, as its subject is code of others, and so are kernels."""
+    """Returns the row of a contest.
+
+    Every exception becomes the row's reason, because the subject and the kernels are foreign code.
+    """
     notes = Notes(asked.notes, time.perf_counter)
     lock = DeviceLock(asked.work / "device.lock", asked.ask, asked.answer)
     with notes.faults(), ExitStack() as ended, torch.no_grad():
@@ -93,6 +101,6 @@ def row_of(asked: argparse.Namespace, held: Held) -> Row:
 
 
 def _traced(_: object, error: BaseException | None, __: object) -> None:
-    """Puts where something went wrong into the log."""
+    """Writes the traceback of an error to the log."""
     if isinstance(error, Exception):
         traceback.print_exception(error)

@@ -1,4 +1,5 @@
-"""What a run knows of a contest whose program ended well, failed, died, took too long, or had no run any more."""
+"""Tests what a run reports of a contest whose program ended well, failed, died, took too long, or
+lost its run."""
 
 import os
 import select
@@ -11,7 +12,7 @@ from benchmarks.contest_process import contested, hold, options_of, row_of
 from benchmarks.crew import Crew
 from ir.errors import KernelError
 
-GUARD = 600.0  # seconds: only what hangs waits so long
+GUARD = 600.0  # Limit in seconds. Only a hang reaches it.
 PROGRAM = """
 import os, sys, time
 from benchmarks.contest_process import hold, options_of
@@ -28,7 +29,7 @@ sys.exit(hold(made.parse_args(), held))
 
 @pytest.fixture
 def told(tmp_path, monkeypatch):
-    """The row of a contest that ends in some way, and its log."""
+    """Returns the row and the log of a contest that ends in a given way."""
     monkeypatch.syspath_prepend(tmp_path)
 
     def of(end, limit=GUARD):
@@ -73,7 +74,7 @@ def asked(tmp_path, parent):
 
 
 def test_a_program_whose_run_is_gone_holds_nothing(tmp_path):
-    pid = os.fork()  # as it changes its process
+    pid = os.fork()  # It changes its process, so it runs in a fork.
     if pid == 0:
         try:
             code = hold(asked(tmp_path, parent=os.getpid()), lambda *_: sys.exit("it was held"))
@@ -101,7 +102,7 @@ def test_a_program_ends_with_its_run(tmp_path):
     os.close(write)
     os.waitpid(run, 0)
     assert select.select([read], [], [], GUARD)[0]
-    assert os.read(read, 1) == b""  # nobody has the other end any more
+    assert os.read(read, 1) == b""  # No other process holds the other end.
 
 
 def test_a_refusal_is_told_without_its_kind(tmp_path):

@@ -1,4 +1,4 @@
-"""A contest rehearsed on the CPU: built kernels are interpreted, and every call takes 20 ms."""
+"""Tests a contest on the CPU: built kernels are interpreted, and every call takes 20 ms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MACHINE = served_by(target("h100"), backend("cuda"))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two candidates as they are built, in CUDA C++, whose compiler is faster."""
+    """Builds two candidates in CUDA C++, whose compiler is faster."""
     root = tmp_path_factory.mktemp("contest")
     own = root / "benchmarks" / "schedules_of_languages" / "h200" / SMALL.name
     own.mkdir(parents=True)
@@ -51,7 +51,7 @@ def folder(tmp_path_factory):
 
 
 class SlowerDevice(SlowDevice):
-    """One on which every call takes 20 ms, so that few are timed."""
+    """A device on which every call takes 20 ms, so few are timed."""
 
     def us_between(self, first, second):
         return 20_000.0
@@ -63,7 +63,7 @@ class SlowerDevice(SlowDevice):
 
 @pytest.fixture
 def bench(monkeypatch):
-    """What is launched is interpreted on the tensors themselves."""
+    """Interprets a launch on the tensors themselves."""
 
     def enqueued(self, built, nest, machine, sizes):
         program = self.lowered(nest, machine).program
@@ -170,7 +170,7 @@ def test_wrong_use_is_told(tmp_path, capsys, folder):
 
 
 def test_baselines_of_contests_agree():
-    """Two forms of one function: what a race judges by is what it times."""
+    """Two forms of one function: a race judges by the one that it times."""
     a, b = torch.randn(8, 16), torch.randn(4, 16)
     torch.testing.assert_close(BASELINES["matmul_tf32"].call(a, b), a @ b.t(), rtol=1e-3, atol=1e-2)
     short = [t.to(torch.float8_e4m3fn) for t in (a, b)]

@@ -1,5 +1,7 @@
-"""A crew: the processes of a run, each with a limit on its time, of which one may have the device
-alone while the others are stopped."""
+"""A crew: the processes of a run, each with a time limit.
+
+One of them may have the device exclusively while the others are stopped.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from dataclasses import dataclass
 
 from benchmarks.device_lock import ALONE, GRANTED
 
-TICK = 0.1  # seconds between looks at a process
-DRAIN = 0.3  # seconds for what stopped processes had given the device
+TICK = 0.1  # Seconds between polls of a process.
+DRAIN = 0.3  # Seconds in which the device finishes the work of stopped processes.
 
 
 @dataclass(slots=True)
@@ -24,14 +26,14 @@ class Member:
     """A process of the crew."""
 
     process: subprocess.Popen[bytes]
-    ask: int  # what it says
-    answer: int  # what it is told
+    ask: int  # Descriptor that it writes to.
+    answer: int  # Descriptor that it reads from.
     stopped: bool = False
-    seconds: float = 0.0  # that it was not stopped
+    seconds: float = 0.0  # Time that it was not stopped.
 
 
 class Crew:
-    """Processes that are started by threads, each of which waits for its own."""
+    """Processes that threads start. Each thread waits for its own."""
 
     def __init__(self) -> None:
         self.members: list[Member] = []
@@ -42,9 +44,13 @@ class Crew:
     def run(
         self, command: Sequence[str], environment: Mapping[str, str], limit: float, log: int
     ) -> str:
-        """Runs a command; why it failed, empty where it did not. It is given `--ask` and
-        `--answer`, descriptors. limit: seconds that it may take while it is not stopped.  log: the
-        descriptor that it writes to."""
+        """Runs a command. Returns why it failed; empty if it did not.
+
+        It passes the command `--ask` and `--answer`, which are descriptors.
+
+        limit: seconds that it may take while it is not stopped.
+        log: the descriptor that it writes to.
+        """
         member = self._started(command, environment, log)
         try:
             reason = self._watched(member, limit)
@@ -56,7 +62,7 @@ class Crew:
         return f"its process ended with {code}"
 
     def end(self) -> None:
-        """Ends all; no further one starts."""
+        """Ends all processes. No further one starts."""
         with self.changed:
             self.ended = True
             for member in self.members:
@@ -115,11 +121,11 @@ class Crew:
             others = len(self.members) - 1
         if word == ALONE and others:
             time.sleep(DRAIN)
-        with suppress(BrokenPipeError):  # it has ended
+        with suppress(BrokenPipeError):  # It has ended.
             os.write(member.answer, GRANTED)
 
     def _released(self, member: Member) -> None:
-        """Under the lock: others go on, if it was this one that they waited for."""
+        """Continues the others if they waited for this process. The caller holds the lock."""
         if self.alone is member:
             self.alone = None
             for other in self.members:
@@ -129,7 +135,7 @@ class Crew:
             self.changed.notify_all()
 
     def _left(self, member: Member) -> None:
-        _killed(member)  # what it started, too
+        _killed(member)  # Also ends the processes that it started.
         with self.changed:
             self._released(member)
             self.members.remove(member)

@@ -1,4 +1,5 @@
-"""A crew of small programs: limits, a process that dies, and one that has the device alone."""
+"""Tests a crew of small programs: limits, a process that dies, and one with exclusive use of the
+device."""
 
 import os
 import signal
@@ -11,7 +12,7 @@ import pytest
 from benchmarks.crew import Crew
 from benchmarks.device_lock import DeviceLock
 
-GUARD = 600.0  # seconds: only what hangs waits so long
+GUARD = 600.0  # Limit in seconds. Only a hang reaches it.
 OPENING = """
 import argparse, os, sys, time
 from pathlib import Path
@@ -46,7 +47,7 @@ def run(crew, tmp_path, source, limit=GUARD):
 
 
 def state(pid):
-    """A process's state by the kernel: `T` where it is stopped."""
+    """Returns a process's state in the kernel: `T` if it is stopped."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 

@@ -1,4 +1,4 @@
-"""The device under test: its queue, its clocks, its names and versions."""
+"""The device under test: its availability, its clocks, its name and versions."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ _QUERY = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw"
 
 
 def require(machine: Machine, hint: str = "run it where that chip is") -> Mapping[str, Any]:
-    """What this computer's device can do; KernelError where it is not the target's chip. It is
-    looked for in another process, so processes may be forked afterwards."""
+    """Returns what this computer's device can do. Raises KernelError if it is not the target's
+    chip.
+
+    It looks for the device in another process, so that this one can still fork.
+    """
     available = backend_for(machine).available(machine)
     if available["correct_by"] != "device":
         why = available["why"] or f"its kernels are run by the {available['correct_by']}"
@@ -34,12 +37,13 @@ def require(machine: Machine, hint: str = "run it where that chip is") -> Mappin
 
 
 def is_gpu(name: str) -> bool:
-    """Whether a target is a GPU; the processor of this computer is a target, too."""
+    """Whether a target is a GPU. The processor of this computer is a target too."""
     return target(name).model.name == "gpu"
 
 
 def prepare(folder: Path | None = None) -> None:
-    """Puts the compiler's cache where later commands find it, and turns TF32 off."""
+    """Sets the folder of the compiler's cache, so that later commands find it, and disables
+    TF32."""
     folder = folder or Path(tempfile.gettempdir()) / "benchmarks-inductor"
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(min(16, os.cpu_count() or 1)))
@@ -47,13 +51,13 @@ def prepare(folder: Path | None = None) -> None:
 
 
 def full_precision() -> None:
-    """f32 products in f32, for everyone; a baseline may not leave them changed."""
+    """Makes f32 products use f32. A baseline may have changed the setting."""
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
 
 
 def forget() -> None:
-    """Drops what a compiled baseline holds: code, graphs and their memory, global flags."""
+    """Frees what a compiled baseline holds: code, graphs and their memory, global flags."""
     torch._dynamo.reset()
     trees = sys.modules.get("torch._inductor.cudagraph_trees")
     if trees is not None:
@@ -64,8 +68,8 @@ def forget() -> None:
 
 
 def facts() -> dict[str, Any]:
-    """What a result file says of the machine; clocks as they are now."""
-    import triton  # only where a device is
+    """Returns the facts about the machine for a result file. Clocks are the current ones."""
+    import triton  # Available only with a device.
 
     found = _query()
     name = torch.cuda.get_device_name(0)
@@ -87,18 +91,18 @@ def facts() -> dict[str, Any]:
 
 
 def kernels_seen(call: Any, inputs: Sequence[Any]) -> list[str]:
-    """The names of the kernels that one call launches, each once, in order."""
+    """Returns the names of the kernels that one call launches, each once, in order."""
     return list(dict.fromkeys(launches_seen(call, inputs)))
 
 
 def launches_seen(call: Any, inputs: Sequence[Any]) -> list[str]:
-    """The kernel's name of each launch during one call, in order; empty where this machine allows no
-    profiler."""
+    """Returns the kernel name of each launch during one call, in order. Empty if this machine does
+    not allow a profiler."""
     return [name for name, _ in launches_timed(call, inputs)]
 
 
 def launches_timed(call: Any, inputs: Sequence[Any]) -> list[tuple[str, float]]:
-    """As `launches_seen`, with the microseconds that each launch took on the device."""
+    """Returns the launches of `launches_seen` with their times on the device, in microseconds."""
     from torch.profiler import ProfilerActivity, profile
 
     torch.cuda.synchronize()

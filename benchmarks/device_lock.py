@@ -1,8 +1,8 @@
-"""One process at a time has the device: a lock, and the others stopped while a time is taken.
+"""A lock on the device, and a way to stop the other processes of a run while one takes a time.
 
-A process that holds the lock may use the device for what must not run at the same time as a time is
-taken, such as a check or a compiler's own timing. To take a time it also asks the run that started it
-to stop all other processes of the run.
+The holder of the lock may use the device for work that must not overlap with timing, such as a
+check or a compiler's own timing. To take a time, it also asks the run that started it to stop all
+other processes of the run.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from typing import Any
 
 from benchmarks.race import OutOfTime
 
-ALONE, DONE, GRANTED = b"a", b"d", b"g"  # what a process and its run say to each other
+ALONE, DONE, GRANTED = b"a", b"d", b"g"  # Messages between a process and its run.
 
 
 @dataclass(slots=True)
 class DeviceLock:
-    """The lock of a device. ask, answer: descriptors to and from the run; None: nobody else is there."""
+    """The lock of a device. ask, answer: descriptors to and from the run. None if there are no
+    other processes."""
 
     file: Path
     ask: int | None = None
@@ -36,7 +37,7 @@ class DeviceLock:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Within it no other process holds the lock. The same thread may enter again."""
+        """Holds the lock inside the context. The same thread may enter again."""
         with self._guard:
             place = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -48,14 +49,15 @@ class DeviceLock:
                 finally:
                     self._depth -= 1
                     if not self._depth:
-                        # Said, as a process that was forked meanwhile has the descriptor too.
+                        # Explicit, because a process that was forked meanwhile has the descriptor
+                        # too.
                         fcntl.flock(place, fcntl.LOCK_UN)
             finally:
                 os.close(place)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Within it this process holds the lock, and all others of the run are stopped."""
+        """Holds the lock and stops all other processes of the run inside the context."""
         with self.held():
             self._said(ALONE)
             try:
@@ -73,7 +75,7 @@ class DeviceLock:
 
 @contextmanager
 def compilers_take_turns(lock: DeviceLock) -> Iterator[None]:
-    """Within it PyTorch's compiler holds the lock while it times what it chooses from."""
+    """Makes PyTorch's compiler hold the lock while it times its choices, inside the context."""
     from torch._inductor.runtime import benchmarking
 
     found = [
@@ -103,18 +105,19 @@ def _locked(function: Callable[..., Any], lock: DeviceLock) -> Callable[..., Any
 
 @dataclass(slots=True)
 class RunningTime:
-    """For how many whole seconds something ran."""
+    """The running time, in whole seconds."""
 
     seconds: int = 0
 
 
 @contextmanager
 def running_limit(seconds: float) -> Iterator[RunningTime]:
-    """Raises OutOfTime in the main thread after some seconds in which this process was not stopped."""
+    """Raises OutOfTime in the main thread after so many seconds in which this process was not
+    stopped."""
     ran = RunningTime()
 
     def tick(*_: object) -> None:
-        ran.seconds += 1  # while it is stopped, one signal at most waits
+        ran.seconds += 1  # While the process is stopped, at most one signal is pending.
         if ran.seconds > math.ceil(seconds):
             raise OutOfTime(f"it took longer than {seconds:.0f} s")
 

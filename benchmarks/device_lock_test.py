@@ -1,4 +1,4 @@
-"""A limit that counts the seconds in which a process ran."""
+"""Tests a limit that counts the seconds in which a process ran."""
 
 import signal
 
@@ -10,7 +10,7 @@ from benchmarks.race import OutOfTime
 
 @pytest.fixture(autouse=True)
 def no_clock(monkeypatch):
-    """Seconds are told by the tests."""
+    """A clock that the tests set."""
     monkeypatch.setattr(signal, "setitimer", lambda *_: None)
 
 

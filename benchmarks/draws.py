@@ -1,4 +1,4 @@
-"""Draws: schedules of a kernel found by seeded random walks over the edits of the search."""
+"""Draws: random schedules of a kernel, from seeded random walks over the edits of the search."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.workload import LIBRARY
 
-MOST_EDITS = 8  # of one walk
-MOST_WALKS = 40  # tries for each schedule that is wanted
-SLOWEST = 12.0  # times the guess for the first schedule: slower ones only take up the device
+MOST_EDITS = 8  # Limit of one walk.
+MOST_WALKS = 40  # Walks per wanted schedule.
+# Schedules whose estimate is this many times that of the first are left out: they only occupy the
+# device.
+SLOWEST = 12.0
 
-# Sizes that keep a large GPU busy for some ten to some hundred microseconds.
+# Sizes that keep a large GPU busy for ten to several hundred microseconds.
 SIZES: Mapping[str, Mapping[str, int]] = {
     "attention": dict(H=32, M=2048, N=2048, D=64),
     "conv1d": dict(B=512, C=96, O=96, L=200),
@@ -45,7 +47,7 @@ SIZES: Mapping[str, Mapping[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A schedule of a kernel that lowers on a machine, its nest, and the source of that."""
+    """A schedule of a kernel that lowers on a machine, with its nest and source."""
 
     kernel: str
     schedule: Schedule
@@ -54,28 +56,28 @@ class Draw:
 
     @property
     def digest(self) -> str:
-        """Of the schedule's text."""
+        """The digest of the schedule's text."""
         return text_digest(str(self.schedule))
 
     @property
     def code(self) -> str:
-        """The source without the digest by which it names the schedule."""
+        """The source without the digest that names the schedule."""
         return self.source.replace(self.digest, "")
 
 
 def spec_of(kernel: str) -> Spec:
-    """A spec of the library."""
+    """Returns a spec of the library."""
     text = (LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8")
     return parse_workload(text, kernel).spec
 
 
 def draws(kernel: str, served: Served, count: int, seed: int) -> list[Draw]:
-    """Up to `count` different schedules for a backend, the autoschedule first, the same for the same
-    seed.
+    """Returns up to `count` different schedules for a backend, the autoschedule first. The same
+    seed gives the same ones.
 
-    A walk starts at the autoschedule or one drawn before, and takes 1 to 8 edits that lower. What
-    the time model guesses to be far slower than the first is left out, as is what gives the same
-    source as another.
+    A walk starts at the autoschedule or at an earlier draw, and takes 1 to 8 edits that lower.
+    Draws that the time model estimates to be far slower than the first are left out, and so are
+    duplicates of a source.
     """
     spec, sizes, machine = spec_of(kernel), SIZES[kernel], served.machine
     model = cast(ModelsTime, served.backend).model
@@ -113,7 +115,8 @@ def _walk(spec: Spec, start: Draw, served: Served, rng: Random) -> Draw:
 
 
 def _draw(spec: Spec, schedule: Schedule, served: Served) -> Draw | None:
-    """The schedule with its nest; None where it does not lower, or the backend refuses it."""
+    """Returns the schedule with its nest. None if it does not lower, or if the backend rejects
+    it."""
     try:
         nest = lower(spec, schedule, served.machine, SIZES[spec.name])
         return Draw(spec.name, schedule, nest, served.backend.emit(nest, served.machine))

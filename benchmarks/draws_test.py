@@ -1,4 +1,4 @@
-"""Drawn schedules: the same for the same seed, all different, all legal."""
+"""Tests drawn schedules: the same seed gives the same ones, all are different and legal."""
 
 import pytest
 

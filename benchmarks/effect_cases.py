@@ -1,4 +1,5 @@
-"""Cases of what single decisions do: a kernel of the library, and variants of one schedule."""
+"""Cases that show the effect of single decisions: a library kernel, and variants of one
+schedule."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ from dataclasses import dataclass
 class Case:
     """A schedule of a kernel."""
 
-    topic: str  # what its neighbours are to be compared in
-    variant: str  # what sets it apart from them
+    topic: str  # The property that the cases of a topic compare.
+    variant: str  # The difference from the other cases of the topic.
     kernel: str
-    lines: tuple[str, ...]  # its decisions
+    lines: tuple[str, ...]  # Its decisions.
 
 
 def cases() -> Iterator[Case]:
-    """All cases, those of a topic one after another."""
+    """Yields all cases, grouped by topic."""
     for topic, (kernel, variants) in _TOPICS.items():
         for variant, lines in variants.items():
             yield Case(topic, variant, kernel, tuple(lines))

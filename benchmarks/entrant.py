@@ -39,11 +39,11 @@ _EVALUATIONS = re.compile(r"^#\s*evaluations:\s*(\d+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A schedule and where it is from: a path from the root, or `autoschedule`."""
+    """A schedule and its origin: a path from the root, or `autoschedule`."""
 
     schedule: Schedule
     origin: str
-    # How many the search that found it made, as a line `# evaluations: N` of the file says
+    # Number of evaluations of the search that found it, from a line `# evaluations: N` of the file.
     evaluations: int
     nest: LoopNest
 
@@ -54,29 +54,32 @@ class Entrant:
 
     choice: Choice
     source: str
-    file: Path  # of its source, as it was built
-    figures: Mapping[str, float]  # of the build
+    file: Path  # The file of its source as it was built.
+    figures: Mapping[str, float]  # Figures of the build.
 
     @property
     def digest(self) -> str:
-        """Of the emitted source."""
+        """The digest of the emitted source."""
         return text_digest(self.source)
 
     @property
     def names(self) -> frozenset[str]:
-        """What may run on the device during a call."""
+        """The names of kernels that may run on the device during a call."""
         return frozenset(launch.name for launch in self.choice.nest.launches)
 
     @contextmanager
     def as_built(self) -> Iterator[None]:
-        """Within it the first call finds what the build compiled."""
+        """Makes the first call find the compiled code of the build, inside the context."""
         with knobs.cache.scope():
             knobs.cache.dir = str(self.file.parent / CACHE)
             yield
 
     def bind(self, sizes: Mapping[str, int], device: str) -> tuple[Any, Sequence[Tensor]]:
-        """A call of the inputs alone, and the poisoned outputs that it writes; the workspace
-        is poisoned too. Loads the emitted module, whose `launch` takes all of them."""
+        """Returns a call that takes only the inputs, and the outputs that it writes. Outputs and
+        workspace are poisoned.
+
+        It loads the emitted module, whose `launch` takes all of them.
+        """
         bound = bind(self.choice.nest.spec, sizes)
         made = {
             p.role + p.name: poisoned(p.dtype, tuple(value(e, bound) for e in p.shape), device)
@@ -90,10 +93,12 @@ class Entrant:
 def choose(
     row: Row, spec: Spec, machine: Machine, root: Path = ROOT, schedules: str = ""
 ) -> Choice:
-    """The schedule of a row: its own file, else the kernel's record where that lowers at the
-    row's sizes and dtype, else the autoschedule. KernelError where a row's own file is wrong.
+    """Chooses the schedule of a row: its own file, else the kernel's record if that lowers at the
+    row's sizes and dtype, else the autoschedule.
 
-    schedules: the target whose files and records these are; empty: the machine itself.
+    schedules: the target of these files and records. Empty: the machine itself.
+
+    Raises KernelError if a row's own file is wrong.
     """
     folder = schedules or machine.name
     own = Path(SCHEDULES) / folder / f"{row.key}.sched"
@@ -107,13 +112,13 @@ def choose(
             schedule = schedule_with_dtype(parse_schedule(text, str(record)), row.dtype)
             return _choice(schedule, str(record), text, spec, machine, row)
         except KernelError:
-            pass  # it was tuned for other sizes
+            pass  # It was tuned for other sizes.
     schedule = autoschedule(spec, machine, row.sizes)
     return _choice(schedule, "autoschedule", "", spec, machine, row)
 
 
 def enter(choice: Choice, backend: Backend, machine: Machine, folder: Path) -> Entrant:
-    """Emits and builds a choice under a folder; BackendError where that fails."""
+    """Emits and builds a choice under a folder. Raises BackendError if that fails."""
     folder.mkdir(parents=True, exist_ok=True)
     source = backend.emit(choice.nest, machine)
     built = backend.build(source, choice.nest, machine, folder)
@@ -130,7 +135,8 @@ def _choice(
 
 @cache
 def _launch(file: Path) -> Any:
-    """The `launch` of an emitted file, loaded once: a module loaded anew compiles anew."""
+    """Returns the `launch` of an emitted file. It is loaded once, because a new module compiles
+    again."""
     return load(file, "build").launch
 
 

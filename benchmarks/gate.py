@@ -1,11 +1,12 @@
-"""What it costs to hold a candidate to the judge: the seconds of each stage of its evaluation.
+"""Measures the cost of checking a candidate: the seconds of each stage of its evaluation.
 
-Each kernel's seed schedule goes through the evaluator several times, by each backend of a target: as the
-project emits it, and as a source that somebody else wrote, which has a clean process. Where a GPU runs
-kernels, some of large fixed sizes follow, which have no others to be checked at.
+Each kernel's seed schedule passes through the evaluator several times with each backend of a
+target: as the project emits it, and as a source from someone else, which gets a clean process. If a
+GPU runs the kernels, some kernels with large fixed sizes follow, which have no other sizes to
+check.
 
-What a check costs a candidate, and what the limit is about, is its own seconds: without those in which it waits for
-others who have the device. Code for the sizes of the check is a build of its own.
+The cost of a check, which is subject to the limit, excludes the time in which it waits for others
+that use the device. Compiling for the check sizes is a separate build.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench
 from search.evaluator.worker import START, TO_CHECK, WAITED
 
-ROUNDS = 4  # of each source; the first opens the device
+ROUNDS = 4  # Rounds of each source. The first opens the device.
 CPU_SECONDS = 240
 EMITTED, EDITED = "emitted", "edited"
 LARGE = (
@@ -74,7 +75,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is evaluated."""
+    """A kernel to evaluate."""
 
     spec: Spec
     sizes: Sizes
@@ -82,13 +83,13 @@ class Subject:
 
     @property
     def numbers(self) -> int:
-        """Of inputs and outputs, at the sizes that are timed."""
+        """The number of elements of inputs and outputs at the timed sizes."""
         bound = bind(self.spec, self.sizes)
         return sum(prod(shape(t, bound)) for t in (*self.spec.inputs, *self.spec.outputs))
 
 
 def subjects(names: Sequence[str], gpu: bool) -> Iterator[Subject]:
-    """Kernels of the library, and those of large fixed sizes where a GPU runs them."""
+    """Yields library kernels. If a GPU runs them, it also yields those with large fixed sizes."""
     for name in names:
         work = parse_workload((LIBRARY / f"{name}.kir").read_text(encoding="utf-8"), name)
         yield Subject(work.spec, work.timed_sizes, work.checks)
@@ -100,7 +101,7 @@ def subjects(names: Sequence[str], gpu: bool) -> Iterator[Subject]:
 def evaluated(
     one: Subject, served: Served, secret: str, rounds: int, kinds: Sequence[str]
 ) -> Iterator[Row]:
-    """Evaluates a kernel by a backend; a row for each kind of source."""
+    """Evaluates a kernel with a backend. Yields a row for each kind of source."""
     machine, backend, spec = served.machine, served.backend, one.spec
     schedule = autoschedule(spec, machine, one.sizes)
     emitted = backend.emit(lower(spec, schedule, machine, one.sizes), machine)
@@ -137,7 +138,7 @@ def _row(one: Subject, backend: str, kind: str, found: Sequence[Evaluated], setu
         "backend": backend,
         "source": kind,
         "numbers": one.numbers,
-        "setup_s": round(setup, 2),  # of a worker, with its references
+        "setup_s": round(setup, 2),  # Setup of a worker, with its references.
         "seconds": {stage: round(median(some), 3) for stage, some in stages.items()},
         "accepted": right,
         **({"reason": " ".join(last.reason.split())[:300]} if isinstance(last, Failure) else {}),
@@ -145,14 +146,17 @@ def _row(one: Subject, backend: str, kind: str, found: Sequence[Evaluated], setu
 
 
 def check_seconds(row: Mapping[str, Any]) -> tuple[float, float]:
-    """Of a row, the check's own seconds, and those in which it waited for turns on the device."""
+    """Returns the seconds of a row's check, and the seconds in which it waited for the device."""
     waited = row["seconds"].get(WAITED, 0.0)
     return row["seconds"]["check"] - waited, waited
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> Row:
-    """By kind of source, of the rows that were accepted: the median and the largest of the check's own seconds,
-    the largest that one waited, of the builds for a check, and until a process was ready."""
+    """Summarizes the accepted rows by kind of source.
+
+    It has the median and the maximum of the check's own seconds, and the maxima of the waits, of
+    the builds for a check, and of the start of a process.
+    """
     made: Row = {"accepted": sum(r["accepted"] for r in rows), "rows": len(rows)}
     for kind in (EMITTED, EDITED):
         some = [r for r in rows if r["accepted"] and r["source"] == kind]
@@ -172,7 +176,7 @@ def _summed(rows: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Evaluates, and writes the file as rows come."""
+    """Evaluates, and writes the file as rows complete."""
     given = _parser().parse_args(arguments)
     machine, names, rows = target(given.target), asked_kernels(given.kernels), []
     served = _served(machine)
@@ -187,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return None
         try:
             return list(evaluated(one, by, secret, given.rounds, kinds))
-        except KernelError as error:  # what a backend does not make
+        except KernelError as error:  # A kernel that a backend does not support.
             print(f"{one.spec.name} by {by.name}: {error}", file=sys.stderr)
             return []
 
@@ -205,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _served(machine: Machine) -> list[Served]:
-    """The backends that can check and time here; KernelError where there is none."""
+    """Returns the backends that can check and time here. Raises KernelError if there is none."""
     every = [Served(b, served_by(machine, b)) for b in _backends(machine)]
     able = [s for s in every if s.backend.available(s.machine).get("correct_by")]
     if not able:

@@ -1,4 +1,5 @@
-"""What an evaluation costs, by stage: a row for each kind of source, and those that are refused said so."""
+"""Tests the cost of an evaluation by stage: a row for each kind of source, and a reason for each
+refused one."""
 
 import json
 

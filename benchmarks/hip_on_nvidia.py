@@ -1,7 +1,9 @@
-"""Runs emitted HIP kernels without matrix instructions on a GPU of NVIDIA, and compares with the reference.
+"""Runs emitted HIP kernels without matrix instructions on an NVIDIA GPU, and compares with the
+reference.
 
-A witness beside the emulator: the same source, compiled with another header, on hardware that runs its threads at
-once. Each kernel of the library is taken with the schedule that a search for the AMD target begins with. With --dry the code is compiled, and nothing is run.
+This complements the emulator: the same source is compiled with another header and runs on hardware
+with truly parallel threads. Each library kernel has the first schedule of a search for the AMD
+target. With --dry the code is only compiled.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ from ir.parse.parse import parse_workload
 from ir.schedule import Schedule
 from ir.workload import LIBRARY
 
-LANGUAGE, SOURCE = "hip", "mi300"  # whose kernels, and the target that they are emitted for
+# The backend of the kernels, and the target that they are emitted for.
+LANGUAGE, SOURCE = "hip", "mi300"
 SEED = 3
 Row = dict[str, Any]
 
@@ -50,10 +53,10 @@ Row = dict[str, Any]
 class Witness:
     """Runs builds of one backend's sources on the GPU of another's target."""
 
-    machine: Machine  # of the GPU
+    machine: Machine  # The machine of the GPU.
 
     def image(self, built: Built, known: Mapping[str, int]) -> Path:
-        """The cubin of a built source at some sizes."""
+        """Returns the cubin of a built source at some sizes."""
         here = Path(__file__).with_suffix(".h").read_text(encoding="utf-8")
         headers = {n: f.read_text(encoding="utf-8") for n, f in HEADERS.items()}
         headers["cuda_kernel.h"] = headers.pop("kernel.h")
@@ -71,7 +74,7 @@ class Witness:
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """The outputs, from buffers that were poisoned before."""
+        """Returns the outputs. Their buffers were poisoned before."""
         known = known_sizes(nest, spelled(nest), sizes)
         torch_stream.ready()
         made = tuple(calls(launches(built.file), known))
@@ -85,7 +88,7 @@ def has_matmul(schedule: Schedule) -> bool:
 
 
 def row(kernel: str, witness: Witness, dry: bool) -> Row:
-    """What becomes of a kernel of the library at all its check sizes."""
+    """Returns the row of a library kernel: its result at all its check sizes."""
     serving = backend(LANGUAGE)
     machine = served_by(target(SOURCE), serving)
     work = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
@@ -110,7 +113,7 @@ def row(kernel: str, witness: Witness, dry: bool) -> Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compiles and runs, and writes the file; 1 where a kernel is wrong."""
+    """Compiles and runs, and writes the file. Returns 1 if a kernel is wrong."""
     made = argparse.ArgumentParser(prog="benchmarks.hip_on_nvidia", description=__doc__)
     made.add_argument("--target", required=True, help="the GPU of NVIDIA")
     made.add_argument("--out", required=True, type=Path, help="the result file")

@@ -1,4 +1,5 @@
-"""HIP kernels without matrix instructions compile for a GPU of NVIDIA, and are launched there."""
+"""Tests that HIP kernels without matrix instructions compile for an NVIDIA GPU and are launched
+there."""
 
 import json
 
@@ -41,7 +42,7 @@ def test_without_the_gpu_nothing_is_said_to_be_correct(tmp_path):
 
 @pytest.mark.parametrize("right", [True, False])
 def test_results_of_the_gpu_are_compared(right, tmp_path, monkeypatch):
-    """On torch's CPU as the GPU, with launches that compute the softmax, or do not."""
+    """Uses torch's CPU as the GPU, with launches that compute the softmax or do not."""
     fake.stand_in(monkeypatch, hip)
     seen = []
 

@@ -1,4 +1,5 @@
-"""Inputs drawn on a device: what one may hold follows from its use, as in `ir.reference.inputs`."""
+"""Draws inputs on a device. The values that an input may hold follow from its use, as in
+`ir.reference.inputs`."""
 
 from __future__ import annotations
 
@@ -15,22 +16,23 @@ from ir.sizes import bind, shape
 from ir.spec import DTYPES, FLOATS, Spec
 from ir.spec import Tensor as Declared
 
-# Mean and standard deviation of an input where a publication gives them (KernelEvolve's for the
-# convolution of its table); every other float is drawn with mean 0 and deviation 1.
+# Mean and standard deviation of an input, if a publication gives them (KernelEvolve's, for the
+# convolution of its table). Every other float has mean 0 and deviation 1.
 DRAWN = {
     "conv1d": {"x": (0.006413, 0.041105), "w": (-0.000024, 0.047870)},
 }
-_LEAST = 0.1  # keeps quotients and logarithms moderate
+_LEAST = 0.1  # Keeps quotients and logarithms moderate.
 
 
 def input_bytes(spec: Spec, sizes: Mapping[str, int]) -> int:
-    """Bytes of one set of inputs."""
+    """Returns the bytes of one set of inputs."""
     bound = bind(spec, sizes)
     return sum(DTYPES[t.dtype] * prod(shape(t, bound)) for t in spec.inputs)
 
 
 def draw(spec: Spec, sizes: Mapping[str, int], device: str, seed: int) -> list[Tensor]:
-    """Inputs in the spec's order: contiguous tensors on a device, the same for the same seed."""
+    """Returns the inputs in the spec's order: contiguous tensors on a device. The same seed gives
+    the same values."""
     rng = torch.Generator(device).manual_seed(seed)
     bound = bind(spec, sizes)
     use = uses(spec, bound)
@@ -43,13 +45,14 @@ def draw(spec: Spec, sizes: Mapping[str, int], device: str, seed: int) -> list[T
 
 
 def outputs(spec: Spec, sizes: Mapping[str, int], device: str) -> list[Tensor]:
-    """Poisoned tensors for the outputs: NaN, or a number that no kernel is likely to give."""
+    """Returns poisoned tensors for the outputs: NaN, or a number that no kernel is likely to
+    produce."""
     bound = bind(spec, sizes)
     return [poisoned(t.dtype, shape(t, bound), device) for t in spec.outputs]
 
 
 def poisoned(dtype: str, dims: tuple[int, ...], device: str) -> Tensor:
-    """A tensor of NaN; of the least integer but seven; of True."""
+    """Returns a tensor of NaN; of the smallest integer plus seven; or of True."""
     if TORCH[dtype].is_floating_point:
         return torch.full(dims, float("nan"), dtype=TORCH[dtype], device=device)
     poison = True if dtype == "b8" else torch.iinfo(TORCH[dtype]).min + 7
@@ -76,7 +79,7 @@ def _plain(
 def _offsets(
     made: dict[str, Tensor], low: str, high: str | None, last: int, rng: torch.Generator
 ) -> None:
-    """Sorted offsets from 0 to `last`; a single one stays 0."""
+    """Draws sorted offsets from 0 to `last`. A single offset stays 0."""
     count = made[low].numel() + (high is not None)
     drawn = torch.randint(0, last + 1, (count,), generator=rng, device=rng.device)
     offsets = drawn.sort().values
@@ -92,7 +95,8 @@ def _offsets(
 def _borders(
     made: dict[str, Tensor], borders: str, searched: list[str], rng: torch.Generator
 ) -> None:
-    """Sorted borders; integers are distinct, and half of what is searched is among them."""
+    """Sorts the borders. Integer borders are distinct, and half of the searched values are among
+    them."""
     if made[borders].is_floating_point():
         made[borders] = made[borders].sort().values
         return

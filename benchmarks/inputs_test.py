@@ -1,4 +1,4 @@
-"""Inputs drawn with torch are valid for their specs."""
+"""Tests that inputs drawn with torch are valid for their specs."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Judges anybody's solution of a KernelBench-style problem.
+"""Judges any solution of a KernelBench-style problem.
 
     bazel run //benchmarks:judge -- --problem P.py --solution S.py
     python3 -m benchmarks.judge --problem P.py --solution S.py --json
 
-P.py defines `Model`, `get_inputs` and `get_init_inputs`, S.py defines `ModelNew`. The problem says what is
-right and runs in the judge's process; the solution is foreign code and runs in a sandbox. Inputs and
-shapes are drawn by a secret, which is told afterwards: `--secret` repeats them.
+P.py defines `Model`, `get_inputs` and `get_init_inputs`, S.py defines `ModelNew`. The problem
+defines the correct result and runs in the judge's process. The solution is foreign code and runs
+in a sandbox. A secret determines inputs and shapes. The report contains it, and `--secret` repeats
+them.
 
 Exit codes: 0 accepted, 1 refused, 2 bad input.
 """
@@ -30,12 +31,12 @@ ACCEPTED, REFUSED, BAD_INPUT = 0, 1, 2
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command."""
+    """Runs the command."""
     options = _parser().parse_args(argv)
     os.chdir(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
     try:
         problem, source = Problem.read(options.problem), _text(options.solution)
-        # What the problem prints is no part of the answer.
+        # Output of the problem must not mix with the answer.
         with contextlib.redirect_stdout(sys.stderr):
             report = judged_solution(problem, source, _options(options))
     except KernelError as error:
@@ -116,7 +117,7 @@ def _told_bad(error: KernelError, as_json: bool) -> str:
 
 
 def told(report: Report) -> str:
-    """Lines for a person."""
+    """Returns the report as lines for people."""
     lines = [f"refused ({report.kind}): {report.reason}" if report.reason else "accepted"]
     if report.calls:
         worst = max(report.calls, key=lambda c: c["rel_err"])

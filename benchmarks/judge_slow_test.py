@@ -1,4 +1,4 @@
-"""Every cheat of a solution, through the command."""
+"""Tests every cheat of a solution through the command."""
 
 import pytest
 

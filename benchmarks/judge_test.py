@@ -1,4 +1,5 @@
-"""Solutions through the command: honest ones are accepted, each cheat is refused for its reason."""
+"""Tests solutions through the command: honest ones are accepted, each cheat is refused for its
+reason."""
 
 import os
 from pathlib import Path
@@ -11,7 +12,7 @@ from benchmarks.testing.solutions import CHEATS, LISTED, PROBLEM, TRITON, cheat,
 from testing.slow import slow
 
 __all__ = ["judge"]  # a fixture
-SOME = "right at the listed shape alone"  # all of them: judge_slow_test.py
+SOME = "right at the listed shape alone"  # All of them are in judge_slow_test.py.
 
 
 def test_an_honest_solution_is_accepted_and_its_secret_repeats_the_draws(judge):
@@ -51,7 +52,7 @@ def test_a_solution_without_the_class_is_refused(judge):
 
 
 def test_what_it_starts_does_not_outlive_it(judge):
-    """A session of its own, whose command line tells it from all others."""
+    """A process session of its own, whose command line is unique."""
     mark = str(7200.0 + os.getpid() / 1e7)
     lines = f"""if os.fork() == 0:
             os.setsid()
@@ -74,7 +75,7 @@ def test_a_time_is_told_with_what_it_counts():
 def command(file):
     try:
         return file.read_bytes().decode(errors="replace")
-    except OSError:  # it has ended meanwhile
+    except OSError:  # It has ended meanwhile.
         return ""
 
 

@@ -1,11 +1,12 @@
-"""Judges rows of the starter table three times, and says how far the speed-ups go apart.
+"""Judges rows of the starter table three times, and reports the spread of the speed-ups.
 
-Each time is a run of `benchmarks.starter` of its own, with all that a process builds and draws, and each figure in
-it a mean over processes, as a chain of short kernels takes up to 5% more in one process than in another. Rows are
-shared out among the GPUs of the machine, and each row is judged on one GPU every time; nothing else uses that GPU
-then. What `torch.compile` made in the first run the other two find in its cache.
+Each time is a separate run of `benchmarks.starter`, with its own builds and draws. Each figure of a
+run is a mean over processes, because a chain of short kernels takes up to 5% more in one process
+than in another. The rows are divided among the GPUs of the machine. A row is always judged on the
+same GPU, which nothing else uses meanwhile. The second and third runs find the output of
+`torch.compile` in the cache of the first.
 
-The first run may take half of the time. The others judge what it did.
+The first run may take half of the time. The others judge the rows that it completed.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from ir.errors import KernelError
 
 RUNS = 3
 PROCESSES = 8
-DTYPES = "f16,bf16,i32"  # rows that a model in production has
-FIRST_SHARE = 0.5  # of the time
+DTYPES = "f16,bf16,i32"  # Dtypes of production models.
+FIRST_SHARE = 0.5  # Share of the time.
 EXAMPLES = """
 examples:
   python3 -m benchmarks.judged_thrice --target=h200 --gpus=4 --seconds=300 --work=work \\
@@ -38,7 +39,8 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a row's speed-ups go further apart than 2%."""
+    """Runs the command. Returns exit code 2 for wrong usage, 1 if the spread of a row exceeds
+    2%."""
     asked = _parser().parse_args(arguments)
     try:
         for name in ("gpus", "processes"):
@@ -57,8 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def shared_out(rows: Sequence[Row], gpus: int, baselines: str) -> list[list[Row]]:
-    """The rows of each GPU: about as many contenders for each, the rows with the most last, as time may
-    be over before."""
+    """Divides the rows among the GPUs, with about as many contenders for each.
+
+    The rows with the most contenders are last, because the time may end before.
+    """
     cost = {row.key: 1 + len(asked_baselines(row.kernel, baselines)) for row in rows}
     parts: list[list[Row]] = [[] for _ in range(min(gpus, len(rows)))]
     for row in sorted(rows, key=lambda r: -cost[r.key]):
@@ -67,7 +71,7 @@ def shared_out(rows: Sequence[Row], gpus: int, baselines: str) -> list[list[Row]
 
 
 def judged(asked: argparse.Namespace, gpu: int, part: Sequence[Row]) -> list[Table]:
-    """What each run says of a GPU's rows, as result files have it; fewer where time is over."""
+    """Returns the result table of each run of a GPU's rows. There are fewer if the time ends."""
     end = time.monotonic() + asked.seconds
     found: list[Table] = []
     keys = [row.key for row in part]
@@ -87,7 +91,7 @@ def judged(asked: argparse.Namespace, gpu: int, part: Sequence[Row]) -> list[Tab
 def _run(
     asked: argparse.Namespace, gpu: int, keys: Sequence[str], seconds: float, out: Path
 ) -> None:
-    """One run on one GPU. What it prints goes to a file beside its result."""
+    """Starts one run on one GPU. Its output goes to a file next to its result."""
     out.parent.mkdir(parents=True, exist_ok=True)
     words = [f"--target={asked.target}", f"--rows={','.join(keys)}", f"--seconds={seconds:.0f}"]
     words += [f"--out={out}", f"--row-seconds={asked.row_seconds:g}", "--again"]
@@ -109,7 +113,7 @@ def _run(
 def written(
     asked: argparse.Namespace, found: Sequence[Sequence[Table]], rows: Sequence[Row]
 ) -> int:
-    """Merges the GPUs' files of each run, compares the runs and writes what comes of it."""
+    """Merges the GPUs' files of each run, compares the runs and writes the result."""
     files = []
     for number in range(RUNS):
         runs = [each[number] for each in found if len(each) == RUNS]
@@ -133,7 +137,7 @@ def written(
 
 
 def _merged(runs: Sequence[Table], number: int) -> Table:
-    """One run of all GPUs. KernelError where these are not alike."""
+    """Merges one run of all GPUs. Raises KernelError if their heads differ."""
     head = {name: value for name, value in runs[0].items() if name not in ("rows", "summary")}
     rows: list[Table] = []
     for run in runs:
@@ -146,7 +150,7 @@ def _merged(runs: Sequence[Table], number: int) -> Table:
 
 
 def _keep_common(files: Sequence[Path]) -> None:
-    """Leaves the rows that every run has, in one order."""
+    """Keeps the rows that every run has, in one order."""
     runs = [read(file) for file in files]
     common = set.intersection(*({row_key(row) for row in run["rows"]} for run in runs))
     for file, run in zip(files, runs, strict=True):

@@ -1,4 +1,5 @@
-"""Rows that are judged three times: how GPUs share them, and what becomes of runs that end early."""
+"""Tests rows that are judged three times: how they are divided among GPUs, and runs that end
+early."""
 
 import json
 from argparse import Namespace
@@ -22,8 +23,10 @@ def test_gpus_have_about_as_many_contenders_and_each_row_one_gpu():
 
 @pytest.fixture
 def thrice(monkeypatch, tmp_path, capsys):
-    """The command, with runs that write files. speed: gives the speed-up of a row in a run on a GPU, None where
-    the run has no such row."""
+    """Runs the command with fake runs that write files.
+
+    speed: returns the speed-up of a row in a run on a GPU, or None if the run has no such row.
+    """
 
     def run(speed, *words):
         def ran(asked, gpu, keys, seconds, out):

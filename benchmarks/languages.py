@@ -1,18 +1,17 @@
 """Races the backends of one target against each other on its GPU, and writes a result file.
 
-All backends build the same schedule: that of the kernel's record on the target, without the verbs that
-a backend does not render. Each is checked at the kernel's check sizes, then timed at its tuning sizes,
-where what the timed calls gave is checked too, in a process of its own. Builds are made first, side by
-side. Checks run side by side too; while one is timed, no other uses the GPU. What PyTorch takes comes last.
+All backends build the same schedule: that of the kernel's record on the target, without the verbs
+that a backend does not support. Each is checked at the kernel's check sizes, then timed at its
+tuning sizes, in its own process. The results of the timed calls are checked too. Builds come first,
+in parallel. Checks run in parallel too; while one kernel is timed, no other uses the GPU. PyTorch
+is timed last. A single backend that `--backends` names is checked and timed in the same way.
 
-A backend alone, which `--backends` names, is checked and timed in the same way.
+With `--built`, the kernels come from a folder that `benchmarks.prebuilt` made on another machine.
+The very files run, and the rows have their digests. Other backends are built here.
 
-With `--built` kernels are those of a folder that `benchmarks.prebuilt` made on another machine: the very
-files run, and their digests are in the rows. Other backends are built here.
-
-Beside the library's kernels there are large ones, whose schedules lie in
-`benchmarks/schedules_of_languages/`, one for each backend; PyTorch's own function is timed beside them.
-With `--eager` and `--modes` PyTorch runs the library's kernels too, as a model has them.
+Besides the library's kernels there are large ones. Their schedules are in
+`benchmarks/schedules_of_languages/`, one for each backend, and PyTorch's own function is timed too.
+With `--eager` and `--modes`, PyTorch also runs the library's kernels, as a model has them.
 """
 
 from __future__ import annotations
@@ -52,13 +51,13 @@ from ir.workload import LIBRARY, Sizes, Workload
 ROOT = Path(__file__).parent.parent
 SPECS = ROOT / "benchmarks" / "specs"
 SCHEDULES = ROOT / "benchmarks" / "schedules_of_languages"
-TOGETHER, SIDE_BY_SIDE = 12, 6  # builds, and runs, of which one is timed
-LIBRARY_OF = "library"  # stands for PyTorch's function among the backends
-EAGER = "eager"  # for what a model without kernels of its own runs
-MODES = ("compile", "reduce_overhead", "max_autotune")  # for the same by `torch.compile`
-SEED = 5  # of the inputs that kernels are checked on
-SECONDS = 0.3  # of measured calls of it
-LEAST = 2  # backends of a race, where it is not one that `--backends` names
+TOGETHER, SIDE_BY_SIDE = 12, 6  # Parallel builds, and parallel runs, of which one is timed.
+LIBRARY_OF = "library"  # The key of PyTorch's function among the backends.
+EAGER = "eager"  # The key of a model without kernels of its own.
+MODES = ("compile", "reduce_overhead", "max_autotune")  # The same with `torch.compile`.
+SEED = 5  # Seed of the inputs that kernels are checked on.
+SECONDS = 0.3  # Time of the measured calls of PyTorch.
+LEAST = 2  # Backends of a race, unless `--backends` names one.
 BUILD_SECONDS, RUN_SECONDS, LIBRARY_SECONDS = 90.0, 45.0, 60.0
 SHARED_FIGURES = ("registers", "spills", "shared_bytes", "occupancy")
 EXAMPLES = """
@@ -76,24 +75,24 @@ class Case:
     """A kernel at some sizes."""
 
     kernel: str
-    sizes: Sizes = field(default_factory=dict)  # none: those that the kernel is tuned at
-    library: str = ""  # PyTorch's function of the same inputs, in the module `torch`
-    more: tuple[Sizes, ...] = ()  # sizes beside those that it is tuned and checked at
+    sizes: Sizes = field(default_factory=dict)  # Empty: the sizes that the kernel is tuned at.
+    library: str = ""  # PyTorch's function of the same inputs, in the module `torch`.
+    more: tuple[Sizes, ...] = ()  # Sizes besides those at which it is tuned and checked.
 
     @property
     def name(self) -> str:
-        """What it is called on the command line and in files."""
+        """Its name on the command line and in files."""
         return "_".join((self.kernel, *(f"{n}{v}" for n, v in self.sizes.items())))
 
     def work(self) -> Workload:
-        """The kernel, tuned at the sizes."""
+        """Returns the kernel, tuned at the sizes."""
         folder = SPECS if self.sizes else LIBRARY
         text = (folder / f"{self.kernel}.kir").read_text(encoding="utf-8")
         found = parse_workload(text, self.kernel)
         return replace(found, tune=self.sizes) if self.sizes else found
 
     def schedule(self, machine: str, language: str) -> Path:
-        """The file of its schedule, of those for a target."""
+        """Returns the file of its schedule for a target."""
         if self.sizes:
             return SCHEDULES / machine / f"{self.name}-{language}.sched"
         return ROOT / "kernels_generated" / self.kernel / machine / "schedule.sched"
@@ -112,12 +111,12 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """What all jobs of a race share."""
+    """The settings that all jobs of a race share."""
 
     machine: str
-    schedules: str = ""  # the target whose schedules are built; empty: the machine's own
-    built: BuiltFolder | None = None  # kernels that another machine built
-    # By which of EAGER and MODES PyTorch runs the library's kernels too
+    schedules: str = ""  # The target whose schedules are built. Empty: the machine's own.
+    built: BuiltFolder | None = None  # Kernels that another machine built.
+    # Which of EAGER and MODES also run the library's kernels.
     beside: tuple[str, ...] = ()
 
 
@@ -135,7 +134,7 @@ CASES = {c.name: c for c in (*(Case(p.stem) for p in sorted(LIBRARY.glob("*.kir"
 def lowered(
     case: str | Case | Candidate, machine_name: str, language: str, schedules: str = ""
 ) -> Lowered:
-    """A case lowered by its schedule for a target, by default for its own."""
+    """Lowers a case with its schedule for a target, by default its own."""
     case = CASES[case] if isinstance(case, str) else case
     serving = backend(language)
     machine = served_by(target(machine_name), serving)
@@ -157,7 +156,7 @@ def lowered(
 
 
 def job(name: str, language: str, race: Race, folder: Path, stage: str) -> Row:
-    """What one stage of one case on one backend finds. stage: "build" or "run"."""
+    """Runs one stage of one case on one backend and returns its result. stage: "build" or "run"."""
     one = lowered(name, race.machine, language, race.schedules)
     serving, nest, machine = one.serving, one.nest, one.machine
     kept = folder / f"{name}-{language}.pickle"
@@ -178,12 +177,13 @@ def job(name: str, language: str, race: Race, folder: Path, stage: str) -> Row:
     timing = serving.time(built, nest, machine, work.timed_sizes, inputs)
     check_timed(work.spec, work.timed_sizes, SEED, timing.outputs)
     by = serving.available(machine)["correct_by"]
-    by = "device" if timing.kind == "measured" else by  # also where the compiler is missing
+    by = "device" if timing.kind == "measured" else by  # Also if the compiler is missing.
     return {"us": round(timing.us, 2), "time_kind": timing.kind, "correct_by": by}
 
 
 def figures_of(row: Row) -> Row:
-    """What a result row says of a build: the figures that backends share, and the code's digest."""
+    """Returns the entry of a build in a result row: the figures that backends share, and the code's
+    digest."""
     if "failure" in row:
         return {"failure": row["failure"]}
     found = {n: row["figures"][n] for n in SHARED_FIGURES if n in row["figures"]}
@@ -191,7 +191,7 @@ def figures_of(row: Row) -> Row:
 
 
 class Library:
-    """What PyTorch takes, in a process that has the GPU."""
+    """Times PyTorch, in a process that has the GPU."""
 
     def __init__(self) -> None:
         from benchmarks.device import prepare
@@ -199,7 +199,7 @@ class Library:
         prepare()
 
     def __call__(self, job: tuple[str, str]) -> Reading:
-        """The row of a case by LIBRARY_OF, EAGER or a mode."""
+        """Returns the row of a case by LIBRARY_OF, EAGER or a mode."""
         name, entrant = job
         try:
             return Reading(row=library(CASES[name], entrant))
@@ -210,8 +210,8 @@ class Library:
 
 
 def library(case: Case, entrant: str) -> Row:
-    """The time of PyTorch's own function of a case, or of the kernel as a model has it, eager or by a mode of
-    `torch.compile`."""
+    """Times PyTorch's own function of a case, or the kernel as a model has it, eager or in a mode
+    of `torch.compile`."""
     import torch
 
     from backends.gpu.device.gpu import CudaDevice
@@ -227,7 +227,7 @@ def library(case: Case, entrant: str) -> Row:
     if entrant == LIBRARY_OF:
         for part in case.library.split("."):
             function = getattr(function, part)
-        # With a batch in front: without one, PyTorch has no fused attention.
+        # With a batch dimension: without one, PyTorch has no fused attention.
         sets = [[t[None] for t in one] for one in sets]
         said = {"function": f"torch.{case.library}"}
     else:
@@ -239,27 +239,29 @@ def library(case: Case, entrant: str) -> Row:
 
 
 def beside(name: str, asked: Sequence[str] = ()) -> tuple[str, ...]:
-    """What PyTorch runs beside a case. asked: where it is a kernel of the library."""
+    """Returns the entrants of PyTorch in a case. asked: those for a library kernel."""
     return (LIBRARY_OF,) if CASES[name].library else tuple(asked)
 
 
 def forked(work: Callable[[], Row], answer: Path) -> int:
-    """Starts work in a child, which writes what it finds, or why it found nothing, as JSON."""
+    """Starts work in a child, which writes its result, or the reason of its failure, as JSON."""
     if child := os.fork():
         return child
     try:
         found = work()
     except (BackendError, KernelError) as error:
         found = {"failure": str(error)}
-    except Exception as error:  # a child must not return into the program that started it
+    except Exception as error:  # A child must not return into the program that started it.
         found = {"failure": f"{type(error).__name__}: {error}"}
     answer.write_text(json.dumps(found), encoding="utf-8")
     os._exit(0)
 
 
 def waited(children: dict[int, tuple[Path, float]], most: int) -> None:
-    """Waits until fewer than so many children run; those beyond their time are killed. A line on standard error
-    tells which one ended."""
+    """Waits until fewer than so many children run, and kills those beyond their time limit.
+
+    It prints a line on standard error when a child ends.
+    """
     while len(children) >= most:
         done, _ = os.waitpid(-1, os.WNOHANG)
         if done in children:
@@ -274,7 +276,7 @@ def waited(children: dict[int, tuple[Path, float]], most: int) -> None:
 def raced(
     kernels: Sequence[str], race: Race, languages: Sequence[str], show: Callable[[Row], None]
 ) -> list[Row]:
-    """The rows of a race. show: called with each row as soon as it is known."""
+    """Returns the rows of a race. show: called with each row when it is complete."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -315,8 +317,8 @@ def _row(kernel: str, languages: Sequence[str], race: Race, folder: Path) -> Row
 
 
 def ratios(rows: Sequence[Row], one: str, other: str) -> dict[str, Any]:
-    """How many times as fast the second backend is as the first, over the library's kernels that both
-    ran."""
+    """Returns the speed-ups of the second backend over the first, over the library's kernels that
+    both ran."""
     rows = [row for row in rows if LIBRARY_OF not in row]
     found = {
         row["kernel"]: row[one]["us"] / row[other]["us"]
@@ -331,7 +333,7 @@ def ratios(rows: Sequence[Row], one: str, other: str) -> dict[str, Any]:
 def measured(
     machine: Machine, built: BuiltFolder | None = None
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """The backends whose times are measured here, and of the others why not."""
+    """Returns the backends whose times are measured here, and the others with reasons."""
     found, others = [], []
     for name in machine.backends:
         serving = backend(name)
@@ -345,7 +347,7 @@ def measured(
 
 
 def asked(kernels: str) -> list[str]:
-    """The names of some cases, of all where none is named."""
+    """Parses the names of cases. Empty for all."""
     names = [n for n in kernels.split(",") if n] or list(CASES)
     if unknown := [n for n in names if n not in CASES]:
         raise KernelError(f"there is no kernel `{unknown[0]}`", allowed=", ".join(CASES))
@@ -395,7 +397,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     schedules = built.schedules if built else given.schedules
     race = Race(given.target, schedules, built, (*((EAGER,) if given.eager else ()), *modes))
     rows = raced(names, race, languages, lambda row: print(json.dumps(row), flush=True))
-    from benchmarks.device import facts  # opens the GPU, after which no child could
+    from benchmarks.device import facts  # This opens the GPU. Afterwards no child could.
 
     mine = [(CASES[n].kernel, dict(CASES[n].work().timed_sizes)) for n in names]
     kept = [r for r in read(given.out)["rows"] if (r["kernel"], r["sizes"]) not in mine]

@@ -1,4 +1,4 @@
-"""A race between backends: rows of what each found, and how many times as fast one is."""
+"""Tests a race between backends: the rows of results, and the ratios of times."""
 
 import json
 import os
@@ -118,7 +118,8 @@ class FewSeconds:
         pass
 
 
-# The jobs of the tests below compute nothing: a child of a process with OpenMP threads must not use OpenMP.
+# The jobs of the tests below compute nothing, because a child of a process with OpenMP threads must
+# not use OpenMP.
 def test_each_stage_has_a_process_of_its_own(monkeypatch):
     monkeypatch.setattr(languages, "job", told)
     shown = []

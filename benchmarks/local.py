@@ -1,10 +1,11 @@
-"""Races the library's kernels against PyTorch on the cores of this machine, and writes a result file.
+"""Races the library's kernels against PyTorch on the cores of this machine, and writes a result
+file.
 
-Each kernel is raced at its tuning sizes, by the schedule of its record where there is one, else by
-the autoschedule's. Both sides use the same cores and the same clock (`backends/shared/clock.py`):
-warm-up calls, then the median; data stay in caches as far as they fit. They take turns for some
-rounds, each with new arrays of ours, and a row has the median round. Nothing else should run
-meanwhile: `load` of a row says how busy the machine was.
+Each kernel is raced at its tuning sizes, with the schedule of its record if there is one, else with
+the autoschedule. Both sides use the same cores and the same clock (`backends/shared/clock.py`):
+warm-up calls, then the median. Data stay in caches if they fit. The sides alternate for some
+rounds, each with new arrays of ours, and a row has the median round. Run nothing else meanwhile:
+`load` of a row is the load of the machine.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ examples:
 
 
 def raced(name: str, machine_name: str, baselines: list[str]) -> dict[str, Any]:
-    """One kernel's row: microseconds of ours and of each baseline."""
+    """Returns one kernel's row: microseconds of ours and of each baseline."""
     machine = target(machine_name)
     backend = backend_for(machine)
     work = parse_workload((LIBRARY / f"{name}.kir").read_text(encoding="utf-8"), name)
@@ -89,7 +90,7 @@ def raced(name: str, machine_name: str, baselines: list[str]) -> dict[str, Any]:
 
 
 def _called(call: Callable[..., Any], mode: str, tensors: list[torch.Tensor]) -> Callable[[], None]:
-    """A call of PyTorch's form that has been compiled."""
+    """Returns a call of PyTorch's form. It is compiled first."""
     made = call if mode == "eager" else torch.compile(call, dynamic=False)
 
     def called() -> None:
@@ -101,7 +102,7 @@ def _called(call: Callable[..., Any], mode: str, tensors: list[torch.Tensor]) ->
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """What the speed-ups over the fastest baseline come to."""
+    """Summarizes the speed-ups over the fastest baseline."""
     found = [row["speedup"] for row in rows]
     return {
         "rows": len(rows),

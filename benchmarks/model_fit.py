@@ -1,9 +1,9 @@
-"""Fits the time model's weights to result files of `model_rank`; needs no device.
+"""Fits the time model's weights to result files of `model_rank`, without a device.
 
-The loss is the mean squared error of the logarithm of a kernel's times, mostly of what is left
-when each kernel's own mean error is taken off (what ranks its schedules), and a little of that
-mean; weights far from where they started cost a little too. `held out` is what the weights do on
-a kernel that they were not fitted to.
+The loss is the mean squared error of the logarithms of a kernel's times. Most of it is the error
+without each kernel's own mean error, which ranks its schedules; a small share is that mean. Weights
+far from their initial values cost a little too. `held out` is the quality of the weights on a
+kernel that they were not fitted to.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ examples:
   python3 -m benchmarks.model_fit --json a.json b.json
 """
 TERMS = ("launch", *MEMORY, *ENGINES, *CHAIN)
-STEPS = (1.6, 1.25, 1.1, 1.03)  # factors that a weight is tried with
-PASSES = 6  # over all weights at each step
-ABSOLUTE = 0.1  # share of the loss that is the kernels' mean errors
-PULL = 2e-3  # of the squared logarithm of a weight over where it started
+STEPS = (1.6, 1.25, 1.1, 1.03)  # Factors that a weight is tried with.
+PASSES = 6  # Passes over all weights at each step.
+ABSOLUTE = 0.1  # The share of the kernels' mean errors in the loss.
+PULL = 2e-3  # Weight of the squared logarithm of a weight over its initial value.
 LEAST, MOST = 0.05, 20.0
 
 
@@ -40,22 +40,22 @@ LEAST, MOST = 0.05, 20.0
 class Data:
     """Rows as arrays."""
 
-    terms: np.ndarray  # [launches, terms] in microseconds
-    starts: np.ndarray  # of each launch, the microseconds in which its programs start
-    row: np.ndarray  # of each launch
-    kernel: np.ndarray  # of each row, a number
-    true: np.ndarray  # the rows' measured microseconds
+    terms: np.ndarray  # [launches, terms] in microseconds.
+    starts: np.ndarray  # [launches] time in which the programs start, in microseconds.
+    row: np.ndarray  # [launches] index of the row.
+    kernel: np.ndarray  # [rows] index of the kernel.
+    true: np.ndarray  # [rows] measured microseconds.
     names: tuple[str, ...]
 
 
 def data_of(rows: Sequence[Row]) -> Data:
-    """The rows that were measured and whose terms are the model's as it is, of all files."""
+    """Collects the measured rows of all files, if their terms are those of the current model."""
     good = [r for r in rows if r["correct"] and r["measured_us"] and "not_remodelled" not in r]
     names = tuple(dict.fromkeys(r["kernel"] for r in good))
     launches = [(n, t) for n, r in enumerate(good) for t in _launches(r["terms"])]
     return Data(
         terms=np.array([[t[f"{term}_us"] for term in TERMS] for _, t in launches]),
-        # Files that were made before it was a term do not have it.
+        # Older files do not have this term.
         starts=np.array([t.get("programs_us", 0.0) for _, t in launches]),
         row=np.array([n for n, _ in launches]),
         kernel=np.array([names.index(r["kernel"]) for r in good]),
@@ -65,8 +65,8 @@ def data_of(rows: Sequence[Row]) -> Data:
 
 
 def _launches(flat: Mapping[str, float]) -> list[dict[str, float]]:
-    """The terms of each launch, from `<launch>.<term>_us`; figures of the whole nest have no
-    launch in their names, and are left out."""
+    """Returns the terms of each launch, from `<launch>.<term>_us`. Figures of the whole nest have
+    no launch in their names and are left out."""
     found: dict[str, dict[str, float]] = {}
     for name, number in flat.items():
         launch, _, term = name.rpartition(".")
@@ -76,7 +76,7 @@ def _launches(flat: Mapping[str, float]) -> list[dict[str, float]]:
 
 
 def predicted(data: Data, weights: Weights) -> np.ndarray:
-    """Microseconds of each row: `model.combine` for all of them at once."""
+    """Returns the predicted microseconds of each row: `model.combine` for all of them."""
     scaled = data.terms * np.array([getattr(weights, t) for t in TERMS])
     beside = scaled[:, 1 : 1 + len(MEMORY) + len(ENGINES)]
     chain = scaled[:, -len(CHAIN) :].sum(1, keepdims=True)
@@ -88,7 +88,7 @@ def predicted(data: Data, weights: Weights) -> np.ndarray:
 
 
 def loss(data: Data, weights: Weights, kept: np.ndarray, start: Weights = WEIGHTS) -> float:
-    """What is made small. kept: which rows count."""
+    """Returns the loss. kept: which rows count."""
     errors = np.log(predicted(data, weights) / data.true)
     total, kernels = 0.0, np.unique(data.kernel[kept])
     for k in kernels:
@@ -101,7 +101,8 @@ def loss(data: Data, weights: Weights, kept: np.ndarray, start: Weights = WEIGHT
 
 
 def fitted(data: Data, kept: np.ndarray | None = None, start: Weights = WEIGHTS) -> Weights:
-    """The weights of the least loss that steps along one weight at a time find from `start`."""
+    """Returns the weights with the smallest loss that steps along one weight at a time find from
+    `start`."""
     kept = np.ones(len(data.true), bool) if kept is None else kept
     best, least = start, loss(data, start, kept, start)
     for step in STEPS:
@@ -120,8 +121,10 @@ def fitted(data: Data, kept: np.ndarray | None = None, start: Weights = WEIGHTS)
 
 
 def quality(data: Data, by_kernel: Mapping[int, Weights]) -> dict[str, dict[str, float | None]]:
-    """Rho and regret of each kernel under the weights given for it, then `all`: their means, and
-    `pooled`, the rho of all rows relative to their kernels' times."""
+    """Returns rho and regret of each kernel under its weights.
+
+    `all` has their means, and `pooled`, the rho of all rows relative to their kernels' times.
+    """
     found: dict[str, dict[str, float | None]] = {}
     both: tuple[list[float], list[float]] = ([], [])
     regrets: list[float] = []
@@ -151,12 +154,13 @@ def quality(data: Data, by_kernel: Mapping[int, Weights]) -> dict[str, dict[str,
 
 
 def held_out(data: Data) -> dict[int, Weights]:
-    """For each kernel the weights fitted to all others."""
+    """Returns for each kernel the weights fitted to all others."""
     return {k: fitted(data, data.kernel != k) for k in range(len(data.names))}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command: quality as the weights are, fitted, and held out; then the fitted weights."""
+    """Prints the quality of the current weights, of fitted and of held-out ones; then the fitted
+    weights."""
     made = argparse.ArgumentParser(
         "model_fit",
         description=__doc__,

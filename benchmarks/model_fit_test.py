@@ -1,4 +1,4 @@
-"""Fitting finds the weights that made-up measurements follow."""
+"""Tests that fitting finds the weights of synthetic measurements."""
 
 import json
 from dataclasses import fields, replace
@@ -28,7 +28,7 @@ TRUE = replace(START, dram=2.5, matrix=3.0, wait=0.5, loss=0.1)
 
 
 def made_rows(weights, count=40):
-    """Rows of three kernels whose times are the model's under some weights."""
+    """Returns rows of three kernels with the model's times under some weights."""
     rng = Random(1)
     rows = []
     for kernel in "abc":

@@ -1,9 +1,9 @@
 """Ranks drawn schedules of the library's kernels by the time model and by a device's clock.
 
-Kernels are emitted and built in parallel, then timed one after the other, cold. Every row holds
-the terms of the model, so its weights can be fitted to the file without a device. A row is
-`correct` where its results agree with those of the kernel's first schedule, the autoschedule; it
-is neither true nor false where it has not run.
+Kernels are emitted and built in parallel, then timed one after the other, cold. Every row has the
+terms of the model, so its weights can be fitted to the file without a device. A row is `correct` if
+its results agree with those of the kernel's first schedule, the autoschedule. The value is null if
+it has not run.
 """
 
 from __future__ import annotations
@@ -40,33 +40,33 @@ examples:
   python3 -m benchmarks.model_rank --target=h200 --backend=cuda --dry --out=cuda.json
   python3 -m benchmarks.model_rank --target=h200 --out=rank.json --remodel
 """
-ALIKE = 0.02  # of the norm: how far two schedules' results may lie apart
+ALIKE = 0.02  # Limit of the distance between two schedules' results, relative to the norm.
 NOT_TIMED = "not timed: "
-RowKey = tuple[str, str, str]  # backend, kernel and schedule of a row
+RowKey = tuple[str, str, str]  # Backend, kernel and schedule of a row.
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleBuild:
-    """A schedule to be built under a folder."""
+    """A schedule to build under a folder."""
 
     draw: Draw
-    backend: str  # its name
-    machine: Machine  # the target as that serves it
+    backend: str  # Name of the backend.
+    machine: Machine  # The target for that backend.
     folder: Path
 
     @property
     def key(self) -> RowKey:
-        """Of its row."""
+        """The key of its row."""
         return self.backend, self.draw.kernel, self.draw.digest
 
     @property
     def file(self) -> Path:
-        """The source, once it is built."""
+        """The file of its source after the build."""
         return self.folder / f"kernel.{backend_for(self.machine, self.backend).manifest.extension}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; 0 where all that was drawn has been timed (or built, with --dry)."""
+    """Runs the command. Returns 0 if all draws have been timed (or built, with --dry)."""
     asked = _parser().parse_args(arguments)
     kernels = [k for k in asked.kernels.split(",") if k] or list(SIZES)
     try:
@@ -85,8 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _served(machine: Machine, wanted: Sequence[str]) -> list[Served]:
-    """The target as some of its backends serve it, by default all that model times and whose toolchain
-    is here."""
+    """Returns the target with some of its backends. By default these are all that model times and
+    whose toolchain is here."""
     found = [backend_for(machine, name) for name in wanted or machine.backends]
     found = [b for b in found if wanted or b.available(machine)["correct_by"]]
     able = [b for b in found if isinstance(b, ModelsTime)]
@@ -96,7 +96,7 @@ def _served(machine: Machine, wanted: Sequence[str]) -> list[Served]:
 
 
 def run(asked: argparse.Namespace, kernels: list[str], served: list[Served]) -> int:
-    """Draws, builds, models, times; the file is written after each kernel that is timed."""
+    """Draws, builds, models and times. Writes the file after each kernel that is timed."""
     begin = time.monotonic()
     done = read(asked.out)
     head = _head(asked)
@@ -130,9 +130,8 @@ def _show(rows: list[Row]) -> None:
 
 
 def _timed(tasks: list[ScheduleBuild], rows: dict[RowKey, Row], seconds: float) -> Iterator[None]:
-    """Times what was built, kernel by kernel, until the seconds are over; stops after each
-    kernel."""
-    from benchmarks.bench import TimingBench  # needs a device
+    """Times the builds, kernel by kernel, until the time limit. It yields after each kernel."""
+    from benchmarks.bench import TimingBench  # Needs a device.
 
     stopwatch = Stopwatch(TimingBench)
     begin, kernel = time.monotonic(), ""
@@ -183,7 +182,7 @@ def _draws(kernel: str, backend: str, machine: Machine, count: int, seed: int) -
 
 
 def _named(pair: tuple[str, Served]) -> tuple[str, str, Machine]:
-    """A kernel and a backend for another process, which opens the backend itself."""
+    """Returns a kernel and a backend for another process, which opens the backend itself."""
     kernel, served = pair
     return kernel, served.name, served.machine
 
@@ -195,7 +194,7 @@ def _key(row: Row) -> RowKey:
 def _tasks(
     pairs: list[tuple[str, Served]], drawn: list[list[Draw]], folder: Path, done: list[Row]
 ) -> list[ScheduleBuild]:
-    """What is to be done: all that no row of the file has settled."""
+    """Returns the tasks that no row of the file has settled."""
     settled = {
         _key(r)
         for r in done
@@ -206,7 +205,7 @@ def _tasks(
         for (_, one), group in zip(pairs, drawn, strict=True)
         for n, draw in enumerate(group)
     ]
-    # The first schedule is always there: the others' results are compared with its.
+    # The first schedule is always included: the results of the others are compared with it.
     first = {task.draw.kernel: task for task in reversed(every)}
     return [t for t in every if t is first[t.draw.kernel] or t.key not in settled]
 
@@ -214,7 +213,7 @@ def _tasks(
 def _built(
     pool: ProcessPoolExecutor, tasks: list[ScheduleBuild], begin: float
 ) -> dict[RowKey, Row]:
-    """A row for each task, in the tasks' order."""
+    """Returns a row for each task, in the order of the tasks."""
     jobs = {pool.submit(built_row, task): task for task in tasks}
     rows = {}
     for job in as_completed(jobs):
@@ -226,7 +225,7 @@ def _built(
 
 
 def built_row(task: ScheduleBuild) -> Row:
-    """Builds a schedule and models it: its row, with the reason where that fails."""
+    """Builds a schedule and models it. Returns its row, with the reason if that fails."""
     draw, machine, backend = task.draw, task.machine, backend_for(task.machine, task.backend)
     models, sizes = cast(ModelsTime, backend), dict(draw.nest.sizes)
     task.folder.mkdir(parents=True, exist_ok=True)
@@ -253,7 +252,7 @@ def built_row(task: ScheduleBuild) -> Row:
         built = backend.build(draw.source, draw.nest, machine, task.folder)
     except BackendError as error:
         return row | {"correct": False, "reason": f"{error.stage}: {_short(error.reason)}"}
-    except Exception as error:  # a fault of ours in one schedule is a row, not the end
+    except Exception as error:  # An error in one schedule becomes a row and does not end the run.
         return row | {"correct": False, "reason": f"{type(error).__name__}: {_short(str(error))}"}
     timing = models.model(draw.nest, machine, sizes, built.figures)
     return row | {
@@ -265,8 +264,8 @@ def built_row(task: ScheduleBuild) -> Row:
 
 
 def _short(reason: str) -> str:
-    """The two ends of a long reason: what it is about, and what a compiler says at last; without
-    the folders of this machine."""
+    """Shortens a long reason to its two ends: the subject, and the compiler's last words. Folders
+    of this machine are left out."""
     reason = placeless(reason)
     return reason if len(reason) <= 500 else f"{reason[:150]} ... {reason[-340:]}"
 
@@ -285,7 +284,7 @@ def _head(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def facts_in_child(facts: Any) -> dict[str, Any]:
-    """What `facts` says, from another process: none may touch the device in one that forks."""
+    """Calls `facts` in another process: a process that forks must not touch the device."""
     import multiprocessing
 
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:

@@ -1,4 +1,4 @@
-"""The ranking end to end: built here, and timed by a clock that is made up."""
+"""Tests the ranking end to end: built here, and timed by a fake clock."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from testing.slow import slow
 
 
 class Clock:
-    """Answers instead of a device; the second schedule computes something else."""
+    """Replaces a device. The second schedule computes something else."""
 
     def __init__(self, make):
         self.asked = 0
@@ -44,7 +44,7 @@ def test_schedules_are_built_modelled_timed_and_left_alone_afterwards(
     assert {r["backend"] for r in dry} == {backend}
     assert len(dry) == 4
     built = [r["schedule"] for r in dry if r["correct"] is None]
-    assert len(built) >= 2  # what was drawn need not be what the backend takes
+    assert len(built) >= 2  # The backend may reject some draws.
     assert all(r["reason"] for r in dry if r["correct"] is False)
     good = [r for r in dry if r["schedule"] in built]
     assert all(r["modelled_us"] > 0 for r in good)
@@ -58,7 +58,7 @@ def test_schedules_are_built_modelled_timed_and_left_alone_afterwards(
     assert [r["correct"] for r in rows] == [n != 1 for n in range(len(built))]
     assert "lie 0.5 from" in rows[1]["reason"]
     assert summary(rows)["overall"]["timed"] == (len(built) - 1 if len(built) > 2 else 0)
-    # Only the first is timed again, to compare with.
+    # Only the first is timed again, for comparison.
     assert command(out, backend=backend) == 0
     assert [r["measured_us"] for r in read(out) if r["schedule"] in built] == measured
 

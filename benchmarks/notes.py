@@ -1,4 +1,4 @@
-"""Notes: a row of a result file while it is made, in a file that others read when the process is not there."""
+"""Notes: a row of a result file in progress, in a file that survives its process."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 from backends.backend import BackendError
 from ir.errors import KernelError
 
-ELSEWHERE = ("build", "run")  # stages that compilers and interpreters do
-MOST_WORDS = 400  # characters of a reason
+ELSEWHERE = ("build", "run")  # Stages that compilers and interpreters do.
+MOST_WORDS = 400  # Limit of a reason, in characters.
 
 
 class Notes:
-    """A row under construction: what a file knows of an attempt, with the stage it is in.
+    """A row in progress: the known part of an attempt, with its current stage.
 
-    clock: for how long all stages take; else each has the one that fits it.
+    clock: times all stages. By default each stage has a suitable clock.
     """
 
     def __init__(self, file: Path, clock: Callable[[], float] | None = None):
@@ -28,8 +28,11 @@ class Notes:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """A stage, and how long it takes, in seconds: of this process, which other work on the
-        machine does not lengthen, or by the clock where other processes do the stage's work."""
+        """Records a stage and how long it takes, in seconds.
+
+        It uses the process's own time, which other work on the machine does not lengthen, or the
+        wall clock if other processes do the work.
+        """
         self.note(stage=name)
         clock = self.clock or (time.perf_counter if name in ELSEWHERE else time.process_time)
         began = clock()
@@ -38,21 +41,22 @@ class Notes:
 
     @contextmanager
     def faults(self) -> Iterator[None]:
-        """Within it, whatever goes wrong is the row's reason, and goes no further."""
+        """Makes every exception the row's reason and suppresses it, inside the context."""
         try:
             yield
         except BackendError as error:
             self.failed(f"{error.stage}: {error.reason}")
         except KernelError as error:
             self.failed(str(error))
-        except Exception as error:  # a problem is code of others, and so is a kernel
+        except Exception as error:  # Problems and kernels are foreign code.
             self.failed(f"{type(error).__name__}: {error}")
 
     def failed(self, reason: str) -> None:
         self.note(correct=False, reason=reason[:MOST_WORDS])
 
     def note(self, **facts: Any) -> None:
-        """Adds to the row. The file holds a whole row at any time: its process may be killed."""
+        """Adds facts to the row. The file always holds a whole row, because its process may be
+        killed."""
         self.row |= facts
         new = self.file.with_suffix(".new")
         new.write_text(json.dumps(self.row), encoding="utf-8")

@@ -1,9 +1,8 @@
-"""Builds kernels of `benchmarks.languages` or `benchmarks.contest` where their GPU is not, for a race
-where it is.
+"""Builds kernels of `benchmarks.languages` or `benchmarks.contest` on a machine without their GPU.
 
-The compiler of a backend may be missing where the GPU is. So this command compiles each kernel for its
-tuning and check sizes, and writes them with the digest of each file. These commands check and time exactly
-these files with `--built=FOLDER`.
+The machine with the GPU may lack the compiler of a backend. So this command compiles each kernel
+for its tuning and check sizes, and writes the files with the digest of each. With
+`--built=FOLDER`, the other two commands check and time exactly these files.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from benchmarks.languages import CASES, Case, Row, asked, figures_of, forked, lo
 from benchmarks.results import replace
 from ir.errors import KernelError
 
-SECONDS = 900.0  # for the code of one kernel at all its sizes
+SECONDS = 900.0  # Limit for the code of one kernel at all its sizes.
 EXAMPLES = """
 examples:
   python3 -m benchmarks.prebuilt --target=h200 --out=built
@@ -37,7 +36,8 @@ examples:
 def built(
     case: Case | Candidate, machine_name: str, language: str, schedules: str, folder: Path
 ) -> Row:
-    """Builds a kernel for all its sizes into a folder; its figures and the digests of its files."""
+    """Builds a kernel for all its sizes into a folder. Returns its figures and the digests of its
+    files."""
     one = lowered(case, machine_name, language, schedules)
     serving = one.serving
     assert isinstance(serving, Carries)
@@ -55,7 +55,7 @@ def built(
 
 
 def carrying(machine_name: str) -> tuple[str, ...]:
-    """The backends of a target whose code runs where their compiler is not."""
+    """Returns the backends of a target whose code runs without their compiler."""
     names = target(machine_name).backends
     return tuple(n for n in names if isinstance(backend(n), Carries))
 

@@ -1,7 +1,7 @@
 """Races large products and attention against PyTorch's libraries on a device.
 
-(a) f32 matrices, accurate to f32 on a matrix unit that takes less; (b) bf16 matrices; (c) attention
-in bf16, causal and not. Beside times it gives rates. Needs what `starter` needs.
+(a) f32 matrices, accurate to f32 on a matrix unit with a narrower type; (b) bf16 matrices; (c)
+attention in bf16, causal and not. It reports rates besides times, and needs what `starter` needs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ir.parse.parse import parse_workload
 from ir.spec import Spec
 
 SPECS = Path(__file__).parent / "specs"
-TOKENS = 65536  # heads times queries, so that every length is as much to read
+TOKENS = 65536  # Heads times queries: every length reads the same amount.
 LENGTHS = (4096, 8192, 16384)
 EXAMPLES = """
 examples:
@@ -28,7 +28,7 @@ examples:
 
 
 def rows() -> Iterator[Row]:
-    """All rows."""
+    """Yields all rows."""
     yield Row("matmul_f32", "f32", dict(M=4096, K=4096, N=4096))
     yield Row("matmul_bf16", "bf16", dict(M=8192, K=8192, N=8192))
     for depth in (64, 128):
@@ -39,14 +39,16 @@ def rows() -> Iterator[Row]:
 
 
 def spec_of(row: Row) -> Spec:
-    """The spec of a row, from `specs/`."""
+    """Returns the spec of a row, from `specs/`."""
     text = (SPECS / f"{row.kernel}.kir").read_text(encoding="utf-8")
     return parse_workload(text, row.kernel).spec
 
 
 def work(row: Row) -> int:
-    """Operations as the field counts them: two for a product and its sum; of a causal attention
-    half of all products, whatever is computed."""
+    """Returns the conventional count of operations: two for a multiplication and its addition.
+
+    For causal attention it is half of all products, whatever is computed.
+    """
     s = row.sizes
     if row.kernel.startswith("matmul"):
         return 2 * s["M"] * s["N"] * s["K"]
@@ -61,7 +63,8 @@ def work(row: Row) -> int:
 
 
 def rates(row: Row, made: Table, peak: float) -> Table:
-    """Rates in TFLOP/s, ours and each baseline's, and ours over a peak (operations a second)."""
+    """Adds rates in TFLOP/s to a row: ours, each baseline's, and ours over a peak (operations per
+    second)."""
     flops = work(row)
     made["work_flops"] = flops
     made["tflops"] = 1e-6 * flops / made["us"] if made["us"] else None
@@ -73,7 +76,7 @@ def rates(row: Row, made: Table, peak: float) -> Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a row failed."""
+    """Runs the command. Returns exit code 2 for wrong usage, 1 if a row failed."""
     asked = parser("products", __doc__.splitlines()[0], EXAMPLES).parse_args(arguments)
     named = [k for k in asked.kernels.split(",") if k]
     known = {row.kernel for row in rows()}

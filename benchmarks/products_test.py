@@ -1,4 +1,4 @@
-"""Rows of the races lower with the schedules they come with; options and rates are as said."""
+"""Tests that rows of the races lower with their schedules, and checks options and rates."""
 
 from __future__ import annotations
 

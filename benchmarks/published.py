@@ -1,7 +1,7 @@
-"""Models kernels that others measured on a target, and writes what they published beside it.
+"""Models kernels that others measured on a target, and compares with their published times.
 
-benchmarks/published_figures/TARGET.toml has the published figures with their sources. Each kernel is built with the
-schedule that the backend's time model prefers; nothing is run here.
+benchmarks/published_figures/TARGET.toml has the published figures with their sources. Each kernel
+is built with the schedule that the backend's time model prefers. Nothing runs here.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from ir.spec import Spec
 
 HERE = Path(__file__).parent
 FIGURES = HERE / "published_figures"
-SPECS = (FIGURES / "specs", HERE / "specs")  # of these figures alone, and those that are raced too
+# For these figures only, and for those that are raced too.
+SPECS = (FIGURES / "specs", HERE / "specs")
 Row = dict[str, Any]
 
 
 def figures(name: str) -> list[Row]:
-    """The published figures of a target; KernelError where there are none."""
+    """Returns the published figures of a target. Raises KernelError if there are none."""
     file = FIGURES / f"{name}.toml"
     if not file.is_file():
         known = ", ".join(sorted(p.stem for p in FIGURES.glob("*.toml")))
@@ -44,13 +45,13 @@ def figures(name: str) -> list[Row]:
 
 
 def spec_text(name: str) -> str:
-    """The text of a figure's spec."""
+    """Returns the text of a figure's spec."""
     file = next(f for folder in SPECS if (f := folder / f"{name}.kir").is_file())
     return file.read_text(encoding="utf-8")
 
 
 def row(given: Mapping[str, Any], name: str, languages: Sequence[str]) -> Row:
-    """A figure with the modelled time of each language, or why there is none."""
+    """Returns a figure with the modelled time of each language, or the reason if there is none."""
     text = spec_text(given["spec"])
     spec, sizes = parse_workload(text, given["spec"]).spec, given["sizes"]
     bound = roofline(spec, target(name), sizes)
@@ -68,7 +69,8 @@ def row(given: Mapping[str, Any], name: str, languages: Sequence[str]) -> Row:
 
 
 def modelled(spec: Spec, sizes: Mapping[str, int], name: str, language: str) -> tuple[float, str]:
-    """The modelled time of a kernel with the schedule that its backend's model prefers, and that."""
+    """Returns the modelled time of a kernel with the schedule that its backend's model prefers, and
+    that schedule."""
     serving = backend(language)
     machine = served_by(target(name), serving)
     if not isinstance(serving, ModelsTime):
@@ -87,7 +89,7 @@ def modelled(spec: Spec, sizes: Mapping[str, int], name: str, language: str) -> 
 
 
 def summary(rows: Sequence[Row], languages: Sequence[str]) -> Row:
-    """Of each language the geometric mean of published over modelled time."""
+    """Returns for each language the geometric mean of published over modelled time."""
     return {
         name: geometric_mean([r["published_us"] / r[name]["us"] for r in rows if "us" in r[name]])
         for name in languages

@@ -1,13 +1,14 @@
-"""Judges cheats that others published: each has to be refused for its own reason.
+"""Judges cheats that others published: each must be refused for its own reason.
 
     python3 -m benchmarks.published_cheats --kernelbench DIR --cuda-l1 DIR --out FILE.json
 
-DIR are checkouts of KernelBench and CUDA-L1. Each cheat goes through `benchmarks.judge` in a process of
-its own, several at a time: compilers and comparisons take long, and who has something to time waits until the
-others leave the device alone. Results are kept as they come: the same command goes on where it was stopped.
+DIR are checkouts of KernelBench and CUDA-L1. Each cheat is judged by `benchmarks.judge` in its own
+process. Several run in parallel, because compilers and comparisons are slow. To time something, a
+process waits until the others leave the device alone. Results are written as they complete, so the
+same command continues an interrupted run.
 
-Without a GPU sizes are smaller, two extensions that only call ATen are compiled as C++, and what needs
-a GPU is left out by name. Exit codes: 0 all refused as expected, 1 not so, 2 bad input.
+Without a GPU, sizes are smaller, two extensions that only call ATen are compiled as C++, and cheats
+that need a GPU are left out by name. Exit codes: 0 all refused as expected, 1 not so, 2 bad input.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from benchmarks.foreign.published import CHEATS, CUDA_L1, KERNELBENCH, Cheat, as
 from benchmarks.results import save
 from ir.errors import KernelError
 
-SECONDS = 600  # for each answer: the first has to compile
+SECONDS = 600  # Limit of each answer: the first has to compile.
 JUDGED, NOT_SO, BAD_INPUT = 0, 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Runs the command."""
     asked = _parser().parse_args(argv)
     place = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
     folders = {KERNELBENCH: asked.kernelbench, CUDA_L1: asked.cuda_l1}
@@ -67,14 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _judged_together(
     cheats: Sequence[Cheat], folders: Mapping[str, Path], place: str, jobs: int
 ) -> Iterator[dict[str, Any]]:
-    """The rows of cheats as they come."""
+    """Yields the rows of cheats as they complete."""
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         for job in as_completed([pool.submit(judged, c, folders, place) for c in cheats]):
             yield job.result()
 
 
 def judged(cheat: Cheat, folders: Mapping[str, Path], place: str) -> dict[str, Any]:
-    """What the judge says of a cheat, as a row."""
+    """Returns the judge's verdict on a cheat as a row."""
     found, began = texts(cheat, folders, place == "cpu"), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="speciate-") as name:
         files = {"problem": found.problem, "solution": found.solution}
@@ -101,7 +102,7 @@ def judged(cheat: Cheat, folders: Mapping[str, Path], place: str) -> dict[str, A
 
 
 def line(row: Mapping[str, Any]) -> str:
-    """A row in one line."""
+    """Formats a row as a line."""
     verdict = "refused" if row["as_expected"] else "NOT AS EXPECTED"
     return f"{verdict}: {row['name']} ({row['collection']}): {row['kind']}: {row['reason']}"
 
@@ -115,7 +116,7 @@ def _said(done: subprocess.CompletedProcess[str]) -> Mapping[str, Any]:
 
 
 def _kept(out: Path | None, place: str) -> dict[str, Any]:
-    """Rows of an earlier call, by name."""
+    """Returns the rows of an earlier call, by name."""
     if out is None or not out.is_file():
         return {}
     try:
@@ -137,7 +138,7 @@ def _keep(out: Path | None, rows: Sequence[Mapping[str, Any]], place: str) -> No
 
 
 def _head(place: str) -> dict[str, Any]:
-    """Where rows are from."""
+    """Returns the origin of the rows."""
     head = {"judged": "published cheats", "command": "python3 -m benchmarks.published_cheats"}
     head |= {"date": date.today().isoformat(), "device": _device(place)}
     if place == "cpu":

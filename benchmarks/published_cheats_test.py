@@ -1,4 +1,4 @@
-"""Cheats that others published, in stand-ins for their repositories: what the command says of them."""
+"""Tests the command's report on published cheats, with substitutes for their repositories."""
 
 import json
 from dataclasses import replace
@@ -85,7 +85,7 @@ def test_sizes_change_in_both_texts_without_a_gpu(folders):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("inputs set to zero", "another version"),  # which lacks what is to be replaced
+        ("inputs set to zero", "another version"),  # It lacks the text to replace.
         ("uninitialised memory", "cannot read"),
         ("zeros", "no row of level and task"),
         ("another stream", "needs a GPU"),

@@ -1,4 +1,5 @@
-"""Published figures stand beside modelled ones; each names its source and a spec that is there."""
+"""Tests that published figures appear with modelled ones, and that each names its source and an
+existing spec."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""A race: one row's kernel and its baselines on the same inputs, judged and timed alike."""
+"""A race: one row's kernel and its baselines on the same inputs, judged and timed in the same
+way."""
 
 from __future__ import annotations
 
@@ -35,35 +36,35 @@ from ir.estimate.cost import roofline
 from ir.machine import Machine
 from ir.spec import Spec
 
-SETS = 4  # of inputs that calls go around
-SETS_BYTES = 8 << 30  # that they may take together
+SETS = 4  # Sets of inputs that the calls alternate between.
+SETS_BYTES = 8 << 30  # Limit of their total size.
 SEED = 20261121
 
 
 class OutOfTime(Exception):
-    """A baseline that took longer than it was given."""
+    """A baseline took longer than its limit."""
 
 
 class Unsteady(Exception):
-    """Times that are none, however often they were taken."""
+    """No repetition gave a valid time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """What all rows share."""
+    """The settings that all rows share."""
 
     machine: Machine
-    backend: str  # its name
+    backend: str  # Name of the backend.
     device: Device
-    place: str = DEVICE  # torch's name of the device
-    seconds: float = 60.0  # a baseline's limit
-    # Gives the names of what runs on the device during a call
+    place: str = DEVICE  # PyTorch's name of the device.
+    seconds: float = 60.0  # Limit of a baseline.
+    # Returns the names of what runs on the device during a call.
     seen: Callable[..., list[str]] = machine_room.kernels_seen
-    witnesses: Callable[[RaceJob], list[RaceTimes]] | None = (
-        None  # other processes that time the same
-    )
-    runs: tuple[int, int] = (LEAST_RUNS, MOST_RUNS)  # of a call, at least and at most
-    spins: int = STEADY_SPINS  # before a call is timed
+    # Other processes that time the same.
+    witnesses: Callable[[RaceJob], list[RaceTimes]] | None = None
+    # Smallest and largest number of runs of a call.
+    runs: tuple[int, int] = (LEAST_RUNS, MOST_RUNS)
+    spins: int = STEADY_SPINS  # Warm-up before a call is timed.
 
 
 def race(
@@ -74,9 +75,12 @@ def race(
     track: Track,
     before: Table | None = None,
 ) -> Table:
-    """One row of a result file. entrant: ours, or why there is none.  names: the baselines to
-    race.  before: an earlier row, whose other baselines are kept. Failures of either side stand
-    in the row, with their reason."""
+    """Returns one row of a result file. Failures of either side are in the row, with their reasons.
+
+    entrant: ours, or why there is none.
+    names: the baselines to race.
+    before: an earlier row, whose other baselines are kept.
+    """
     made = _head(row, spec, track)
     if before:
         made["baselines_us"] = dict(before["baselines_us"])
@@ -92,7 +96,7 @@ def race(
 
 
 def contender_sets(row: Row, spec: Spec, track: Track) -> list[list[Any]]:
-    """The sets of inputs that all contenders are timed on."""
+    """Returns the sets of inputs that all contenders are timed on."""
     count = max(1, min(SETS, SETS_BYTES // max(input_bytes(spec, row.sizes), 1)))
     return [draw(spec, row.sizes, track.place, SEED + n) for n in range(count)]
 
@@ -127,7 +131,7 @@ def _head(row: Row, spec: Spec, track: Track) -> Table:
 def _ours(
     made: Table, row: Row, spec: Spec, entrant: Entrant | str, sets: Sequence[Any], track: Track
 ) -> None:
-    """Judges and times our kernel; what goes wrong becomes the row's reason."""
+    """Judges and times our kernel. A failure becomes the row's reason."""
     if isinstance(entrant, str):
         made.update(correct=False, reason=entrant)
         return
@@ -149,12 +153,12 @@ def _ours(
             _plausible(made, track.machine)
             if made["correct"] and found.fault:
                 made.update(correct=False, reason=found.fault)
-    except Exception as error:  # a kernel is untrusted code
+    except Exception as error:  # A kernel is untrusted code.
         made.update(correct=False, reason=words_of(error))
 
 
 def _judged(made: Table, row: Row, spec: Spec, entrant: Entrant, track: Track) -> None:
-    """Correctness on inputs that nothing else has seen, and what ran on the device."""
+    """Checks correctness on held-out inputs, and what ran on the device."""
     baseline = BASELINES[row.kernel]
     inputs = draw(spec, row.sizes, track.place, SEED - 1)
     kept = [t.clone() for t in inputs]
@@ -202,7 +206,7 @@ def _times(made: Table, found: RaceTimes) -> None:
 
 
 def timed_entrant(entrant: Entrant, row: Row, sets: Sequence[Any], track: Track) -> RaceTimes:
-    """The times of our kernel."""
+    """Returns the times of our kernel."""
     call, _ = entrant.bind(row.sizes, track.place)
     with entrant.as_built():
         call(*sets[0])
@@ -211,7 +215,7 @@ def timed_entrant(entrant: Entrant, row: Row, sets: Sequence[Any], track: Track)
 
 
 def timed_baseline(kernel: str, name: str, sets: Sequence[Any], track: Track) -> RaceTimes:
-    """The times of one baseline, which is compiled first where that is meant."""
+    """Returns the times of one baseline. It is compiled first if its mode says so."""
     form, mode = BASELINES[kernel].find(name)
     given = [form.prepare(*s) for s in sets] if form.prepare else sets
     with limit(track.seconds):
@@ -222,7 +226,7 @@ def timed_baseline(kernel: str, name: str, sets: Sequence[Any], track: Track) ->
 
 
 def _alone(call: TimedCall, sets: Sequence[Any], track: Track) -> RaceTimes:
-    """The times of a call while nobody else uses the device, taken again where they have a fault."""
+    """Times a call while no other process uses the device. Repeats it if the times have a fault."""
     least, most = track.runs
     with device_turns().alone():
         return steadiest(
@@ -231,8 +235,10 @@ def _alone(call: TimedCall, sets: Sequence[Any], track: Track) -> RaceTimes:
 
 
 def _agreed(found: RaceTimes, job: RaceJob, track: Track, told: Table) -> RaceTimes:
-    """The mean of a time and of what each witness has; it has a fault where one of them has. told: gets the time
-    of each process."""
+    """Returns the mean of our time and those of the witnesses. It has a fault if one of them has.
+
+    told: receives the time of each process.
+    """
     if track.witnesses is None or found.fault:
         return found
     every = [found, *track.witnesses(job)]
@@ -241,9 +247,9 @@ def _agreed(found: RaceTimes, job: RaceJob, track: Track, told: Table) -> RaceTi
 
 
 def _plausible(made: Table, machine: Machine) -> None:
-    """A time that is impossible, or one that the host's clock contradicts, is refused.
+    """Rejects a time that is impossible, or that the host's clock contradicts.
 
-    What the cache holds of the outputs when the kernel ends has not gone to memory yet.
+    Outputs that are still in the cache when the kernel ends have not gone to memory yet.
     """
     cache = machine.spaces["cache"].bytes if "cache" in machine.spaces else 0
     moved = 1e6 * max(0, made["bytes"] - cache) / machine.bandwidth
@@ -261,7 +267,7 @@ def _plausible(made: Table, machine: Machine) -> None:
 def _theirs(
     made: Table, row: Row, spec: Spec, name: str, sets: Sequence[Any], track: Track
 ) -> None:
-    """Times one baseline; a failure is recorded with its reason."""
+    """Times one baseline. Records a failure with its reason."""
     made["failures"].pop(name, None)
     told: Table = {}
     try:
@@ -276,7 +282,7 @@ def _theirs(
             "host_us": found.host_us,
             **told,
         }
-    except Exception as error:  # whatever a compiler raises
+    except Exception as error:  # Compilers raise all kinds of errors.
         made["baselines_us"][name] = None
         made["failures"][name] = words_of(error)
     finally:
@@ -284,8 +290,9 @@ def _theirs(
 
 
 def compiled(call: TimedCall, mode: str) -> TimedCall:
-    """A call by a mode of `torch.compile`, one of COMPILE_MODES."""
-    from torch._inductor import select_algorithm  # seconds to import, and only needed here
+    """Compiles a call with a mode of `torch.compile`, one of COMPILE_MODES."""
+    # Takes seconds to import, and is only needed here.
+    from torch._inductor import select_algorithm
 
     select_algorithm.PRINT_AUTOTUNE = False
     torch._dynamo.reset()
@@ -296,7 +303,7 @@ def compiled(call: TimedCall, mode: str) -> TimedCall:
 
 
 def stepped(call: TimedCall, *inputs: Any) -> Any:
-    """A call that says that the last one's outputs are no longer needed."""
+    """Calls, and says that the outputs of the previous call are no longer needed."""
     torch.compiler.cudagraph_mark_step_begin()
     return call(*inputs)
 
@@ -309,7 +316,8 @@ def limit(seconds: float) -> Iterator[None]:
         raise OutOfTime(f"it took longer than {seconds:.0f} s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 5.0)  # again where something caught it
+    # Repeats, in case something caught the first one.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 5.0)
     try:
         yield
     finally:
@@ -318,6 +326,6 @@ def limit(seconds: float) -> Iterator[None]:
 
 
 def words_of(error: BaseException) -> str:
-    """An error in a line."""
+    """Formats an error as one line."""
     first = (str(error).strip() or "no message").splitlines()[0]
     return f"{type(error).__name__}: {first}"[:300]

@@ -1,4 +1,4 @@
-"""A contender whose time another process takes, too."""
+"""A contender that other processes time too."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ class RaceJob:
     row: Row
     spec: Spec
     entrant: Entrant | None = None
-    name: str = ""  # of a baseline, where there is no entrant
+    name: str = ""  # Name of a baseline, if there is no entrant.

@@ -1,4 +1,4 @@
-"""A race with a backend and a device that are made up, on the CPU."""
+"""Tests a race with a fake backend and a fake device, on the CPU."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GOOD = "y.copy_(torch.softmax(x, 1))"
 
 @pytest.fixture
 def track(tmp_path, monkeypatch):
-    # No record or schedule file of the checkout is in the way.
+    # No record or schedule file of the checkout interferes.
     monkeypatch.setattr(workshop, "choose", partial(entrant.choose, root=tmp_path))
 
     def make(body, seen=("softmax_0",)):
@@ -49,7 +49,7 @@ folders = {}
 
 
 def raced(row, spec, names, track, before=None):
-    """A race of what the track's backend builds."""
+    """Races what the track's backend builds."""
     folder, backend = folders[track.seen]
     ours = built(row, spec, MACHINE, backend, folder)
     return race.race(row, spec, ours, names, track, before)

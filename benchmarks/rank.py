@@ -1,4 +1,4 @@
-"""Ranks: how well one list of times orders another, and what following it costs."""
+"""Rank statistics: how well one list of times orders another, and the cost of following it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def ranks(values: Sequence[float]) -> np.ndarray:
-    """The place of each value from 1; equal values share the mean of their places."""
+    """Returns the rank of each value from 1. Equal values share their mean rank."""
     data = np.asarray(values, float)
     _, group, counts = np.unique(data, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
@@ -16,8 +16,8 @@ def ranks(values: Sequence[float]) -> np.ndarray:
 
 
 def spearman(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Spearman's rank correlation, ties included; None for fewer than two values, or where all
-    of one list are equal."""
+    """Returns Spearman's rank correlation with ties. None for fewer than two values, or if all of
+    one list are equal."""
     if len(a) != len(b):
         raise ValueError(f"{len(a)} values beside {len(b)}")
     if len(a) < 2:
@@ -28,17 +28,18 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def regret(guessed: Sequence[float], true: Sequence[float]) -> float:
-    """The true time of what was guessed to be the fastest (the first of equals), over the
-    fastest true time; 1: nothing was lost."""
+    """Returns the true time of the guessed fastest (the first of equals) over the fastest true
+    time. 1 means no loss."""
     return true[int(np.argmin(guessed))] / min(true)
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
-    """The geometric mean of positive values; None of none."""
+    """Returns the geometric mean of positive values. None if there are none."""
     return float(np.exp(np.mean(np.log(values)))) if len(values) else None
 
 
 def relative(values: Sequence[float]) -> list[float]:
-    """Logarithms of values over their geometric mean: times of one group beside another's."""
+    """Returns logarithms of values over their geometric mean. They compare times of different
+    groups."""
     logs = np.log(np.asarray(values, float))
     return list(map(float, logs - logs.mean()))

@@ -1,10 +1,10 @@
-"""The result file of a ranking: rows, and how well each guess orders what was measured.
+"""The result file of a ranking: rows, and how well each estimate orders the measured times.
 
 Rank correlations of one kernel's schedules are Spearman's rho. Over all kernels there are two:
-`rho_mean`, the mean of the kernels' rhos, and `rho_pooled`, of all rows together, where a time
-stands for its logarithm over the geometric mean of its kernel's times, so that the kernels'
-different sizes do not count. The regret is the measured time of the schedule with the least
-guess over the least measured time; of all kernels, the geometric mean.
+`rho_mean`, the mean of the kernels' rhos, and `rho_pooled`, of all rows together. For the latter,
+each time is replaced by its logarithm over the geometric mean of its kernel's times, so the
+kernels' different sizes do not count. The regret is the measured time of the schedule with the
+smallest estimate over the smallest measured time; for all kernels, the geometric mean.
 """
 
 from __future__ import annotations
@@ -18,25 +18,28 @@ from benchmarks.rank import geometric_mean, regret, relative, spearman
 from benchmarks.results import save
 
 Row = dict[str, Any]
-# The model with the build's figures, the model without, the estimate of any machine.
+# The model with the build's figures, the model without them, the machine-independent estimate.
 GUESSES = ("modelled", "guessed", "estimated")
 
 
 def read(file: Path) -> list[Row]:
-    """The rows of a result file; none where there is no file."""
+    """Returns the rows of a result file. Empty if there is no file."""
     return json.loads(file.read_text(encoding="utf-8"))["rows"] if file.is_file() else []
 
 
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Writes a result file whole, never half of it."""
+    """Writes a result file atomically."""
     table = {**head, "summary": summary(rows), "rows": list(rows)}
     save(file, table)
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """By kernel and over all: how many were timed, rhos and regrets of each guess; `random` is
-    the mean regret (geometric) of taking any; `failed` has the reasons. Where rows are of several
-    backends, they are ranked together, as a race does, and in `backends` each by itself."""
+    """Summarizes rows by kernel and over all.
+
+    It counts the timed rows and has rho and regret of each estimate. `random` is the geometric mean
+    regret of a random choice; `failed` has the reasons. Rows of several backends are ranked
+    together, as in a race, and each backend alone in `backends`.
+    """
     names = dict.fromkeys(row["backend"] for row in rows)
     if len(names) < 2:
         return _summary(rows)

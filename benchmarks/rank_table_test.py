@@ -1,4 +1,4 @@
-"""The summary of a ranking, worked out by hand."""
+"""Tests the summary of a ranking against values computed by hand."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_all_kernels_are_ranked_relative_to_their_own_times():
     assert (overall["timed"], overall["failed"]) == (5, 1)
     assert overall["modelled"]["rho_mean"] == pytest.approx((0.5 - 1) / 2)
     assert overall["modelled"]["regret"] == pytest.approx(2.0)
-    # That b's guesses are a thousand times a's does not count; its wrong order does.
+    # The wrong order of b's estimates counts; their scale, a thousand times that of a's, does not.
     assert -1 < overall["modelled"]["rho_pooled"] < 1
 
 

@@ -1,4 +1,4 @@
-"""Rank correlation against values worked out by hand."""
+"""Tests rank correlation against values computed by hand."""
 
 from math import log
 
@@ -19,7 +19,7 @@ def test_spearman_sees_order_alone():
 
 
 def test_spearman_with_ties_is_pearson_of_the_mean_ranks():
-    # ranks 1, 2.5, 2.5, 4 and 1, 2, 3, 4: covariance 4.5, variances 4.5 and 5
+    # Ranks 1, 2.5, 2.5, 4 and 1, 2, 3, 4: covariance 4.5, variances 4.5 and 5.
     assert spearman([1, 2, 2, 3], [1, 2, 3, 4]) == pytest.approx(4.5 / (4.5 * 5) ** 0.5)
 
 

@@ -1,8 +1,9 @@
-"""Says how far the candidates that won contests are from the seed schedules of a search: the edits between.
+"""Reports how far the winners of contests are from the seed schedules of a search: the edits
+between.
 
-For each contest of a result file: the seed that is nearest to the winner, the edits that lead from it there, each a
-legal schedule, and the quick cost of both. A contest whose winner no edits lead to is named as such, with
-what is left.
+For each contest of a result file it has the seed nearest to the winner, the edits from there to the
+winner, each giving a legal schedule, and the quick cost of both. If no edits lead to a winner, the
+report says so and lists the remaining differences.
 """
 
 from __future__ import annotations
@@ -30,19 +31,20 @@ from search.warm_start.autoscheduled import scheduled
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The way from a seed to a winner."""
+    """The path from a seed to a winner."""
 
     contest: str
-    winner: str  # its label
+    winner: str  # Label of the winner.
     edits: tuple[Edit, ...]
-    # In one of the two alone after these edits, or at another place in the order of the grid; empty: they lead there
+    # Decisions that still differ after these edits, or differ in the order of the grid. Empty: the
+    # edits lead to the winner.
     left: frozenset[Decision]
-    seed_us: float  # by the quick cost
+    seed_us: float  # By the quick cost.
     winner_us: float
 
     @property
     def line(self) -> str:
-        """In words."""
+        """The path as a line of text."""
         cost = f"seed {self.seed_us:.0f} us, winner {self.winner_us:.0f} us by the quick cost"
         made = "; ".join(map(str, self.edits)) or "it is a seed"
         left = f"; NOT REACHED: {', '.join(sorted(map(str, self.left)))}" if self.left else ""
@@ -50,8 +52,8 @@ class Reach:
 
 
 def winners(rows: Sequence[Mapping[str, object]]) -> dict[str, str]:
-    """The label of the fastest right candidate at a contest's own sizes, by the contest's name on the
-    command line."""
+    """Returns the label of the fastest correct candidate at a contest's own sizes, by the contest's
+    name."""
     keys = {c.rows[0].key: name for name, c in CONTESTS.items()}
     found = {}
     for row in rows:
@@ -63,7 +65,7 @@ def winners(rows: Sequence[Mapping[str, object]]) -> dict[str, str]:
 
 
 def reach(contest: Contest, name: str, label: str, machine_name: str, language: str) -> Reach:
-    """The way to a candidate."""
+    """Returns the path to a candidate."""
     machine = served_by(target(machine_name), backend(language))
     work = contest.work()
     spec, sizes = work.spec, contest.sizes
@@ -83,8 +85,8 @@ def reach(contest: Contest, name: str, label: str, machine_name: str, language: 
 def path(
     spec: Spec, first: Schedule, goal: Schedule, machine: Machine, sizes: Mapping[str, int]
 ) -> tuple[tuple[Edit, ...], Schedule]:
-    """Edits that each bring a schedule nearer to a goal and are legal, until there are no more; and the
-    last schedule."""
+    """Finds edits that each bring a schedule nearer to a goal and are legal, until there are none.
+    Returns them and the last schedule."""
     edits, here = [], first
     while left := len(apart(here, goal)):
         made = [(edit, edit.apply(here)) for edit in neighbours(spec, here, machine, sizes)]
@@ -104,7 +106,8 @@ def path(
 
 
 def apart(a: Schedule, b: Schedule) -> frozenset[Decision]:
-    """What is in one of two schedules alone; where it is the same, what the order of the grid is unlike in."""
+    """Returns the decisions that only one of two schedules has. If there are none, the difference
+    in the order of the grid."""
     found = frozenset(a.decisions) ^ frozenset(b.decisions)
     return found or frozenset(d for d, e in zip(_grid(a), _grid(b), strict=True) if d != e)
 
@@ -114,7 +117,7 @@ def _grid(schedule: Schedule) -> list[Decision]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 1 where no edits lead to a winner."""
+    """Runs the command. Returns exit code 1 if no edits lead to a winner."""
     made = argparse.ArgumentParser(prog="benchmarks.reach", description=__doc__)
     made.add_argument("--target", required=True, help="whose candidates")
     made.add_argument("--results", required=True, type=Path, help="what benchmarks.contest wrote")

@@ -1,4 +1,4 @@
-"""How far the winners of contests are from the seeds of a search."""
+"""Tests how far the winners of contests are from the seeds of a search."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from ir.autoschedule.autoschedule import alternatives
 from ir.schedule import Decision, Schedule
 
 RESULTS = Path(__file__).parent / "results" / "h200" / "contests.json"
-FAR = 2  # edits
+FAR = 2  # Edits.
 MATMULS = ("matmul_bf16", "matmul_tf32", "matmul_f32", "matmul_f8", "matmul_bias_gelu")
 CONVOLUTIONS = ("conv1d",)
 ATTENTION = ("attention_64", "attention_128", "attention_causal_64", "attention_causal_128")

@@ -1,4 +1,4 @@
-"""A rehearsal: a device and a backend that are made up, so that tests can race on the CPU."""
+"""A fake device and a fake backend, for tests that race on the CPU."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SlowDevice:
 
 
 class TorchBackend:
-    """Emits a body that was given, whatever the nest; refuses to build one that says so."""
+    """Emits a given body for any nest. It refuses to build a body that contains `refuse`."""
 
     manifest = SimpleNamespace(name="made_up")
 

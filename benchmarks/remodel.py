@@ -1,8 +1,8 @@
-"""Models the rows of a ranking again, as the models are now; needs no device.
+"""Models the rows of a ranking again with the current models, without a device.
 
-Each row's schedule is lowered again at the row's shape. What was built and measured stays; a row
-whose schedule no longer lowers, or lowers to other launches than were built, keeps its old values
-too, and says so as `not_remodelled`.
+Each row's schedule is lowered again at the row's shape. Builds and measurements stay. A row keeps
+its old values, and has `not_remodelled`, if its schedule no longer lowers, or lowers to other
+launches than were built.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.parse.schedule import parse_schedule
 
-BEHIND = ("command", "summary", "rows")  # of a head: what is written anew
+BEHIND = ("command", "summary", "rows")  # Keys that are rewritten.
 
 
 def remodel(file: Path, machine: Machine, command: str) -> list[Row]:
-    """Renews a result file. command: that asked for it, which the file's head names beside the
-    command that measured. Returns the rows; KernelError where there is no file."""
+    """Renews a result file and returns its rows. Raises KernelError if there is no file.
+
+    command: the command of the renewal. The head of the file names it next to the command that
+    measured.
+    """
     if not file.is_file():
         raise KernelError(f"there is no file `{file}` to model again")
     table = json.loads(file.read_text(encoding="utf-8"))
@@ -43,7 +46,7 @@ def remodel(file: Path, machine: Machine, command: str) -> list[Row]:
 
 
 def remodelled(row: Row, machine: Machine) -> Row:
-    """The row with new guesses, and new terms where it was built."""
+    """Returns the row with new estimates, and with new terms if it was built."""
     kept = {k: v for k, v in row.items() if k != "not_remodelled"}
     sizes: Mapping[str, int] = row["shape"]
     try:
@@ -70,7 +73,7 @@ def remodelled(row: Row, machine: Machine) -> Row:
 
 
 def _built_so(nest: LoopNest, built: Mapping[str, float], terms: Mapping[str, float]) -> bool:
-    """Whether the launches are those that were built, with as many programs."""
+    """Whether the launches, and their program counts, are those that were built."""
     known = {name.rpartition(".")[0] for name in built if name.endswith(".registers")}
     if known != {launch.name for launch in nest.launches}:
         return False

@@ -1,8 +1,8 @@
-"""Compares result files of one race that was run several times: how far speed-ups go apart, by row.
+"""Compares result files of a repeated race: the spread of the speed-ups, by row.
 
-Every file is one run of the same command, with the same sources and baselines. A speed-up is over the
-fastest baseline of its run: of two that are as fast, either may be. A row's spread is the largest of its
-speed-ups over the least, less 1.
+Every file is one run of the same command, with the same sources and baselines. A speed-up is
+relative to the fastest baseline of its run: of two that are equally fast, it may be either. A row's
+spread is its largest speed-up over its smallest, minus 1.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 from benchmarks.results import Table, read, row_key, save
 from ir.errors import KernelError
 
-WITHIN = 0.02  # the spread that is asked for
-LEAST = 2  # runs
-SOURCE = "source"  # which a row has in every run, or its times say nothing of each other
+WITHIN = 0.02  # The wanted spread.
+LEAST = 2  # Minimum number of runs.
+SOURCE = "source"  # Must be equal in every run of a row; otherwise the times are not comparable.
 HEAD = ("date", "machine", "driver", "versions")
 EXAMPLES = """
 examples:
@@ -27,7 +27,7 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a row's spread is larger."""
+    """Runs the command. Returns exit code 2 for wrong usage, 1 if a row's spread is larger."""
     asked = _parser().parse_args(arguments)
     try:
         made = compared(asked.files)
@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def compared(files: Sequence[Path]) -> Table:
-    """The table of some result files; KernelError where they are no runs of one race."""
+    """Returns the table of some result files. Raises KernelError if they are not runs of one
+    race."""
     if len(files) < LEAST:
         raise KernelError(f"{len(files)} file is no repetition", allowed=f"{LEAST} or more files")
     for file in files:
@@ -70,7 +71,7 @@ def compared(files: Sequence[Path]) -> Table:
 
 
 def summary(rows: Sequence[Table]) -> Table:
-    """How many rows repeat, of all: one that failed in a run does not."""
+    """Counts the rows that repeat. A row that failed in a run does not."""
     spreads = [row["spread"] for row in rows]
     return {
         "rows": len(rows),
@@ -81,7 +82,7 @@ def summary(rows: Sequence[Table]) -> Table:
 
 
 def _row(runs: Sequence[Table]) -> Table:
-    """What one row is in all runs."""
+    """Merges one row of all runs."""
     first = runs[0]
     made: Table = {name: first[name] for name in ("kernel", "dtype", "shape", SOURCE)}
     made["fastest"] = "/".join(dict.fromkeys(str(run["fastest"]) for run in runs))
@@ -104,7 +105,7 @@ def _row(runs: Sequence[Table]) -> Table:
 
 
 def _raced(run: Table) -> frozenset[str]:
-    """The baselines that have a time."""
+    """Returns the baselines that have a time."""
     return frozenset(name for name, us in run["baselines_us"].items() if us)
 
 

@@ -1,4 +1,4 @@
-"""Repeats: a row's spread, and what no repetition is."""
+"""Tests repeats: a row's spread, and files that are not repetitions."""
 
 import json
 
@@ -25,7 +25,8 @@ def row(speedup, **other):
 
 @pytest.fixture
 def repeats(tmp_path, capsys):
-    """Runs the command on files with these rows; gives the exit code, the table and what was said."""
+    """Runs the command on files with these rows. Returns the exit code, the table and the
+    output."""
 
     def run(*files):
         names = []

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 class Bottleneck(nn.Module):
-    """Three convolutions, 1x1, 3x3 and 1x1, beside a residual."""
+    """Three convolutions, 1x1, 3x3 and 1x1, with a residual."""
 
     def __init__(self, channels: int, width: int, stride: int):
         super().__init__()
@@ -26,13 +26,16 @@ class Bottleneck(nn.Module):
         self.shortcut = nn.Sequential(*shortcut)
 
     def forward(self, x: Tensor) -> Tensor:
-        """B C H W to B 4*width H/stride W/stride."""
+        """Maps B C H W to B 4*width H/stride W/stride."""
         return nn.functional.relu(self.body(x) + self.shortcut(x))
 
 
 def resnet(depths: Sequence[int], width: int = 64, classes: int = 1000) -> nn.Sequential:
-    """A ResNet for images of three channels. depths: blocks of each stage; `(3, 4, 6, 3)` is
-    ResNet-50.  width: channels after the first convolution."""
+    """Makes a ResNet for images of three channels.
+
+    depths: blocks of each stage; `(3, 4, 6, 3)` is ResNet-50.
+    width: channels after the first convolution.
+    """
     layers: list[nn.Module] = [
         *(nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU()),
         nn.MaxPool2d(3, 2, 1),

@@ -1,4 +1,4 @@
-"""Result files: rows with how they were had, written after each row, and their summary."""
+"""Result files: rows with their origin, written after each row, and their summary."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from statistics import median
 from typing import Any
 
 Table = dict[str, Any]
-# The folders of an absolute path: not of a URL, a relative path or a quotient.
+# The folders of an absolute path, but not of a URL, a relative path or a quotient.
 _FOLDERS = re.compile(r"(?<![\w.:/~)\]])/(?:[\w.+@-]+/)+")
 
 
 def read(file: Path) -> Table:
-    """What a result file holds; an empty one where there is none."""
+    """Reads a result file. Returns an empty one if there is none."""
     if not file.is_file():
         return {"rows": []}
     return json.loads(file.read_text(encoding="utf-8"))
 
 
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Table]) -> None:
-    """Writes a result file whole: its head, a summary, its rows; never half of it."""
+    """Writes a result file atomically: its head, a summary and its rows."""
     save(file, {**head, "summary": summary(rows), "rows": list(rows)})
 
 
 def save(file: Path, table: Table) -> None:
-    """Writes a table as JSON, never half of it, without the folders of the machine."""
+    """Writes a table as JSON atomically, without the folders of the machine."""
     replace(file, json.dumps(placeless(table), indent=1) + "\n")
 
 
 def replace(file: Path, text: str) -> None:
-    """Writes a text, never half of it."""
+    """Writes a text atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_suffix(".part")
     beside.write_text(text, encoding="utf-8")
@@ -41,8 +41,10 @@ def replace(file: Path, text: str) -> None:
 
 
 def placeless(value: Any) -> Any:
-    """A value of JSON in whose texts absolute paths are file names: the folders are of one machine
-    and mean nothing on another."""
+    """Returns a JSON value with every absolute path in its texts replaced by the file name.
+
+    The folders of one machine mean nothing on another.
+    """
     if isinstance(value, str):
         return _FOLDERS.sub("", value)
     if isinstance(value, Mapping):
@@ -53,18 +55,18 @@ def placeless(value: Any) -> Any:
 
 
 def row_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What makes a row the same row."""
+    """Returns the key that identifies a row."""
     return row["kernel"], row["dtype"], tuple(sorted(row["shape"].items()))
 
 
 def missing(row: Mapping[str, Any] | None, names: Iterable[str]) -> list[str]:
-    """The baselines that a row has not raced yet; those that failed have been raced."""
+    """Returns the baselines that a row has not raced yet. Those that failed have been raced."""
     raced = {} if row is None else {**row.get("baselines_us", {}), **row.get("failures", {})}
     return [name for name in names if name not in raced]
 
 
 def put(rows: list[Table], row: Table) -> None:
-    """Puts a row in the place of the same row, else at the end."""
+    """Replaces the row with the same key, or appends the row."""
     for n, other in enumerate(rows):
         if row_key(other) == row_key(row):
             rows[n] = row
@@ -73,8 +75,8 @@ def put(rows: list[Table], row: Table) -> None:
 
 
 def settle(row: Table) -> None:
-    """Works out the fastest baseline, the speed-up over it and the share of the roofline, where
-    that is known."""
+    """Sets the fastest baseline, the speed-up over it, and the share of the roofline if that is
+    known."""
     times = {name: us for name, us in row["baselines_us"].items() if us}
     row["fastest"] = min(times, key=times.__getitem__) if times else None
     good = row["correct"] and row.get("us")
@@ -84,9 +86,9 @@ def settle(row: Table) -> None:
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Speed-ups over the fastest baseline, of all rows and of each dtype's.
+    """Summarizes speed-ups over the fastest baseline, of all rows and of each dtype's.
 
-    A row that failed has none: it is counted, and its share in `fast_1` is that of a loss.
+    A row that failed has no speed-up. It is counted, and counts as a loss in `fast_1`.
     """
     groups = {"all": list(rows)}
     for row in rows:
@@ -112,7 +114,8 @@ def _summed(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def over(ratios: Sequence[float]) -> Table | None:
-    """Speed-ups over one baseline; None where there are none. fast_1: the share of them that are faster."""
+    """Summarizes speed-ups over one baseline. None if there are none. fast_1: the share of rows
+    that are faster."""
     if not ratios:
         return None
     return {

@@ -1,4 +1,4 @@
-"""Result files: rows are kept, summaries never hide a failure."""
+"""Tests that result files keep rows, and that summaries never hide a failure."""
 
 from __future__ import annotations
 

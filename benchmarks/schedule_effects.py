@@ -1,7 +1,7 @@
-"""Simulates variants of schedules, to tell what single decisions do on a simulated machine.
+"""Simulates variants of schedules, to show the effect of single decisions on a simulated machine.
 
 The simulator is deterministic, so a row is the same on every computer. A variant that does not
-lower, or does not fit, has the reason in the place of a time.
+lower, or does not fit, has a reason instead of a time.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ examples:
   python3 -m benchmarks.schedule_effects --target=npu --out=benchmarks/results/npu/effects.json
   python3 -m benchmarks.schedule_effects --target=npu_small --topics=depth,tiles --out=x.json
 """
-SEED = 20  # of inputs
+SEED = 20  # Seed of the inputs.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; 0 where all variants were tried, 2 for wrong use."""
+    """Runs the command. Returns 0 if all variants were tried, 2 for wrong usage."""
     asked = _parser().parse_args(arguments)
     topics = [t for t in asked.topics.split(",") if t]
     known = dict.fromkeys(c.topic for c in cases())
@@ -62,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def effect(case: Case, machine: Machine) -> Table:
-    """The row of a case: its time, the busy and the stalled share of each engine, bytes."""
+    """Returns the row of a case: its time, the busy and the stalled share of each engine, and
+    bytes."""
     work = _workload(case)
     spec, sizes = work.spec, dict(work.timed_sizes)
     schedule = schedule_of(case, machine)
@@ -97,12 +98,13 @@ def effect(case: Case, machine: Machine) -> Table:
 
 
 def schedule_of(case: Case, machine: Machine) -> Schedule:
-    """The schedule of a case, without stages of what is moved once: cases of a kernel share lines."""
+    """Returns the schedule of a case without stages of what is moved once. Cases of a kernel share
+    lines."""
     work = _workload(case)
     schedule = parse_schedule("\n".join((f"schedule({work.spec.name})", *case.lines)) + "\n")
     try:
         return settled(work.spec, schedule, machine, work.timed_sizes).schedule
-    except KernelError:  # the reason is told where it is lowered
+    except KernelError:  # The lowering reports the reason.
         return schedule
 
 

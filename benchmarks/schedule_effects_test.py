@@ -1,4 +1,4 @@
-"""Recorded effects are those of the simulator of today."""
+"""Tests that recorded effects are those of the current simulator."""
 
 import json
 from pathlib import Path

@@ -1,9 +1,10 @@
 """Searches for the kernels of contests from their equations, one `evolve` after another.
 
-Winners are records in a folder for each contest below OUT, whose `record.toml` has the command. A row says what a
-search found, in which time of which kind, and what the fastest candidate written by hand takes where a result file
-of `benchmarks.contest` on the same device has it; with `--before`, what such a search found before. Rows are written as searches end; contests that have a row are
-left out, so the same command goes on where one was stopped.
+The winners are records in a folder for each contest below OUT. Their `record.toml` has the command.
+A row has the result of a search, its time and the kind of that time, and the time of the fastest
+handwritten candidate if a result file of `benchmarks.contest` on the same device has it. With
+`--before`, it also has the result of an earlier search. Rows are written as searches end. Contests
+with a row are skipped, so the same command continues an interrupted run.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from benchmarks.entrant import ROOT
 from benchmarks.results import Table, read, row_key, save
 from ir.errors import KernelError
 
-GRACE = 120.0  # seconds beyond those of a search for its beginning and its end
+GRACE = 120.0  # Limit of a search beyond its search time, for its start and its end.
 KEPT = (
     "kernel",
     "target",
@@ -57,7 +58,7 @@ def command(
     seconds: float,
     out: Path,
 ) -> list[str]:
-    """The words of the search for a contest's kernel at its own sizes."""
+    """Returns the command of the search for a contest's kernel at its own sizes."""
     sizes = ",".join(f"{n}={v}" for n, v in contest.sizes.items())
     return [
         *("-m", "search.evolve", f"--target={target_name}"),
@@ -73,7 +74,7 @@ def command(
 
 
 def searched(words: Sequence[str], seconds: float, log: Path) -> Table:
-    """What a search says that it found; a reason where it found nothing. log: for what it shows."""
+    """Returns the result of a search, or a reason if it found nothing. log: receives its output."""
     try:
         with log.open("w", encoding="utf-8") as shown:
             done = subprocess.run(
@@ -99,7 +100,8 @@ def searched(words: Sequence[str], seconds: float, log: Path) -> Table:
 
 
 def beside(contest: Contest, rows: Sequence[Mapping[str, object]]) -> Table:
-    """What the fastest candidate of a contest takes, and PyTorch's fastest form, by a result file's rows."""
+    """Returns the time of a contest's fastest candidate and of PyTorch's fastest form, from a
+    result file's rows."""
     key = (contest.kernel, contest.dtype, tuple(sorted(contest.sizes.items())))
     row: Table = next((dict(r) for r in rows if row_key(r) == key), {})
     times = [us for us in row.get("baselines_us", {}).values() if us]
@@ -109,14 +111,14 @@ def beside(contest: Contest, rows: Sequence[Mapping[str, object]]) -> Table:
 
 
 def found_before(name: str, rows: Sequence[Mapping[str, object]]) -> Table:
-    """What an earlier search for the same contest found, by its rows."""
+    """Returns the result of an earlier search for the same contest, from its rows."""
     known = (r for r in rows if r["contest"] == name and "reason" not in r)
     row = next(known, None)
     return {"before_us": row["best_us"]} if row else {}
 
 
 def line(row: Mapping[str, object]) -> str:
-    """A row for a person who waits."""
+    """Formats a row as a progress line."""
     if "reason" in row:
         return f"{row['contest']}: FAILED, {row['reason']}"
     hand = f"; by hand {row['by_hand_us']:.1f} us" if "by_hand_us" in row else ""
@@ -149,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a search found nothing."""
+    """Runs the command. Returns exit code 2 for wrong usage, 1 if a search found nothing."""
     given = _parser().parse_args(arguments)
     backends = [b for b in given.backends.split(",") if b]
     try:

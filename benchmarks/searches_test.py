@@ -1,4 +1,4 @@
-"""Searches for the kernels of contests: their commands, and what becomes of their rows."""
+"""Tests searches for the kernels of contests: their commands and their rows."""
 
 import json
 import sys

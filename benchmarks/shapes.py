@@ -1,4 +1,4 @@
-"""The rows of the starter table: which kernel, at which dtype and sizes, most telling first."""
+"""The rows of the starter table: kernel, dtype and sizes, the most important first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ir.errors import KernelError
 from ir.workload import LIBRARY, Sizes
 
-INTEGERS = "i32"  # the dtype of a row whose kernel has no floats
+INTEGERS = "i32"  # The dtype of a row whose kernel has no floats.
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,23 +16,23 @@ class Row:
     """One measurement."""
 
     kernel: str
-    dtype: str  # of the float inputs and outputs
-    sizes: Sizes  # the free ones
+    dtype: str  # Dtype of the float inputs and outputs.
+    sizes: Sizes  # The free sizes.
 
     @property
     def key(self) -> str:
-        """`conv1d__B2048_C96_O96_L200__f16`: the row's name in files."""
+        """The row's name in files, as `conv1d__B2048_C96_O96_L200__f16`."""
         return f"{self.kernel}__{shape_key(self.sizes)}__{self.dtype}"
 
 
 def shape_key(sizes: Sizes) -> str:
-    """`B2048_C96`: sizes in the order given."""
+    """Formats sizes in the given order, as `B2048_C96`."""
     return "_".join(f"{name}{number}" for name, number in sizes.items())
 
 
 # The sizes of the published recommendation-model kernels (KernelEvolve, arXiv 2512.23236), then
-# sizes of the order of one layer of such a model or of a language model. First the dtypes that
-# are used in production, then f32. Each block is (kernel, dtypes, sizes, ...).
+# sizes typical of one layer of such a model or of a language model. First the dtypes of production
+# models, then f32. Each block is (kernel, dtypes, sizes, ...).
 _FIRST = (
     ("conv1d", ("f16",), dict(B=2048, C=96, O=96, L=200), dict(B=1024, C=96, O=96, L=200)),
     (
@@ -62,11 +62,12 @@ _FIRST = (
     ("max_pool2d", ("f16",), dict(N=1024, C=16, H=56, W=56)),
     ("cumsum", ("f16",), dict(M=4096, K=4096)),
 )
-_MATRIX = ("attention", "matmul_bias_gelu", "rmsnorm_matmul")  # bf16 in a model: f16 comes too
+_MATRIX = ("attention", "matmul_bias_gelu", "rmsnorm_matmul")  # Models use bf16. f16 is raced too.
 
 
 def rows() -> Iterator[Row]:
-    """All rows: the first of each kernel's, then f32, then the third dtype of products."""
+    """Yields all rows: first each kernel's own dtypes, then f32, then the third dtype of
+    products."""
     for kernel, dtypes, *shapes in _FIRST:
         yield from (Row(kernel, dtype, sizes) for dtype in dtypes for sizes in shapes)
     for kernel, dtypes, *shapes in _FIRST:
@@ -77,8 +78,11 @@ def rows() -> Iterator[Row]:
 
 
 def asked_kernels(given: str) -> list[str]:
-    """The kernels of an option `--kernels`: library kernels with commas between, none for all of them.
-    KernelError for one that the library does not have."""
+    """Parses the option `--kernels`: names of library kernels separated by commas, or empty for
+    all.
+
+    Raises KernelError for an unknown kernel.
+    """
     every = sorted(p.stem for p in LIBRARY.glob("*.kir"))
     names = [n for n in given.split(",") if n] or every
     if unknown := [n for n in names if n not in every]:

@@ -1,8 +1,9 @@
-"""How far measures spread what a search tries: kernels searched at random, correct ones by bin.
+"""Measures how well each measure separates the candidates of a search: bins of random correct
+candidates.
 
-A measure by which all candidates are alike tells an archive nothing. `bits` is the entropy of the
-bins in which the correct candidates of one kernel lie; `cells` how many cells of several measures
-hold a candidate; `good` how many of them hold one that takes at most 1.5 times as long as the best.
+A measure with one value for all candidates does not help an archive. `bits` is the entropy of the
+bins of one kernel's correct candidates; `cells` is the number of cells of several measures with a
+candidate; `good` is the number of those with one that takes at most 1.5 times the best time.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ KERNELS = (
     "softmax",
     "wukong_fm",
 )
-GOOD = 1.5  # times the best
+GOOD = 1.5  # Limit relative to the best time.
 EXAMPLES = """
 examples:
   python3 -m benchmarks.spread --target=null --kernels=softmax --evaluations=8 --out=spread.json
@@ -56,7 +57,7 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; 0 where every kernel had a correct candidate."""
+    """Runs the command. Returns 0 if every kernel had a correct candidate."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     asked = _parser().parse_args(words)
     try:
@@ -83,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def row(kernel: str, machine: Machine, asked: argparse.Namespace) -> dict[str, Any]:
-    """A kernel's correct candidates: times, and the bin of each measure."""
+    """Returns a kernel's correct candidates: times, and the bin of each measure."""
     outcomes = _search(kernel, machine, asked)
     found = [o for o in outcomes if isinstance(o, Evaluation)]
     return {
@@ -99,7 +100,8 @@ def row(kernel: str, machine: Machine, asked: argparse.Namespace) -> dict[str, A
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Means over the kernels, of each measure alone and of each two and three, the widest first."""
+    """Returns means over the kernels, of each measure alone and of each two and three, the widest
+    first."""
     rows = [r for r in rows if r["us"]]
     sets = [s for size in (1, 2, 3) for s in combinations(MEASURES, size)] if rows else []
     found = [{"measures": list(names), **_spread(rows, names)} for names in sets]
@@ -110,7 +112,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def text(found: Mapping[str, Any], most: int = 10) -> str:
-    """The summary as a table."""
+    """Formats the summary as a table."""
     lines = [f"{'measures':<40} {'bits':>5} {'cells':>6} {'good':>5}"]
     for sets in found.values():
         for s in sets[:most]:
@@ -142,7 +144,8 @@ def _bits(counts: Counter[Cell]) -> float:
 
 
 def _search(kernel: str, machine: Machine, asked: argparse.Namespace) -> list[Any]:
-    """What became of all that a search tried, each compared with the reference at small sizes."""
+    """Returns the outcomes of a search. Each candidate is compared with the reference at small
+    sizes."""
     file = LIBRARY / f"{kernel}.kir"
     if not file.is_file():
         known = ", ".join(p.stem for p in sorted(LIBRARY.glob("*.kir")))

@@ -1,4 +1,4 @@
-"""The spread: what measures tell apart, from a search and from bins that are known."""
+"""Tests what measures distinguish, from a search and from known bins."""
 
 import json
 

@@ -1,7 +1,7 @@
 """Races the library's kernels against PyTorch on a device, and writes a result file.
 
-Needs torch, triton, jinja2 and numpy, and the device. Rows are written as they are done; rows
-that have all baselines that are asked for are left alone, so a run that stops can go on.
+It needs torch, triton, jinja2, numpy and the device. Each row is written when it is complete. Rows
+that have all wanted baselines are skipped, so an interrupted run can be continued.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from ir.parse.parse import parse_workload
 from ir.spec import Spec
 from ir.workload import LIBRARY
 
-# Of a call in each process beside the first: the mean over processes matters, and the device worked just before
+# For a call in each process but the first: only the mean over processes matters, and the device was
+# busy just before.
 WITNESS_RUNS, WITNESS_SPINS = (40, 60), 10
 EXAMPLES = """
 examples:
@@ -43,13 +44,14 @@ examples:
 
 
 def spec_of(row: Row) -> Spec:
-    """The library's spec of a row, at its dtype."""
+    """Returns the library's spec of a row, at its dtype."""
     text = (LIBRARY / f"{row.kernel}.kir").read_text(encoding="utf-8")
     return with_dtype(parse_workload(text, row.kernel).spec, row.dtype)
 
 
 def asked_rows(kernels: str, dtypes: str, keys: str = "") -> list[Row]:
-    """The rows of some kernels and dtypes, of all where none is named; those of some keys in their order."""
+    """Returns the rows of some kernels and dtypes, or all if none is named. Rows of some keys keep
+    their order."""
     named, wanted, alone = _words(kernels), _words(dtypes), _words(keys)
     for given, known, what in (
         (named, {row.kernel for row in rows()}, "kernel"),
@@ -69,7 +71,7 @@ def asked_rows(kernels: str, dtypes: str, keys: str = "") -> list[Row]:
 
 
 def asked_baselines(kernel: str, text: str) -> list[str]:
-    """Which of a kernel's baselines are meant: all, those named, and other forms of these."""
+    """Returns the wanted baselines of a kernel: all, or those named with their other forms."""
     every = BASELINES[kernel].names()
     named = _words(text)
     known = ("eager", *MODES, "none")
@@ -80,7 +82,7 @@ def asked_baselines(kernel: str, text: str) -> list[str]:
 
 
 def parser(name: str, doc: str, epilog: str) -> argparse.ArgumentParser:
-    """The options that every race has."""
+    """Returns a parser with the options that every race has."""
     made = argparse.ArgumentParser(
         prog=name,
         description=doc,
@@ -102,7 +104,7 @@ def parser(name: str, doc: str, epilog: str) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a row failed."""
+    """Runs the command. Returns exit code 2 for wrong usage, 1 if a row failed."""
     options = parser("starter", __doc__.splitlines()[0], EXAMPLES)
     options.add_argument("--rows", default="", help="only these: KERNEL__SIZES__DTYPE")
     options.add_argument(
@@ -128,7 +130,7 @@ def run(
 ) -> int:
     """Races some rows and writes them into the result file one by one.
 
-    finish: adds to a row what follows from it and the matrix unit's peak at its dtype.
+    finish: adds derived fields to a row, given the matrix unit's peak at its dtype.
     """
     start = time.monotonic()
     machine, done = target(asked.target), read(asked.out)["rows"]
@@ -141,7 +143,7 @@ def run(
     others = getattr(asked, "processes", 1) - 1
     with ExitStack() as stack:
         witnesses = None
-        if others > 0 and todo:  # first: who forks has no threads yet
+        if others > 0 and todo:  # First, because a process that forks must have no threads yet.
             opened = partial(_witness_track, machine, backend.manifest.name, asked.row_seconds)
             witnesses = stack.enter_context(closing(Witnesses(others, opened)))
         workshop = stack.enter_context(
@@ -175,7 +177,7 @@ def run(
 
 
 def _witness_track(machine: Machine, backend: str, seconds: float) -> Track:
-    """The track of a process that times what another has judged."""
+    """Returns the track of a process that times what another has judged."""
     machine_room.prepare()
     return Track(
         machine, backend, CudaDevice(), seconds=seconds, runs=WITNESS_RUNS, spins=WITNESS_SPINS
@@ -183,7 +185,7 @@ def _witness_track(machine: Machine, backend: str, seconds: float) -> Track:
 
 
 def command(asked: argparse.Namespace, name: str) -> str:
-    """The command that makes a result file, as the file says it."""
+    """Returns the command of a result file, as the file states it."""
     words = [f"python3 -m {name} --target={asked.target}"]
     given = ("schedules", "kernels", "dtypes", "baselines")
     words += [f"--{name}={text}" for name in given if (text := getattr(asked, name))]
@@ -195,7 +197,7 @@ def command(asked: argparse.Namespace, name: str) -> str:
 def _todo(
     chosen: Sequence[tuple[Row, Spec, list[str]]], done: Sequence[Table], again: bool
 ) -> list[tuple[Row, Spec, list[str], Table | None]]:
-    """The rows that are not done, each with the baselines to race and what is known of it."""
+    """Returns the incomplete rows, each with the baselines to race and its earlier result."""
     made = []
     for row, spec, names in chosen:
         key = row_key({"kernel": row.kernel, "dtype": row.dtype, "shape": dict(row.sizes)})
@@ -207,7 +209,7 @@ def _todo(
 
 
 def line(row: dict) -> str:
-    """A row in one line, for a person who waits."""
+    """Formats a row as a progress line."""
     shape = " ".join(f"{k}={v}" for k, v in row["shape"].items())
     what = f"{row['kernel']} {row['dtype']} {shape}"
     fastest = row["fastest"]

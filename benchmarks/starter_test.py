@@ -1,4 +1,5 @@
-"""The command writes a file row by row, goes on where it stopped, and needs little."""
+"""Tests that the command writes a file row by row, continues an interrupted run, and needs few
+packages."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ ROWS = [Row("softmax", dtype, {"M": 64, "K": 128}) for dtype in ("f16", "f32")]
 
 @pytest.fixture
 def command(monkeypatch, tmp_path):
-    """Runs the command on a made-up device with small rows; gives exit code and rows."""
+    """Runs the command on a fake device with small rows. Returns the exit code and the rows."""
 
     def run(*options, body=GOOD):
         monkeypatch.setattr(starter, "backend_for", lambda machine: TorchBackend(body))
@@ -37,7 +38,7 @@ def command(monkeypatch, tmp_path):
     monkeypatch.setattr(starter.machine_room, "prepare", lambda: None)
     monkeypatch.setattr(starter.machine_room, "facts", lambda: dict(FACTS))
     monkeypatch.setattr(starter, "CudaDevice", SlowDevice)
-    # No record or schedule file of the checkout is in the way.
+    # No record or schedule file of the checkout interferes.
     monkeypatch.setattr(workshop, "choose", partial(entrant.choose, root=tmp_path))
     monkeypatch.setattr(starter, "Track", partial(race.Track, place="cpu", seen=lambda *_: []))
     return run

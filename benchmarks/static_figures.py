@@ -1,7 +1,8 @@
-"""Builds the kernels of the library for one target in all its languages, and writes what the builds say.
+"""Builds the kernels of the library for one target in all its languages, and writes the build
+reports.
 
-All backends build the same schedule, the one that a search begins with. Nothing is run: figures are those of
-the compiled text, times are modelled at the tuned sizes.
+All backends build the same schedule, the first one of a search. Nothing runs: figures are those of
+the compiled code, times are modelled at the tuned sizes.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from ir.parse.parse import parse_workload
 from ir.workload import LIBRARY
 
 OF_BUILD = ("registers", "spills", "shared_bytes", "occupancy")
-OF_LOOPS = ("matrix", "shared", "load", "arithmetic")  # instructions that are in a loop
+OF_LOOPS = ("matrix", "shared", "load", "arithmetic")  # Instructions in a loop.
 Row = dict[str, Any]
 
 
 def built(kernel: str, machine_name: str, language: str) -> Row:
-    """The figures of a kernel in one language, or why there are none."""
+    """Returns the figures of a kernel in one language, or why there are none."""
     serving = backend(language)
     machine = served_by(target(machine_name), serving)
     work = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
@@ -56,7 +57,7 @@ def built(kernel: str, machine_name: str, language: str) -> Row:
 
 
 def ratios(rows: Sequence[Row], one: str, other: str) -> dict[str, Any]:
-    """How many times as fast the second language is as the first, by the model."""
+    """Returns the modelled speed-up of the second language over the first."""
     found = [r[one]["us"] / r[other]["us"] for r in rows if "us" in r[one] and "us" in r[other]]
     return {
         "kernels": len(found),

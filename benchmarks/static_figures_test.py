@@ -1,4 +1,4 @@
-"""What builds say, in all languages of a target."""
+"""Tests build reports in all languages of a target."""
 
 import json
 

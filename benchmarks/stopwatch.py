@@ -1,7 +1,7 @@
 """A stopwatch: a process that times built kernels on a device, one after the other.
 
-A kernel that crashes the device or does not come back takes the process with it, not the
-program; the next one gets a fresh process.
+A kernel that crashes the device or does not return ends only this process, not the program. The
+next kernel gets a new process.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from typing import Any
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 
-START_SECONDS = 120.0  # until a process is ready: it imports much, and opens the device
+# Limit until a process is ready: its imports are slow, and it opens the device.
+START_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class TimingJob:
     """A built kernel."""
 
-    file: Path  # of its source
-    backend: str  # that built it, by name
+    file: Path  # File of its source.
+    backend: str  # Name of the backend that built it.
     machine: Machine
     nest: LoopNest
     sizes: Mapping[str, int]
@@ -32,21 +33,21 @@ class TimingJob:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What timing a job gave."""
+    """The result of timing a job."""
 
-    us: float = 0.0  # the median, p20 and p80 of the runs
+    us: float = 0.0  # The median, p20 and p80 of the runs.
     p20: float = 0.0
     p80: float = 0.0
-    # Distance of the results from those of the kernel's first schedule, over their norm
+    # Distance of the results from those of the kernel's first schedule, over their norm.
     apart: float = 0.0
-    reason: str = ""  # why there is none
-    row: Mapping[str, Any] = field(default_factory=dict)  # more, where the job gives more
+    reason: str = ""  # Why there is no time.
+    row: Mapping[str, Any] = field(default_factory=dict)  # More results of the job.
 
 
 def _serve(pipe: Any, make: Callable[[], Callable[[Any], Reading]]) -> None:
-    """The process: answers jobs until the pipe closes."""
+    """Runs in the process: answers jobs until the pipe closes."""
     bench = make()
-    pipe.send(None)  # ready
+    pipe.send(None)  # Ready.
     while True:
         try:
             job = pipe.recv()
@@ -54,21 +55,23 @@ def _serve(pipe: Any, make: Callable[[], Callable[[Any], Reading]]) -> None:
             return
         try:
             pipe.send(bench(job))
-        except Exception as error:  # untrusted code: its fault is a reading without a time
+        except Exception as error:  # Untrusted code: its failure is a reading without a time.
             pipe.send(Reading(reason=f"{type(error).__name__}: {str(error)[:400]}"))
 
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Times jobs in a process of its own, which is replaced when one breaks it."""
+    """Times jobs in its own process, which is replaced if a job breaks it."""
 
-    make: Callable[[], Callable[[Any], Reading]]  # gives the process what times a job
-    seconds: float = 60.0  # the most that a job may take
+    # Returns the function that times a job in the process.
+    make: Callable[[], Callable[[Any], Reading]]
+    seconds: float = 60.0  # Limit of a job.
     _process: Any = field(default=None, init=False)
     _pipe: Any = field(default=None, init=False)
 
     def __call__(self, job: Any) -> Reading:
-        """The reading of a job, as a `TimingJob`; one with a reason where it fails, dies or takes too long."""
+        """Returns the reading of a job, such as a `TimingJob`. It has a reason if the job fails,
+        dies or takes too long."""
         try:
             if not self._start():
                 self.close()
@@ -83,7 +86,7 @@ class Stopwatch:
             self.close()
             return Reading(reason=f"the process that ran it died ({code})")
         if "CUDA error" in found.reason or "HIP error" in found.reason:
-            self.close()  # the device's context is gone
+            self.close()  # The device's context is gone.
         return found
 
     def close(self) -> None:
@@ -97,7 +100,8 @@ class Stopwatch:
         self._process = self._pipe = None
 
     def _start(self) -> bool:
-        """Starts a process where there is none; whether it is ready. Its start is no part of a job."""
+        """Starts a process if there is none. Returns whether it is ready. The start does not count
+        as part of a job."""
         if self._process is not None:
             return True
         context = multiprocessing.get_context("spawn")

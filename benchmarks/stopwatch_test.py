@@ -1,4 +1,5 @@
-"""The process that times: what breaks in it is a reading with a reason, and the next one runs."""
+"""Tests the timing process: a failure in it becomes a reading with a reason, and the next job
+runs."""
 
 import os
 import time
@@ -8,11 +9,11 @@ import pytest
 
 from benchmarks.stopwatch import Reading, Stopwatch, TimingJob
 
-GUARD = 1800.0  # seconds: only what hangs waits so long
+GUARD = 1800.0  # Limit in seconds. Only a hang reaches it.
 
 
 def clock():
-    """What the process calls for each job: the file's name says what happens."""
+    """Replaces the bench. The file's name determines the behaviour."""
     return answer
 
 

@@ -1,12 +1,12 @@
-"""Measures how many candidates a search evaluates in a second, and where their time goes.
+"""Measures how many candidates a search evaluates per second, and where their time goes.
 
-Each kernel of the library is searched for by a command of its own, each module by `speciate.evolve`, as a
-user does. What is counted are the outcomes in the store, and the seconds that each stage took. While a
-search goes on the driver is asked how long kernels were running. A row is written as its search ends.
-
-`per_second` is of the search's working time, which begins when workers are ready; `wall_s` is all of the
-command. `alone_share` is the part of the working time in which a candidate had the device alone. With several GPUs
-(`--gpus`) each has one search at a time, with workers of its own.
+Each library kernel is searched for by its own command, each module by `speciate.evolve`, as users
+do. The counts are those of the outcomes in the store, with the seconds of each stage. During a
+search the driver reports how long kernels were running. A row is written when its search ends.
+`per_second` is relative to the search's working time, which begins when workers are ready; `wall_s`
+is the time of the whole command. `alone_share` is the part of the working time in which a candidate
+had the device exclusively. With several GPUs (`--gpus`) each has one search at a time, with its own
+workers.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from search.loop.retold import fastest, told
 from search.store.store import Store
 
 STARTER = tuple(sorted(file.stem for file in LIBRARY.glob("*.kir")))
-GRACE = 240.0  # seconds beyond those of a search for its beginning and its end
+GRACE = 240.0  # Limit of a search beyond its search time, for its start and its end.
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-SAMPLE = 0.25  # seconds between two questions to the driver
+SAMPLE = 0.25  # Seconds between two queries of the driver.
 WRONG_USE = 2
 Words = Callable[[str, argparse.Namespace, Path], list[str]]
 MODULE = """
@@ -62,8 +62,11 @@ examples:
 
 
 class Busy(threading.Thread):
-    """Asks the driver how long kernels were running, until it is left; percentages in `seen`. gpu: its number, as the
-    driver counts them."""
+    """Queries the driver for how long kernels were running, until it exits. Percentages are in
+    `seen`.
+
+    gpu: its number, as the driver counts.
+    """
 
     def __init__(self, gpu: int = 0) -> None:
         super().__init__(name="utilization", daemon=True)
@@ -88,7 +91,7 @@ class Busy(threading.Thread):
 
 
 def kernel_words(kernel: str, asked: argparse.Namespace, store: Path) -> list[str]:
-    """The command that searches for a kernel of the library."""
+    """Returns the command that searches for a library kernel."""
     return [
         *("-m", "search.evolve", f"--target={asked.target}", f"--kernel={kernel}"),
         *(f"--seconds={asked.seconds:g}", f"--workers={asked.workers}", f"--seed={asked.seed}"),
@@ -98,7 +101,7 @@ def kernel_words(kernel: str, asked: argparse.Namespace, store: Path) -> list[st
 
 
 def module_words(module: str, asked: argparse.Namespace, store: Path) -> list[str]:
-    """The command that searches for the kernels of a module's call."""
+    """Returns the command that searches for the kernels of a module's call."""
     said = (
         asked.target,
         module,
@@ -111,7 +114,7 @@ def module_words(module: str, asked: argparse.Namespace, store: Path) -> list[st
 
 
 def gpus(count: int) -> list[int]:
-    """The numbers of the GPUs that searches go to, of those that this process may use."""
+    """Returns the numbers of the GPUs for the searches, among those that this process may use."""
     named = os.environ.get(VISIBLE, "").split(",")
     able = [int(n) for n in named if n.strip().isdigit()] or list(range(max(1, count)))
     if len(able) < count:
@@ -122,8 +125,12 @@ def gpus(count: int) -> list[int]:
 def row(
     name: str, words: Sequence[str], seconds: float, store: Path, log: Path, gpu: int | None = None
 ) -> Table:
-    """What a search came to. seconds: of search.  log: for what it shows.  gpu: the only one that it sees; None:
-    those that this process does."""
+    """Runs a search and returns its row.
+
+    seconds: of the search.
+    log: receives its output.
+    gpu: the only one that it sees. None: those that this process sees.
+    """
     began = time.monotonic()
     failed = ""
     around = dict(os.environ) if gpu is None else {**os.environ, VISIBLE: str(gpu)}
@@ -148,7 +155,7 @@ def row(
     if not runs:
         return {"kernel": name, "reason": failed or "nothing is stored"}
     found = {"kernel": name, "wall_s": round(wall, 1), **counted(runs)}
-    # Of the samples while it searched: before and after these nothing uses the device for long.
+    # The samples during the search: before and after it, nothing uses the device for long.
     most = max(1, round(float(found["seconds"]) / SAMPLE))
     if busy.seen:
         found["device_busy"] = round(fmean(sorted(busy.seen)[-most:]) / 100, 3)
@@ -156,9 +163,9 @@ def row(
 
 
 def counted(runs: Sequence[StoredRun]) -> Table:
-    """What became of all candidates of some runs, and what each took on average, by stage."""
+    """Counts the outcomes of some runs, with the mean time of each stage."""
     outcomes: list[Evaluated] = [o for run in runs for o in told(run).values()]
-    own = [o for o in outcomes if o.seconds]  # the others have those of an equal source
+    own = [o for o in outcomes if o.seconds]  # The others have the time of an equal source.
     seconds = sum(run.seconds for run in runs)
     alone = sum(o.seconds.get("alone turns", 0.0) for o in own)
     found: Table = {
@@ -184,7 +191,7 @@ def counted(runs: Sequence[StoredRun]) -> Table:
 
 
 def _means(outcomes: Iterable[Evaluated]) -> dict[str, float]:
-    """The mean seconds of each stage, over all of these."""
+    """Returns the mean seconds of each stage."""
     every = list(outcomes)
     names = dict.fromkeys(name for o in every for name in o.seconds)
     return {n: round(sum(o.seconds.get(n, 0.0) for o in every) / len(every), 4) for n in names}
@@ -201,13 +208,15 @@ def _runs(file: Path) -> list[StoredRun]:
 
 
 def _facts() -> Table:
-    """What a result file says of the machine; nothing where there is no GPU. A process of its own asks, as what a
-    device was opened in holds a part of its memory."""
+    """Returns the facts about the machine; empty without a GPU.
+
+    A child process asks, because a process that opens a device holds a part of its memory.
+    """
     return apart(machine_room.facts, gigabytes=None) if chips() else {}
 
 
 def line(found: Mapping[str, object]) -> str:
-    """A row for a person who waits."""
+    """Formats a row as a progress line."""
     if "evaluations" not in found:
         return f"{found['kernel']}: FAILED, {found['reason']}"
     return (
@@ -238,7 +247,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a search found nothing."""
+    """Runs the command. Returns exit code 2 for wrong usage, 1 if a search found nothing."""
     asked = _parser().parse_args(arguments)
     out = asked.out.resolve()
     folder = out.parent / out.stem

@@ -1,4 +1,4 @@
-"""What is counted of searches, and where their rows go."""
+"""Tests the counts of searches, and the placement of their rows."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from search.core.testing import SETTINGS
 
 OUTCOMES = {
     "a": Evaluation(5.0, "measured", "device", seconds={"build": 1.0, "alone turns": 0.5}),
-    "b": Evaluation(4.0, "measured", "device"),  # of an equal source
+    "b": Evaluation(4.0, "measured", "device"),  # Of an equal source.
     "c": Failure("time", "slow", "it takes long", {"build": 2.0, "alone turns": 0.5}, us=9.0),
     "d": Failure("build", "refused", "no", {"build": 3.0}),
     "e": Failure("build", "refused", "it was never told", {"build": 3.0}),
@@ -72,7 +72,7 @@ def test_searches_go_to_gpus_that_are_free_and_see_no_other(tmp_path, monkeypatc
 
     def ended(command, env, **_):
         used.append(env[throughput.VISIBLE])
-        if len(used) <= 2:  # two at a time, whoever is first
+        if len(used) <= 2:  # Two at a time, in any order.
             both.wait()
         return subprocess.CompletedProcess(command, 0)
 

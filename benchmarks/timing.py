@@ -1,16 +1,17 @@
-"""Timing: how long one call keeps the device busy, the same for every kernel and baseline.
+"""Timing: how long one call keeps the device busy. All kernels and baselines are timed in the same
+way.
 
-Runs are as `backends/gpu/device/timing.py` makes them: cold, between device events, with what
-launching costs hidden for everyone alike (it is reported on its own, as `host_us`). The device works
-for a tenth of a second before them, so that its clocks are steady. The result is of many runs, more of them
-than a search takes: the median on each set of inputs, and the mean of these, as sets differ in the work that
-they give. What is issued waits in the device's queue for as long as that of any other call does, however
-busy the host is. (A chain of six short kernels takes the same after waits of 120 to 1500 us on an H100; where its
-tensors lie makes 2% to 7%, which `benchmarks.witnesses` is for.)
+Runs are those of `backends/gpu/device/timing.py`: cold, between device events, with the launch
+overhead hidden for every call (`host_us` reports it). The device works for a tenth of a second
+before them, so its clocks are steady. There are more runs than in a search. The result is the mean
+over sets of inputs of the median on each, because sets differ in their work. Launches wait in the
+device's queue for the same time, however busy the host is. (A chain of six short kernels takes the
+same after waits of 120 to 1500 us on an H100; the placement of its tensors makes 2% to 7%, which
+`benchmarks.witnesses` averages out.)
 
-Events can be fooled by work on a side stream, so a call is also clocked by the host between two
-waits for the whole device: what that shows beyond the events and the host's own time must be
-small (`clocks_agree`).
+Work on a side stream is invisible to events. So the host also clocks a call between two waits for
+the whole device. Its time may exceed the events' and the host's own time only a little
+(`clocks_agree`).
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ from backends.gpu.device.timing import (
 LEAST_RUNS = 30
 MOST_RUNS = 400
 WARM_UP = 5
-# A device that idled, as while something is compiled, raises its clocks only while it works
+# A device that idled, for example during a compilation, raises its clocks only while it works.
 STEADY_US, STEADY_SPINS = 2000.0, 50
-SECONDS = 0.15  # of measured calls, about
-ISSUE_US = 300.0  # the least that the host is thought to need for a call; twice that, or four times, where it needs more
-# How far p80 may lie above p20: beyond it something disturbed the runs
+SECONDS = 0.15  # Approximate time of the measured calls, in seconds.
+# Smallest assumed host time of a call. It doubles until it covers what the call needs.
+ISSUE_US = 300.0
+# Limit of p80 over p20. Beyond it something disturbed the runs.
 SPREAD, SPREAD_US = 0.15, 2.0
 
 TimedCall = Callable[..., Any]
@@ -46,28 +48,28 @@ TimedCall = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class RaceTimes:
-    """Microseconds."""
+    """Times in microseconds."""
 
-    us: float  # the mean over sets of inputs of the median on each
-    # `p20` and `p80`: of the runs, less what sets of inputs differ in
+    us: float  # The mean over sets of inputs of the median on each.
+    # `p20` and `p80` of the runs, without the differences between sets of inputs.
     p20: float
     p80: float
     runs: int
-    host_us: float  # issuing one call
-    # One call on the host's clock, device idle before and after; the least of a few, as hidden work
-    # would be in all of them
+    host_us: float  # Issuing one call.
+    # One call on the host's clock, with an idle device before and after. It is the minimum of a few
+    # calls, because hidden work would be in all of them.
     wall_us: float
 
     @property
     def clocks_agree(self) -> bool:
-        """Whether the host's clock leaves no room for work that the events missed, nor the
-        events for time that the host did not see."""
+        """Whether the host's clock and the events agree: the events missed no work, and the host
+        missed no time."""
         most = (1 + SLACK) * (self.p80 + self.host_us) + SLACK_US
         return self.wall_us <= most and self.us <= 1.5 * self.wall_us + SLACK_US
 
     @property
     def fault(self) -> str:
-        """Why these are no times of a race; empty where they are."""
+        """Why these times are not valid in a race. Empty if they are."""
         if not self.clocks_agree:
             words = f"{self.wall_us:.0f} us by the host's, {self.us:.0f} by the device's"
             return f"the clocks disagree: {words}"
@@ -85,8 +87,12 @@ def measure(
     most: int = MOST_RUNS,
     spins: int = STEADY_SPINS,
 ) -> RaceTimes:
-    """Times `call(*inputs)` on sets of inputs in turn; see the module for how. least: runs, for
-    however long a call takes.  most: runs.  spins: of STEADY_US each, before any of them."""
+    """Times `call(*inputs)` on alternating sets of inputs, as the module describes.
+
+    least: minimum number of runs, however long a call takes.
+    most: maximum number of runs.
+    spins: warm-up before the runs, of STEADY_US each.
+    """
 
     def once(inputs: Sequence[Any]) -> None:
         call(*inputs)
@@ -116,7 +122,7 @@ def measure(
 
 
 def _queued(host_us: float) -> float:
-    """What the host is thought to need for a call, the same for all that need about as much."""
+    """Returns the assumed host time of a call. Calls with similar needs have the same."""
     found = ISSUE_US
     while found < host_us:
         found *= 2
@@ -124,7 +130,7 @@ def _queued(host_us: float) -> float:
 
 
 def mean_of(every: Sequence[RaceTimes]) -> RaceTimes:
-    """The mean of what several processes have; the most of the host's clocks."""
+    """Returns the mean of the times of several processes, with the maximum of the host's clocks."""
     return RaceTimes(
         us=mean(one.us for one in every),
         p20=mean(one.p20 for one in every),
@@ -136,7 +142,8 @@ def mean_of(every: Sequence[RaceTimes]) -> RaceTimes:
 
 
 def steadiest(timed: Callable[[], RaceTimes]) -> RaceTimes:
-    """Times, taken again where they have a fault; the last ones where all have. timed: takes them."""
+    """Takes times, and repeats while they have a fault. If all have one, it returns the last.
+    timed: takes them."""
     found = timed()
     for _ in range(TRIES - 1):
         if not found.fault:

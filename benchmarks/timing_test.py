@@ -1,4 +1,4 @@
-"""Timing with a device and a clock that are made up."""
+"""Tests timing with a fake device and a fake clock."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from benchmarks.timing import (
 
 
 class FakeDevice:
-    """One queue and a host; times in microseconds. hidden: work that events do not see."""
+    """One queue and a host. Times are in microseconds. hidden: work that events do not see."""
 
     def __init__(self, host=20.0, hidden=0.0):
-        self.time = 0.0  # the host's
-        self.free = 0.0  # when the queue is empty
-        self.side = 0.0  # when the other queue is
+        self.time = 0.0  # Time of the host.
+        self.free = 0.0  # When the queue becomes empty.
+        self.side = 0.0  # When the other queue becomes empty.
         self.host, self.hidden, self.flushed = host, hidden, 0
 
     def busy(self, us):
@@ -50,7 +50,7 @@ class FakeDevice:
         return self.time / 1e6
 
     def kernel(self, us):
-        """A call that takes the host some time to issue, then runs for `us`."""
+        """Returns a call that takes the host some time to issue, then runs for `us`."""
 
         def call(*_):
             self.time += self.host

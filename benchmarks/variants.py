@@ -1,4 +1,4 @@
-"""Variants: a spec, and a schedule for it, at another float dtype."""
+"""Variants: a spec, and its schedule, at another float dtype."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ NARROW = ("f16", "bf16")
 
 
 def with_dtype(spec: Spec, dtype: str) -> Spec:
-    """The spec with its float inputs and outputs in `dtype`; the same where it has no floats.
+    """Returns the spec with its float inputs and outputs in `dtype`. A spec without floats is
+    unchanged.
 
-    Casts that are written stay, and a read that none is around gets one to f32 where the new
-    dtype is narrow: arithmetic is that of the library's 16-bit kernels. Raises KernelError for
-    a dtype that is no float, and for a spec that does not verify.
+    Explicit casts stay. A read without a cast gets one to f32 if the new dtype is narrow, so the
+    arithmetic is that of the library's 16-bit kernels.
+
+    Raises KernelError for a dtype that is not a float, and for a spec that does not verify.
     """
     if all(t.dtype not in FLOATS for t in (*spec.inputs, *spec.outputs)):
         return spec
@@ -37,8 +39,8 @@ def with_dtype(spec: Spec, dtype: str) -> Spec:
 
 
 def schedule_with_dtype(schedule: Schedule, dtype: str) -> Schedule:
-    """A schedule's products rounded to `dtype` instead of another 16-bit one; not at all where
-    that is wider."""
+    """Returns a schedule whose products are rounded to `dtype` instead of another 16-bit dtype. If
+    `dtype` is wider, they are not rounded."""
     made = []
     for decision in schedule.decisions:
         if decision.verb == "precision" and decision.option("dtype") in NARROW:
@@ -54,7 +56,7 @@ def _retyped(tensor: Tensor, dtype: str) -> Tensor:
 
 
 def _widened(expr: Expr, names: set[str]) -> Expr:
-    """The expression with `f32(...)` around each read of `names` that no cast is around."""
+    """Returns the expression with `f32(...)` around each read of `names` without a cast."""
     if isinstance(expr, Cast) and isinstance(expr.value, Read):
         return expr
     if isinstance(expr, Read) and expr.tensor in names:

@@ -1,4 +1,4 @@
-"""Variants verify, print and parse back, and compute the same but for rounding."""
+"""Tests that variants verify, print and parse back, and compute the same up to rounding."""
 
 from __future__ import annotations
 

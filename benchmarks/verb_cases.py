@@ -1,4 +1,5 @@
-"""Cases of what a verb does to a kernel on a GPU: one schedule, and the same with a decision changed."""
+"""Cases that show the effect of a verb on a GPU: one schedule, and the same with a decision
+changed."""
 
 from __future__ import annotations
 
@@ -14,23 +15,23 @@ SPECS = Path(__file__).parent / "specs"
 
 @dataclass(frozen=True, slots=True)
 class VerbCase:
-    """A variant of a schedule. Times of a topic are compared with its first variant's."""
+    """A variant of a schedule. The times of a topic are compared with its first variant's."""
 
     topic: str
-    variant: str  # what it has that the others of the topic have not
-    kernel: str  # a file of the library, or of `specs/`
+    variant: str  # The difference from the other variants of the topic.
+    kernel: str  # A file of the library, or of `specs/`.
     sizes: Sizes
-    lines: tuple[str, ...]  # its decisions
+    lines: tuple[str, ...]  # Its decisions.
 
     def work(self) -> Workload:
-        """The kernel."""
+        """Returns the kernel."""
         own = SPECS / f"{self.kernel}.kir"
         file = own if own.exists() else LIBRARY / f"{self.kernel}.kir"
         return parse_workload(file.read_text(encoding="utf-8"), self.kernel)
 
 
 def verb_cases() -> Iterator[VerbCase]:
-    """All cases, those of a topic one after another."""
+    """Yields all cases, grouped by topic."""
     for topic, (base, variants) in _TOPICS.items():
         kernel, sizes, lines = _BASES[base]
         for variant, changes in variants.items():
@@ -38,8 +39,11 @@ def verb_cases() -> Iterator[VerbCase]:
 
 
 def changed(lines: tuple[str, ...], *changes: str) -> tuple[str, ...]:
-    """Decisions with others in their places. A change takes the place of the decision of the same verb
-    on the same subject, else it is added; `-verb(subject)` takes one away."""
+    """Returns decisions with changes.
+
+    A change replaces the decision of the same verb on the same subject, or is added.
+    `-verb(subject)` removes one.
+    """
     found = {_decided(line): line for line in lines}
     for change in changes:
         if change.startswith("-"):
@@ -50,12 +54,13 @@ def changed(lines: tuple[str, ...], *changes: str) -> tuple[str, ...]:
 
 
 def _decided(line: str) -> str:
-    """The verb and the subject of a decision."""
+    """Returns the verb and the subject of a decision."""
     return line.split(",")[0].rstrip(")") + ")"
 
 
 def _tiled(placed: str, **tiles: int) -> list[str]:
-    """Tiles of indices; the last `placed` of them are loops of a program, the others its grid."""
+    """Returns tiles of indices. The indices in `placed` are loops of a program, the others its
+    grid."""
     levels = dict.fromkeys(tiles, "grid") | dict.fromkeys(placed.split(), "loop")
     return [
         *(f"tile({i}, size={n})" for i, n in tiles.items()),
@@ -100,7 +105,7 @@ _ATTENTION = (
 )
 _ROWS = (*_tiled("", m=1), "threads(y, count=256)")
 _LARGE = dict(M=8192, K=8192, N=8192)
-_FEW = dict(M=1024, K=16384, N=2048)  # 64 tiles, for 132 processors
+_FEW = dict(M=1024, K=16384, N=2048)  # 64 tiles, for 132 processors.
 _KEEPS = "cache(x, hint=evict_last, last=evict_first)"
 _LONG_ROWS = (
     *_tiled("k", m=1, k=16384),

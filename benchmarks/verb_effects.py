@@ -1,9 +1,9 @@
-"""Times variants of schedules on a GPU, to tell what single decisions do there.
+"""Times variants of schedules on a GPU, to show the effect of single decisions.
 
-Each variant is built, checked at the kernel's check sizes and timed, in a process of its own. Builds are
-made first, side by side. One that does not lower, does not build or is wrong has the reason in the place
-of a time. The file is written after each row; rows of topics that were not asked for stay. Without the
-GPU, variants are built, checked elsewhere and modelled, and the file says so.
+Each variant is built, checked at the kernel's check sizes and timed, in its own process. Builds
+come first, in parallel. A variant that does not lower, does not build or is wrong has a reason
+instead of a time. The file is written after each row. Rows of other topics stay. Without the GPU,
+variants are built, checked elsewhere and modelled, and the file says so.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ examples:
 """
 FIGURES = ("registers", "spills", "shared_bytes", "occupancy")
 RUN_SECONDS = 60.0
-SEED = 21  # of inputs
+SEED = 21  # Seed of the inputs.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; 0 where all variants were tried, 2 for wrong use."""
+    """Runs the command. Returns 0 if all variants were tried, 2 for wrong usage."""
     asked = _parser().parse_args(arguments)
     every = list(verb_cases())
     topics = [t for t in asked.topics.split(",") if t]
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows.append(row)
         save(asked.out, head | {"rows": sorted(rows, key=lambda r: list(known).index(r["topic"]))})
     if said["correct_by"] == "device":
-        from benchmarks.device import facts  # opens the GPU, after which no child could
+        from benchmarks.device import facts  # This opens the GPU. Afterwards no child could.
 
         head |= facts()
     save(asked.out, head | {"rows": read(asked.out)["rows"]})
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def effects(cases: Sequence[VerbCase], machine: Machine, language: str) -> Iterator[Table]:
-    """The row of each case, as soon as it is known."""
+    """Yields the row of each case when it is complete."""
     with tempfile.TemporaryDirectory(prefix="effects-") as name:
         folders = [Path(name) / str(n) for n in range(len(cases))]
         with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("fork")) as pool:
@@ -110,7 +110,7 @@ def _nest(case: VerbCase, machine: Machine) -> LoopNest:
 
 
 def _built(case: VerbCase, folder: Path, machine: Machine, language: str) -> Built | str:
-    """The build of a case, or why there is none."""
+    """Returns the build of a case, or why there is none."""
     folder.mkdir()
     serving = backend(language)
     try:
@@ -121,9 +121,9 @@ def _built(case: VerbCase, folder: Path, machine: Machine, language: str) -> Bui
 
 
 def _timed(case: VerbCase, built: Built, machine: Machine, language: str, folder: Path) -> Table:
-    """The time of a build that is right, or what is wrong."""
+    """Returns the time of a correct build, or what is wrong."""
     serving, work = backend(language), case.work()
-    inputs = _inputs(case.kernel, tuple(case.sizes.items()))  # the child has them from here
+    inputs = _inputs(case.kernel, tuple(case.sizes.items()))  # The child inherits them.
 
     def run() -> Table:
         nest = _nest(case, machine)
@@ -140,7 +140,7 @@ def _timed(case: VerbCase, built: Built, machine: Machine, language: str, folder
 
 @lru_cache(maxsize=1)
 def _inputs(kernel: str, sizes: tuple[tuple[str, int], ...]) -> Mapping[str, np.ndarray]:
-    """Inputs of a kernel; neighbouring cases have the same."""
+    """Returns the inputs of a kernel. Neighbouring cases share them."""
     spec = VerbCase("", "", kernel, dict(sizes), ()).work().spec
     return random_inputs(spec, dict(sizes), np.random.default_rng(SEED))
 

@@ -1,4 +1,4 @@
-"""Variants of schedules on a GPU: all of them lower, and the command times or says why not."""
+"""Tests variants of schedules on a GPU: all lower, and the command reports a time or a reason."""
 
 import json
 

@@ -1,8 +1,9 @@
-"""Witnesses: processes that time the same calls, each with a context of its own on the device.
+"""Witnesses: processes that time the same calls, each with its own context on the device.
 
-A chain of short kernels takes up to 5% more in one process than in another, and as much in all of a process's
-runs: no number of runs in one process shows it. So where times have to be the same again, they are means over
-processes. These are forked at once, before a device is opened, and open it then; each is asked in its turn.
+A chain of short kernels takes up to 5% more in one process than in another, in all of a process's
+runs. No number of runs in one process shows it. So repeatable times are means over processes. The
+processes are forked before a device is opened, and open it later. They are asked one after the
+other.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from benchmarks.race import Track, contender_sets, timed_baseline, timed_entrant
 from benchmarks.race_job import RaceJob
 from benchmarks.timing import RaceTimes
 
-START_SECONDS = 120.0  # until a process has opened the device
-JOB_SECONDS = 300.0  # that one of its answers may take
+START_SECONDS = 120.0  # Limit until a process has opened the device.
+JOB_SECONDS = 300.0  # Limit of one answer.
 
 
 class Witnesses:
-    """So many processes; close them."""
+    """A number of processes. Close them after use."""
 
     def __init__(self, count: int, opened: Callable[[], Track]):
-        """opened: gives each its track, which opens the device."""
+        """opened: returns the track of a process, and opens the device."""
         fork = multiprocessing.get_context("fork")
         self._pipes: list[Any] = []
         self._processes = []
@@ -40,8 +41,9 @@ class Witnesses:
         self._ready = False
 
     def __call__(self, job: RaceJob) -> list[RaceTimes]:
-        """What each says of a contender's time, one after the other; RuntimeError where one has none."""
-        if not self._ready:  # who opens a device disturbs who times
+        """Returns the times of a contender from each process, one after the other. Raises
+        RuntimeError if one has none."""
+        if not self._ready:  # Opening a device disturbs timing.
             self._ready = all(_answer(pipe, START_SECONDS) is None for pipe in self._pipes)
         found = []
         for pipe in self._pipes:
@@ -49,7 +51,7 @@ class Witnesses:
         return found
 
     def close(self) -> None:
-        """Ends them."""
+        """Ends the processes."""
         for pipe, process in zip(self._pipes, self._processes, strict=True):
             pipe.close()
             process.kill()
@@ -57,7 +59,8 @@ class Witnesses:
 
 
 def _answer(pipe: Any, seconds: float, job: RaceJob | None = None) -> Any:
-    """What a process answers to a job, or when it is ready; RuntimeError where that is an error, or nothing comes."""
+    """Returns the answer of a process to a job, or when it is ready. Raises RuntimeError for an
+    error or a timeout."""
     try:
         if job is not None:
             pipe.send(job)
@@ -72,13 +75,14 @@ def _answer(pipe: Any, seconds: float, job: RaceJob | None = None) -> Any:
 
 
 def _serve(pipe: Any, opened: Callable[[], Track]) -> None:
-    """The process: answers jobs until it is ended."""
-    torch.set_num_threads(1)  # PyTorch's own do not survive a fork
+    """Runs in the process: answers jobs until it is ended."""
+    torch.set_num_threads(1)  # PyTorch's own threads do not survive a fork.
     try:
         track = opened()
-        machine_room.forget()  # which imports what takes seconds; in who forks it would open the device
+        # Its imports take seconds. In the forking process they would open the device.
+        machine_room.forget()
         track.device.wait()
-    except Exception as error:  # of a driver
+    except Exception as error:  # From a driver.
         pipe.send(words_of(error))
         return
     pipe.send(None)
@@ -92,7 +96,7 @@ def _serve(pipe: Any, opened: Callable[[], Track]) -> None:
                     machine_room.forget()
                     held = (job.row.key, contender_sets(job.row, job.spec, track))
                 pipe.send(_timed(job, held[1], track))
-        except Exception as error:  # a kernel, or a compiler
+        except Exception as error:  # From a kernel or a compiler.
             pipe.send(words_of(error))
 
 

@@ -1,4 +1,5 @@
-"""Processes that time the same calls: each says what it has, and what goes wrong in one has a reason."""
+"""Tests processes that time the same calls: each returns its times, and a failure in one has a
+reason."""
 
 import os
 from functools import partial

@@ -1,7 +1,7 @@
-"""The workshop: the entrants of many rows, built in processes in parallel.
+"""The workshop: builds the entrants of many rows in parallel processes.
 
-Processes are forked at once, so a workshop must be opened before the device is: what is forked
-from a process that has opened one cannot use it. Rows are built while others race.
+The processes are forked at once. Open a workshop before the device, because a fork of a process
+that has opened a device cannot use it. Rows are built while others race.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ir.errors import KernelError
 from ir.machine import Machine
 from ir.spec import Spec
 
-MOST = 8  # processes
+MOST = 8  # Limit of processes.
 
 
 class Workshop:
-    """Builds the entrants of some rows. `entrant` waits for one; `close` gives up the rest."""
+    """Builds the entrants of some rows. `entrant` waits for one; `close` cancels the rest."""
 
     def __init__(
         self,
@@ -44,10 +44,10 @@ class Workshop:
         }
 
     def entrant(self, row: Row) -> Entrant | str:
-        """The entrant of a row, or why there is none."""
+        """Returns the entrant of a row, or why there is none."""
         try:
             return self.jobs[row.key].result()
-        except Exception as error:  # a process that died, or what could not be sent
+        except Exception as error:  # From a process that died, or a value that could not be sent.
             return f"{type(error).__name__}: {error}"
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class Workshop:
 def built(
     row: Row, spec: Spec, machine: Machine, backend: Backend, folder: Path, schedules: str = ""
 ) -> Entrant | str:
-    """The entrant of a row, or why there is none. schedules: as in `choose`."""
+    """Returns the entrant of a row, or why there is none. schedules: as in `choose`."""
     try:
         choice = choose(row, spec, machine, schedules=schedules)
         return enter(choice, backend, machine, folder)
